@@ -1,0 +1,48 @@
+import type { Pod } from '../types.ts';
+
+/** Names one pod on the API server. */
+export interface PodReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** How the body of a status patch is to be read by the API server. */
+export type PatchType = 'application/strategic-merge-patch+json' | 'application/json-patch+json';
+
+export interface JsonPatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'test';
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+export interface StrategicMergePatchBody {
+  readonly metadata: { readonly uid: string };
+  readonly status?: { readonly [member: string]: unknown };
+}
+
+export type PodStatusPatch =
+  | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
+  | { readonly type: 'application/json-patch+json'; readonly body: readonly JsonPatchOperation[] };
+
+export interface DeletePodOptions {
+  /** UID precondition: the API server refuses (409) when the object has another UID. */
+  readonly uid: string;
+  readonly gracePeriodSeconds: number;
+}
+
+export interface RequestOptions {
+  /** Aborted at the request's deadline or when the manager stops. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The three requests that the sync path makes. Each rejects on anything but a 2xx answer with a
+ * value that `describeApiError` understands, best an `ApiError`; pods are raw JSON objects as the
+ * API server wrote them, unknown members included. Never retries by itself.
+ */
+export interface PodClient {
+  getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
+  /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */
+  patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
+  deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
+}

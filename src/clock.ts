@@ -1,0 +1,32 @@
+/** A pending timer. */
+export interface Timer {
+  /** Cancels the timer; does nothing when it has fired or was stopped before. */
+  stop(): void;
+}
+
+/**
+ * Where this library gets its time from: the only way to a wall clock, a timer or a turn of the
+ * event loop. Tests pass `FakeClock` from `kubelet-status-manager/testing`.
+ * Source: k8s.io/utils/clock `WithDelayedExecution`.
+ */
+export interface Clock {
+  /** Wall time in milliseconds since the epoch; may jump. For timestamps. */
+  now(): number;
+  /** Milliseconds from an arbitrary start that never go back. For durations and deadlines. */
+  monotonicMs(): number;
+  /** Calls `callback` once, `delayMs` milliseconds from now. */
+  afterFunc(delayMs: number, callback: () => void): Timer;
+  /** Resolves after other pending work of the event loop had a turn. */
+  yieldToEventLoop(): Promise<void>;
+}
+
+/** The real clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  afterFunc(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    return { stop: () => clearTimeout(timer) };
+  },
+  yieldToEventLoop: () => new Promise((resolve) => setImmediate(resolve)),
+};

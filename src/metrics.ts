@@ -1,0 +1,59 @@
+export type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
+export type PriorityBucket = 'unknown' | 'system-critical' | 'high' | 'medium' | 'normal' | 'low' | 'very-low';
+export type ResizeResolution = 'accepted' | 'reverted' | 'terminated';
+export type RequestVerb = 'get' | 'patch' | 'delete';
+/** What came of one request: it succeeded, or its failure class. */
+export type RequestOutcome = 'ok' | 'not-visible' | 'refused' | 'stale' | 'throttled' | 'transient' | 'aborted';
+
+export interface PendingResizeCount {
+  /** Lower case: `deferred` or `infeasible`. */
+  readonly reason: string;
+  readonly priorityBucket: PriorityBucket;
+  readonly count: number;
+}
+
+/** What the status gauges show, read at the moment of a scrape. */
+export interface StatusGauges {
+  readonly cachedStatuses: number;
+  /** Cached statuses whose present version has not reached the API server. */
+  readonly unsentStatuses: number;
+  /** 0 when nothing is unsent. */
+  readonly oldestUnsentAgeSeconds: number;
+}
+
+/**
+ * Where the manager reports its measurements. Implementations must not throw and must be cheap;
+ * `kubelet-status-manager/prometheus` has one over prom-client. Metric names: docs/metrics.md.
+ */
+export interface Metrics {
+  /** One pod sync: GET, PATCH and DELETE together. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
+  observePodStatusSyncDuration(seconds: number): void;
+  /** kubelet: `kubelet_terminated_containers_total`. */
+  incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void;
+  /** Replaces all earlier counts. kubelet: `kubelet_pod_pending_resizes`. */
+  setPendingResizes(counts: readonly PendingResizeCount[]): void;
+  /** kubelet: `kubelet_pod_in_progress_resizes`. */
+  setInProgressResizes(count: number): void;
+  /** kubelet: `kubelet_pod_deferred_resize_duration_seconds`. */
+  observeDeferredResizeDuration(resolution: ResizeResolution, priorityBucket: PriorityBucket, seconds: number): void;
+  /** One request to the API server. */
+  incRequests(verb: RequestVerb, outcome: RequestOutcome): void;
+  /** One refused update of the cache; `reason` is the rejection's. */
+  incRefusedUpdates(reason: string): void;
+  /** Called once by the manager: `read` gives the gauges at any later time. */
+  registerStatusGauges(read: () => StatusGauges): void;
+}
+
+const nothing = (): void => {};
+
+/** Measures nothing; the default. */
+export const noopMetrics: Metrics = {
+  observePodStatusSyncDuration: nothing,
+  incTerminatedContainers: nothing,
+  setPendingResizes: nothing,
+  setInProgressResizes: nothing,
+  observeDeferredResizeDuration: nothing,
+  incRequests: nothing,
+  incRefusedUpdates: nothing,
+  registerStatusGauges: nothing,
+};

@@ -1,0 +1,23 @@
+import type { Pod } from '../types.ts';
+
+/** Both directions between static pods and the API objects that mirror them. */
+export interface UIDTranslations {
+  /** UID of a static pod → UID of its mirror; `''` when no mirror is known. */
+  readonly podToMirror: ReadonlyMap<string, string>;
+  readonly mirrorToPod: ReadonlyMap<string, string>;
+}
+
+/**
+ * What the status manager asks about the pods of this node. A pod that was handed out is never
+ * mutated: a change is a new object. All methods are synchronous and cheap.
+ * Source: kubelet `status.PodManager`.
+ */
+export interface PodManager {
+  /** The pod with this UID; never a mirror pod, and the UID is not translated. */
+  getPodByUID(uid: string): Pod | undefined;
+  /** The mirror of a static pod, found by namespace and name alone. */
+  getMirrorPodByPod(pod: Pod): Pod | undefined;
+  /** The UID of the static pod when `uid` is its mirror's; else `uid` itself; `''` stays `''`. */
+  translatePodUID(uid: string): string;
+  getUIDTranslations(): UIDTranslations;
+}
