@@ -1,0 +1,100 @@
+import { StatusManagerError } from '../errors.ts';
+import type { Pod } from '../types.ts';
+import type { PodManager, UIDTranslations } from './pod-manager.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from './static-pods.ts';
+
+function uidOf(pod: Pod): string {
+  const uid = pod?.metadata?.uid;
+  if (typeof uid !== 'string' || uid === '') {
+    throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`pod.metadata.uid\` to be a non-empty string, got ${typeof uid}`, {
+      path: 'pod.metadata.uid',
+    });
+  }
+  return uid;
+}
+
+/**
+ * The pods of this node in memory, mirror pods beside them. It keeps the objects it is given:
+ * hand in a new object for every change.
+ * Source: kubelet `pod.basicManager`.
+ */
+export class BasicPodManager implements PodManager {
+  readonly #podByUID = new Map<string, Pod>();
+  readonly #podByFullName = new Map<string, Pod>();
+  readonly #mirrorPodByUID = new Map<string, Pod>();
+  readonly #mirrorPodByFullName = new Map<string, Pod>();
+  readonly #podUIDByMirrorUID = new Map<string, string>();
+
+  /** Replaces all pods. Known translations of mirrors that stay are rebuilt. */
+  setPods(pods: Iterable<Pod>): void {
+    const all = [...pods];
+    for (const pod of all) uidOf(pod);
+    for (const index of [this.#podByUID, this.#podByFullName, this.#mirrorPodByUID, this.#mirrorPodByFullName]) index.clear();
+    this.#podUIDByMirrorUID.clear();
+    for (const pod of all) this.addPod(pod);
+  }
+
+  /** Adds the pod, or replaces the one with the same UID. */
+  addPod(pod: Pod): void {
+    this.updatePod(pod);
+  }
+
+  updatePod(pod: Pod): void {
+    const uid = uidOf(pod);
+    const fullName = getPodFullName(pod);
+    if (isMirrorPod(pod)) {
+      this.#mirrorPodByUID.set(uid, pod);
+      this.#mirrorPodByFullName.set(fullName, pod);
+      const mirrored = this.#podByFullName.get(fullName);
+      if (mirrored) this.#podUIDByMirrorUID.set(uid, uidOf(mirrored));
+      return;
+    }
+    this.#podByUID.set(uid, pod);
+    this.#podByFullName.set(fullName, pod);
+    const mirror = this.#mirrorPodByFullName.get(fullName);
+    if (mirror) this.#podUIDByMirrorUID.set(uidOf(mirror), uid);
+  }
+
+  /**
+   * Forgets the pod. Removing a mirror forgets its translation; removing a pod keeps it, but drops
+   * the entry under its full name even when a newer pod has taken the name, as the kubelet does.
+   */
+  removePod(pod: Pod): void {
+    const uid = uidOf(pod);
+    const fullName = getPodFullName(pod);
+    if (isMirrorPod(pod)) {
+      this.#mirrorPodByUID.delete(uid);
+      this.#mirrorPodByFullName.delete(fullName);
+      this.#podUIDByMirrorUID.delete(uid);
+      return;
+    }
+    this.#podByUID.delete(uid);
+    this.#podByFullName.delete(fullName);
+  }
+
+  /** All pods but the mirrors. */
+  getPods(): Pod[] {
+    return [...this.#podByUID.values()];
+  }
+
+  getPodByUID(uid: string): Pod | undefined {
+    return this.#podByUID.get(uid);
+  }
+
+  getMirrorPodByPod(pod: Pod): Pod | undefined {
+    return this.#mirrorPodByFullName.get(getPodFullName(pod));
+  }
+
+  translatePodUID(uid: string): string {
+    return this.#podUIDByMirrorUID.get(uid) ?? uid;
+  }
+
+  getUIDTranslations(): UIDTranslations {
+    const podToMirror = new Map<string, string>();
+    for (const [uid, pod] of this.#podByUID) {
+      if (isStaticPod(pod)) podToMirror.set(uid, '');
+    }
+    for (const [mirrorUID, podUID] of this.#podUIDByMirrorUID) podToMirror.set(podUID, mirrorUID);
+    return { podToMirror, mirrorToPod: new Map(this.#podUIDByMirrorUID) };
+  }
+}

@@ -1,0 +1,92 @@
+import type { Clock, Timer } from '../clock.ts';
+
+interface PendingTimer {
+  readonly dueMs: number;
+  readonly callback: () => void;
+}
+
+/**
+ * A clock that stands still until it is told to move. Timers fire inside `advance`, in order of
+ * their due time, and of their creation where that is equal.
+ * Source: k8s.io/utils/clock/testing `FakeClock`.
+ */
+export class FakeClock implements Clock {
+  #wallMs: number;
+  #monotonicMs = 0;
+  /** In order of creation. */
+  readonly #timers = new Set<PendingTimer>();
+
+  /** @param start where the wall clock stands; default 2000-01-01T00:00:00Z */
+  constructor(start: number | string | Date = '2000-01-01T00:00:00Z') {
+    this.#wallMs = new Date(start).getTime();
+    if (Number.isNaN(this.#wallMs)) throw new RangeError(`Expected \`start\` to be a time, got ${String(start)}`);
+  }
+
+  now(): number {
+    return this.#wallMs;
+  }
+
+  monotonicMs(): number {
+    return this.#monotonicMs;
+  }
+
+  afterFunc(delayMs: number, callback: () => void): Timer {
+    const timer: PendingTimer = { dueMs: this.#monotonicMs + Math.max(0, delayMs), callback };
+    this.#timers.add(timer);
+    return { stop: () => void this.#timers.delete(timer) };
+  }
+
+  /** Lets everything that is already scheduled on the event loop run; the time stays. */
+  yieldToEventLoop(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Timers that have been set and have neither fired nor been stopped. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** Moves both clocks by `ms`, firing the timers that come due on the way, each at its own time. */
+  advance(ms: number): void {
+    const targetMs = this.#monotonicMs + ms;
+    for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
+      this.#moveTo(Math.max(timer.dueMs, this.#monotonicMs));
+      this.#timers.delete(timer);
+      timer.callback();
+    }
+    this.#moveTo(targetMs);
+  }
+
+  /**
+   * As `advance`, but gives promises and I/O a turn before, between and after the timers, so that
+   * code which awaits between two timers sees both.
+   */
+  async advanceAsync(ms: number): Promise<void> {
+    const targetMs = this.#monotonicMs + ms;
+    await this.yieldToEventLoop();
+    for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
+      this.advance(timer.dueMs - this.#monotonicMs);
+      await this.yieldToEventLoop();
+    }
+    this.#moveTo(Math.max(targetMs, this.#monotonicMs));
+    await this.yieldToEventLoop();
+  }
+
+  /** Sets the wall clock alone, as NTP or an operator does; timers and durations do not notice. */
+  setWallTime(time: number | string | Date): void {
+    this.#wallMs = new Date(time).getTime();
+  }
+
+  #nextDue(untilMs: number): PendingTimer | undefined {
+    let next: PendingTimer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.dueMs <= untilMs && (next === undefined || timer.dueMs < next.dueMs)) next = timer;
+    }
+    return next;
+  }
+
+  #moveTo(monotonicMs: number): void {
+    this.#wallMs += monotonicMs - this.#monotonicMs;
+    this.#monotonicMs = monotonicMs;
+  }
+}
