@@ -1,0 +1,244 @@
+import type { RequestVerb } from '../metrics.ts';
+import type { PatchType } from './pod-client.ts';
+import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
+
+export type ApiErrorKind =
+  /** An answer outside 2xx; `statusCode` says which. */
+  | 'http'
+  /** No answer: refused, reset, TLS, name resolution, or a failure that names nothing better. */
+  | 'network'
+  /** No answer in time. */
+  | 'timeout'
+  /** The caller's signal was aborted for another reason than its deadline. */
+  | 'aborted'
+  /** An answer that is no pod, for example a 200 with HTML. */
+  | 'invalid-answer';
+
+/** One entry of a Status' `details.causes`. */
+export interface ApiErrorCause {
+  readonly reason?: string;
+  /** Path of the member at fault, for example `metadata.uid`. */
+  readonly field?: string;
+  readonly message?: string;
+}
+
+export interface ApiErrorOptions extends ErrorOptions {
+  readonly kind: ApiErrorKind;
+  readonly statusCode?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly causes?: readonly ApiErrorCause[] | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * Why a request to the API server failed, in one shape for every client. The message is short and
+ * safe to log: never headers, credentials, a request body or a whole answer. `cause` keeps what was
+ * rejected with and is not safe to log.
+ */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly kind: ApiErrorKind;
+  /** Absent when no answer came. */
+  readonly statusCode: number | undefined;
+  /** The answer's `Status.reason`, for example `NotFound`. */
+  readonly reason: string | undefined;
+  /** The answer's `Status.details.causes`; empty when there are none. */
+  readonly causes: readonly ApiErrorCause[];
+  /** What the server asked to wait, between 0 and 300,000 ms. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, options: ApiErrorOptions) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.kind = options.kind;
+    this.statusCode = options.statusCode;
+    this.reason = options.reason;
+    this.causes = options.causes ?? [];
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/**
+ * What the sync loop does about a failed request:
+ * - `not-visible`: the pod is gone or not to be seen (yet); retried rarely.
+ * - `refused`: the server will not have this update; shown, retried slowly, at once on a new version.
+ * - `stale`: what we patched is not what the server has; the next sync reads first, without back-off.
+ * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
+ * - `transient`: retried with back-off.
+ * - `aborted`: we gave up ourselves; nothing is known about the server.
+ */
+export type FailureClass = 'not-visible' | 'refused' | 'stale' | 'throttled' | 'transient' | 'aborted';
+
+/** Classifies a failed request; `patchType` is that of the PATCH, strategic merge when absent. */
+export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?: PatchType): FailureClass {
+  if (error.kind === 'aborted') return 'aborted';
+  const { statusCode } = error;
+  if (error.kind !== 'http' || statusCode === undefined) return 'transient';
+  switch (statusCode) {
+    case 404:
+      return 'not-visible';
+    case 403:
+      // A node's own user is refused the GET of a pod that is gone or not yet in its graph.
+      return verb === 'get' ? 'not-visible' : 'refused';
+    case 409:
+      return 'stale';
+    case 422:
+      return isStaleUnprocessable(error, patchType) ? 'stale' : 'refused';
+    case 429:
+    case 503:
+      return 'throttled';
+    case 401: // credentials may be renewed
+    case 408:
+      return 'transient';
+    default:
+      return statusCode >= 400 && statusCode < 500 ? 'refused' : 'transient';
+  }
+}
+
+function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined): boolean {
+  if (error.causes.some((cause) => cause.field === 'metadata.uid')) return true;
+  // What a failed JSON-patch `test` looks like: there is no cause to tell it by.
+  return patchType === 'application/json-patch+json' && error.reason === 'Invalid' && error.causes.length === 0;
+}
+
+/**
+ * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
+ * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
+ * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
+ * members, never by the text of a message; never throws. `now` (ms since the epoch) is needed only
+ * for a `Retry-After` that is a date.
+ */
+export function describeApiError(error: unknown, now?: number): ApiError {
+  if (error instanceof ApiError) return error;
+  const response = memberOf(error, 'response');
+  const status = findStatus(error, response);
+  const statusCode =
+    httpStatusCode(memberOf(error, 'statusCode')) ??
+    httpStatusCode(memberOf(error, 'code')) ??
+    httpStatusCode(memberOf(error, 'status')) ??
+    httpStatusCode(memberOf(response, 'statusCode')) ??
+    httpStatusCode(memberOf(response, 'status')) ??
+    httpStatusCode(memberOf(status, 'code'));
+  if (statusCode === undefined) return describeWithoutAnswer(error);
+
+  const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
+  const reason = text(memberOf(status, 'reason'));
+  const message = text(memberOf(status, 'message'));
+  return new ApiError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
+    // Below 400 there is no failure to report: what came is not what was asked for.
+    kind: statusCode >= 400 ? 'http' : 'invalid-answer',
+    statusCode,
+    reason,
+    causes: readCauses(status),
+    retryAfterMs: readRetryAfter(headers, status, now),
+    cause: error,
+  });
+}
+
+const TIMEOUT_MARKS = new Set([
+  'TimeoutError',
+  'ETIMEDOUT',
+  'ESOCKETTIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'request-timeout',
+  'body-timeout',
+]);
+const ABORT_MARKS = new Set(['AbortError', 'UND_ERR_ABORTED', 'ABORT_ERR']);
+const INVALID_ANSWER_MARKS = new Set(['SyntaxError', 'invalid-json']);
+
+function describeWithoutAnswer(error: unknown): ApiError {
+  const marks = readMarks(error);
+  const has = (known: ReadonlySet<string>): boolean => marks.some((mark) => known.has(mark));
+  const kind: ApiErrorKind = has(TIMEOUT_MARKS)
+    ? 'timeout'
+    : has(ABORT_MARKS)
+      ? 'aborted'
+      : has(INVALID_ANSWER_MARKS)
+        ? 'invalid-answer'
+        : 'network';
+  const detail = [...new Set(marks)].join(', ');
+  return new ApiError(detail === '' ? 'request failed' : `request failed: ${detail}`, { kind, cause: error });
+}
+
+/**
+ * Names and codes of an error and its causes. Not their messages: some HTTP clients quote a header
+ * in them, token and all.
+ */
+function readMarks(error: unknown): string[] {
+  const marks: string[] = [];
+  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
+    for (const member of ['name', 'code', 'type']) {
+      const mark = memberOf(at, member);
+      if (typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)) marks.push(mark);
+    }
+    at = memberOf(at, 'cause');
+  }
+  return marks;
+}
+
+/** The `Status` that came as, or within, an error: the one place where text is parsed. */
+function findStatus(error: unknown, response: unknown): unknown {
+  if (memberOf(error, 'kind') === 'Status') return error;
+  const body = memberOf(error, 'body') ?? memberOf(response, 'body');
+  const json = body instanceof Uint8Array ? new TextDecoder().decode(body) : body;
+  if (typeof json !== 'string') return json;
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+function readCauses(status: unknown): ApiErrorCause[] {
+  const causes = memberOf(memberOf(status, 'details'), 'causes');
+  if (!Array.isArray(causes)) return [];
+  return causes.map((cause: unknown) => {
+    const reason = text(memberOf(cause, 'reason'));
+    const field = text(memberOf(cause, 'field'));
+    const message = text(memberOf(cause, 'message'));
+    return {
+      ...(reason === undefined ? {} : { reason }),
+      ...(field === undefined ? {} : { field }),
+      ...(message === undefined ? {} : { message }),
+    };
+  });
+}
+
+function readRetryAfter(headers: unknown, status: unknown, now: number | undefined): number | undefined {
+  const header = findHeader(headers, 'retry-after');
+  const byHeader = header === undefined ? undefined : parseRetryAfter(header, now);
+  if (byHeader !== undefined) return byHeader;
+  const seconds = memberOf(memberOf(status, 'details'), 'retryAfterSeconds');
+  return typeof seconds === 'number' && seconds > 0 ? boundRetryAfter(seconds * 1000) : undefined;
+}
+
+/** From a `Headers` object (of any fetch) or a plain one of any case. */
+function findHeader(headers: unknown, name: string): string | undefined {
+  if (typeof headers !== 'object' || headers === null) return undefined;
+  if ('get' in headers && typeof headers.get === 'function') {
+    const value: unknown = headers.get(name);
+    return typeof value === 'string' ? value : undefined;
+  }
+  for (const [key, value] of Object.entries(headers) as [string, unknown][]) {
+    if (key.toLowerCase() !== name) continue;
+    const first: unknown = Array.isArray(value) ? value[0] : value;
+    return typeof first === 'string' || typeof first === 'number' ? String(first) : undefined;
+  }
+  return undefined;
+}
+
+function httpStatusCode(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 100 && value < 600 ? value : undefined;
+}
+
+const MAX_TEXT_LENGTH = 500;
+
+function text(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined;
+  return value.length > MAX_TEXT_LENGTH ? `${value.slice(0, MAX_TEXT_LENGTH)}…` : value;
+}
+
+function memberOf(value: unknown, member: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[member] : undefined;
+}

@@ -1,0 +1,20 @@
+/** No server may silence us for longer than this: the longest back-off there is. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
+/**
+ * Milliseconds to wait by a `Retry-After` header: whole seconds, or an HTTP date relative to `now`
+ * (ms since the epoch; without it a date says nothing). Between 0 and 300,000; undefined when the
+ * value is neither.
+ */
+export function parseRetryAfter(value: string, now?: number): number | undefined {
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return boundRetryAfter(Number(text) * 1000);
+  // An HTTP date begins with the day's name; Date.parse alone would take far more.
+  if (now === undefined || !/^[A-Z][a-z]{2,8},? /.test(text)) return undefined;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : boundRetryAfter(at - now);
+}
+
+export function boundRetryAfter(delayMs: number): number {
+  return Math.min(Math.max(delayMs, 0), MAX_RETRY_AFTER_MS);
+}
