@@ -1,0 +1,372 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { accessSync, closeSync, constants, openSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { KubeHttp } from "./kube-http.ts";
+
+/*
+ * A real etcd and kube-apiserver for tests, benchmarks and chaos runs; no vitest in here.
+ *
+ * KUBEBUILDER_ASSETS names the folder of the two binaries, as for envtest. One control plane takes
+ * 4 to 6 s and some 400 MB: start one per test file (`beforeAll`, `afterAll`) and keep tests apart
+ * by pod names. There is no controller manager: nothing creates service accounts or collects
+ * garbage, so pods want `automountServiceAccountToken: false` and `spec.nodeName`.
+ */
+
+const START_DEADLINE_MS = 60_000;
+const START_ATTEMPTS = 3;
+const POLL_MS = 50;
+
+export interface ControlPlaneOptions {
+  /** One user `system:node:NAME` is made for each; their Node objects are not. Default `['node-a']`. */
+  readonly nodeNames?: readonly string[];
+  /** Where to put the data, made if need be; removed by `stop()`. Default: a new temporary folder. */
+  readonly dir?: string;
+}
+
+/** A plain kubeconfig, as `KubeConfig.loadFromOptions` or `loadFromString(JSON.stringify(…))` take it. */
+export interface KubeConfigObject {
+  readonly apiVersion: "v1";
+  readonly kind: "Config";
+  readonly clusters: readonly {
+    readonly name: string;
+    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
+  }[];
+  readonly users: readonly { readonly name: string; readonly user: { readonly token: string } }[];
+  readonly contexts: readonly {
+    readonly name: string;
+    readonly context: { readonly cluster: string; readonly user: string };
+  }[];
+  readonly "current-context": string;
+}
+
+export interface ControlPlane {
+  /** `https://127.0.0.1:PORT`; stays the same when the API server is started anew. */
+  readonly url: string;
+  /** The serving certificate, base64 of PEM. */
+  readonly caData: string;
+  /** Of a user in `system:masters`. */
+  readonly adminToken: string;
+  readonly dir: string;
+  /** Of the user `system:node:NAME` in `system:nodes`; throws for a name that was not asked for. */
+  nodeToken(nodeName: string): string;
+  /** @param user `'admin'` or a node's name */
+  kubeConfig(user: string): KubeConfigObject;
+  /** Lets the API server end in good order (SIGTERM). */
+  stopApiServer(): Promise<void>;
+  /** Ends the API server as a crash would (SIGKILL). */
+  killApiServer(): Promise<void>;
+  /** Starts it again on the same port and data, and waits until it is ready. */
+  startApiServer(): Promise<void>;
+  /** Ends everything and removes the data. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** Whether `startControlPlane` can work here; the reason goes into the names of skipped tests. */
+export function controlPlaneAvailable(): { readonly available: boolean; readonly reason: string } {
+  const assets = process.env["KUBEBUILDER_ASSETS"];
+  if (assets === undefined || assets === "")
+    return { available: false, reason: "KUBEBUILDER_ASSETS is not set" };
+  for (const binary of ["etcd", "kube-apiserver"]) {
+    try {
+      accessSync(path.join(assets, binary), constants.X_OK);
+    } catch {
+      return { available: false, reason: `KUBEBUILDER_ASSETS holds no executable ${binary}` };
+    }
+  }
+  return { available: true, reason: "" };
+}
+
+/**
+ * Starts etcd and kube-apiserver with the Node authorizer, RBAC and NodeRestriction, and resolves
+ * when the API server is ready and the namespace `default` exists. Its processes end with this
+ * one, however this one ends.
+ */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { available, reason } = controlPlaneAvailable();
+  if (!available) throw new Error(`Cannot start a control plane: ${reason}`);
+  // A port that was free a moment ago may be taken by the time a server binds it.
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startOnce(options);
+    } catch (error) {
+      if (attempt === START_ATTEMPTS || !(error instanceof EarlyExitError)) throw error;
+    }
+  }
+}
+
+class EarlyExitError extends Error {}
+
+async function startOnce({
+  nodeNames = ["node-a"],
+  dir: givenDir,
+}: ControlPlaneOptions): Promise<ControlPlane> {
+  const assets = process.env["KUBEBUILDER_ASSETS"] ?? "";
+  const dir = givenDir ?? (await mkdtemp(path.join(tmpdir(), "control-plane-")));
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const tokens = new Map(
+    ["admin", ...nodeNames].map((user) => [user, randomBytes(16).toString("hex")]),
+  );
+  await writeCredentials(dir, tokens);
+
+  const [etcdPort, etcdPeerPort, securePort] = await freePorts(3);
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  const url = `https://127.0.0.1:${securePort}`;
+  const processes = new ProcessGroup(dir);
+  let caData = "";
+  let apiServer: ServerProcess | undefined;
+
+  async function startApiServer(): Promise<void> {
+    if (apiServer?.isAlive() === true) return;
+    apiServer = processes.start("kube-apiserver", path.join(assets, "kube-apiserver"), [
+      `--etcd-servers=${etcdUrl}`,
+      `--secure-port=${securePort}`,
+      "--bind-address=127.0.0.1",
+      `--cert-dir=${path.join(dir, "certs")}`,
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-key-file=${path.join(dir, "sa.pub")}`,
+      `--service-account-signing-key-file=${path.join(dir, "sa.key")}`,
+      `--token-auth-file=${path.join(dir, "tokens.csv")}`,
+      "--authorization-mode=Node,RBAC",
+      "--enable-admission-plugins=NodeRestriction",
+      "--disable-admission-plugins=ServiceAccount",
+      "--service-cluster-ip-range=10.0.0.0/24",
+    ]);
+    caData = await waitUntilReady(url, path.join(dir, "certs", "apiserver.crt"), token("admin"), [
+      etcd,
+      apiServer,
+    ]);
+  }
+
+  function token(user: string): string {
+    const found = tokens.get(user);
+    if (found === undefined) throw new Error(`No user ${user}: name it in nodeNames`);
+    return found;
+  }
+
+  const etcd = processes.start("etcd", path.join(assets, "etcd"), [
+    "--data-dir",
+    path.join(dir, "etcd"),
+    "--listen-client-urls",
+    etcdUrl,
+    "--advertise-client-urls",
+    etcdUrl,
+    "--listen-peer-urls",
+    `http://127.0.0.1:${etcdPeerPort}`,
+    "--unsafe-no-fsync",
+  ]);
+  try {
+    // An API server would join whoever listens there, so ours must be up before it is started.
+    await waitFor(async () => (await fetch(`${etcdUrl}/health`)).ok, [etcd]);
+    await startApiServer();
+  } catch (error) {
+    await processes.end();
+    throw error;
+  }
+
+  return {
+    url,
+    caData,
+    adminToken: token("admin"),
+    dir,
+    nodeToken: token,
+    kubeConfig: (user) => kubeConfig(url, caData, user, token(user)),
+    stopApiServer: async () => apiServer?.kill("SIGTERM"),
+    killApiServer: async () => apiServer?.kill("SIGKILL"),
+    startApiServer,
+    stop: () => processes.end(),
+  };
+}
+
+async function writeCredentials(dir: string, tokens: ReadonlyMap<string, string>): Promise<void> {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const users = [...tokens].map(([user, token]) =>
+    user === "admin"
+      ? `${token},admin,admin,"system:masters"`
+      : `${token},system:node:${user},${user},"system:nodes"`,
+  );
+  const files = {
+    "sa.key": privateKey.export({ type: "pkcs1", format: "pem" }),
+    "sa.pub": publicKey.export({ type: "spki", format: "pem" }),
+    "tokens.csv": `${users.join("\n")}\n`,
+  };
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(path.join(dir, name), content, { mode: 0o600 });
+  }
+}
+
+function kubeConfig(url: string, caData: string, user: string, token: string): KubeConfigObject {
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "test", cluster: { server: url, "certificate-authority-data": caData } }],
+    users: [{ name: user, user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user } }],
+    "current-context": "test",
+  };
+}
+
+/** Resolves with the serving certificate as base64. */
+async function waitUntilReady(
+  url: string,
+  certFile: string,
+  token: string,
+  servers: readonly ServerProcess[],
+): Promise<string> {
+  let caData = "";
+  await waitFor(async () => {
+    caData = (await readFile(certFile)).toString("base64");
+    const http = new KubeHttp({ url, token, caData });
+    try {
+      const ready = await http.request("GET", "/readyz");
+      return (
+        ready.status === 200 &&
+        (await http.request("GET", "/api/v1/namespaces/default")).status === 200
+      );
+    } finally {
+      await http.close();
+    }
+  }, servers);
+  return caData;
+}
+
+/** Polls; a check that throws is one that is not true yet. Rejects when a server has ended, even after the check passed. */
+async function waitFor(
+  check: () => Promise<boolean>,
+  servers: readonly ServerProcess[],
+): Promise<void> {
+  const deadline = Date.now() + START_DEADLINE_MS;
+  for (;;) {
+    const passed = await check().catch(() => false);
+    for (const server of servers) {
+      if (!server.isAlive())
+        throw new EarlyExitError(`${server.name} ended early:\n${await server.logTail()}`);
+    }
+    if (passed) return;
+    if (Date.now() > deadline) {
+      const logs = await Promise.all(
+        servers.map(async (server) => `${server.name}:\n${await server.logTail()}`),
+      );
+      throw new Error(`Not ready within ${START_DEADLINE_MS} ms\n${logs.join("\n")}`);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+interface ServerProcess {
+  readonly name: string;
+  isAlive(): boolean;
+  logTail(): Promise<string>;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+/**
+ * The servers of one control plane and a shell that outlives this process: it is told over its
+ * standard input which processes live, and when that input ends, be it because this process was
+ * killed, it kills them and removes the folder.
+ */
+class ProcessGroup {
+  readonly #dir: string;
+  readonly #watchdog: ChildProcess;
+  readonly #running = new Map<ChildProcess, ServerProcess>();
+  #ended: Promise<void> | undefined;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    const script = `trap '' INT TERM HUP; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"`;
+    this.#watchdog = spawn("/bin/sh", ["-c", script, "sh", dir], {
+      stdio: ["pipe", "ignore", "ignore"],
+      detached: true,
+    });
+    this.#watchdog.unref();
+    // Somebody may have ended the shell: no reason to end the tests.
+    this.#watchdog.stdin?.on("error", () => {});
+    const input = this.#watchdog.stdin as unknown as { unref?: () => void };
+    input.unref?.();
+  }
+
+  start(name: string, file: string, args: readonly string[]): ServerProcess {
+    const logFile = path.join(this.#dir, `${name}.log`);
+    const log = openSync(logFile, "a", 0o600);
+    // A process group of its own: Ctrl-C in a terminal is for the tests, which then end this.
+    const child = spawn(file, args, {
+      stdio: ["ignore", log, log],
+      detached: true,
+      cwd: this.#dir,
+    });
+    closeSync(log);
+    child.unref();
+    const exited = new Promise<void>((resolve) => {
+      child.once("exit", () => {
+        this.#running.delete(child);
+        this.#tellWatchdog();
+        resolve();
+      });
+      child.once("error", () => {
+        this.#running.delete(child);
+        resolve();
+      });
+    });
+    const server: ServerProcess = {
+      name,
+      isAlive: () => this.#running.has(child),
+      logTail: async () =>
+        (await readFile(logFile, "utf8").catch(() => "")).split("\n").slice(-20).join("\n"),
+      kill: async (signal) => {
+        if (!this.#running.has(child)) return;
+        // Awaiting its exit must keep this process alive, which an unreferenced child does not.
+        child.ref();
+        child.kill(signal);
+        await exited;
+      },
+    };
+    this.#running.set(child, server);
+    this.#tellWatchdog();
+    return server;
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((server) => server.kill("SIGKILL")));
+    this.#watchdog.ref();
+    const exited = once(this.#watchdog, "exit");
+    this.#watchdog.stdin?.end();
+    await exited;
+    await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  #tellWatchdog(): void {
+    const pids = [...this.#running.keys()].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+    this.#watchdog.stdin?.write(`${pids.join(" ")}\n`);
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  // All are held at once, so that no port comes twice.
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return server;
+    }),
+  );
+  return Promise.all(
+    servers.map(async (server) => {
+      const address = server.address();
+      server.close();
+      await once(server, "close");
+      if (address === null || typeof address === "string")
+        throw new Error("Expected a TCP address");
+      return address.port;
+    }),
+  );
+}

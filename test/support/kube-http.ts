@@ -1,0 +1,143 @@
+import { Agent, request as undiciRequest } from "undici";
+
+export interface KubeHttpOptions {
+  /** Where the API server is, without a path: `https://127.0.0.1:6443`. */
+  readonly url: string;
+  /** Bearer token of requests that name none. */
+  readonly token?: string;
+  /** The serving certificate's authority, base64 of PEM as in a kubeconfig. */
+  readonly caData?: string;
+}
+
+export interface KubeRequestOptions {
+  readonly token?: string;
+  /** Sent as JSON; a string goes out as it is. */
+  readonly body?: unknown;
+  /** Default `application/json`. */
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** JSON as it came; tests read into it freely and let a failing expectation tell what is missing. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Json = any;
+
+export interface KubeResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Parsed when it is JSON, else the text. */
+  readonly body: Json;
+}
+
+export interface WatchEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+  readonly object: Json;
+}
+
+export interface WatchStream extends AsyncIterable<WatchEvent> {
+  readonly status: number;
+  /** The next event; `done` when the server has ended the watch. */
+  next(): Promise<IteratorResult<WatchEvent, undefined>>;
+  /** Aborts the request, whatever has been read of it. */
+  close(): void;
+}
+
+/** A small JSON requester for tests: no retries, no interpretation of status codes. */
+export class KubeHttp {
+  readonly #url: string;
+  readonly #token: string | undefined;
+  readonly #agent: Agent;
+
+  constructor(options: KubeHttpOptions) {
+    this.#url = options.url;
+    this.#token = options.token;
+    this.#agent = new Agent({
+      connect:
+        options.caData === undefined
+          ? {}
+          : { ca: Buffer.from(options.caData, "base64").toString() },
+    });
+  }
+
+  /** Resolves for every status; rejects when there is no answer. */
+  async request(
+    method: string,
+    path: string,
+    options: KubeRequestOptions = {},
+  ): Promise<KubeResponse> {
+    const response = await this.#send(method, path, options);
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: parseIfJson(await response.body.text(), String(response.headers["content-type"] ?? "")),
+    };
+  }
+
+  /**
+   * Opens a watch. The iterator ends when the server ends the answer. An answer that is no stream
+   * of events (a Status with an error code) comes as its only item, with type `ERROR`.
+   */
+  async watch(path: string, options: KubeRequestOptions = {}): Promise<WatchStream> {
+    const controller = new AbortController();
+    const response = await this.#send("GET", path, { ...options, signal: controller.signal });
+    const events = readEvents(response.body, response.statusCode);
+    return {
+      status: response.statusCode,
+      next: () => events.next(),
+      close: () => {
+        // The body rejects with an AbortError, which nobody is left to read.
+        response.body.on("error", () => {});
+        controller.abort();
+      },
+      [Symbol.asyncIterator]: () => events,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  #send(
+    method: string,
+    path: string,
+    options: KubeRequestOptions,
+  ): ReturnType<typeof undiciRequest> {
+    const token = options.token ?? this.#token;
+    const { body } = options;
+    return undiciRequest(this.#url + path, {
+      method,
+      dispatcher: this.#agent,
+      headers: {
+        accept: "application/json",
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined
+          ? {}
+          : { "content-type": options.contentType ?? "application/json" }),
+        ...options.headers,
+      },
+      body: body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+  }
+}
+
+function parseIfJson(text: string, contentType: string): Json {
+  return contentType.startsWith("application/json") && text !== "" ? JSON.parse(text) : text;
+}
+
+async function* readEvents(
+  body: AsyncIterable<Buffer>,
+  status: number,
+): AsyncGenerator<WatchEvent, undefined> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of body) {
+    rest += decoder.decode(chunk, { stream: true });
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines)
+      if (line !== "" && status === 200) yield JSON.parse(line) as WatchEvent;
+  }
+  if (status !== 200) yield { type: "ERROR", object: JSON.parse(rest) as Json };
+}
