@@ -1,0 +1,223 @@
+import { StatusManagerError } from '../errors.ts';
+import type { CanonicalTime, ResourceList } from '../types.ts';
+import { canonicalTime } from './canonical-time.ts';
+import { canonicalQuantity } from './quantity.ts';
+
+/** An object whose members are not known yet. */
+export interface Raw {
+  readonly [member: string]: unknown;
+}
+
+type Mutable = Record<string, unknown>;
+
+/** Deeper than any status; a bound for hostile input. */
+const maxDepth = 64;
+
+/**
+ * Where in the input we are, and how we read. Strict: what a caller sets; anything odd throws a
+ * StatusManagerError that names the path. Lenient: what a server or a pod manager holds; an odd
+ * scalar is kept as it came, what should be an object or a list and is none counts as absent.
+ */
+export class Place {
+  readonly strict: boolean;
+  readonly #parent: Place | undefined;
+  readonly #member: string | number;
+
+  constructor(strict: boolean, member: string | number, parent?: Place) {
+    this.strict = strict;
+    this.#member = member;
+    this.#parent = parent;
+  }
+
+  child(member: string | number): Place {
+    return new Place(this.strict, member, this);
+  }
+
+  path(): string {
+    return join(this.#parent?.path() ?? '', this.#member);
+  }
+
+  /** Throws: the value at `member` below this place is not what it should be. */
+  refuse(member: string, expected: string, value: unknown): never {
+    const path = member === '' ? this.path() : join(this.path(), member);
+    throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, { path });
+  }
+}
+
+function join(path: string, member: string | number): string {
+  if (typeof member === 'number') return `${path}[${member}]`;
+  return path === '' ? member : `${path}.${member}`;
+}
+
+/** A short text for a value of any kind that never dumps it. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'string') return `\`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\` (string)`;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return `${value} (${typeof value})`;
+  return typeof value;
+}
+
+export function isObject(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+/** The object at `member`, or undefined when absent or null. */
+export function objectAt(raw: Raw, member: string, place: Place): Raw | undefined {
+  const value = raw[member];
+  if (value === undefined || value === null) return undefined;
+  if (isObject(value)) return value;
+  return place.strict ? place.refuse(member, 'an object', value) : undefined;
+}
+
+export function stringAt(raw: Raw, member: string, place: Place): string {
+  const value = raw[member];
+  if (typeof value === 'string') return value;
+  if (value === undefined || value === null) return '';
+  return place.strict ? place.refuse(member, 'a string', value) : (value as string);
+}
+
+/** As `stringAt`, for members without which an entry has no identity. */
+export function requiredStringAt(raw: Raw, member: string, place: Place): string {
+  const value = stringAt(raw, member, place);
+  if (value === '' && place.strict) place.refuse(member, 'a non-empty string', raw[member]);
+  return value;
+}
+
+export function booleanAt(raw: Raw, member: string, place: Place): boolean {
+  const value = raw[member];
+  if (typeof value === 'boolean') return value;
+  if (value === undefined || value === null) return false;
+  return place.strict ? place.refuse(member, 'a boolean', value) : (value as boolean);
+}
+
+export function int32At(raw: Raw, member: string, place: Place): number {
+  return integerAt(raw, member, place, -0x8000_0000, 0x7fff_ffff);
+}
+
+export function int64At(raw: Raw, member: string, place: Place): number {
+  return integerAt(raw, member, place, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+}
+
+function integerAt(raw: Raw, member: string, place: Place, min: number, max: number): number {
+  const value = raw[member];
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  if (value === undefined || value === null) return 0;
+  return place.strict ? place.refuse(member, `an integer between ${min} and ${max}`, value) : (value as number);
+}
+
+export function timeAt(raw: Raw, member: string, place: Place): CanonicalTime {
+  const value = raw[member];
+  const time = canonicalTime(value);
+  if (time !== undefined) return time;
+  return place.strict
+    ? place.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
+    : (value as CanonicalTime);
+}
+
+export function quantityAt(raw: Raw, member: string, place: Place): string | null {
+  const value = raw[member];
+  if (value === undefined || value === null) return null;
+  const quantity = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : undefined;
+  if (quantity !== undefined) return quantity;
+  return place.strict ? place.refuse(member, 'a quantity', value) : (value as string);
+}
+
+/** The map of quantities at `member`; undefined when absent or empty. */
+export function resourceListAt(raw: Raw, member: string, place: Place): ResourceList | undefined {
+  const value = objectAt(raw, member, place);
+  if (value === undefined) return undefined;
+  const inner = place.child(member);
+  let list: ResourceList | undefined;
+  for (const name of Object.keys(value)) {
+    list ??= {};
+    // Go's decoder reads a null quantity as zero.
+    setOwn(list, name, quantityAt(value, name, inner) ?? '0');
+  }
+  return list;
+}
+
+/** The list at `member`, each element read by `read`; undefined when absent or empty. */
+export function listAt<T>(raw: Raw, member: string, place: Place, read: (element: Raw, place: Place) => T): T[] | undefined {
+  const value = raw[member];
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
+  const length = value.length;
+  if (length === 0) return undefined;
+  const inner = place.child(member);
+  const list: T[] = [];
+  for (let i = 0; i < length; i++) {
+    const element: unknown = value[i];
+    if (isObject(element)) list.push(read(element, inner.child(i)));
+    else if (place.strict) inner.child(i).refuse('', 'an object', element);
+  }
+  return list.length === 0 ? undefined : list;
+}
+
+/** A list of scalars at `member`; undefined when absent or empty. */
+export function scalarListAt<T extends string | number>(
+  raw: Raw,
+  member: string,
+  place: Place,
+  read: (raw: Raw, member: string, place: Place) => T,
+): T[] | undefined {
+  const value = raw[member];
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
+  if (value.length === 0) return undefined;
+  const elements = value as unknown as Raw;
+  const inner = place.child(member);
+  return Array.from(value, (_, i) => read(elements, String(i), inner));
+}
+
+/**
+ * Of the entries with the same key only the last stays, at the place of the first. A server's
+ * list is left as it is.
+ */
+export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, place: Place): T[] | undefined {
+  if (list === undefined || !place.strict || !hasDuplicate(list, key)) return list;
+  const byKey = new Map<unknown, T>();
+  for (const entry of list) byKey.set(entry[key], entry);
+  return [...byKey.values()];
+}
+
+function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
+  if (list.length > 16) return new Set(list.map((entry) => entry[key])).size < list.length;
+  for (let i = 1; i < list.length; i++) {
+    for (let j = 0; j < i; j++) if (list[i]![key] === list[j]![key]) return true;
+  }
+  return false;
+}
+
+/** Copies the members that `known` does not name into `target`, as they came. */
+export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, place: Place): void {
+  for (const member in raw) {
+    if (!known.has(member) && Object.hasOwn(raw, member)) {
+      const value = cloneJSON(raw[member], place, member, 0);
+      if (value !== undefined) setOwn(target, member, value);
+    }
+  }
+}
+
+/** Assignment that makes an own member of any name, `__proto__` too. */
+export function setOwn(target: object, member: string, value: unknown): void {
+  if (member === '__proto__') Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });
+  else (target as Mutable)[member] = value;
+}
+
+function cloneJSON(value: unknown, place: Place, member: string, depth: number): unknown {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || value === undefined) return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (depth > maxDepth) return place.strict ? place.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
+  if (Array.isArray(value)) return value.map((element) => cloneJSON(element, place, member, depth + 1) ?? null);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toJSON();
+  if (typeof value === 'object') {
+    const clone = {};
+    for (const [name, inner] of Object.entries(value)) {
+      const innerClone = cloneJSON(inner, place, member, depth + 1);
+      if (innerClone !== undefined) setOwn(clone, name, innerClone);
+    }
+    return clone;
+  }
+  return place.strict ? place.refuse(member, 'a JSON value', value) : undefined;
+}

@@ -1,0 +1,229 @@
+import type {
+  ContainerExtendedResourceRequest,
+  NodeAllocatableMappedResources,
+  NodeAllocatableOverheadResources,
+  NodeAllocatableResourceClaimStatus,
+  PodCondition,
+  PodExtendedResourceClaimStatus,
+  PodIP,
+  PodResourceClaimStatus,
+  PodStatus,
+  PodVolumeHealth,
+  VolumeHealthCondition,
+} from '../types.ts';
+import { canonicalContainerStatus, resourcesAt } from './canonical-container.ts';
+import {
+  int64At,
+  isObject,
+  keepUnknownMembers,
+  lastOfEachKey,
+  listAt,
+  objectAt,
+  Place,
+  quantityAt,
+  type Raw,
+  requiredStringAt,
+  resourceListAt,
+  scalarListAt,
+  stringAt,
+  timeAt,
+} from './canonical-reader.ts';
+
+const podStatusMembers = new Set([
+  'observedGeneration', 'phase', 'conditions', 'message', 'reason', 'nominatedNodeName', 'hostIP', 'hostIPs', 'podIP',
+  'podIPs', 'startTime', 'initContainerStatuses', 'containerStatuses', 'qosClass', 'ephemeralContainerStatuses', 'resize',
+  'resourceClaimStatuses', 'extendedResourceClaimStatus', 'allocatedResources', 'resources',
+  'nodeAllocatableResourceClaimStatuses', 'volumeHealth',
+]);
+const conditionMembers = new Set([
+  'type', 'observedGeneration', 'status', 'lastProbeTime', 'lastTransitionTime', 'reason', 'message',
+]);
+const ipMembers = new Set(['ip']);
+const resourceClaimStatusMembers = new Set(['name', 'resourceClaimName']);
+const extendedResourceClaimStatusMembers = new Set(['requestMappings', 'resourceClaimName']);
+const requestMappingMembers = new Set(['containerName', 'resourceName', 'requestName']);
+const nodeAllocatableMembers = new Set(['resourceClaimName', 'containers', 'mapping', 'overhead']);
+const mappedResourcesMembers = new Set(['name', 'quantity']);
+const overheadResourcesMembers = new Set(['name', 'perPod', 'perContainer']);
+const volumeHealthMembers = new Set(['name', 'healthConditions', 'lastTransitionTime']);
+const volumeHealthConditionMembers = new Set(['status', 'reason', 'message']);
+
+/** The mode and the name under which a value is read; see `Place`. */
+export interface CanonicalOptions {
+  /** Throw for anything odd (a caller's input) instead of keeping it (a server's object). */
+  readonly strict: boolean;
+  /** What the value is called in an error; default `status`. */
+  readonly name?: string;
+}
+
+/**
+ * A new status in canonical form: the spelling that Go's typed structs give, so that two statuses
+ * that mean the same compare and patch the same. Shares nothing mutable with `input`.
+ * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
+ */
+export function canonicalPodStatus(input: unknown, options: CanonicalOptions): PodStatus {
+  const place = new Place(options.strict, options.name ?? 'status');
+  if (!isObject(input)) {
+    return options.strict ? place.refuse('', 'an object', input) : {};
+  }
+  const raw = input;
+  const status: PodStatus = {};
+  const observedGeneration = int64At(raw, 'observedGeneration', place);
+  if (observedGeneration !== 0) status.observedGeneration = observedGeneration;
+  setString(status, 'phase', raw, place);
+  const conditions = lastOfEachKey(listAt(raw, 'conditions', place, canonicalPodCondition), 'type', place);
+  if (conditions !== undefined) status.conditions = conditions;
+  setString(status, 'message', raw, place);
+  setString(status, 'reason', raw, place);
+  setString(status, 'nominatedNodeName', raw, place);
+  setString(status, 'hostIP', raw, place);
+  const hostIPs = lastOfEachKey(listAt(raw, 'hostIPs', place, canonicalIP), 'ip', place);
+  if (hostIPs !== undefined) status.hostIPs = hostIPs;
+  setString(status, 'podIP', raw, place);
+  const podIPs = lastOfEachKey(listAt(raw, 'podIPs', place, canonicalIP), 'ip', place);
+  if (podIPs !== undefined) status.podIPs = podIPs;
+  const startTime = timeAt(raw, 'startTime', place);
+  if (startTime !== null) status.startTime = startTime;
+  setContainerStatuses(status, 'initContainerStatuses', raw, place);
+  setContainerStatuses(status, 'containerStatuses', raw, place);
+  setString(status, 'qosClass', raw, place);
+  setContainerStatuses(status, 'ephemeralContainerStatuses', raw, place);
+  setString(status, 'resize', raw, place);
+  const resourceClaimStatuses = listAt(raw, 'resourceClaimStatuses', place, canonicalResourceClaimStatus);
+  if (resourceClaimStatuses !== undefined) status.resourceClaimStatuses = resourceClaimStatuses;
+  const extended = objectAt(raw, 'extendedResourceClaimStatus', place);
+  if (extended !== undefined) {
+    status.extendedResourceClaimStatus = canonicalExtendedResourceClaimStatus(extended, place.child('extendedResourceClaimStatus'));
+  }
+  const allocatedResources = resourceListAt(raw, 'allocatedResources', place);
+  if (allocatedResources !== undefined) status.allocatedResources = allocatedResources;
+  const resources = resourcesAt(raw, 'resources', place);
+  if (resources !== undefined) status.resources = resources;
+  const nodeAllocatable = listAt(raw, 'nodeAllocatableResourceClaimStatuses', place, canonicalNodeAllocatable);
+  if (nodeAllocatable !== undefined) status.nodeAllocatableResourceClaimStatuses = nodeAllocatable;
+  const volumeHealth = listAt(raw, 'volumeHealth', place, canonicalVolumeHealth);
+  if (volumeHealth !== undefined) status.volumeHealth = volumeHealth;
+  keepUnknownMembers(status, raw, podStatusMembers, place);
+  return status;
+}
+
+/** Health conditions of a volume in canonical form; undefined for none. */
+export function canonicalVolumeHealthConditions(input: unknown, options: CanonicalOptions): VolumeHealthCondition[] | undefined {
+  const name = options.name ?? 'conditions';
+  return listAt({ [name]: input }, name, new Place(options.strict, ''), canonicalVolumeHealthCondition);
+}
+
+/** A pod condition in canonical form. */
+export function canonicalPodCondition(raw: Raw, place: Place): PodCondition {
+  const condition: PodCondition = {
+    type: requiredStringAt(raw, 'type', place),
+    status: stringAt(raw, 'status', place),
+    lastProbeTime: timeAt(raw, 'lastProbeTime', place),
+    lastTransitionTime: timeAt(raw, 'lastTransitionTime', place),
+  };
+  const observedGeneration = int64At(raw, 'observedGeneration', place);
+  if (observedGeneration !== 0) condition.observedGeneration = observedGeneration;
+  const reason = stringAt(raw, 'reason', place);
+  if (reason !== '') condition.reason = reason;
+  const message = stringAt(raw, 'message', place);
+  if (message !== '') condition.message = message;
+  keepUnknownMembers(condition, raw, conditionMembers, place);
+  return condition;
+}
+
+type StringMember = 'phase' | 'message' | 'reason' | 'nominatedNodeName' | 'hostIP' | 'podIP' | 'qosClass' | 'resize';
+
+function setString(status: PodStatus, member: StringMember, raw: Raw, place: Place): void {
+  const value = stringAt(raw, member, place);
+  if (value !== '') status[member] = value;
+}
+
+type ContainerStatusesMember = 'initContainerStatuses' | 'containerStatuses' | 'ephemeralContainerStatuses';
+
+function setContainerStatuses(status: PodStatus, member: ContainerStatusesMember, raw: Raw, place: Place): void {
+  const statuses = lastOfEachKey(listAt(raw, member, place, canonicalContainerStatus), 'name', place);
+  if (statuses !== undefined) status[member] = statuses;
+}
+
+function canonicalIP(raw: Raw, place: Place): PodIP {
+  const ip: PodIP = { ip: stringAt(raw, 'ip', place) };
+  keepUnknownMembers(ip, raw, ipMembers, place);
+  return ip;
+}
+
+function canonicalResourceClaimStatus(raw: Raw, place: Place): PodResourceClaimStatus {
+  const claim: PodResourceClaimStatus = { name: stringAt(raw, 'name', place) };
+  if (raw.resourceClaimName !== undefined && raw.resourceClaimName !== null) {
+    claim.resourceClaimName = stringAt(raw, 'resourceClaimName', place);
+  }
+  keepUnknownMembers(claim, raw, resourceClaimStatusMembers, place);
+  return claim;
+}
+
+function canonicalExtendedResourceClaimStatus(raw: Raw, place: Place): PodExtendedResourceClaimStatus {
+  const mappings = listAt(raw, 'requestMappings', place, canonicalRequestMapping);
+  const extended: PodExtendedResourceClaimStatus = {
+    // The one list that Go writes even when it is nil, and then as null.
+    requestMappings: mappings ?? (Array.isArray(raw.requestMappings) ? [] : null),
+    resourceClaimName: stringAt(raw, 'resourceClaimName', place),
+  };
+  keepUnknownMembers(extended, raw, extendedResourceClaimStatusMembers, place);
+  return extended;
+}
+
+function canonicalRequestMapping(raw: Raw, place: Place): ContainerExtendedResourceRequest {
+  const mapping: ContainerExtendedResourceRequest = {
+    containerName: stringAt(raw, 'containerName', place),
+    resourceName: stringAt(raw, 'resourceName', place),
+    requestName: stringAt(raw, 'requestName', place),
+  };
+  keepUnknownMembers(mapping, raw, requestMappingMembers, place);
+  return mapping;
+}
+
+function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResourceClaimStatus {
+  const claim: NodeAllocatableResourceClaimStatus = { resourceClaimName: stringAt(raw, 'resourceClaimName', place) };
+  const containers = scalarListAt(raw, 'containers', place, stringAt);
+  if (containers !== undefined) claim.containers = containers;
+  const mapping = listAt(raw, 'mapping', place, canonicalMappedResources);
+  if (mapping !== undefined) claim.mapping = mapping;
+  const overhead = listAt(raw, 'overhead', place, canonicalOverheadResources);
+  if (overhead !== undefined) claim.overhead = overhead;
+  keepUnknownMembers(claim, raw, nodeAllocatableMembers, place);
+  return claim;
+}
+
+function canonicalMappedResources(raw: Raw, place: Place): NodeAllocatableMappedResources {
+  const mapped: NodeAllocatableMappedResources = { name: stringAt(raw, 'name', place), quantity: quantityAt(raw, 'quantity', place) };
+  keepUnknownMembers(mapped, raw, mappedResourcesMembers, place);
+  return mapped;
+}
+
+function canonicalOverheadResources(raw: Raw, place: Place): NodeAllocatableOverheadResources {
+  const overhead: NodeAllocatableOverheadResources = { name: stringAt(raw, 'name', place) };
+  const perPod = quantityAt(raw, 'perPod', place);
+  if (perPod !== null) overhead.perPod = perPod;
+  const perContainer = quantityAt(raw, 'perContainer', place);
+  if (perContainer !== null) overhead.perContainer = perContainer;
+  keepUnknownMembers(overhead, raw, overheadResourcesMembers, place);
+  return overhead;
+}
+
+function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
+  const health: PodVolumeHealth = {
+    name: stringAt(raw, 'name', place),
+    lastTransitionTime: timeAt(raw, 'lastTransitionTime', place),
+  };
+  const healthConditions = listAt(raw, 'healthConditions', place, canonicalVolumeHealthCondition);
+  if (healthConditions !== undefined) health.healthConditions = healthConditions;
+  keepUnknownMembers(health, raw, volumeHealthMembers, place);
+  return health;
+}
+
+function canonicalVolumeHealthCondition(raw: Raw, place: Place): VolumeHealthCondition {
+  const condition: VolumeHealthCondition = { status: stringAt(raw, 'status', place), reason: stringAt(raw, 'reason', place) };
+  const message = stringAt(raw, 'message', place);
+  if (message !== '') condition.message = message;
+  keepUnknownMembers(condition, raw, volumeHealthConditionMembers, place);
+  return condition;
+}

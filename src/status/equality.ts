@@ -1,0 +1,86 @@
+import type { PodCondition, PodStatus, ResourceList } from '../types.ts';
+import { podConditionByKubelet, podConditionSharedByKubelet } from './conditions.ts';
+import { quantitiesEqual } from './quantity.ts';
+
+type JSONObject = Record<string, unknown>;
+
+/** Members of a pod status that are not the kubelet's, or are compared by `equalConditions`. */
+const notCompared: ReadonlySet<string> = new Set([
+  'conditions',
+  'resourceClaimStatuses',
+  'extendedResourceClaimStatus',
+  'nodeAllocatableResourceClaimStatuses',
+]);
+const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
+
+/**
+ * True when two normalised statuses say the same in all that the kubelet answers for: conditions
+ * that are owned or shared (their times and observedGeneration aside), and all other members but
+ * those of the resource claims. Quantities compare by value; list order counts.
+ * Source: kubelet `isPodStatusByKubeletEqual`.
+ */
+export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatus): boolean {
+  if (oldStatus === status) return true;
+  return (
+    equalConditions(oldStatus.conditions, status.conditions) &&
+    equalMembers(oldStatus as JSONObject, status as JSONObject, notCompared)
+  );
+}
+
+/** Semantic equality of two values in canonical form. */
+export function equalJSON(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    for (let i = 0; i < a.length; i++) if (!equalJSON(a[i], b[i])) return false;
+    return true;
+  }
+  return !Array.isArray(b) && equalMembers(a as JSONObject, b as JSONObject, undefined);
+}
+
+function equalMembers(a: JSONObject, b: JSONObject, except: ReadonlySet<string> | undefined): boolean {
+  let membersOfA = 0;
+  for (const member in a) {
+    if (except?.has(member)) continue;
+    membersOfA++;
+    const x = a[member];
+    const y = b[member];
+    if (x === y) {
+      if (x === undefined || !Object.hasOwn(b, member)) return false;
+    } else if (!equalJSON(x, y) && !(resourceLists.has(member) && equalResourceLists(x, y))) {
+      return false;
+    }
+  }
+  let membersOfB = 0;
+  for (const member in b) if (!except?.has(member)) membersOfB++;
+  return membersOfA === membersOfB;
+}
+
+/** By value: `1e3` and `1k` stay two canonical spellings of one quantity. */
+function equalResourceLists(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => {
+      const x: unknown = (a as ResourceList)[name];
+      const y: unknown = Object.hasOwn(b, name) ? (b as ResourceList)[name] : undefined;
+      return x === y || (typeof x === 'string' && typeof y === 'string' && quantitiesEqual(x, y));
+    })
+  );
+}
+
+function equalConditions(oldConditions: readonly PodCondition[] = [], conditions: readonly PodCondition[] = []): boolean {
+  for (const condition of conditions) {
+    if (!isOurs(condition)) continue;
+    const old = oldConditions.find(({ type }) => type === condition.type);
+    if (old === undefined) return false;
+    if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message) return false;
+  }
+  return oldConditions.every((old) => !isOurs(old) || conditions.some(({ type }) => type === old.type));
+}
+
+function isOurs(condition: PodCondition): boolean {
+  return podConditionByKubelet(condition.type) || podConditionSharedByKubelet(condition.type);
+}

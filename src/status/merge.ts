@@ -1,0 +1,83 @@
+import type { Pod, PodCondition, PodStatus } from '../types.ts';
+import { podConditionByKubelet } from './conditions.ts';
+import { refreshLastTransitionTime } from './transition-times.ts';
+
+export interface MergedPodStatus {
+  readonly status: PodStatus;
+  /**
+   * The DisruptionTarget condition with the transition time it was given here, when it went in.
+   * kubelet: `mergePodStatus` writes this time into the cached status, too.
+   */
+  readonly disruptionTarget: PodCondition | undefined;
+}
+
+/** Succeeded or Failed. kubelet: `IsPodPhaseTerminal`. */
+export function isPodPhaseTerminal(phase: string | undefined): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
+
+/**
+ * What the API server is to show: our status, with the conditions and the resource-claim members
+ * that belong to others as the API server has them. Holds back a terminal phase while containers
+ * could be running, and makes a terminal pod unready. `now` is a canonical time.
+ * Source: kubelet `mergePodStatus`.
+ */
+export function mergePodStatus(
+  pod: Pod,
+  oldPodStatus: PodStatus,
+  newPodStatus: PodStatus,
+  couldHaveRunningContainers: boolean,
+  now: string,
+): MergedPodStatus {
+  const terminating = !isPodPhaseTerminal(oldPodStatus.phase) && isPodPhaseTerminal(newPodStatus.phase);
+  let disruptionTarget: PodCondition | undefined;
+  const conditions = (oldPodStatus.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type));
+  for (const condition of newPodStatus.conditions ?? []) {
+    if (podConditionByKubelet(condition.type)) {
+      conditions.push(condition);
+    } else if (condition.type === 'DisruptionTarget' && terminating && !couldHaveRunningContainers) {
+      disruptionTarget = refreshLastTransitionTime(oldPodStatus, condition, now);
+      replaceOrAppend(conditions, disruptionTarget);
+    }
+  }
+
+  const status: PodStatus = { ...newPodStatus };
+  for (const member of ['resourceClaimStatuses', 'extendedResourceClaimStatus', 'nodeAllocatableResourceClaimStatuses'] as const) {
+    copyMember(status, oldPodStatus, member);
+  }
+  if (terminating && couldHaveRunningContainers) {
+    for (const member of ['phase', 'reason', 'message'] as const) copyMember(status, oldPodStatus, member);
+  }
+  if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase!, now);
+  if (conditions.length === 0) delete status.conditions;
+  else status.conditions = conditions;
+  return { status, disruptionTarget };
+}
+
+function copyMember<Member extends keyof PodStatus>(to: PodStatus, from: PodStatus, member: Member): void {
+  if (from[member] === undefined) delete to[member];
+  else to[member] = from[member];
+}
+
+function replaceOrAppend(conditions: PodCondition[], condition: PodCondition): void {
+  const i = conditions.findIndex(({ type }) => type === condition.type);
+  if (i < 0) conditions.push(condition);
+  else conditions[i] = condition;
+}
+
+function makeUnready(conditions: PodCondition[], pod: Pod, phase: string, now: string): void {
+  const isReady = conditions.some(({ type, status }) => status === 'True' && (type === 'Ready' || type === 'ContainersReady'));
+  if (!isReady) return;
+  const observedGeneration = pod.metadata?.generation ?? 0;
+  for (const type of ['ContainersReady', 'Ready']) {
+    const merged = conditions.find((condition) => condition.type === type);
+    replaceOrAppend(conditions, {
+      type,
+      ...(observedGeneration !== 0 && { observedGeneration }),
+      status: 'False',
+      lastProbeTime: null,
+      lastTransitionTime: merged?.status === 'False' ? merged.lastTransitionTime : now,
+      reason: phase === 'Succeeded' ? 'PodCompleted' : 'PodFailed',
+    });
+  }
+}

@@ -1,0 +1,87 @@
+import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../types.ts';
+import { compareUTF8, cutUTF8 } from './utf8.ts';
+
+/** Bytes that all termination messages of a pod may take together. kubelet: `MaxPodTerminationMessageLogLength`. */
+const maxPodTerminationMessageBytes = 12 * 1024;
+
+/**
+ * The status as it is compared and stored: termination messages cut to the pod's share, container
+ * lists in a fixed order. Times need no cutting here: a canonical status holds whole seconds.
+ * Returns `status` itself, or a copy that shares what is unchanged; idempotent for one spec.
+ * Source: kubelet `normalizeStatus`.
+ *
+ * Divergence: volumeHealth times are whole seconds too (canonical form); the kubelet leaves their
+ * fractions and then reads such a pod at every full batch.
+ */
+export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
+  const maxBytes = terminationMessageBytes(pod);
+  let normalized = status;
+  for (const member of ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const) {
+    const statuses = status[member];
+    if (statuses === undefined) continue;
+    const cut = cutTerminationMessages(statuses, maxBytes);
+    const sorted = member === 'initContainerStatuses' ? sortInitContainerStatuses(pod, cut) : sortByName(cut);
+    if (sorted === statuses) continue;
+    if (normalized === status) normalized = { ...status };
+    normalized[member] = sorted;
+  }
+  return normalized;
+}
+
+function terminationMessageBytes(pod: Pod): number {
+  const spec = pod.spec;
+  const containers =
+    (spec?.containers?.length ?? 0) + (spec?.initContainers?.length ?? 0) + (spec?.ephemeralContainers?.length ?? 0);
+  return containers === 0 ? maxPodTerminationMessageBytes : Math.floor(maxPodTerminationMessageBytes / containers);
+}
+
+/** Divergence: the cut is at a code-point edge; the kubelet may leave half a character. */
+function cutTerminationMessages(statuses: ContainerStatus[], maxBytes: number): ContainerStatus[] {
+  let cut = statuses;
+  for (let i = 0; i < statuses.length; i++) {
+    const status = statuses[i]!;
+    const state = cutTerminationMessage(status.state, maxBytes);
+    const lastState = cutTerminationMessage(status.lastState, maxBytes);
+    if (state === status.state && lastState === status.lastState) continue;
+    if (cut === statuses) cut = [...statuses];
+    cut[i] = { ...status, state, lastState };
+  }
+  return cut;
+}
+
+function cutTerminationMessage(state: ContainerState, maxBytes: number): ContainerState {
+  const message = state.terminated?.message;
+  if (message === undefined) return state;
+  const cut = cutUTF8(message, maxBytes);
+  return cut === message ? state : { ...state, terminated: { ...state.terminated!, message: cut } };
+}
+
+function sortByName(statuses: ContainerStatus[]): ContainerStatus[] {
+  for (let i = 1; i < statuses.length; i++) {
+    if (compareUTF8(statuses[i - 1]!.name, statuses[i]!.name) > 0) {
+      return statuses.toSorted((a, b) => compareUTF8(a.name, b.name));
+    }
+  }
+  return statuses;
+}
+
+/**
+ * Spec order by swapping each into place, so that names the spec does not know end up behind, in
+ * the order the swaps leave. Source: kubelet `SortInitContainerStatuses`.
+ */
+function sortInitContainerStatuses(pod: Pod, statuses: ContainerStatus[]): ContainerStatus[] {
+  let sorted = statuses;
+  let next = 0;
+  for (const container of pod.spec?.initContainers ?? []) {
+    const found = sorted.findIndex((status, i) => i >= next && status.name === container.name);
+    if (found < 0) continue;
+    if (found !== next) {
+      if (sorted === statuses) sorted = [...statuses];
+      const displaced = sorted[next]!;
+      sorted[next] = sorted[found]!;
+      sorted[found] = displaced;
+    }
+    next++;
+  }
+  return sorted;
+}
