@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+/** Where `.ci/run` wants the results as JSON besides. */
+const jsonFile = process.env['VITEST_JSON_FILE'];
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^kubelet-status-manager$/, replacement: source('index.ts') },
+      { find: /^kubelet-status-manager\/testing$/, replacement: source('testing/index.ts') },
+      { find: /^kubelet-status-manager\/(prometheus|http|informer)$/, replacement: source('$1.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 20_000,
+    hookTimeout: 90_000,
+    reporters: jsonFile ? ['default', ['json', { outputFile: jsonFile }]] : ['default'],
+  },
+});
