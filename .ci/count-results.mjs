@@ -1,0 +1,17 @@
+// Adds up the results in a folder that .ci/run filled: `checks` (a word a line) and vitest's JSON reports.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const folder = process.argv[2] ?? '.';
+const count = { passed: 0, failed: 0, skipped: 0 };
+
+for (const word of readFileSync(path.join(folder, 'checks'), 'utf8').split('\n').filter(Boolean)) count[word] += 1;
+for (const file of readdirSync(folder).filter((name) => /^vitest-\d+\.json$/.test(name))) {
+  const report = JSON.parse(readFileSync(path.join(folder, file), 'utf8'));
+  count.passed += report.numPassedTests;
+  count.failed += report.numFailedTests;
+  count.skipped += report.numPendingTests + report.numTodoTests;
+}
+
+console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
+process.exitCode = count.failed === 0 && count.passed > 0 ? 0 : 1;
