@@ -134,6 +134,13 @@ export function describeApiError(error: unknown, now?: number): ApiError {
   });
 }
 
+/** Why a request with this aborted signal failed: `timeout` when its reason says so, else `aborted`. */
+export function describeAbort(signal: AbortSignal): ApiError {
+  const error = describeApiError(signal.reason);
+  if (error.kind === 'timeout' || error.kind === 'aborted') return error;
+  return new ApiError('request aborted', { kind: 'aborted', cause: signal.reason });
+}
+
 const TIMEOUT_MARKS = new Set([
   'TimeoutError',
   'ETIMEDOUT',

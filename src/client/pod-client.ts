@@ -45,4 +45,9 @@ export interface PodClient {
   /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */
   patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
   deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
+  /**
+   * Lets go of idle connections; called by the manager's `stop()`. Requests in flight are left to
+   * end, and a later request opens a connection again, so that managers may share a client.
+   */
+  close?(): Promise<void>;
 }

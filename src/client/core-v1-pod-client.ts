@@ -1,0 +1,149 @@
+import type { Clock } from '../clock.ts';
+import { systemClock } from '../clock.ts';
+import type { Pod } from '../types.ts';
+import { ApiError, describeAbort, describeApiError } from './api-error.ts';
+import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
+import type {
+  DeletePodOptions,
+  PatchType,
+  PodClient,
+  PodReference,
+  PodStatusPatch,
+  RequestOptions,
+} from './pod-client.ts';
+import { RawAnswerMiddleware } from './raw-answer-middleware.ts';
+import { SharedConnections } from './shared-connections.ts';
+
+export interface CoreV1PodClientOptions {
+  /** For a `Retry-After` that is a date. Default: the real clock. */
+  readonly clock?: Pick<Clock, 'now'>;
+}
+
+/**
+ * A `PodClient` over client-node's generated `CoreV1Api` (1.4 or 2.x) or a mock of it. Pods are the
+ * server's own JSON: unknown members kept, times as strings. Adds what client-node lacks: the
+ * patch's content type, an abort that holds even while credentials are fetched, connections that
+ * stay open, and `Retry-After`. Rejects with `ApiError` only. A mock, which runs no middleware, is
+ * taken at its return value; one that returns nothing, or `{}`, is an `invalid-answer` that names
+ * the method.
+ */
+export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): Required<PodClient> {
+  return new CoreV1PodClient(api, options.clock ?? systemClock);
+}
+
+interface Call {
+  readonly method: CoreV1ApiMethod;
+  readonly signal: AbortSignal;
+  readonly patchType?: PatchType;
+  /** What a good answer looks like, and how to say so. */
+  readonly accepts: (answer: unknown) => boolean;
+  readonly expected: string;
+}
+
+class CoreV1PodClient implements Required<PodClient> {
+  readonly #api: CoreV1ApiLike;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #connections = new SharedConnections();
+
+  constructor(api: CoreV1ApiLike, clock: Pick<Clock, 'now'>) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  async getPod({ namespace, name }: PodReference, { signal }: RequestOptions): Promise<Pod> {
+    const call = { method: 'readNamespacedPod', signal, ...podExpected } as const;
+    return (await this.#call(call, (options) => this.#api.readNamespacedPod({ name, namespace }, options))) as Pod;
+  }
+
+  async patchPodStatus(
+    { namespace, name }: PodReference,
+    { type, body }: PodStatusPatch,
+    { signal }: RequestOptions,
+  ): Promise<Pod> {
+    const call = { method: 'patchNamespacedPodStatus', signal, patchType: type, ...podExpected } as const;
+    return (await this.#call(call, (options) =>
+      this.#api.patchNamespacedPodStatus({ name, namespace, body }, options),
+    )) as Pod;
+  }
+
+  async deletePod(
+    { namespace, name }: PodReference,
+    { uid, gracePeriodSeconds }: DeletePodOptions,
+    { signal }: RequestOptions,
+  ): Promise<void> {
+    const call = { method: 'deleteNamespacedPod', signal, ...anyObjectExpected } as const;
+    const body = { gracePeriodSeconds, preconditions: { uid } };
+    await this.#call(call, (options) => this.#api.deleteNamespacedPod({ name, namespace, body }, options));
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.close();
+  }
+
+  async #call(call: Call, send: (options: object) => unknown): Promise<unknown> {
+    const { method, signal, patchType } = call;
+    if (signal.aborted) throw describeAbort(signal);
+    const middleware = new RawAnswerMiddleware({ signal, patchType, connections: this.#connections });
+    let returned: unknown;
+    try {
+      returned = await untilAborted(async () => send(middleware.callOptions), signal);
+    } catch (error) {
+      // A 2xx counts, even if the generated code could make nothing of its body.
+      if (middleware.answer === undefined) throw this.#failure(error, middleware, signal);
+    }
+    const answer = middleware.answer === undefined ? returned : parseJson(middleware.answer.text);
+    if (call.accepts(answer)) return answer;
+    throw new ApiError(`${method} answered with something other than ${call.expected}`, {
+      kind: 'invalid-answer',
+      statusCode: middleware.answer?.statusCode,
+    });
+  }
+
+  #failure(error: unknown, { connection }: RawAnswerMiddleware, signal: AbortSignal): ApiError {
+    const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now());
+    const noAnswer = failure.kind === 'network' || failure.kind === 'timeout';
+    if (connection !== undefined && (noAnswer || failure.statusCode === 401)) {
+      // Not awaited: it closes when the last request on it has ended.
+      this.#connections.drop(connection).catch(() => {});
+    }
+    return failure;
+  }
+}
+
+const podExpected = {
+  expected: 'a pod',
+  accepts: (answer: unknown) =>
+    isObject(answer) && isObject(answer['metadata']) && (answer['kind'] === undefined || answer['kind'] === 'Pod'),
+};
+
+/** The API server answers a DELETE with the pod or with a `Status`. */
+const anyObjectExpected = {
+  expected: 'a pod or a Status',
+  accepts: (answer: unknown) => isObject(answer) && Object.keys(answer).length > 0,
+};
+
+/**
+ * Settles with the work, or rejects as soon as the signal is aborted: client-node looks at no signal
+ * while it fetches credentials, a mock at none at all.
+ */
+function untilAborted(work: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(describeAbort(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

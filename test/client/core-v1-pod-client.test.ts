@@ -1,0 +1,361 @@
+import type { CoreV1Api } from '@kubernetes/client-node';
+import { describe, expect, it, vi } from 'vitest';
+import { ApiError } from '../../src/client/api-error.ts';
+import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
+import type { PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import type { HttpServer } from '../support/http-server.ts';
+
+const clientNode = await loadClientNode();
+const ref = { namespace: 'default', name: 'a' };
+const { signal } = new AbortController();
+const pod = {
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: 'a', namespace: 'default', uid: 'u1', creationTimestamp: '2026-01-02T03:04:05Z', newMember: 1 },
+  spec: { containers: [] },
+  status: {
+    phase: 'Running',
+    startTime: '2026-01-02T03:04:05Z',
+    volumeHealth: [{ name: 'v' }],
+    unknown: { a: [null] },
+  },
+};
+const strategicPatch: PodStatusPatch = {
+  type: 'application/strategic-merge-patch+json',
+  body: { metadata: { uid: 'u1' }, status: { phase: 'Failed', reason: null } },
+};
+
+/** Base64 of `-`: trusts nobody. */
+const otherAuthority = 'LQ==';
+
+function makeApi(server: HttpServer, user: object = { token: 't0ken' }): CoreV1Api {
+  const kubeConfig = new clientNode.KubeConfig();
+  const cluster = server.caData === '' ? { skipTLSVerify: true } : { caData: server.caData, skipTLSVerify: false };
+  kubeConfig.loadFromOptions({
+    clusters: [{ name: 'c', server: server.url, ...cluster }],
+    users: [{ name: 'u', ...user }],
+    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
+    currentContext: 'x',
+  });
+  return kubeConfig.makeApiClient(clientNode.CoreV1Api);
+}
+
+async function rejection(promise: Promise<unknown>): Promise<ApiError> {
+  const error: unknown = await promise.then(
+    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
+  it("reads the server's own JSON: unknown members, times as strings", async () => {
+    await using server = await startHttpServer();
+    server.answerWith({ body: pod });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    expect(server.requests).toMatchObject([{ method: 'GET', url: '/api/v1/namespaces/default/pods/a', body: '' }]);
+    expect(server.requests[0]?.headers.authorization).toBe('Bearer t0ken');
+    await client.close();
+  });
+
+  it.each<PodStatusPatch>([
+    strategicPatch,
+    { type: 'application/json-patch+json', body: [{ op: 'test', path: '/metadata/uid', value: 'u1' }] },
+  ])('patches pods/status as $type', async (patch) => {
+    await using server = await startHttpServer();
+    server.answerWith({ body: pod });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await client.patchPodStatus(ref, patch, { signal })).toEqual(pod);
+    expect(server.requests).toMatchObject([{ method: 'PATCH', url: '/api/v1/namespaces/default/pods/a/status' }]);
+    expect(server.requests[0]?.headers['content-type']).toBe(patch.type);
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(patch.body);
+    await client.close();
+  });
+
+  it.each([{ body: pod }, { body: { kind: 'Status', status: 'Success' } }, { status: 202, body: pod }])(
+    'deletes with a UID precondition and the grace period: %j',
+    async (answer) => {
+      await using server = await startHttpServer();
+      server.answerWith(answer);
+      const client = createCoreV1PodClient(makeApi(server));
+      await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
+      expect(server.requests).toMatchObject([{ method: 'DELETE', url: '/api/v1/namespaces/default/pods/a' }]);
+      expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({
+        gracePeriodSeconds: 0,
+        preconditions: { uid: 'u1' },
+      });
+      await client.close();
+    },
+  );
+
+  it('reports the Status, the code and Retry-After of a failure', async () => {
+    await using server = await startHttpServer();
+    const body = {
+      kind: 'Status',
+      message: 'no',
+      reason: 'Invalid',
+      details: { causes: [{ reason: 'FieldValueInvalid', message: 'm', field: 'metadata.uid' }] },
+      code: 422,
+    };
+    server.answerWith({ status: 422, body, headers: { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' } });
+    const clock = { now: () => Date.parse('2026-01-02T03:04:05Z') };
+    const client = createCoreV1PodClient(makeApi(server), { clock });
+    expect(await rejection(client.patchPodStatus(ref, strategicPatch, { signal }))).toMatchObject({
+      kind: 'http',
+      statusCode: 422,
+      reason: 'Invalid',
+      message: '422 Invalid: no',
+      causes: body.details.causes,
+      retryAfterMs: 10_000,
+    });
+    await client.close();
+  });
+
+  it.each([
+    ['HTML', { body: '<html>please log in</html>', headers: { 'content-type': 'text/html' } }],
+    ['HTML that claims to be JSON', { body: '<html>', headers: { 'content-type': 'application/json' } }],
+    ['an empty object', { body: {} }],
+    ['a Status', { body: { kind: 'Status', metadata: {}, status: 'Success' } }],
+    ['null', { body: 'null', headers: { 'content-type': 'application/json' } }],
+    ['nothing', { body: '' }],
+  ])('calls a 200 with %s an invalid answer', async (_, answer) => {
+    await using server = await startHttpServer();
+    server.answerWith(answer);
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
+      kind: 'invalid-answer',
+      statusCode: 200,
+      message: 'readNamespacedPod answered with something other than a pod',
+    });
+    await client.close();
+  });
+
+  it('takes a pod whose content type the generated code does not know', async () => {
+    await using server = await startHttpServer();
+    server.answerWith({ body: pod, headers: { 'content-type': 'application/octet-stream' } });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    await client.close();
+  });
+
+  it.each(['reset', 'cut-body'] as const)('calls a connection that is cut a network failure: %s', async (fault) => {
+    await using server = await startHttpServer();
+    server.answerWith({ body: pod, fault });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ kind: 'network', statusCode: undefined });
+    await client.close();
+  });
+
+  it('calls a refused connection a network failure', async () => {
+    const server = await startHttpServer();
+    await server[Symbol.asyncDispose]();
+    const client = createCoreV1PodClient(makeApi(server));
+    expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
+  });
+
+  it.each([
+    ['timeout', new DOMException('too late', 'TimeoutError')],
+    ['aborted', new Error('stopped')],
+  ])('aborts a hung request and tells why: %s', async (kind, reason) => {
+    await using server = await startHttpServer();
+    server.answerWith({ fault: 'hang' });
+    const client = createCoreV1PodClient(makeApi(server));
+    const controller = new AbortController();
+    const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
+    await server.received(1);
+    controller.abort(reason);
+    expect((await outcome).kind).toBe(kind);
+    await client.close();
+  });
+
+  it('sends nothing when the signal is aborted beforehand', async () => {
+    await using server = await startHttpServer();
+    const client = createCoreV1PodClient(makeApi(server));
+    expect((await rejection(client.getPod(ref, { signal: AbortSignal.abort() }))).kind).toBe('aborted');
+    expect(server.requests).toEqual([]);
+  });
+
+  it("runs the caller's own middleware too, which finds the body unread", async () => {
+    await using server = await startHttpServer();
+    server.answerWith({ body: pod });
+    const seen: string[] = [];
+    const configuration = clientNode.createConfiguration({
+      baseServer: new clientNode.ServerConfiguration(server.url, {}),
+      promiseMiddleware: [
+        {
+          pre: async (context) => {
+            context.setHeaderParam('x-own', 'yes');
+            return context;
+          },
+          post: async (context) => {
+            seen.push(await context.body.text(), (await context.body.binary()).toString());
+            return context;
+          },
+        },
+      ],
+    });
+    const client = createCoreV1PodClient(new clientNode.CoreV1Api(configuration));
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    expect(server.requests[0]?.headers['x-own']).toBe('yes');
+    expect(seen).toEqual([JSON.stringify(pod), JSON.stringify(pod)]);
+    await client.close();
+  });
+});
+
+describe(`connections, client-node ${clientNodeMajor}`, () => {
+  const connectionsOf = (server: HttpServer): ReadonlySet<number> =>
+    new Set(server.requests.map((request) => request.connection));
+
+  async function getPods(client: PodClient, times: number): Promise<void> {
+    for (let i = 0; i < times; i++) await client.getPod(ref, { signal });
+  }
+
+  // 2.x's undici opens a second one when a request comes before it has put the first one back.
+  const fewConnections = 2;
+
+  it.each([false, true])('are shared by requests one after another, TLS: %s', async (tls) => {
+    await using server = await startHttpServer({ tls });
+    server.answerWith(...Array.from({ length: 10 }, () => ({ body: pod })));
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 10);
+    expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
+    await client.close();
+  });
+
+  it('are kept after a failure that came as an answer', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.answerWith(...Array.from({ length: 10 }, () => ({ status: 404 })));
+    const client = createCoreV1PodClient(makeApi(server));
+    for (let i = 0; i < 10; i++) await rejection(client.getPod(ref, { signal }));
+    expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
+    await client.close();
+  });
+
+  it.each([
+    ['a 401', { status: 401 }],
+    ['a reset', { fault: 'reset' } as const],
+  ])('are made anew after %s', async (_, answer) => {
+    await using server = await startHttpServer({ tls: true });
+    server.answerWith({ body: pod }, answer, ...Array.from({ length: 10 }, () => ({ body: pod })));
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 1);
+    await rejection(client.getPod(ref, { signal }));
+    const before = connectionsOf(server);
+    await getPods(client, 10);
+    const after = new Set(server.requests.slice(2).map((request) => request.connection));
+    expect(after.size).toBeLessThanOrEqual(fewConnections);
+    expect([...after].filter((connection) => before.has(connection))).toEqual([]);
+    await client.close();
+  });
+
+  it('of requests in flight survive a failure of another request', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.answerWith({ body: pod }, { fault: 'hang' }, { status: 401 });
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 1);
+    const controller = new AbortController();
+    let settled = false;
+    const slow = client.getPod(ref, { signal: controller.signal }).finally(() => (settled = true));
+    await server.received(2);
+    await rejection(client.getPod(ref, { signal }));
+    expect(settled).toBe(false);
+    controller.abort();
+    await rejection(slow);
+    await client.close();
+  });
+
+  it('are let go by close(), and opened again by the next request', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.answerWith({ body: pod }, { body: pod });
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 1);
+    await client.close();
+    await client.close();
+    await getPods(client, 1);
+    expect(connectionsOf(server).size).toBe(2);
+    await client.close();
+  });
+
+  it('are not shared by two clients', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.answerWith({ body: pod }, { body: pod });
+    const api = makeApi(server);
+    const clients = [createCoreV1PodClient(api), createCoreV1PodClient(api)];
+    for (const client of clients) await getPods(client, 1);
+    expect(connectionsOf(server).size).toBe(2);
+    for (const client of clients) await client.close();
+  });
+
+  it('check the certificate', async () => {
+    await using server = await startHttpServer({ tls: true });
+    const client = createCoreV1PodClient(makeApi({ ...server, caData: otherAuthority }));
+    expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('over a mock', () => {
+  type Method = (request: object, options?: object) => Promise<unknown>;
+  const mockApi = (answer?: unknown) => ({
+    readNamespacedPod: vi.fn<Method>(async () => answer),
+    patchNamespacedPodStatus: vi.fn<Method>(async () => answer),
+    deleteNamespacedPod: vi.fn<Method>(async () => answer),
+  });
+
+  it('passes exactly the documented first arguments and takes the return value', async () => {
+    const answer = { metadata: { uid: 'u1' } };
+    const api = mockApi(answer);
+    const client = createCoreV1PodClient(api);
+    expect(await client.getPod(ref, { signal })).toBe(answer);
+    expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toBe(answer);
+    await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
+    const firstArguments = Object.values(api).map((method) => method.mock.calls[0]?.[0]);
+    expect(firstArguments).toEqual([
+      { name: 'a', namespace: 'default' },
+      { name: 'a', namespace: 'default', body: strategicPatch.body },
+      { name: 'a', namespace: 'default', body: { gracePeriodSeconds: 0, preconditions: { uid: 'u1' } } },
+    ]);
+  });
+
+  it.each([[undefined], [null], [{}], ['pod'], [[]]])('that answers %j is told which method', async (answer) => {
+    const client = createCoreV1PodClient(mockApi(answer));
+    const outcomes = {
+      readNamespacedPod: client.getPod(ref, { signal }),
+      patchNamespacedPodStatus: client.patchPodStatus(ref, strategicPatch, { signal }),
+      deleteNamespacedPod: client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal }),
+    };
+    for (const [method, outcome] of Object.entries(outcomes)) {
+      const error = await rejection(outcome);
+      expect(error.kind).toBe('invalid-answer');
+      expect(error.message).toContain(method);
+    }
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw Object.assign(new Error('x'), { code: 404 });
+      },
+    ],
+    ['rejects', () => Promise.reject({ statusCode: 404 })],
+  ])('that %s comes out as an ApiError', async (_, readNamespacedPod) => {
+    const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod });
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ statusCode: 404 });
+  });
+
+  it('that never answers is left at the abort, and its late failure harms nobody', async () => {
+    let fail: (reason: Error) => void = () => {};
+    const never = new Promise((_, reject) => (fail = reject));
+    const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod: () => never });
+    const controller = new AbortController();
+    const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
+    controller.abort();
+    expect((await outcome).kind).toBe('aborted');
+    fail(new Error('late'));
+  });
+});

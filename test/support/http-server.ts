@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** Requests with the same number came over the same connection. */
+  readonly connection: number;
+}
+
+export interface ScriptedAnswer {
+  /** Default 200. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A string goes out as it is, all else as JSON. */
+  readonly body?: unknown;
+  /** `hang`: no answer at all. `reset`: the connection is cut. `cut-body`: cut after half of the body. */
+  readonly fault?: 'hang' | 'reset' | 'cut-body';
+}
+
+export interface HttpServer extends AsyncDisposable {
+  readonly url: string;
+  /** The certificate to trust, base64 of PEM as in a kubeconfig; empty without TLS. */
+  readonly caData: string;
+  readonly requests: readonly RecordedRequest[];
+  /** Answers of the next requests, in order; without one a request gets 500. */
+  answerWith(...answers: readonly ScriptedAnswer[]): void;
+  /** Resolves once `count` requests have come in altogether. */
+  received(count: number): Promise<void>;
+}
+
+const testdata = new URL('./testdata/', import.meta.url);
+
+/** A local server that records requests and gives scripted answers. */
+export async function startHttpServer(options: { readonly tls?: boolean } = {}): Promise<HttpServer> {
+  const requests: RecordedRequest[] = [];
+  const script: ScriptedAnswer[] = [];
+  const sockets = new Map<Socket, number>();
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  let connections = 0;
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      requests.push({
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString(),
+        connection: sockets.get(request.socket) ?? 0,
+      });
+      for (const waiter of waiting) if (requests.length >= waiter.count) waiter.resolve();
+      answer(response, script.shift() ?? { status: 500, body: 'no answer scripted' });
+    });
+  };
+
+  const certificate = readFileSync(new URL('test-only-tls-cert.pem', testdata));
+  const server = options.tls
+    ? createHttpsServer({ cert: certificate, key: readFileSync(new URL('test-only-tls-key.pem', testdata)) }, onRequest)
+    : createHttpServer(onRequest);
+  server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.set(socket, ++connections);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  return {
+    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    caData: options.tls ? certificate.toString('base64') : '',
+    requests,
+    answerWith: (...answers) => void script.push(...answers),
+    received: (count) =>
+      requests.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets.keys()) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function answer(response: ServerResponse, { status = 200, headers, body, fault }: ScriptedAnswer): void {
+  if (fault === 'hang') return;
+  if (fault === 'reset') {
+    response.destroy();
+    return;
+  }
+  const text = typeof body === 'string' ? body : JSON.stringify(body ?? {});
+  const type = typeof body === 'string' ? 'text/plain' : 'application/json';
+  const payload = Buffer.from(text);
+  // Chunked, like the API server's longer answers: client-node 1.4 does not notice the cut of another kind.
+  response.writeHead(status, { 'content-type': type, 'transfer-encoding': 'chunked', ...headers });
+  if (fault === 'cut-body') response.write(payload.subarray(0, payload.length >> 1), () => response.destroy());
+  else response.end(payload);
+}
