@@ -1,0 +1,109 @@
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { StatusManagerError } from '../errors.ts';
+import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-envelope.ts';
+
+/**
+ * One checkpoint file. Writes go one after the other; a write that waits for its turn takes the
+ * newest data then, for all who asked for it meanwhile.
+ */
+export class CheckpointFile {
+  readonly #path: string;
+  readonly #encode: () => string;
+  /** Of the data that the file holds; undefined when there is no file yet. */
+  #lastChecksum: number | undefined;
+  #latest: Promise<void> = Promise.resolve();
+  #waiting: Promise<void> | undefined;
+
+  /** @param encode gives the data as it is now; called when a write begins */
+  constructor(filePath: string, lastChecksum: number | undefined, encode: () => string) {
+    this.#path = filePath;
+    this.#lastChecksum = lastChecksum;
+    this.#encode = encode;
+  }
+
+  /**
+   * Resolves when the file holds the present data or newer. Rejects with `CHECKPOINT_WRITE_FAILED`
+   * when it could not be written; the next call tries again.
+   */
+  write(): Promise<void> {
+    this.#waiting ??= this.#latest
+      .catch(() => {}) // its own callers were told
+      .then(() => {
+        this.#waiting = undefined;
+        return this.#writeNow();
+      });
+    this.#latest = this.#waiting;
+    return this.#waiting;
+  }
+
+  async #writeNow(): Promise<void> {
+    const data = this.#encode();
+    const checksum = checksumOf(data);
+    if (checksum === this.#lastChecksum) return;
+    try {
+      await replaceFile(this.#path, encodeEnvelope(data));
+    } catch (cause) {
+      throw new StatusManagerError(
+        'CHECKPOINT_WRITE_FAILED',
+        `Cannot write the checkpoint ${this.#path}; the change stands in memory only`,
+        { cause },
+      );
+    }
+    this.#lastChecksum = checksum;
+  }
+}
+
+/** Never leaves half a file under its name, whenever the process or the machine stops. */
+async function replaceFile(filePath: string, text: string): Promise<void> {
+  const temporary = path.join(path.dirname(filePath), `.${path.basename(filePath)}`);
+  await rm(temporary, { force: true });
+  try {
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, filePath);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Makes the folder of a checkpoint, mode 0755. Throws `CHECKPOINT_WRITE_FAILED`. */
+export async function makeCheckpointDirectory(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o755 });
+  } catch (cause) {
+    throw new StatusManagerError('CHECKPOINT_WRITE_FAILED', `Cannot make the checkpoint folder ${dir}`, { cause });
+  }
+}
+
+/**
+ * What the file holds; undefined when there is none. Throws `CORRUPT_CHECKPOINT` when the file
+ * cannot be read, its checksum is wrong, or `decode` throws.
+ */
+export async function readCheckpoint<T>(
+  filePath: string,
+  decode: (data: string) => T,
+): Promise<{ value: T; checksum: number } | undefined> {
+  try {
+    const data = decodeEnvelope(await readFile(filePath, 'utf8'));
+    return { value: decode(data), checksum: checksumOf(data) };
+  } catch (cause) {
+    if (isFileMissing(cause)) return undefined;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StatusManagerError(
+      'CORRUPT_CHECKPOINT',
+      `Cannot use the checkpoint ${filePath}: ${reason}. Drain the node, delete the file and start again`,
+      { cause },
+    );
+  }
+}
+
+function isFileMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

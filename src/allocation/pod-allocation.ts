@@ -1,0 +1,56 @@
+import { resourcesAt } from '../status/canonical-container.ts';
+import { isObject, listAt, objectAt, Place, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
+import type { Pod, ResourceRequirements } from '../types.ts';
+
+/** What was granted to one pod; null where nothing was said. Frozen, quantities canonical. */
+export interface PodAllocation {
+  readonly containerResources: ReadonlyMap<string, ResourceRequirements> | null;
+  readonly podLevelResources: ResourceRequirements | null;
+  /** Quantity by name of volume. Only read from a checkpoint and written back. */
+  readonly emptyDirVolumeLimits: ReadonlyMap<string, string | null> | null;
+}
+
+const noResources: ResourceRequirements = Object.freeze({});
+
+/**
+ * What the spec of the pod asks for. Throws a StatusManagerError (`INVALID_ARGUMENT`) with the
+ * path of what is no name, object or quantity.
+ * Source: kubelet `allocationFromPod`.
+ */
+export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAllocation } {
+  const place = new Place(true, 'pod');
+  const raw: unknown = pod;
+  if (!isObject(raw)) return place.refuse('', 'an object', raw);
+
+  const podUID = requiredStringAt(objectAt(raw, 'metadata', place) ?? {}, 'uid', place.child('metadata'));
+  const spec = objectAt(raw, 'spec', place) ?? {};
+  const specPlace = place.child('spec');
+
+  const containerResources = new Map<string, ResourceRequirements>();
+  for (const list of ['initContainers', 'containers']) {
+    listAt(spec, list, specPlace, (container, containerPlace) => {
+      const name = requiredStringAt(container, 'name', containerPlace);
+      const resources = frozenResourcesAt(container, 'resources', containerPlace) ?? noResources;
+      // An init container that ends before the others start cannot be resized.
+      const resizable = list === 'containers' || stringAt(container, 'restartPolicy', containerPlace) === 'Always';
+      if (resizable) containerResources.set(name, resources);
+    });
+  }
+  return {
+    podUID,
+    allocation: {
+      containerResources,
+      podLevelResources: frozenResourcesAt(spec, 'resources', specPlace) ?? null,
+      emptyDirVolumeLimits: null,
+    },
+  };
+}
+
+/** The resources at `member`, frozen all through. */
+export function frozenResourcesAt(...where: Parameters<typeof resourcesAt>): ResourceRequirements | undefined {
+  const resources = resourcesAt(...where);
+  if (resources === undefined) return undefined;
+  for (const claim of resources.claims ?? []) Object.freeze(claim);
+  for (const part of Object.values(resources)) Object.freeze(part);
+  return Object.freeze(resources);
+}

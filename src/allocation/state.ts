@@ -1,0 +1,41 @@
+import type { Pod, ResourceRequirements } from '../types.ts';
+
+export const podResizeStatuses = ['', 'Proposed', 'InProgress', 'Deferred', 'Infeasible'] as const;
+
+/** How far a resize of a pod has come; `''` when none is known. */
+export type PodResizeStatus = (typeof podResizeStatuses)[number];
+
+export function isPodResizeStatus(value: unknown): value is PodResizeStatus {
+  return (podResizeStatuses as readonly unknown[]).includes(value);
+}
+
+/**
+ * Which resources were granted to the containers of each pod, and how far a resize is. What is set
+ * is seen by the next read, before the returned promise settles; objects that are handed out are
+ * frozen.
+ * Source: kubelet `state.State`, in its interface before v1.33.
+ */
+export interface State {
+  /** What was granted to the container; undefined when nothing was. */
+  getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined;
+
+  getPodResizeStatus(podUID: string): PodResizeStatus;
+
+  /**
+   * Grants what `pod.spec` asks for, in place of all that was granted to this pod before: its
+   * regular containers, its restartable init containers and the pod as a whole.
+   * Resolves when the change is as durable as this state makes it. Rejects with a
+   * StatusManagerError: `INVALID_ARGUMENT` for a pod that is none, and nothing has changed then;
+   * `CHECKPOINT_WRITE_FAILED` when the change stands in memory only.
+   */
+  setPodAllocation(pod: Pod): Promise<void>;
+
+  /** `''` forgets the status. Resolves and rejects as `setPodAllocation`. */
+  setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void>;
+
+  /** Forgets the pod. Not durable by itself: it is written with the next change. */
+  delete(podUID: string): void;
+
+  /** Forgets all pods whose UID is not in `remainingPodUIDs`; as durable as `delete`. */
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void;
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { MemoryState } from '../../src/allocation/memory-state.ts';
+import { noopState } from '../../src/allocation/noop-state.ts';
+import type { Pod } from '../../src/types.ts';
+import { cpu, podOf } from './pods.ts';
+
+describe('MemoryState', () => {
+  it('grants regular and restartable init containers, spelled canonically, before the promise settles', async () => {
+    const state = new MemoryState();
+    const written = state.setPodAllocation({
+      metadata: { uid: 'u' },
+      spec: {
+        containers: [
+          { name: 'app', resources: { limits: { memory: '1024Mi' }, requests: { cpu: '1000m' } } },
+          { name: 'bare' },
+        ],
+        initContainers: [
+          { name: 'setup', resources: cpu('1') },
+          { name: 'sidecar', restartPolicy: 'Always', resources: cpu('0.5') },
+        ],
+      },
+    });
+    expect(state.getContainerResourceAllocation('u', 'app')).toEqual({
+      limits: { memory: '1Gi' },
+      requests: { cpu: '1' },
+    });
+    expect(state.getContainerResourceAllocation('u', 'bare')).toEqual({});
+    expect(state.getContainerResourceAllocation('u', 'sidecar')).toEqual({ requests: { cpu: '500m' } });
+    expect(state.getContainerResourceAllocation('u', 'setup')).toBeUndefined();
+    expect(state.getContainerResourceAllocation('other', 'app')).toBeUndefined();
+    await written;
+  });
+
+  it('replaces the whole allocation of a pod', async () => {
+    const state = new MemoryState();
+    await state.setPodAllocation(podOf('u', { a: cpu('1'), b: cpu('1') }));
+    await state.setPodAllocation(podOf('u', { b: cpu('2') }));
+    expect(state.getContainerResourceAllocation('u', 'a')).toBeUndefined();
+    expect(state.getContainerResourceAllocation('u', 'b')).toEqual(cpu('2'));
+  });
+
+  it('is not changed through what was put in or handed out', async () => {
+    const state = new MemoryState();
+    const requests = { cpu: '1' };
+    await state.setPodAllocation(podOf('u', { a: { requests } }));
+    requests.cpu = '7';
+    const handedOut = state.getContainerResourceAllocation('u', 'a')!;
+    expect(() => (handedOut.requests!['cpu'] = '8')).toThrow(TypeError);
+    expect(() => (handedOut.limits = {})).toThrow(TypeError);
+    expect(state.getContainerResourceAllocation('u', 'a')).toEqual(cpu('1'));
+  });
+
+  it("keeps resize statuses; '' forgets", async () => {
+    const state = new MemoryState();
+    expect(state.getPodResizeStatus('u')).toBe('');
+    const written = state.setPodResizeStatus('u', 'Deferred');
+    expect(state.getPodResizeStatus('u')).toBe('Deferred');
+    await written;
+    await state.setPodResizeStatus('u', '');
+    expect(state.getPodResizeStatus('u')).toBe('');
+    expect(state.resizeStatuses.size).toBe(0);
+  });
+
+  it('forgets pods by delete and as orphans', async () => {
+    const state = new MemoryState();
+    for (const uid of ['a', 'b', 'c']) {
+      await state.setPodAllocation(podOf(uid, { app: cpu('1') }));
+      await state.setPodResizeStatus(uid, 'InProgress');
+    }
+    state.delete('a');
+    state.removeOrphanedPods(new Set(['c', 'd']));
+    expect([...state.allocations.keys()]).toEqual(['c']);
+    expect([...state.resizeStatuses.keys()]).toEqual(['c']);
+  });
+
+  it.each([
+    ['null', null, 'pod'],
+    ['a list', [], 'pod'],
+    ['no metadata', {}, 'pod.metadata.uid'],
+    ['an empty uid', { metadata: { uid: '' } }, 'pod.metadata.uid'],
+    ['containers no list', { metadata: { uid: 'u' }, spec: { containers: {} } }, 'pod.spec.containers'],
+    ['a container without name', { metadata: { uid: 'u' }, spec: { containers: [{}] } }, 'pod.spec.containers[0].name'],
+    ['a bad quantity', podOf('u', { ok: cpu('1'), bad: cpu('one') }), 'pod.spec.containers[1].resources.requests.cpu'],
+  ])('refuses a pod that is %s and changes nothing', async (_, pod, path) => {
+    const state = new MemoryState();
+    await state.setPodAllocation(podOf('u', { app: cpu('3') }));
+    await expect(state.setPodAllocation(pod as Pod)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', path });
+    expect(state.getContainerResourceAllocation('u', 'app')).toEqual(cpu('3'));
+    expect(state.allocations.size).toBe(1);
+  });
+
+  it.each([
+    ['', 'Deferred', 'podUID'],
+    [7, 'Deferred', 'podUID'],
+    ['u', 'deferred', 'resizeStatus'],
+    ['u', undefined, 'resizeStatus'],
+    ['u', '__proto__', 'resizeStatus'],
+  ])('refuses the resize status (%j, %j)', async (podUID, resizeStatus, path) => {
+    const state = new MemoryState();
+    await expect(state.setPodResizeStatus(podUID as never, resizeStatus as never)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      path,
+    });
+    expect(state.resizeStatuses.size).toBe(0);
+  });
+});
+
+describe('noopState', () => {
+  it('takes everything and knows nothing', async () => {
+    await noopState.setPodAllocation(podOf('u', { app: cpu('1') }));
+    await noopState.setPodResizeStatus('u', 'Deferred');
+    noopState.delete('u');
+    noopState.removeOrphanedPods(new Set());
+    expect(noopState.getContainerResourceAllocation('u', 'app')).toBeUndefined();
+    expect(noopState.getPodResizeStatus('u')).toBe('');
+  });
+});
