@@ -104,7 +104,7 @@ function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined)
  * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
- * members, never by the text of a message; never throws. `now` (ms since the epoch) is needed only
+ * members, never by the text of a message. `now` (ms since the epoch) is needed only
  * for a `Retry-After` that is a date.
  */
 export function describeApiError(error: unknown, now?: number): ApiError {
@@ -235,8 +235,9 @@ function findHeader(headers: unknown, name: string): string | undefined {
   return undefined;
 }
 
+/** From 300 on: nobody rejects with less, and lower numbers are exit codes and `DOMException` codes. */
 function httpStatusCode(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 100 && value < 600 ? value : undefined;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 300 && value < 600 ? value : undefined;
 }
 
 const MAX_TEXT_LENGTH = 500;

@@ -25,12 +25,12 @@ interface Observable<Value> {
 }
 
 /** A 2xx answer as it came over the wire. */
-export interface RawAnswer {
+interface RawAnswer {
   readonly statusCode: number;
   readonly text: string;
 }
 
-export interface RawAnswerMiddlewareOptions {
+interface RawAnswerMiddlewareOptions {
   readonly signal: AbortSignal;
   readonly connections: SharedConnections;
   /** Content type of a PATCH; client-node would take JSON patch for any. */

@@ -93,6 +93,7 @@ describe('describeApiError names what kept an answer away', () => {
     ['null', null, 'network'],
     ['undefined', undefined, 'network'],
     ['an empty object', {}, 'network'],
+    ['an exit code', Object.assign(new Error('x'), { code: 127 }), 'network'],
     ['an object that is its own cause', selfCaused(), 'network'],
   ])('%s', (_, rejected, kind) => {
     expect(describeApiError(rejected)).toMatchObject({ kind, statusCode: undefined });

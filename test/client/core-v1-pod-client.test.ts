@@ -266,6 +266,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     controller.abort();
     await rejection(slow);
     await client.close();
+    await server.disconnected();
   });
 
   it('are let go by close(), and opened again by the next request', async () => {
@@ -274,6 +275,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 1);
     await client.close();
+    await server.disconnected();
     await client.close();
     await getPods(client, 1);
     expect(connectionsOf(server).size).toBe(2);

@@ -33,6 +33,8 @@ export interface HttpServer extends AsyncDisposable {
   answerWith(...answers: readonly ScriptedAnswer[]): void;
   /** Resolves once `count` requests have come in altogether. */
   received(count: number): Promise<void>;
+  /** Resolves once no connection is open. */
+  disconnected(): Promise<void>;
 }
 
 const testdata = new URL('./testdata/', import.meta.url);
@@ -42,6 +44,7 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
   const requests: RecordedRequest[] = [];
   const script: ScriptedAnswer[] = [];
   const sockets = new Map<Socket, number>();
+  const waitingForDisconnect: (() => void)[] = [];
   const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   let connections = 0;
 
@@ -67,7 +70,10 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
     : createHttpServer(onRequest);
   server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.set(socket, ++connections);
-    socket.on('close', () => sockets.delete(socket));
+    socket.on('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0) for (const resolve of waitingForDisconnect.splice(0)) resolve();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
@@ -78,6 +84,8 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
     answerWith: (...answers) => void script.push(...answers),
     received: (count) =>
       requests.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
+    disconnected: () =>
+      sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => waitingForDisconnect.push(resolve)),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets.keys()) socket.destroy();
