@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { accessSync, closeSync, constants, openSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { KubeHttp } from "./kube-http.ts";
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { KubeHttp } from './kube-http.ts';
 
 /*
  * A real etcd and kube-apiserver for tests, benchmarks and chaos runs; no vitest in here.
@@ -31,18 +31,18 @@ export interface ControlPlaneOptions {
 
 /** A plain kubeconfig, as `KubeConfig.loadFromOptions` or `loadFromString(JSON.stringify(…))` take it. */
 export interface KubeConfigObject {
-  readonly apiVersion: "v1";
-  readonly kind: "Config";
+  readonly apiVersion: 'v1';
+  readonly kind: 'Config';
   readonly clusters: readonly {
     readonly name: string;
-    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
+    readonly cluster: { readonly server: string; readonly 'certificate-authority-data': string };
   }[];
   readonly users: readonly { readonly name: string; readonly user: { readonly token: string } }[];
   readonly contexts: readonly {
     readonly name: string;
     readonly context: { readonly cluster: string; readonly user: string };
   }[];
-  readonly "current-context": string;
+  readonly 'current-context': string;
 }
 
 export interface ControlPlane {
@@ -69,17 +69,16 @@ export interface ControlPlane {
 
 /** Whether `startControlPlane` can work here; the reason goes into the names of skipped tests. */
 export function controlPlaneAvailable(): { readonly available: boolean; readonly reason: string } {
-  const assets = process.env["KUBEBUILDER_ASSETS"];
-  if (assets === undefined || assets === "")
-    return { available: false, reason: "KUBEBUILDER_ASSETS is not set" };
-  for (const binary of ["etcd", "kube-apiserver"]) {
+  const assets = process.env['KUBEBUILDER_ASSETS'];
+  if (assets === undefined || assets === '') return { available: false, reason: 'KUBEBUILDER_ASSETS is not set' };
+  for (const binary of ['etcd', 'kube-apiserver']) {
     try {
       accessSync(path.join(assets, binary), constants.X_OK);
     } catch {
       return { available: false, reason: `KUBEBUILDER_ASSETS holds no executable ${binary}` };
     }
   }
-  return { available: true, reason: "" };
+  return { available: true, reason: '' };
 }
 
 /**
@@ -102,45 +101,37 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
 class EarlyExitError extends Error {}
 
-async function startOnce({
-  nodeNames = ["node-a"],
-  dir: givenDir,
-}: ControlPlaneOptions): Promise<ControlPlane> {
-  const assets = process.env["KUBEBUILDER_ASSETS"] ?? "";
-  const dir = givenDir ?? (await mkdtemp(path.join(tmpdir(), "control-plane-")));
+async function startOnce({ nodeNames = ['node-a'], dir: givenDir }: ControlPlaneOptions): Promise<ControlPlane> {
+  const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
+  const dir = givenDir ?? (await mkdtemp(path.join(tmpdir(), 'control-plane-')));
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const tokens = new Map(
-    ["admin", ...nodeNames].map((user) => [user, randomBytes(16).toString("hex")]),
-  );
+  const tokens = new Map(['admin', ...nodeNames].map((user) => [user, randomBytes(16).toString('hex')]));
   await writeCredentials(dir, tokens);
 
   const [etcdPort, etcdPeerPort, securePort] = await freePorts(3);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const url = `https://127.0.0.1:${securePort}`;
   const processes = new ProcessGroup(dir);
-  let caData = "";
+  let caData = '';
   let apiServer: ServerProcess | undefined;
 
   async function startApiServer(): Promise<void> {
     if (apiServer?.isAlive() === true) return;
-    apiServer = processes.start("kube-apiserver", path.join(assets, "kube-apiserver"), [
+    apiServer = processes.start('kube-apiserver', path.join(assets, 'kube-apiserver'), [
       `--etcd-servers=${etcdUrl}`,
       `--secure-port=${securePort}`,
-      "--bind-address=127.0.0.1",
-      `--cert-dir=${path.join(dir, "certs")}`,
-      "--service-account-issuer=https://kubernetes.default.svc",
-      `--service-account-key-file=${path.join(dir, "sa.pub")}`,
-      `--service-account-signing-key-file=${path.join(dir, "sa.key")}`,
-      `--token-auth-file=${path.join(dir, "tokens.csv")}`,
-      "--authorization-mode=Node,RBAC",
-      "--enable-admission-plugins=NodeRestriction",
-      "--disable-admission-plugins=ServiceAccount",
-      "--service-cluster-ip-range=10.0.0.0/24",
+      '--bind-address=127.0.0.1',
+      `--cert-dir=${path.join(dir, 'certs')}`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${path.join(dir, 'sa.pub')}`,
+      `--service-account-signing-key-file=${path.join(dir, 'sa.key')}`,
+      `--token-auth-file=${path.join(dir, 'tokens.csv')}`,
+      '--authorization-mode=Node,RBAC',
+      '--enable-admission-plugins=NodeRestriction',
+      '--disable-admission-plugins=ServiceAccount',
+      '--service-cluster-ip-range=10.0.0.0/24',
     ]);
-    caData = await waitUntilReady(url, path.join(dir, "certs", "apiserver.crt"), token("admin"), [
-      etcd,
-      apiServer,
-    ]);
+    caData = await waitUntilReady(url, path.join(dir, 'certs', 'apiserver.crt'), token('admin'), [etcd, apiServer]);
   }
 
   function token(user: string): string {
@@ -149,16 +140,16 @@ async function startOnce({
     return found;
   }
 
-  const etcd = processes.start("etcd", path.join(assets, "etcd"), [
-    "--data-dir",
-    path.join(dir, "etcd"),
-    "--listen-client-urls",
+  const etcd = processes.start('etcd', path.join(assets, 'etcd'), [
+    '--data-dir',
+    path.join(dir, 'etcd'),
+    '--listen-client-urls',
     etcdUrl,
-    "--advertise-client-urls",
+    '--advertise-client-urls',
     etcdUrl,
-    "--listen-peer-urls",
+    '--listen-peer-urls',
     `http://127.0.0.1:${etcdPeerPort}`,
-    "--unsafe-no-fsync",
+    '--unsafe-no-fsync',
   ]);
   try {
     // An API server would join whoever listens there, so ours must be up before it is started.
@@ -172,28 +163,26 @@ async function startOnce({
   return {
     url,
     caData,
-    adminToken: token("admin"),
+    adminToken: token('admin'),
     dir,
     nodeToken: token,
     kubeConfig: (user) => kubeConfig(url, caData, user, token(user)),
-    stopApiServer: async () => apiServer?.kill("SIGTERM"),
-    killApiServer: async () => apiServer?.kill("SIGKILL"),
+    stopApiServer: async () => apiServer?.kill('SIGTERM'),
+    killApiServer: async () => apiServer?.kill('SIGKILL'),
     startApiServer,
     stop: () => processes.end(),
   };
 }
 
 async function writeCredentials(dir: string, tokens: ReadonlyMap<string, string>): Promise<void> {
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const users = [...tokens].map(([user, token]) =>
-    user === "admin"
-      ? `${token},admin,admin,"system:masters"`
-      : `${token},system:node:${user},${user},"system:nodes"`,
+    user === 'admin' ? `${token},admin,admin,"system:masters"` : `${token},system:node:${user},${user},"system:nodes"`,
   );
   const files = {
-    "sa.key": privateKey.export({ type: "pkcs1", format: "pem" }),
-    "sa.pub": publicKey.export({ type: "spki", format: "pem" }),
-    "tokens.csv": `${users.join("\n")}\n`,
+    'sa.key': privateKey.export({ type: 'pkcs1', format: 'pem' }),
+    'sa.pub': publicKey.export({ type: 'spki', format: 'pem' }),
+    'tokens.csv': `${users.join('\n')}\n`,
   };
   for (const [name, content] of Object.entries(files)) {
     await writeFile(path.join(dir, name), content, { mode: 0o600 });
@@ -202,12 +191,12 @@ async function writeCredentials(dir: string, tokens: ReadonlyMap<string, string>
 
 function kubeConfig(url: string, caData: string, user: string, token: string): KubeConfigObject {
   return {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "test", cluster: { server: url, "certificate-authority-data": caData } }],
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server: url, 'certificate-authority-data': caData } }],
     users: [{ name: user, user: { token } }],
-    contexts: [{ name: "test", context: { cluster: "test", user } }],
-    "current-context": "test",
+    contexts: [{ name: 'test', context: { cluster: 'test', user } }],
+    'current-context': 'test',
   };
 }
 
@@ -218,16 +207,13 @@ async function waitUntilReady(
   token: string,
   servers: readonly ServerProcess[],
 ): Promise<string> {
-  let caData = "";
+  let caData = '';
   await waitFor(async () => {
-    caData = (await readFile(certFile)).toString("base64");
+    caData = (await readFile(certFile)).toString('base64');
     const http = new KubeHttp({ url, token, caData });
     try {
-      const ready = await http.request("GET", "/readyz");
-      return (
-        ready.status === 200 &&
-        (await http.request("GET", "/api/v1/namespaces/default")).status === 200
-      );
+      const ready = await http.request('GET', '/readyz');
+      return ready.status === 200 && (await http.request('GET', '/api/v1/namespaces/default')).status === 200;
     } finally {
       await http.close();
     }
@@ -236,23 +222,17 @@ async function waitUntilReady(
 }
 
 /** Polls; a check that throws is one that is not true yet. Rejects when a server has ended, even after the check passed. */
-async function waitFor(
-  check: () => Promise<boolean>,
-  servers: readonly ServerProcess[],
-): Promise<void> {
+async function waitFor(check: () => Promise<boolean>, servers: readonly ServerProcess[]): Promise<void> {
   const deadline = Date.now() + START_DEADLINE_MS;
   for (;;) {
     const passed = await check().catch(() => false);
     for (const server of servers) {
-      if (!server.isAlive())
-        throw new EarlyExitError(`${server.name} ended early:\n${await server.logTail()}`);
+      if (!server.isAlive()) throw new EarlyExitError(`${server.name} ended early:\n${await server.logTail()}`);
     }
     if (passed) return;
     if (Date.now() > deadline) {
-      const logs = await Promise.all(
-        servers.map(async (server) => `${server.name}:\n${await server.logTail()}`),
-      );
-      throw new Error(`Not ready within ${START_DEADLINE_MS} ms\n${logs.join("\n")}`);
+      const logs = await Promise.all(servers.map(async (server) => `${server.name}:\n${await server.logTail()}`));
+      throw new Error(`Not ready within ${START_DEADLINE_MS} ms\n${logs.join('\n')}`);
     }
     await delay(POLL_MS);
   }
@@ -279,35 +259,35 @@ class ProcessGroup {
   constructor(dir: string) {
     this.#dir = dir;
     const script = `trap '' INT TERM HUP; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"`;
-    this.#watchdog = spawn("/bin/sh", ["-c", script, "sh", dir], {
-      stdio: ["pipe", "ignore", "ignore"],
+    this.#watchdog = spawn('/bin/sh', ['-c', script, 'sh', dir], {
+      stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
     });
     this.#watchdog.unref();
     // Somebody may have ended the shell: no reason to end the tests.
-    this.#watchdog.stdin?.on("error", () => {});
+    this.#watchdog.stdin?.on('error', () => {});
     const input = this.#watchdog.stdin as unknown as { unref?: () => void };
     input.unref?.();
   }
 
   start(name: string, file: string, args: readonly string[]): ServerProcess {
     const logFile = path.join(this.#dir, `${name}.log`);
-    const log = openSync(logFile, "a", 0o600);
+    const log = openSync(logFile, 'a', 0o600);
     // A process group of its own: Ctrl-C in a terminal is for the tests, which then end this.
     const child = spawn(file, args, {
-      stdio: ["ignore", log, log],
+      stdio: ['ignore', log, log],
       detached: true,
       cwd: this.#dir,
     });
     closeSync(log);
     child.unref();
     const exited = new Promise<void>((resolve) => {
-      child.once("exit", () => {
+      child.once('exit', () => {
         this.#running.delete(child);
         this.#tellWatchdog();
         resolve();
       });
-      child.once("error", () => {
+      child.once('error', () => {
         this.#running.delete(child);
         resolve();
       });
@@ -315,8 +295,7 @@ class ProcessGroup {
     const server: ServerProcess = {
       name,
       isAlive: () => this.#running.has(child),
-      logTail: async () =>
-        (await readFile(logFile, "utf8").catch(() => "")).split("\n").slice(-20).join("\n"),
+      logTail: async () => (await readFile(logFile, 'utf8').catch(() => '')).split('\n').slice(-20).join('\n'),
       kill: async (signal) => {
         if (!this.#running.has(child)) return;
         // Awaiting its exit must keep this process alive, which an unreferenced child does not.
@@ -336,9 +315,9 @@ class ProcessGroup {
   }
 
   async #end(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((server) => server.kill("SIGKILL")));
+    await Promise.all([...this.#running.values()].map((server) => server.kill('SIGKILL')));
     this.#watchdog.ref();
-    const exited = once(this.#watchdog, "exit");
+    const exited = once(this.#watchdog, 'exit');
     this.#watchdog.stdin?.end();
     await exited;
     await rm(this.#dir, { recursive: true, force: true });
@@ -346,7 +325,7 @@ class ProcessGroup {
 
   #tellWatchdog(): void {
     const pids = [...this.#running.keys()].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
-    this.#watchdog.stdin?.write(`${pids.join(" ")}\n`);
+    this.#watchdog.stdin?.write(`${pids.join(' ')}\n`);
   }
 }
 
@@ -354,8 +333,8 @@ async function freePorts(count: number): Promise<number[]> {
   // All are held at once, so that no port comes twice.
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await once(server, "listening");
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
       return server;
     }),
   );
@@ -363,9 +342,8 @@ async function freePorts(count: number): Promise<number[]> {
     servers.map(async (server) => {
       const address = server.address();
       server.close();
-      await once(server, "close");
-      if (address === null || typeof address === "string")
-        throw new Error("Expected a TCP address");
+      await once(server, 'close');
+      if (address === null || typeof address === 'string') throw new Error('Expected a TCP address');
       return address.port;
     }),
   );

@@ -1,4 +1,4 @@
-import { Agent, request as undiciRequest } from "undici";
+import { Agent, request as undiciRequest } from 'undici';
 
 export interface KubeHttpOptions {
   /** Where the API server is, without a path: `https://127.0.0.1:6443`. */
@@ -31,7 +31,7 @@ export interface KubeResponse {
 }
 
 export interface WatchEvent {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
   readonly object: Json;
 }
 
@@ -53,24 +53,17 @@ export class KubeHttp {
     this.#url = options.url;
     this.#token = options.token;
     this.#agent = new Agent({
-      connect:
-        options.caData === undefined
-          ? {}
-          : { ca: Buffer.from(options.caData, "base64").toString() },
+      connect: options.caData === undefined ? {} : { ca: Buffer.from(options.caData, 'base64').toString() },
     });
   }
 
   /** Resolves for every status; rejects when there is no answer. */
-  async request(
-    method: string,
-    path: string,
-    options: KubeRequestOptions = {},
-  ): Promise<KubeResponse> {
+  async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     const response = await this.#send(method, path, options);
     return {
       status: response.statusCode,
       headers: response.headers,
-      body: parseIfJson(await response.body.text(), String(response.headers["content-type"] ?? "")),
+      body: parseIfJson(await response.body.text(), String(response.headers['content-type'] ?? '')),
     };
   }
 
@@ -80,14 +73,14 @@ export class KubeHttp {
    */
   async watch(path: string, options: KubeRequestOptions = {}): Promise<WatchStream> {
     const controller = new AbortController();
-    const response = await this.#send("GET", path, { ...options, signal: controller.signal });
+    const response = await this.#send('GET', path, { ...options, signal: controller.signal });
     const events = readEvents(response.body, response.statusCode);
     return {
       status: response.statusCode,
       next: () => events.next(),
       close: () => {
         // The body rejects with an AbortError, which nobody is left to read.
-        response.body.on("error", () => {});
+        response.body.on('error', () => {});
         controller.abort();
       },
       [Symbol.asyncIterator]: () => events,
@@ -98,46 +91,37 @@ export class KubeHttp {
     await this.#agent.destroy();
   }
 
-  #send(
-    method: string,
-    path: string,
-    options: KubeRequestOptions,
-  ): ReturnType<typeof undiciRequest> {
+  #send(method: string, path: string, options: KubeRequestOptions): ReturnType<typeof undiciRequest> {
     const token = options.token ?? this.#token;
     const { body } = options;
     return undiciRequest(this.#url + path, {
       method,
       dispatcher: this.#agent,
       headers: {
-        accept: "application/json",
+        accept: 'application/json',
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined
-          ? {}
-          : { "content-type": options.contentType ?? "application/json" }),
+        ...(body === undefined ? {} : { 'content-type': options.contentType ?? 'application/json' }),
         ...options.headers,
       },
-      body: body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body),
+      body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
   }
 }
 
 function parseIfJson(text: string, contentType: string): Json {
-  return contentType.startsWith("application/json") && text !== "" ? JSON.parse(text) : text;
+  return contentType.startsWith('application/json') && text !== '' ? JSON.parse(text) : text;
 }
 
-async function* readEvents(
-  body: AsyncIterable<Buffer>,
-  status: number,
-): AsyncGenerator<WatchEvent, undefined> {
-  let rest = "";
+async function* readEvents(body: AsyncIterable<Buffer>, status: number): AsyncGenerator<WatchEvent, undefined> {
+  let rest = '';
   const decoder = new TextDecoder();
   for await (const chunk of body) {
     rest += decoder.decode(chunk, { stream: true });
-    const lines = rest.split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines)
-      if (line !== "" && status === 200) yield JSON.parse(line) as WatchEvent;
+    if (status !== 200) continue;
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent;
   }
-  if (status !== 200) yield { type: "ERROR", object: JSON.parse(rest) as Json };
+  if (status !== 200) yield { type: 'ERROR', object: JSON.parse(rest) };
 }

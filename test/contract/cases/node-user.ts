@@ -1,0 +1,210 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Json, KubeRequestOptions } from '../../support/kube-http.ts';
+import {
+  expectFailure,
+  expectOk,
+  MERGE_PATCH,
+  PODS_PATH,
+  podManifest,
+  STRATEGIC_MERGE_PATCH,
+  uniqueName,
+} from '../pod-api.ts';
+import type { ContractServer } from '../servers.ts';
+
+const NODE_LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+const EVENTS = '/api/v1/namespaces/default/events';
+
+/** What `system:node:NAME` may and may not do: the node authorizer and NodeRestriction. */
+export function describeNodeUser(server: () => ContractServer): void {
+  describe("a node's own user", () => {
+    const asNode = (nodeName = 'node-a'): KubeRequestOptions => ({ token: server().nodeToken(nodeName) });
+    let own: string;
+    let foreign: string;
+    beforeAll(async () => {
+      own = uniqueName('own');
+      foreign = uniqueName('foreign');
+      await server().pods.create(own);
+      await server().pods.create(foreign, { spec: { nodeName: 'node-b' } });
+    });
+
+    describe('pods', () => {
+      it('may read, patch and delete its own', async () => {
+        const name = uniqueName('own');
+        await server().pods.create(name);
+        expectOk(await server().pods.get(name, asNode()));
+        expectOk(await server().pods.patchStatus(name, { phase: 'Running' }, asNode()));
+        expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }, asNode()));
+      });
+
+      it('is refused the GET of a foreign, a missing and a deleted one alike, with 403', async () => {
+        const deleted = uniqueName('deleted');
+        await server().pods.create(deleted);
+        await server().pods.delete(deleted, { gracePeriodSeconds: 0 }, asNode());
+        for (const name of [foreign, uniqueName('missing'), deleted]) {
+          expectFailure(await server().pods.get(name, asNode()), 403, 'Forbidden', { details: { name, kind: 'pods' } });
+        }
+      });
+
+      it('gets 404 to the PATCH and DELETE of a missing one, 403 to those of a foreign one', async () => {
+        const missing = uniqueName('missing');
+        for (const [name, code, reason] of [
+          [missing, 404, 'NotFound'],
+          [foreign, 403, 'Forbidden'],
+        ] as const) {
+          const expected = { details: { name, kind: 'pods' } };
+          expectFailure(await server().pods.patchStatus(name, { phase: 'Running' }, asNode()), code, reason, expected);
+          expectFailure(await server().pods.delete(name, {}, asNode()), code, reason, expected);
+        }
+      });
+
+      it('may not patch the pod itself, nor labels by way of its status', async () => {
+        const body = { metadata: { labels: { a: 'b' } } };
+        for (const path of [own, `${own}/status`]) {
+          expectFailure(await server().pods.patch(path, body, STRATEGIC_MERGE_PATCH, asNode()), 403, 'Forbidden', {
+            details: { name: own, kind: 'pods' },
+          });
+        }
+      });
+
+      it('may list and watch with its own spec.nodeName as field selector only', async () => {
+        const { http } = server();
+        const ownPods = 'fieldSelector=spec.nodeName%3Dnode-a';
+        for (const path of [`/api/v1/pods?${ownPods}`, `${PODS_PATH}?${ownPods}`]) {
+          const list = expectOk(await http.request('GET', path, asNode()));
+          expect(new Set(list.items.map(({ spec }: Json) => spec.nodeName))).toEqual(new Set(['node-a']));
+        }
+        for (const path of ['/api/v1/pods', PODS_PATH, '/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-b']) {
+          const expected = { details: { kind: 'pods' } };
+          expectFailure(await http.request('GET', path, asNode()), 403, 'Forbidden', expected);
+          const watchPath = `${path}${path.includes('?') ? '&' : '?'}watch=true`;
+          expectFailure(await http.request('GET', watchPath, asNode()), 403, 'Forbidden', expected);
+        }
+      });
+    });
+
+    describe('mirror pods', () => {
+      let nodeUid: string;
+      beforeAll(async () => {
+        nodeUid = (await server().http.request('GET', '/api/v1/nodes/node-a')).body.metadata.uid;
+      });
+      const annotations = { 'kubernetes.io/config.mirror': 'hash' };
+      const owner = (uid = nodeUid): Json => [
+        { apiVersion: 'v1', kind: 'Node', name: 'node-a', uid, controller: true },
+      ];
+
+      it('may create and read one with an ownerReference to its Node', async () => {
+        const name = uniqueName('mirror');
+        const body = podManifest(name, { metadata: { annotations, ownerReferences: owner() } });
+        const created = await server().http.request('POST', PODS_PATH, { ...asNode(), body });
+        expect(created.status).toBe(201);
+        expect(expectOk(await server().pods.get(name, asNode()))).toEqual(created.body);
+      });
+
+      it.for<[string, () => { metadata?: Json; spec?: Json }]>([
+        ['a pod that is no mirror', () => ({ metadata: { ownerReferences: owner() } })],
+        ['a mirror without ownerReference', () => ({ metadata: { annotations } })],
+        [
+          'a mirror owned by a Node of another uid',
+          () => ({ metadata: { annotations, ownerReferences: owner('other') } }),
+        ],
+        [
+          'a mirror on another node',
+          () => ({ metadata: { annotations, ownerReferences: owner() }, spec: { nodeName: 'node-b' } }),
+        ],
+      ])('may not create %s', async ([, overrides]) => {
+        const name = uniqueName('mirror');
+        const body = podManifest(name, overrides());
+        expectFailure(await server().http.request('POST', PODS_PATH, { ...asNode(), body }), 403, 'Forbidden', {
+          details: { name, kind: 'pods' },
+        });
+      });
+    });
+
+    describe('its Node, its Lease, Events', () => {
+      it('may create its own Node, read it, label it and patch its status, but not delete it', async () => {
+        const { http } = server();
+        const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-c' } };
+        const created = await http.request('POST', '/api/v1/nodes', { ...asNode('node-c'), body });
+        expect(created.status).toBe(201);
+        const path = '/api/v1/nodes/node-c';
+        expectOk(await http.request('GET', path, asNode('node-c')));
+        const patch = { ...asNode('node-c'), contentType: STRATEGIC_MERGE_PATCH };
+        const labels = { 'kubernetes.io/os': 'linux' };
+        const labelled = expectOk(await http.request('PATCH', path, { ...patch, body: { metadata: { labels } } }));
+        expect(labelled.metadata.labels).toMatchObject(labels);
+        const conditions = [{ type: 'Ready', status: 'True' }];
+        const ready = expectOk(
+          await http.request('PATCH', `${path}/status`, { ...patch, body: { status: { conditions } } }),
+        );
+        expect(ready.status.conditions).toEqual([
+          { type: 'Ready', status: 'True', lastHeartbeatTime: null, lastTransitionTime: null },
+        ]);
+        expectFailure(await http.request('DELETE', path, asNode('node-c')), 403, 'Forbidden', {
+          details: { name: 'node-c', kind: 'nodes' },
+        });
+      });
+
+      it("is refused another's Node and the list of all", async () => {
+        const { http } = server();
+        expectFailure(await http.request('GET', '/api/v1/nodes/node-b', asNode()), 403, 'Forbidden', {
+          details: { name: 'node-b', kind: 'nodes' },
+        });
+        expectFailure(await http.request('GET', '/api/v1/nodes', asNode()), 403, 'Forbidden');
+        const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-x' } };
+        expectFailure(await http.request('POST', '/api/v1/nodes', { ...asNode(), body }), 403, 'Forbidden');
+        const conditions = { status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+        const patch = { ...asNode(), contentType: STRATEGIC_MERGE_PATCH, body: conditions };
+        expectFailure(await http.request('PATCH', '/api/v1/nodes/node-b/status', patch), 403, 'Forbidden');
+      });
+
+      it('may create, read and renew the Lease of its own name only', async () => {
+        const { http } = server();
+        const lease = (name: string): Json => ({
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { name, namespace: 'kube-node-lease' },
+          spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: '2024-01-01T00:00:00.123456Z' },
+        });
+        const created = await http.request('POST', NODE_LEASES, { ...asNode(), body: lease('node-a') });
+        expect(created.status).toBe(201);
+        expect(created.body.spec).toEqual(lease('node-a').spec);
+        const renewTime = '2024-01-01T00:00:10.000000Z';
+        const renew = { ...asNode(), contentType: MERGE_PATCH, body: { spec: { renewTime } } };
+        expect(expectOk(await http.request('PATCH', `${NODE_LEASES}/node-a`, renew)).spec.renewTime).toBe(renewTime);
+        expect(expectOk(await http.request('GET', `${NODE_LEASES}/node-a`, asNode())).spec.renewTime).toBe(renewTime);
+        for (const refused of [
+          await http.request('POST', NODE_LEASES, { ...asNode(), body: lease('node-b') }),
+          await http.request('GET', `${NODE_LEASES}/node-b`, asNode()),
+        ]) {
+          expectFailure(refused, 403, 'Forbidden', {
+            details: { name: 'node-b', group: 'coordination.k8s.io', kind: 'leases' },
+          });
+        }
+      });
+
+      it('may create and patch Events, but not list them', async () => {
+        const { http } = server();
+        const name = uniqueName('event');
+        const body = {
+          apiVersion: 'v1',
+          kind: 'Event',
+          metadata: { name, namespace: 'default' },
+          involvedObject: { kind: 'Pod', namespace: 'default', name: own, uid: 'u' },
+          reason: 'Started',
+          message: 'm',
+          type: 'Normal',
+          count: 1,
+          firstTimestamp: '2024-01-01T00:00:00Z',
+          lastTimestamp: '2024-01-01T00:00:00Z',
+          source: { component: 'kubelet' },
+        };
+        expect((await http.request('POST', EVENTS, { ...asNode(), body })).status).toBe(201);
+        const patch = { ...asNode(), contentType: STRATEGIC_MERGE_PATCH, body: { count: 2 } };
+        expect(expectOk(await http.request('PATCH', `${EVENTS}/${name}`, patch)).count).toBe(2);
+        expectFailure(await http.request('GET', EVENTS, asNode()), 403, 'Forbidden');
+        const found = expectOk(await http.request('GET', `${EVENTS}?fieldSelector=involvedObject.name%3D${own}`));
+        expect(found.items.map((event: Json) => event.metadata.name)).toEqual([name]);
+      });
+    });
+  });
+}

@@ -1,0 +1,413 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../support/kube-http.ts';
+import {
+  expectFailure,
+  expectOk,
+  JSON_PATCH,
+  MERGE_PATCH,
+  PODS_PATH,
+  STRATEGIC_MERGE_PATCH,
+  uniqueName,
+} from '../pod-api.ts';
+import type { ContractServer } from '../servers.ts';
+
+/** PATCH of `pods/status`. */
+export function describeStatusPatch(server: () => ContractServer): void {
+  /** Creates a pod, patches its status with `before` if given, and resolves with name and pod. */
+  async function startWith(before?: Json, spec?: Json): Promise<{ name: string; pod: Json }> {
+    const name = uniqueName('patch');
+    const created = await server().pods.create(name, { spec });
+    if (before === undefined) return { name, pod: created };
+    return { name, pod: expectOk(await server().pods.patchStatus(name, before)) };
+  }
+
+  describe('which object', () => {
+    it('answers with the whole pod as it is after the patch, generation untouched', async () => {
+      const { name, pod } = await startWith();
+      const body = expectOk(await server().pods.patchStatus(name, { phase: 'Running', message: 'm' }));
+      expect(body).toMatchObject({
+        kind: 'Pod',
+        apiVersion: 'v1',
+        metadata: { name, uid: pod.metadata.uid, generation: 1 },
+        spec: pod.spec,
+        status: { phase: 'Running', message: 'm', qosClass: 'BestEffort' },
+      });
+      expect(body.metadata.resourceVersion).not.toBe(pod.metadata.resourceVersion);
+      expect((await server().pods.get(name)).body).toEqual(body);
+    });
+
+    it('refuses a name that does not exist with 404', async () => {
+      const name = uniqueName('missing');
+      expectFailure(await server().pods.patchStatus(name, { phase: 'Running' }), 404, 'NotFound', {
+        details: { name, kind: 'pods' },
+      });
+    });
+
+    it("refuses another object's uid with 422 and its cause, and changes nothing", async () => {
+      const { name, pod } = await startWith();
+      const body = { metadata: { uid: 'other' }, status: { phase: 'Running' } };
+      expectFailure(await server().pods.patch(`${name}/status`, body, STRATEGIC_MERGE_PATCH), 422, 'Invalid', {
+        details: { name, kind: 'Pod', causes: [{ reason: 'FieldValueInvalid', field: 'metadata.uid' }] },
+      });
+      expect((await server().pods.get(name)).body).toEqual(pod);
+    });
+
+    it('refuses an outdated resourceVersion with 409', async () => {
+      const { name } = await startWith();
+      const body = { metadata: { resourceVersion: '1' }, status: { phase: 'Running' } };
+      expectFailure(await server().pods.patch(`${name}/status`, body, STRATEGIC_MERGE_PATCH), 409, 'Conflict', {
+        details: { name, kind: 'pods' },
+      });
+    });
+
+    it("refuses a name that is not the URL's with 400", async () => {
+      const { name } = await startWith();
+      const body = { metadata: { name: 'other' }, status: { phase: 'Running' } };
+      expectFailure(await server().pods.patch(`${name}/status`, body, STRATEGIC_MERGE_PATCH), 400, 'BadRequest');
+    });
+
+    it('drops changes of the spec, takes those of labels and annotations', async () => {
+      const { name, pod } = await startWith();
+      const body = {
+        metadata: { labels: { a: 'b' }, annotations: { c: 'd' } },
+        spec: { containers: [{ name: 'c', image: 'other' }] },
+      };
+      const after = expectOk(await server().pods.patch(`${name}/status`, body, STRATEGIC_MERGE_PATCH));
+      expect(after.spec).toEqual(pod.spec);
+      expect(after.metadata).toMatchObject({ labels: { a: 'b' }, annotations: { c: 'd' }, generation: 1 });
+    });
+
+    it('stores nothing with dryRun=All', async () => {
+      const { name, pod } = await startWith();
+      const body = { status: { message: 'dry' } };
+      const answer = await server().pods.patch(`${name}/status?dryRun=All`, body, STRATEGIC_MERGE_PATCH);
+      expect(expectOk(answer).status.message).toBe('dry');
+      expect((await server().pods.get(name)).body).toEqual(pod);
+    });
+  });
+
+  describe('patch types', () => {
+    it.for(['application/json', 'text/plain'])('refuses %s with 415', async (contentType) => {
+      const { name } = await startWith();
+      expectFailure(await server().pods.patch(`${name}/status`, {}, contentType), 415, 'UnsupportedMediaType');
+    });
+
+    it.for([
+      ['strategic merge', STRATEGIC_MERGE_PATCH, '{'],
+      ['strategic merge', STRATEGIC_MERGE_PATCH, '[]'],
+      ['merge', MERGE_PATCH, '{'],
+      ['JSON', JSON_PATCH, '{'],
+      ['JSON', JSON_PATCH, '{"op":"test"}'],
+    ] as const)('refuses the malformed %s patch (%s) %s with 400', async ([, contentType, body]) => {
+      const { name } = await startWith();
+      expectFailure(await server().pods.patch(`${name}/status`, body, contentType), 400, 'BadRequest');
+    });
+
+    it('applies a merge patch: null removes, lists are replaced', async () => {
+      const { name } = await startWith({ message: 'm', conditions: [{ type: 'A', status: 'True' }] });
+      const body = { status: { message: null, conditions: [{ type: 'B', status: 'True' }] } };
+      const { status } = expectOk(await server().pods.patch(`${name}/status`, body, MERGE_PATCH));
+      expect(status).not.toHaveProperty('message');
+      expect(status.conditions.map(({ type }: Json) => type)).toEqual(['B']);
+    });
+  });
+
+  describe('JSON patch', () => {
+    it('applies operations whose tests hold', async () => {
+      const { name, pod } = await startWith();
+      const operations = [
+        { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
+        { op: 'test', path: '/status/message', value: null },
+        { op: 'replace', path: '/status/phase', value: 'Running' },
+        { op: 'add', path: '/status/conditions', value: [{ type: 'A', status: 'True' }] },
+        { op: 'add', path: '/status/conditions/-', value: { type: 'B', status: 'True' } },
+      ];
+      const { status } = expectOk(await server().pods.patch(`${name}/status`, operations, JSON_PATCH));
+      expect(status.phase).toBe('Running');
+      expect(status.conditions.map(({ type }: Json) => type)).toEqual(['A', 'B']);
+    });
+
+    it.for<[string, Json]>([
+      ['a failed test', { op: 'test', path: '/metadata/uid', value: 'other' }],
+      ['a test of what is not there', { op: 'test', path: '/status/message', value: 'm' }],
+      ['a removal of what is not there', { op: 'remove', path: '/status/message' }],
+      ['a replacement below what is not there', { op: 'replace', path: '/status/nope/x', value: 1 }],
+      ['an unknown operation', { op: 'frob', path: '/status/phase', value: 'Running' }],
+    ])('refuses %s with 422 without causes, and changes nothing', async ([, operation]) => {
+      const { name, pod } = await startWith();
+      const operations = [{ op: 'replace', path: '/status/phase', value: 'Running' }, operation];
+      const response = await server().pods.patch(`${name}/status`, operations, JSON_PATCH);
+      expectFailure(response, 422, 'Invalid');
+      expect(response.body.details).toEqual({});
+      expect((await server().pods.get(name)).body).toEqual(pod);
+    });
+  });
+
+  describe('what changes nothing keeps the resourceVersion', () => {
+    it.for<[string, (pod: Json) => Json, string]>([
+      ['only the uid', (pod) => ({ metadata: { uid: pod.metadata.uid } }), STRATEGIC_MERGE_PATCH],
+      ['the same phase', () => ({ status: { phase: 'Running' } }), STRATEGIC_MERGE_PATCH],
+      [
+        'the same condition',
+        () => ({ status: { conditions: [{ type: 'A', status: 'True' }] } }),
+        STRATEGIC_MERGE_PATCH,
+      ],
+      ['the same in a merge patch', () => ({ status: { phase: 'Running' } }), MERGE_PATCH],
+      ['the same in a JSON patch', () => [{ op: 'replace', path: '/status/phase', value: 'Running' }], JSON_PATCH],
+      [
+        'the same instant elsewhere',
+        () => ({ status: { startTime: '2024-01-01T02:00:00+02:00' } }),
+        STRATEGIC_MERGE_PATCH,
+      ],
+      ['an unknown member', () => ({ status: { frobnicate: 1 } }), STRATEGIC_MERGE_PATCH],
+      ['qosClass null', () => ({ status: { qosClass: null } }), STRATEGIC_MERGE_PATCH],
+      ['podIPs null alone', () => ({ status: { podIPs: null } }), STRATEGIC_MERGE_PATCH],
+      ['podIP null alone', () => ({ status: { podIP: null } }), STRATEGIC_MERGE_PATCH],
+      ['podIPs of another address alone', () => ({ status: { podIPs: [{ ip: '10.0.0.6' }] } }), STRATEGIC_MERGE_PATCH],
+    ])('%s', async ([, body, contentType]) => {
+      const { name, pod } = await startWith({
+        phase: 'Running',
+        podIP: '10.0.0.5',
+        startTime: '2024-01-01T00:00:00Z',
+        conditions: [{ type: 'A', status: 'True' }],
+      });
+      expect(expectOk(await server().pods.patch(`${name}/status`, body(pod), contentType))).toEqual(pod);
+    });
+  });
+
+  describe('what is stored', () => {
+    it('refuses another qosClass with 422', async () => {
+      const { name } = await startWith();
+      expectFailure(await server().pods.patchStatus(name, { qosClass: 'Guaranteed' }), 422, 'Invalid', {
+        details: { name, kind: 'Pod', causes: [{ reason: 'FieldValueInvalid', field: 'status.qosClass' }] },
+      });
+    });
+
+    it('fills podIPs from podIP, but not hostIPs from hostIP', async () => {
+      const { name } = await startWith();
+      const { status } = expectOk(await server().pods.patchStatus(name, { podIP: '10.0.0.5', hostIP: '10.1.0.1' }));
+      expect(status).toEqual({
+        phase: 'Pending',
+        hostIP: '10.1.0.1',
+        podIP: '10.0.0.5',
+        podIPs: [{ ip: '10.0.0.5' }],
+        qosClass: 'BestEffort',
+      });
+    });
+
+    it('replaces and removes podIP together with podIPs', async () => {
+      const { name } = await startWith({ podIP: '10.0.0.5' });
+      const replaced = await server().pods.patchStatus(name, {
+        podIP: '10.0.0.6',
+        '$setElementOrder/podIPs': [{ ip: '10.0.0.6' }],
+        podIPs: [{ ip: '10.0.0.6' }, { $patch: 'delete', ip: '10.0.0.5' }],
+      });
+      expect(expectOk(replaced).status).toMatchObject({ podIP: '10.0.0.6', podIPs: [{ ip: '10.0.0.6' }] });
+      const removed = expectOk(await server().pods.patchStatus(name, { podIP: null, podIPs: null }));
+      expect(removed.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+    });
+
+    it.for<[string, Json, string]>([
+      ['podIPs', { podIP: 'nonsense', podIPs: [{ ip: 'nonsense' }] }, 'status.podIPs[0]'],
+      ['hostIPs', { hostIP: 'nonsense', hostIPs: [{ ip: 'nonsense' }] }, 'status.hostIPs[0]'],
+    ])('refuses a bad address in %s with 422', async ([, status, field]) => {
+      const { name } = await startWith();
+      const response = await server().pods.patchStatus(name, status);
+      expectFailure(response, 422, 'Invalid', { details: { name, kind: 'Pod' } });
+      expect(response.body.details.causes[0]).toMatchObject({ reason: 'FieldValueInvalid', field });
+    });
+
+    it('strips volumeHealth', async () => {
+      const { name } = await startWith();
+      const volumeHealth = [{ name: 'v', healthConditions: [{ status: 's', reason: 'r' }], lastTransitionTime: null }];
+      expect(expectOk(await server().pods.patchStatus(name, { volumeHealth })).status).not.toHaveProperty(
+        'volumeHealth',
+      );
+    });
+
+    it('drops unknown members at every level', async () => {
+      const { name } = await startWith();
+      const { status } = expectOk(
+        await server().pods.patchStatus(name, {
+          frobnicate: 1,
+          message: 'm',
+          conditions: [{ type: 'A', status: 'True', frobnicate: 1 }],
+          containerStatuses: [{ name: 'c', state: { waiting: { frobnicate: 1 } }, frobnicate: 1 }],
+        }),
+      );
+      expect(JSON.stringify(status)).not.toContain('frobnicate');
+      expect(status.message).toBe('m');
+    });
+
+    it('cuts times to whole seconds in UTC', async () => {
+      const { name } = await startWith();
+      const { status } = expectOk(
+        await server().pods.patchStatus(name, {
+          startTime: '2024-01-01T01:02:03.999+01:00',
+          conditions: [{ type: 'A', status: 'True', lastTransitionTime: '2024-01-01T00:00:00.5Z' }],
+        }),
+      );
+      expect(status.startTime).toBe('2024-01-01T00:02:03Z');
+      expect(status.conditions[0]).toEqual({
+        type: 'A',
+        status: 'True',
+        lastProbeTime: null,
+        lastTransitionTime: '2024-01-01T00:00:00Z',
+      });
+    });
+
+    it('writes quantities canonically and fills a container status up', async () => {
+      const { name } = await startWith();
+      const { status } = expectOk(
+        await server().pods.patchStatus(name, {
+          containerStatuses: [
+            {
+              name: 'c',
+              state: { running: {} },
+              allocatedResources: { cpu: '1000m', memory: '1024Mi' },
+              resources: { limits: { cpu: '0.5', memory: '1.5Gi' }, requests: { memory: '1000' } },
+            },
+          ],
+        }),
+      );
+      expect(status.containerStatuses).toEqual([
+        {
+          name: 'c',
+          state: { running: { startedAt: null } },
+          lastState: {},
+          ready: false,
+          restartCount: 0,
+          image: '',
+          imageID: '',
+          allocatedResources: { cpu: '1', memory: '1Gi' },
+          resources: { limits: { cpu: '500m', memory: '1536Mi' }, requests: { memory: '1k' } },
+        },
+      ]);
+    });
+
+    it.for<[string, Json]>([
+      ['a bad time', { startTime: 'yesterday' }],
+      ['a bad quantity', { containerStatuses: [{ name: 'c', allocatedResources: { cpu: 'x' } }] }],
+      ['a number for a string', { phase: 5 }],
+    ])('refuses %s with 422 on the patch', async ([, status]) => {
+      const { name } = await startWith();
+      expectFailure(await server().pods.patchStatus(name, status), 422, 'Invalid', {
+        details: { causes: [{ reason: 'FieldValueInvalid', field: 'patch' }] },
+      });
+    });
+
+    it('lets a terminal phase be left', async () => {
+      const { name } = await startWith({ phase: 'Failed' });
+      expect(expectOk(await server().pods.patchStatus(name, { phase: 'Running' })).status.phase).toBe('Running');
+    });
+  });
+
+  describe('a terminated container', () => {
+    const running = [{ name: 'c', image: 'i', state: { running: {} } }];
+    const terminated = (exitCode: number): Json => [{ name: 'c', image: 'i', state: { terminated: { exitCode } } }];
+
+    it.for([
+      ['Never', 1],
+      ['OnFailure', 0],
+    ] as const)('may not run again under %s after exit code %i', async ([restartPolicy, exitCode]) => {
+      const { name } = await startWith({ containerStatuses: terminated(exitCode) }, { restartPolicy });
+      expectFailure(await server().pods.patchStatus(name, { containerStatuses: running }), 422, 'Invalid', {
+        details: {
+          name,
+          kind: 'Pod',
+          causes: [{ reason: 'FieldValueForbidden', field: 'status.containerStatuses[0].state' }],
+        },
+      });
+    });
+
+    it.for([
+      ['Always', 0],
+      ['OnFailure', 1],
+    ] as const)('may run again under %s after exit code %i', async ([restartPolicy, exitCode]) => {
+      const { name } = await startWith({ containerStatuses: terminated(exitCode) }, { restartPolicy });
+      expectOk(await server().pods.patchStatus(name, { containerStatuses: running }));
+    });
+  });
+
+  describe('strategic merge of lists', () => {
+    const typesOf = (pod: Json): string[] => pod.status.conditions.map(({ type }: Json) => type as string);
+    const condition = (type: string): Json => ({ type, status: 'True' });
+
+    it.for<[string, Json, string[]]>([
+      [
+        'reorders by a lone $setElementOrder',
+        { '$setElementOrder/conditions': [{ type: 'B' }, { type: 'A' }] },
+        ['B', 'A'],
+      ],
+      [
+        'puts a new element where $setElementOrder says, those it does not name in between',
+        { '$setElementOrder/conditions': [{ type: 'C' }, { type: 'B' }], conditions: [condition('C')] },
+        ['C', 'A', 'B'],
+      ],
+      ['deletes by key', { conditions: [{ $patch: 'delete', type: 'A' }] }, ['B']],
+      ['replaces the list on $patch: replace', { conditions: [{ $patch: 'replace' }, condition('Q')] }, ['Q']],
+      ['removes the list on null', { conditions: null, message: 'm' }, []],
+    ])('%s', async ([, status, expected]) => {
+      const { name } = await startWith({ conditions: [condition('A'), condition('B')] });
+      const pod = expectOk(await server().pods.patchStatus(name, status));
+      expect(pod.status.conditions === undefined ? [] : typesOf(pod)).toEqual(expected);
+    });
+
+    it('merges the members of a common element', async () => {
+      const { name } = await startWith({ conditions: [{ type: 'A', status: 'True', reason: 'R', message: 'm' }] });
+      const { status } = expectOk(
+        await server().pods.patchStatus(name, { conditions: [{ type: 'A', status: 'False', reason: null }] }),
+      );
+      expect(status.conditions).toEqual([
+        { type: 'A', status: 'False', message: 'm', lastProbeTime: null, lastTransitionTime: null },
+      ]);
+    });
+
+    it('replaces container statuses whole', async () => {
+      const status = (name: string): Json => ({ name, state: {}, image: 'i' });
+      const { name } = await startWith({ containerStatuses: [status('c'), status('d')] });
+      const pod = expectOk(await server().pods.patchStatus(name, { containerStatuses: [status('d')] }));
+      expect(pod.status.containerStatuses.map((container: Json) => container.name)).toEqual(['d']);
+    });
+
+    it.for<[string, Json]>([
+      [
+        'an order that is not the list',
+        { '$setElementOrder/conditions': [{ type: 'B' }], conditions: [condition('Z')] },
+      ],
+      ['an element without its key', { conditions: [{ status: 'True' }] }],
+    ])('fails on %s with 500', async ([, status]) => {
+      const { name } = await startWith({ conditions: [condition('A'), condition('B')] });
+      const response = await server().pods.patchStatus(name, status);
+      expect(response.status).toBe(500);
+      expect(response.body).toMatchObject({ kind: 'Status', status: 'Failure', code: 500 });
+    });
+
+    it('accepts duplicate condition types, and then patches the first', async () => {
+      const { name } = await startWith();
+      const operations = [
+        {
+          op: 'add',
+          path: '/status/conditions',
+          value: [
+            { type: 'X', status: 'True' },
+            { type: 'X', status: 'False' },
+          ],
+        },
+      ];
+      const duplicated = expectOk(await server().pods.patch(`${name}/status`, operations, JSON_PATCH));
+      expect(duplicated.status.conditions.map(({ status }: Json) => status)).toEqual(['True', 'False']);
+      const patched = expectOk(
+        await server().pods.patchStatus(name, { conditions: [{ type: 'X', status: 'Unknown' }] }),
+      );
+      expect(patched.status.conditions.map(({ status }: Json) => status)).toEqual(['Unknown', 'False']);
+    });
+  });
+
+  it('PUT of the status replaces it', async () => {
+    const { name, pod } = await startWith({ phase: 'Running', message: 'm' });
+    const body = { ...pod, status: { phase: 'Running', qosClass: 'BestEffort' } };
+    const after = expectOk(await server().http.request('PUT', `${PODS_PATH}/${name}/status`, { body }));
+    expect(after.status).toEqual({ phase: 'Running', qosClass: 'BestEffort' });
+  });
+}

@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import type { Json, WatchEvent, WatchStream } from '../../support/kube-http.ts';
+import { expectFailure, expectOk, MERGE_PATCH, PODS_PATH, uniqueName } from '../pod-api.ts';
+import type { ContractServer } from '../servers.ts';
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** Watches of pods. Those that must last some seconds run side by side. */
+export function describeWatch(server: () => ContractServer): void {
+  const watch = (query: Record<string, string>): Promise<WatchStream> =>
+    server().http.watch(`${PODS_PATH}?${new URLSearchParams({ watch: 'true', ...query }).toString()}`);
+  const byRun = (run: string): { labelSelector: string } => ({ labelSelector: `run=${run}` });
+
+  /** One pod with a label of its own to select it by. */
+  async function createPod(): Promise<{ name: string; pod: Json }> {
+    const name = uniqueName('watch');
+    return { name, pod: await server().pods.create(name, { metadata: { labels: { run: name } } }) };
+  }
+
+  async function take(events: WatchStream, count: number): Promise<WatchEvent[]> {
+    const taken: WatchEvent[] = [];
+    while (taken.length < count) {
+      const next = await events.next();
+      if (next.done === true) throw new Error(`The watch ended after ${JSON.stringify(taken)}`);
+      taken.push(next.value);
+    }
+    return taken;
+  }
+
+  async function readToEnd(events: WatchStream): Promise<WatchEvent[]> {
+    const read: WatchEvent[] = [];
+    for await (const event of events) read.push(event);
+    return read;
+  }
+
+  const brief = ({ type, object }: WatchEvent): string => `${type} ${object.status?.phase ?? ''}`.trim();
+
+  describe('watch', () => {
+    it.for<[string, Record<string, string>]>([
+      ['from resourceVersion 0', { resourceVersion: '0' }],
+      ['without resourceVersion', {}],
+    ])('%s begins with what there is, and goes on with changes', async ([, query]) => {
+      const { name, pod } = await createPod();
+      // What a cache may still lack of the pod just made arrives as a change, as ADDED too.
+      const events = await watch({ ...byRun(name), ...query });
+      expect(await take(events, 1)).toEqual([{ type: 'ADDED', object: pod }]);
+      const patched = expectOk(await server().pods.patchStatus(name, { phase: 'Running' }));
+      expect(await take(events, 1)).toEqual([{ type: 'MODIFIED', object: patched }]);
+      events.close();
+    });
+
+    it('from a resourceVersion tells each change after it once, however late it is opened', async () => {
+      const { name, pod } = await createPod();
+      await server().pods.patchStatus(name, { phase: 'Running' });
+      const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
+      await server().pods.patchStatus(name, { phase: 'Failed' });
+      await server().pods.delete(name);
+      // The removal, too, is a change first: of the deletionTimestamp.
+      expect((await take(events, 4)).map(brief)).toEqual([
+        'MODIFIED Running',
+        'MODIFIED Failed',
+        'MODIFIED Failed',
+        'DELETED Failed',
+      ]);
+      events.close();
+    });
+
+    it('tells nothing of a PATCH that changes nothing', async () => {
+      const { name, pod } = await createPod();
+      const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
+      await server().pods.patchStatus(name, { phase: 'Pending' });
+      await server().pods.patchStatus(name, { phase: 'Running' });
+      expect((await take(events, 1)).map(brief)).toEqual(['MODIFIED Running']);
+      events.close();
+    });
+
+    it('tells the start of a grace period as a change, the end as a deletion with a newer resourceVersion', async () => {
+      const { name, pod } = await createPod();
+      const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
+      const deleting = expectOk(await server().pods.delete(name));
+      await server().pods.delete(name, { gracePeriodSeconds: 0 });
+      const told = await take(events, 3);
+      expect(told.map(({ type }) => type)).toEqual(['MODIFIED', 'MODIFIED', 'DELETED']);
+      expect(told[0]?.object).toEqual(deleting);
+      expect(told[1]?.object.metadata.deletionGracePeriodSeconds).toBe(0);
+      expect(Number(told[2]?.object.metadata.resourceVersion)).toBeGreaterThan(
+        Number(told[1]?.object.metadata.resourceVersion),
+      );
+      events.close();
+    });
+
+    it('makes of what leaves and enters the selection a deletion and an addition', async () => {
+      const { name, pod } = await createPod();
+      const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
+      for (const run of ['other', name])
+        await server().pods.patch(name, { metadata: { labels: { run } } }, MERGE_PATCH);
+      expect((await take(events, 2)).map(({ type }) => type)).toEqual(['DELETED', 'ADDED']);
+      events.close();
+
+      const running = await watch({ ...byRun(name), fieldSelector: 'status.phase=Running' });
+      await server().pods.patchStatus(name, { phase: 'Running' });
+      await server().pods.patchStatus(name, { phase: 'Failed' });
+      const told = await take(running, 2);
+      // The deleted object is what was selected, at the version that left.
+      expect(told.map(brief)).toEqual(['ADDED Running', 'DELETED Running']);
+      running.close();
+    });
+  });
+
+  describe('watch with initial events', () => {
+    it.for<[string, Record<string, string>]>([
+      ['sendInitialEvents', { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }],
+      [
+        'sendInitialEvents at 0',
+        { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', resourceVersion: '0' },
+      ],
+      ['bookmarks without resourceVersion', {}],
+      ['bookmarks at 0', { resourceVersion: '0' }],
+    ])('%s marks their end by a bookmark', async ([, query]) => {
+      const { name, pod } = await createPod();
+      const events = await watch({ ...byRun(name), allowWatchBookmarks: 'true', ...query });
+      const [added, bookmark] = await take(events, 2);
+      expect(added).toEqual({ type: 'ADDED', object: pod });
+      expect(bookmark).toMatchObject({
+        type: 'BOOKMARK',
+        object: { kind: 'Pod', apiVersion: 'v1', metadata: { annotations: { [INITIAL_EVENTS_END]: 'true' } } },
+      });
+      expect(Number(bookmark?.object.metadata.resourceVersion)).toBeGreaterThanOrEqual(
+        Number(pod.metadata.resourceVersion),
+      );
+      await server().pods.patchStatus(name, { phase: 'Running' });
+      expect((await take(events, 1)).map(brief)).toEqual(['MODIFIED Running']);
+      events.close();
+    });
+
+    it('sendInitialEvents=false sends none', async () => {
+      const { name, pod } = await createPod();
+      const { resourceVersion } = pod.metadata;
+      const events = await watch({
+        ...byRun(name),
+        sendInitialEvents: 'false',
+        resourceVersionMatch: 'NotOlderThan',
+        resourceVersion,
+      });
+      await server().pods.patchStatus(name, { phase: 'Running' });
+      expect((await take(events, 1)).map(brief)).toEqual(['MODIFIED Running']);
+      events.close();
+    });
+
+    it.for<[string, Record<string, string>]>([
+      ['sendInitialEvents without resourceVersionMatch', { sendInitialEvents: 'true' }],
+      [
+        'resourceVersionMatch without sendInitialEvents',
+        { resourceVersionMatch: 'NotOlderThan', resourceVersion: '0' },
+      ],
+      [
+        'sendInitialEvents with resourceVersionMatch=Exact',
+        { sendInitialEvents: 'true', resourceVersionMatch: 'Exact', resourceVersion: '1' },
+      ],
+    ])('refuses %s with 422', async ([, query]) => {
+      const response = await server().http.request(
+        'GET',
+        `${PODS_PATH}?${new URLSearchParams({ watch: 'true', timeoutSeconds: '1', ...query }).toString()}`,
+      );
+      expectFailure(response, 422, 'Invalid', { details: { group: 'meta.k8s.io', kind: 'ListOptions' } });
+      expect(response.body.details.causes).toContainEqual(
+        expect.objectContaining({ reason: 'FieldValueForbidden', field: 'resourceVersionMatch' }),
+      );
+    });
+  });
+
+  describe.concurrent('the end of a watch', () => {
+    it('comes cleanly after timeoutSeconds', async () => {
+      const { name } = await createPod();
+      const events = await readToEnd(await watch({ ...byRun(name), resourceVersion: '0', timeoutSeconds: '1' }));
+      expect(events.map(brief)).toEqual(['ADDED Pending']);
+    });
+
+    it.for([
+      ['announced by a bookmark with the newest resourceVersion, if allowed', 'true', ['BOOKMARK']],
+      ['not announced otherwise', 'false', []],
+    ] as const)('is %s', async ([, allowWatchBookmarks, expected]) => {
+      const { name, pod } = await createPod();
+      const { resourceVersion } = pod.metadata;
+      const events = await watch({ ...byRun(name), resourceVersion, allowWatchBookmarks, timeoutSeconds: '4' });
+      const other = await createPod();
+      const told = await readToEnd(events);
+      expect([...new Set(told.map(({ type }) => type))]).toEqual(expected);
+      for (const { object } of told) {
+        expect(object).toMatchObject({ kind: 'Pod', apiVersion: 'v1' });
+        expect(object.metadata.annotations).toBeUndefined();
+        expect(Number(object.metadata.resourceVersion)).toBeGreaterThanOrEqual(
+          Number(other.pod.metadata.resourceVersion),
+        );
+      }
+    });
+  });
+
+  describe('a history that is forgotten', () => {
+    it('makes a watch from there a 410 Expired, as an event of a 200', async () => {
+      const { name, pod } = await createPod();
+      await server().pods.patchStatus(name, { phase: 'Running' });
+      await server().forgetHistory();
+      const events = await watch({
+        ...byRun(name),
+        resourceVersion: pod.metadata.resourceVersion,
+        timeoutSeconds: '5',
+      });
+      expect(events.status).toBe(200);
+      const told = await readToEnd(events);
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatchObject({
+        type: 'ERROR',
+        object: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 410, reason: 'Expired' },
+      });
+      const list = expectOk(await server().http.request('GET', PODS_PATH));
+      const again = await watch({ ...byRun(name), resourceVersion: list.metadata.resourceVersion });
+      await server().pods.patchStatus(name, { phase: 'Failed' });
+      expect((await take(again, 1)).map(brief)).toEqual(['MODIFIED Failed']);
+      again.close();
+    });
+  });
+}

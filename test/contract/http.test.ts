@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { describeDelete } from './cases/delete.ts';
+import { describeNodeUser } from './cases/node-user.ts';
+import { describeObjects } from './cases/objects.ts';
+import { describeStatusPatch } from './cases/status-patch.ts';
+import { describeTables } from './cases/tables.ts';
+import { describeWatch } from './cases/watch.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
+
+/*
+ * What an API server does with the requests that matter here. Every expectation was measured on
+ * kube-apiserver v1.37.1; the in-memory ApiServer must behave the same.
+ */
+for (const { name, available, start } of contractServers) {
+  describe.skipIf(!available)(name, () => {
+    let running: ContractServer;
+    const server = (): ContractServer => running;
+    beforeAll(async () => {
+      running = await start();
+    }, START_TIMEOUT_MS);
+    afterAll(() => running.stop());
+
+    describeObjects(server);
+    describeStatusPatch(server);
+    describeDelete(server);
+    describeNodeUser(server);
+    describeTables(server);
+    // Last, for it makes the server forget.
+    describeWatch(server);
+  });
+}
