@@ -1,23 +1,6 @@
 import type { Pod } from '../types.ts';
 
-const configSourceAnnotation = 'kubernetes.io/config.source';
-const configMirrorAnnotation = 'kubernetes.io/config.mirror';
-
-function annotation(pod: Pod, name: string): string | undefined {
-  const annotations = pod.metadata?.annotations;
-  return annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
-}
-
-/** A pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`. */
-export function isStaticPod(pod: Pod): boolean {
-  const source = annotation(pod, configSourceAnnotation);
-  return source !== undefined && source !== 'api';
-}
-
-/** The API server's stand-in for a static pod. kubelet: `kubetypes.IsMirrorPod`. */
-export function isMirrorPod(pod: Pod): boolean {
-  return annotation(pod, configMirrorAnnotation) !== undefined;
-}
+export { isMirrorPod, isStaticPod } from '../status/pod-source.ts';
 
 /** `name_namespace`, which a static pod shares with its mirror. kubelet: `GetPodFullName`. */
 export function getPodFullName(pod: Pod): string {

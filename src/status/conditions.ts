@@ -1,0 +1,47 @@
+import type { Pod, PodStatusInput } from '../types.ts';
+
+const OWNED_CONDITIONS: ReadonlySet<string> = new Set([
+  'PodScheduled',
+  'Ready',
+  'Initialized',
+  'ContainersReady',
+  'PodResizeInProgress',
+  'PodResizePending',
+  'PodReadyToStartContainers',
+  'AllContainersRestarting',
+]);
+
+/** True when conditions of this type are the kubelet's alone. Source: kubelet `PodConditionByKubelet`. */
+export function podConditionByKubelet(type: string): boolean {
+  return OWNED_CONDITIONS.has(type);
+}
+
+/** True when the kubelet is one of several writers of this type. Source: kubelet `PodConditionSharedByKubelet`. */
+export function podConditionSharedByKubelet(type: string): boolean {
+  return type === 'DisruptionTarget';
+}
+
+/** The first condition of that type. Source: kubelet `GetPodConditionFromList`. */
+export function getPodCondition<Condition extends { readonly type?: string | null | undefined }>(
+  conditions: readonly Condition[] | null | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+/** `conditions` with `condition` in the place of the one of its type, or at the end; a new list. */
+export function replaceOrAppendPodCondition<Condition extends { readonly type?: string | null | undefined }>(
+  conditions: readonly Condition[],
+  condition: Condition,
+): Condition[] {
+  const i = conditions.findIndex(({ type }) => type === condition.type);
+  return i < 0 ? [...conditions, condition] : conditions.with(i, condition);
+}
+
+/**
+ * The generation of the pod that a condition made now speaks of: the pod's, or 0 when no earlier
+ * status is known. Source: kubelet `CalculatePodConditionObservedGeneration`.
+ */
+export function podConditionObservedGeneration(pod: Pod, oldPodStatus: PodStatusInput | null | undefined): number {
+  return oldPodStatus == null ? 0 : (pod.metadata?.generation ?? 0);
+}
