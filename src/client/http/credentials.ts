@@ -1,0 +1,214 @@
+import { readFile } from 'node:fs/promises';
+import isEqual from 'lodash/isEqual.js';
+import type { Clock } from '../../clock.ts';
+import { StatusManagerError } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { ApiError, describeApiError } from '../api-error.ts';
+import type { ExecCredential } from './exec-credential.ts';
+import { runExecPlugin } from './exec-credential.ts';
+import type { Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config.ts';
+
+/** As client-go: a token file is read again after a minute; so are certificates here. */
+const REREAD_MS = 60_000;
+/** After a failed re-read what is known is used on, and the files are looked at again this much later. */
+const REREAD_AFTER_FAILURE_MS = 10_000;
+/** A server that answers 401 for ever must not make us run a plugin for every request. */
+const MIN_FORCED_RELOAD_MS = 5_000;
+
+/** PEM; absent members leave Node's defaults. */
+export interface TlsMaterial {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** What a request needs to be let in. A new object stands for a change, and `tls` too changes only with its content. */
+export interface Credentials {
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly tls: TlsMaterial;
+}
+
+export interface CredentialSourceOptions {
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly logger: Logger;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly execTimeoutMs: number;
+}
+
+/**
+ * The credentials of one kubeconfig user, renewed when due: files each minute, plugins at the
+ * expiry of what they gave, all of them after a 401. A file that cannot be re-read leaves the last
+ * good credentials in use.
+ */
+export class CredentialSource {
+  readonly #config: ResolvedKubeConfig;
+  readonly #options: CredentialSourceOptions;
+  readonly #closed = new AbortController();
+  #current: Credentials | undefined;
+  #freshUntilMs = -Infinity;
+  #loading: Promise<Credentials> | undefined;
+  #lastForcedMs = -Infinity;
+  #execCredential: ExecCredential | undefined;
+
+  constructor(config: ResolvedKubeConfig, options: CredentialSourceOptions) {
+    this.#config = config;
+    this.#options = options;
+  }
+
+  /** The credentials to use now, if that needs no waiting. */
+  fresh(): Credentials | undefined {
+    return this.#options.clock.monotonicMs() < this.#freshUntilMs ? this.#current : undefined;
+  }
+
+  /** Joins a load that is under way, or starts one. */
+  load(): Promise<Credentials> {
+    this.#loading ??= this.#loadOnce().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /**
+   * After a 401 to a request sent with `used`: resolves with other credentials worth one more try,
+   * or with undefined when there are none.
+   */
+  async renew(used: Credentials): Promise<Credentials | undefined> {
+    if (this.#loading === undefined && this.#current === used) {
+      const now = this.#options.clock.monotonicMs();
+      if (now - this.#lastForcedMs < MIN_FORCED_RELOAD_MS) return undefined;
+      this.#lastForcedMs = now;
+      this.#execCredential = undefined;
+      this.#freshUntilMs = -Infinity;
+    }
+    const renewed = this.fresh() ?? (await this.load());
+    return renewed === used ? undefined : renewed;
+  }
+
+  /** After a failed connection: certificates may have been rotated, so files are read before the next request. */
+  expireFiles(): void {
+    if (this.#freshUntilMs !== Infinity) this.#freshUntilMs = -Infinity;
+  }
+
+  /** Kills a plugin that runs. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #loadOnce(): Promise<Credentials> {
+    const { clock, logger } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      const { credentials, lifetimeMs } = await this.#read(this.#config.user(), this.#config.cluster());
+      this.#freshUntilMs = startedMs + lifetimeMs;
+      if (isEqual(credentials, this.#current)) return this.#current ?? credentials;
+      const tls = isEqual(credentials.tls, this.#current?.tls) ? this.#current?.tls : undefined;
+      this.#current = { headers: credentials.headers, tls: tls ?? credentials.tls };
+      return this.#current;
+    } catch (error) {
+      // The configuration itself is wrong, or a plugin failed: what is known is not good any more.
+      if (error instanceof ApiError || error instanceof StatusManagerError || this.#current === undefined)
+        throw asApiError(error);
+      logger.warn({ code: codeOf(error) }, 'Credentials could not be read again, the last ones are used on');
+      this.#freshUntilMs = startedMs + REREAD_AFTER_FAILURE_MS;
+      return this.#current;
+    }
+  }
+
+  async #read(user: KubeUser, cluster: KubeCluster): Promise<{ credentials: Credentials; lifetimeMs: number }> {
+    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user, cluster) : undefined;
+    const delegated = user.delegate ? await askDelegate(user.delegate) : undefined;
+    const [ca, cert, key, fileToken] = await Promise.all([
+      readPem(cluster.caData, cluster.caFile),
+      plugin?.cert ?? delegated?.cert?.toString() ?? readPem(user.certData, user.certFile),
+      plugin?.key ?? delegated?.key?.toString() ?? readPem(user.keyData, user.keyFile),
+      user.tokenFile === undefined ? undefined : readToken(user.tokenFile),
+    ]);
+    const token = fileToken ?? user.token ?? plugin?.token;
+    const authorization = token === undefined ? (delegated?.authorization ?? basic(user)) : `Bearer ${token}`;
+    const files = [cluster.caFile, user.certFile, user.keyFile, user.tokenFile];
+    const isReread = delegated !== undefined || files.some((file) => file !== undefined);
+    const expiresInMs = plugin?.expiresAtMs === undefined ? Infinity : plugin.expiresAtMs - this.#options.clock.now();
+    return {
+      credentials: {
+        headers: {
+          ...(authorization === undefined ? {} : { authorization }),
+          ...impersonationHeaders(user.impersonate),
+        },
+        tls: { ca, cert, key },
+      },
+      lifetimeMs: Math.min(isReread ? REREAD_MS : Infinity, expiresInMs),
+    };
+  }
+
+  async #askPlugin(user: KubeUser, cluster: KubeCluster): Promise<ExecCredential | undefined> {
+    const known = this.#execCredential;
+    if (known && (known.expiresAtMs === undefined || known.expiresAtMs > this.#options.clock.now())) return known;
+    if (user.exec === undefined) return undefined;
+    const { env, execTimeoutMs } = this.#options;
+    this.#execCredential = undefined;
+    this.#execCredential = await runExecPlugin(user.exec, cluster, {
+      env,
+      timeoutMs: execTimeoutMs,
+      signal: this.#closed.signal,
+    });
+    return this.#execCredential;
+  }
+}
+
+async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnType<NonNullable<KubeUser['delegate']>> {
+  try {
+    return await delegate();
+  } catch (error) {
+    if (error instanceof StatusManagerError) throw error;
+    // Not its message, and not as `cause`: it may hold the output of a command, token and all.
+    throw new ApiError(`client-node's auth provider failed (${error instanceof Error ? error.name : typeof error})`, {
+      kind: 'network',
+    });
+  }
+}
+
+async function readPem(base64: string | undefined, file: string | undefined): Promise<string | undefined> {
+  if (base64 !== undefined) return Buffer.from(base64, 'base64').toString();
+  return file === undefined ? undefined : readFile(file, 'utf8');
+}
+
+async function readToken(file: string): Promise<string> {
+  const token = (await readFile(file, 'utf8')).trim();
+  if (token === '') throw Object.assign(new Error('the token file is empty'), { code: 'EMPTY' });
+  return token;
+}
+
+function basic({ username, password }: KubeUser): string | undefined {
+  return username === undefined
+    ? undefined
+    : `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}`;
+}
+
+function impersonationHeaders(as: Impersonation | undefined): Record<string, string | string[]> {
+  if (as === undefined) return {};
+  const headers: Record<string, string | string[]> = { 'impersonate-user': as.user };
+  if (as.uid !== undefined) headers['impersonate-uid'] = as.uid;
+  if (as.groups.length > 0) headers['impersonate-group'] = [...as.groups];
+  for (const [key, values] of Object.entries(as.extra))
+    headers[`impersonate-extra-${escapeHeaderKey(key)}`] = [...values];
+  return headers;
+}
+
+/** Percent-encodes what a header name cannot hold, and `%` itself; the API server decodes it. Source: client-go `headerKeyEscape`. */
+function escapeHeaderKey(key: string): string {
+  return key.replace(/[^A-Za-z0-9!#$&'*+.^_`|~-]/gu, (character) =>
+    [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  );
+}
+
+function asApiError(error: unknown): unknown {
+  if (error instanceof ApiError || error instanceof StatusManagerError) return error;
+  return new ApiError(`credentials could not be read (${codeOf(error) ?? describeApiError(error).message})`, {
+    kind: 'network',
+  });
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,61 @@
+import type { Dispatcher } from 'undici';
+import { Pool, ProxyAgent } from 'undici';
+import type { TlsMaterial } from './credentials.ts';
+
+/** A list of ten thousand big pods is some 200 MB; more is not an answer any more. */
+const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
+/** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
+const KEEP_ALIVE_MS = 45_000;
+const TCP_KEEP_ALIVE_MS = 30_000;
+
+export interface DispatcherOptions {
+  readonly origin: string;
+  readonly proxy: URL | undefined;
+  readonly tls: TlsMaterial;
+  readonly tlsServerName: string | undefined;
+  readonly skipTLSVerify: boolean;
+  /** null: as many as there are requests at a time. */
+  readonly connections: number | null;
+  readonly connectTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  /** Longest silence within a body; 0: no limit. */
+  readonly bodyTimeoutMs: number;
+  /** -1: no limit. */
+  readonly maxResponseBytes?: number;
+}
+
+/** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, headersTimeoutMs } = options;
+  const secure = {
+    timeout: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+    // Left alone otherwise: Node's own default counts.
+    ...(skipTLSVerify ? { rejectUnauthorized: false } : {}),
+  };
+  const pool = {
+    connections: options.connections,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    headersTimeout: headersTimeoutMs,
+    bodyTimeout: options.bodyTimeoutMs,
+    maxResponseSize: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
+  };
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect: secure });
+  return new ProxyAgent({
+    ...pool,
+    connections: options.connections ?? 0,
+    uri: proxy.href,
+    requestTls: secure,
+    // undici would speak TLS to a SOCKS proxy for which these are set.
+    ...(proxy.protocol === 'socks5:' ? {} : { proxyTls: { timeout: connectTimeoutMs } }),
+    clientFactory: (url: URL, clientOptions: object) =>
+      new Pool(url, { ...clientOptions, headersTimeout: connectTimeoutMs }),
+  });
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../clock.ts';
+import { systemClock } from '../../clock.ts';
+import { StatusManagerError } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { defaultLogger } from '../../logger.ts';
+import { defaultUserAgent } from './user-agent.ts';
+
+export interface KubeTransportOptions {
+  /** Most connections open at a time for requests; watches have their own. Default 64. */
+  readonly connections?: number | undefined;
+  /** Default 10,000. */
+  readonly connectTimeoutMs?: number | undefined;
+  /**
+   * A request ends with `timeout` when the server sends nothing for this long. A guard behind the
+   * caller's own deadline; exact to about a second. Default 60,000.
+   */
+  readonly silenceTimeoutMs?: number | undefined;
+  /** Longest run of an exec credential plugin. Default 60,000. */
+  readonly execTimeoutMs?: number | undefined;
+  /** Default `kubelet-status-manager/<version> (<platform>) node/<version>`; the part before `/` becomes the field manager. */
+  readonly userAgent?: string | undefined;
+  /** What relative file names of a plain kubeconfig object are relative to; default the working directory. */
+  readonly kubeConfigDir?: string | undefined;
+  /** For proxy variables and exec plugins; default `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+export type ResolvedTransportOptions = {
+  readonly [Name in keyof KubeTransportOptions]-?: NonNullable<KubeTransportOptions[Name]>;
+};
+
+/** Throws `INVALID_OPTION`, naming option, range and value. */
+export function resolveTransportOptions(options: KubeTransportOptions): ResolvedTransportOptions {
+  const userAgent = options.userAgent ?? defaultUserAgent();
+  if (!/^[\x20-\x7e]+$/.test(userAgent)) throw invalid('userAgent', 'to be printable ASCII', userAgent);
+  return {
+    connections: integer('connections', options.connections ?? 64),
+    connectTimeoutMs: integer('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
+    silenceTimeoutMs: integer('silenceTimeoutMs', options.silenceTimeoutMs ?? 60_000),
+    execTimeoutMs: integer('execTimeoutMs', options.execTimeoutMs ?? 60_000),
+    userAgent,
+    kubeConfigDir: options.kubeConfigDir ?? '.',
+    env: options.env ?? process.env,
+    clock: options.clock ?? systemClock,
+    logger: options.logger ?? defaultLogger(),
+  };
+}
+
+function integer(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 1) throw invalid(name, 'to be an integer ≥ 1', value);
+  return value;
+}
+
+function invalid(name: string, expected: string, value: unknown): StatusManagerError {
+  return new StatusManagerError(
+    'INVALID_OPTION',
+    `Expected \`${name}\` ${expected}, got \`${String(value)}\` (${typeof value})`,
+    { path: name },
+  );
+}

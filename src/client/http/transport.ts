@@ -1,0 +1,358 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { StatusManagerError } from '../../errors.ts';
+import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
+import type { QueryParameters } from './api-path.ts';
+import { checkPath, queryString } from './api-path.ts';
+import type { Credentials } from './credentials.ts';
+import { CredentialSource } from './credentials.ts';
+import { createDispatcher } from './dispatcher.ts';
+import type { KubeCluster, KubeConfigSource } from './kube-config.ts';
+import { resolveKubeConfig } from './kube-config.ts';
+import { proxyFor } from './proxy.ts';
+import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
+import { resolveTransportOptions } from './transport-options.ts';
+
+export interface KubeRequestOptions {
+  readonly query?: QueryParameters | undefined;
+  /** Names in lower case; they win over the transport's own. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Any JSON value. */
+  readonly body?: unknown;
+  /** Of the body; default `application/json`. */
+  readonly contentType?: string | undefined;
+  /** Ends the request: `timeout` when its reason is a `TimeoutError`, else `aborted`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface KubeResponse {
+  /** 200 to 299. */
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** The parsed text, nothing lost or converted; throws an `ApiError` `invalid-answer` when it is no JSON. */
+  json(): unknown;
+}
+
+export interface KubeStream {
+  readonly statusCode: number;
+  /** To be read once; leaving the loop ends the request. Throws `ApiError`s. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Requests to one API server in the name of one kubeconfig user. Everything but a 2xx answer
+ * rejects with an `ApiError`, in which no credential ever stands. A 401 leads to fresh credentials
+ * and, when there are others, to one more try; nothing else is ever retried.
+ */
+export interface KubeTransport {
+  /**
+   * One request with its whole answer. `path` is absolute below the server's URL and without query,
+   * for example `/api/v1/nodes/node-1`; names from outside go through `pathSegment` first.
+   */
+  request(method: string, path: string, options?: KubeRequestOptions): Promise<KubeResponse>;
+  /** A GET whose answer is read as it comes, for watches, on a connection apart from the others and without a limit on silence. */
+  stream(path: string, options?: Omit<KubeRequestOptions, 'body' | 'contentType'>): Promise<KubeStream>;
+  /** Closes idle connections; requests under way and streams end by themselves, later ones connect anew. */
+  closeIdle(): Promise<void>;
+  /** Ends everything under way with `aborted`, for good. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Touches neither network nor files before the first request.
+ * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
+ */
+export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): KubeTransport {
+  return new UndiciTransport(kubeConfig, resolveTransportOptions(options));
+}
+
+/** Connections that were opened with the same TLS material. */
+interface Connections {
+  readonly tls: Credentials['tls'];
+  readonly requests: Dispatcher;
+  readonly streams: Dispatcher;
+}
+
+type Headers = Readonly<Record<string, string | string[]>>;
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: KubeRequestOptions['headers'];
+  readonly contentType: string | undefined;
+  readonly body: string | null;
+  readonly signal: AbortSignal | undefined;
+  readonly isStream: boolean;
+}
+
+const gunzipText = promisify(gunzip);
+const MAX_UNZIPPED_BYTES = 512 * 1024 * 1024;
+
+class UndiciTransport implements KubeTransport {
+  readonly #options: ResolvedTransportOptions;
+  readonly #credentials: CredentialSource;
+  readonly #cluster: KubeCluster;
+  readonly #origin: string;
+  readonly #basePath: string;
+  readonly #proxy: URL | undefined;
+  readonly #headers: Headers;
+  /** Whole header sets by content type, as long as the credentials are the same. */
+  readonly #headersByType = new Map<string | undefined, Headers>();
+  #headersFor: Credentials | undefined;
+  #connections: Connections | undefined;
+  /** Replaced ones that still have something under way. */
+  readonly #retired = new Set<Dispatcher>();
+  #closed = false;
+
+  constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
+    const config = resolveKubeConfig(kubeConfig, options.kubeConfigDir);
+    config.user(); // an unusable one is refused here, not at the first request
+    this.#options = options;
+    this.#cluster = config.cluster();
+    const server = readServer(this.#cluster.server);
+    this.#origin = server.origin;
+    this.#basePath = server.pathname.replace(/\/+$/, '');
+    this.#proxy = proxyFor(server, this.#cluster.proxyUrl, options.env);
+    this.#credentials = new CredentialSource(config, options);
+    this.#headers = {
+      accept: 'application/json',
+      ...(this.#cluster.disableCompression ? undefined : { 'accept-encoding': 'gzip' }),
+      'user-agent': options.userAgent,
+    };
+  }
+
+  async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
+    const { body, contentType = 'application/json', signal } = options;
+    const answer = await this.#send({
+      method,
+      path: this.#target(path, options.query),
+      headers: options.headers,
+      contentType: body === undefined ? undefined : contentType,
+      body: body === undefined ? null : JSON.stringify(body),
+      signal,
+      isStream: false,
+    });
+    const text = await this.#readText(answer, signal);
+    return {
+      statusCode: answer.statusCode,
+      headers: answer.headers,
+      text,
+      json: () => parseJson(text, answer.statusCode),
+    };
+  }
+
+  async stream(path: string, options: Omit<KubeRequestOptions, 'body' | 'contentType'> = {}): Promise<KubeStream> {
+    const { signal } = options;
+    const answer = await this.#send({
+      method: 'GET',
+      path: this.#target(path, options.query),
+      // Identity: what a proxy compresses it also holds back.
+      headers: { 'accept-encoding': 'identity', ...options.headers },
+      contentType: undefined,
+      body: null,
+      signal,
+      isStream: true,
+    });
+    return { statusCode: answer.statusCode, body: this.#chunks(answer.body, signal) };
+  }
+
+  async closeIdle(): Promise<void> {
+    const connections = this.#connections;
+    this.#connections = undefined;
+    if (connections === undefined) return;
+    // A watch may go on for hours; its connection is closed when it ends.
+    void this.#retire(connections.streams);
+    await this.#retire(connections.requests);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#credentials.close();
+    void this.closeIdle();
+    await Promise.all([...this.#retired].map((dispatcher) => dispatcher.destroy()));
+  }
+
+  #target(path: string, query: QueryParameters | undefined): string {
+    checkPath(path);
+    return `${this.#basePath}${path}${queryString(query)}`;
+  }
+
+  async #send(call: Call): Promise<Dispatcher.ResponseData> {
+    if (this.#closed) throw closedError();
+    const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
+    const answer = await this.#dispatch(call, credentials);
+    if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
+    const error = await this.#describe(answer, call.signal);
+    if (error.statusCode !== 401) throw error;
+    const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal).catch(() => undefined);
+    if (renewed === undefined) throw error;
+    const second = await this.#dispatch(call, renewed);
+    if (second.statusCode >= 200 && second.statusCode < 300) return second;
+    throw await this.#describe(second, call.signal);
+  }
+
+  async #dispatch(
+    { method, path, headers, contentType, body, signal, isStream }: Call,
+    credentials: Credentials,
+  ): Promise<Dispatcher.ResponseData> {
+    if (this.#closed) throw closedError();
+    const { requests, streams } = this.#connectionsFor(credentials);
+    const common = this.#commonHeaders(credentials, contentType);
+    try {
+      return await (isStream ? streams : requests).request({
+        origin: this.#origin,
+        method,
+        path,
+        headers: headers === undefined ? common : { ...common, ...headers },
+        body,
+        signal: signal ?? null,
+      });
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
+  }
+
+  /** The hot path: one look-up, nothing built. */
+  #commonHeaders(credentials: Credentials, contentType: string | undefined): Headers {
+    if (this.#headersFor !== credentials) {
+      this.#headersByType.clear();
+      this.#headersFor = credentials;
+    }
+    let headers = this.#headersByType.get(contentType);
+    if (headers === undefined) {
+      headers = {
+        ...this.#headers,
+        ...(contentType === undefined ? undefined : { 'content-type': contentType }),
+        ...credentials.headers,
+      };
+      this.#headersByType.set(contentType, headers);
+    }
+    return headers;
+  }
+
+  #connectionsFor({ tls }: Credentials): Connections {
+    if (this.#connections?.tls === tls) return this.#connections;
+    const { connections, connectTimeoutMs, silenceTimeoutMs } = this.#options;
+    const common = {
+      origin: this.#origin,
+      proxy: this.#proxy,
+      tls,
+      tlsServerName: this.#cluster.tlsServerName,
+      skipTLSVerify: this.#cluster.skipTLSVerify,
+      connectTimeoutMs,
+      headersTimeoutMs: silenceTimeoutMs,
+    };
+    const created = {
+      tls,
+      requests: createDispatcher({ ...common, connections, bodyTimeoutMs: silenceTimeoutMs }),
+      streams: createDispatcher({ ...common, connections: null, bodyTimeoutMs: 0, maxResponseBytes: -1 }),
+    };
+    void this.closeIdle();
+    this.#connections = created;
+    return created;
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async #retire(dispatcher: Dispatcher): Promise<void> {
+    this.#retired.add(dispatcher);
+    try {
+      await dispatcher.close();
+    } catch {
+      // Destroyed meanwhile.
+    } finally {
+      this.#retired.delete(dispatcher);
+    }
+  }
+
+  async #readText({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<string> {
+    const encoding = headers['content-encoding'];
+    try {
+      if (encoding === undefined || encoding === 'identity') return await body.text();
+      const bytes = await body.arrayBuffer();
+      if (encoding === 'gzip') {
+        return (await gunzipText(bytes, { maxOutputLength: MAX_UNZIPPED_BYTES }).catch(refuseEncoding)).toString();
+      }
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
+    return refuseEncoding();
+  }
+
+  async *#chunks(
+    body: Dispatcher.ResponseData['body'],
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const chunk of body) yield chunk as Uint8Array;
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
+  }
+
+  async #describe(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<ApiError> {
+    const { statusCode, headers } = answer;
+    const body = await this.#readText(answer, signal);
+    const { message, kind, reason, causes, retryAfterMs } = describeApiError(
+      { statusCode, headers, body },
+      this.#options.clock.now(),
+    );
+    // Without `cause`: nobody needs the whole answer in a log.
+    return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
+  }
+
+  #failure(error: unknown, signal: AbortSignal | undefined): ApiError {
+    if (error instanceof ApiError) return error;
+    if (signal?.aborted) return describeAbort(signal);
+    if (this.#closed) return closedError();
+    const failure = describeApiError(error);
+    if (failure.kind === 'network') this.#credentials.expireFiles();
+    return failure;
+  }
+}
+
+function readServer(server: string): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (
+    url &&
+    (url.protocol === 'https:' || url.protocol === 'http:') &&
+    !url.username &&
+    !url.password &&
+    !url.search &&
+    !url.hash
+  )
+    return url;
+  throw new StatusManagerError(
+    'INVALID_ARGUMENT',
+    'Expected `kubeConfig.clusters[].cluster.server` to be an http or https URL without user, query and fragment',
+    { path: 'kubeConfig.clusters[].cluster.server' },
+  );
+}
+
+/** Waits for `work`, but not beyond the caller's patience. */
+function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(describeAbort(signal));
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+function parseJson(text: string, statusCode: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError(`the answer (${statusCode}) is no JSON`, { kind: 'invalid-answer', statusCode });
+  }
+}
+
+function refuseEncoding(): never {
+  throw new ApiError('the answer is compressed in a way that cannot be read', { kind: 'invalid-answer' });
+}
+
+function closedError(): ApiError {
+  return new ApiError('the transport is closed', { kind: 'aborted' });
+}

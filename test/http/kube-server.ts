@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+
+export interface Arrived {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Common name of the client's certificate, if it showed one. */
+  readonly clientName: string | undefined;
+  readonly body: string;
+  /** Requests with the same number came over the same connection. */
+  readonly connection: number;
+}
+
+export interface KubeServerOptions {
+  readonly tls?: boolean;
+  /** Which certificate of testdata/ to show; default `server`, for 127.0.0.1 and localhost. */
+  readonly certificate?: 'server' | 'server-name';
+}
+
+export interface KubeServer extends AsyncDisposable {
+  readonly url: string;
+  readonly arrived: readonly Arrived[];
+  readonly openSockets: () => number;
+  /** How requests are answered from now on; at first with a pod. */
+  respond: (request: Arrived, response: ServerResponse) => void;
+  /** Resolves when no connection is open. */
+  quiet(): Promise<void>;
+}
+
+export function testPem(name: string): string {
+  return readFileSync(new URL(`./testdata/test-only-${name}.pem`, import.meta.url), 'utf8');
+}
+
+export function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+export function pod(name: string, more: object = {}): object {
+  return {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: { name, namespace: 'default', uid: `uid-${name}`, resourceVersion: '1' },
+    ...more,
+  };
+}
+
+export function json(
+  response: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+export function status(
+  response: ServerResponse,
+  code: number,
+  reason: string,
+  headers: Record<string, string> = {},
+): void {
+  json(
+    response,
+    { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code, message: `said ${reason}` },
+    code,
+    headers,
+  );
+}
+
+/** A local API server by behaviour scripted as a function; asks for client certificates, and takes none as well. */
+export async function startKubeServer({
+  tls = false,
+  certificate = 'server',
+}: KubeServerOptions = {}): Promise<KubeServer> {
+  const arrived: Arrived[] = [];
+  const sockets = new Map<Socket, number>();
+  let connections = 0;
+  let onQuiet: () => void = () => {};
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const subject = tls ? (request.socket as TLSSocket).getPeerCertificate().subject : undefined;
+      const entry: Arrived = {
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        clientName: subject === undefined ? undefined : String(subject.CN ?? '') || undefined,
+        body: Buffer.concat(chunks).toString(),
+        connection: sockets.get(request.socket) ?? 0,
+      };
+      arrived.push(entry);
+      server.respond(entry, response);
+    });
+  };
+  const listener = tls
+    ? createHttpsServer(
+        {
+          cert: testPem(certificate),
+          key: testPem(`${certificate}.key`),
+          ca: testPem('ca'),
+          requestCert: true,
+          rejectUnauthorized: false,
+        },
+        onRequest,
+      )
+    : createHttpServer(onRequest);
+  listener.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.set(socket, ++connections);
+    socket.on('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0) onQuiet();
+    });
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+
+  const server: KubeServer = {
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    arrived,
+    openSockets: () => sockets.size,
+    respond: (_request, response) => json(response, pod('web')),
+    quiet: () => (sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => (onQuiet = resolve))),
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => listener.close(resolve));
+      for (const socket of sockets.keys()) socket.destroy();
+      await closed;
+    },
+  };
+  return server;
+}

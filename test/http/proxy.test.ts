@@ -1,0 +1,190 @@
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { proxyFor } from '../../src/client/http/proxy.ts';
+import { createKubeTransport } from '../../src/http.ts';
+import { kubeConfig } from './kube-configs.ts';
+import type { KubeServer } from './kube-server.ts';
+import { startKubeServer } from './kube-server.ts';
+
+interface Tunnel extends AsyncDisposable {
+  readonly port: number;
+  readonly targets: string[];
+  readonly authorizations: (string | undefined)[];
+}
+
+function pipe(client: Socket, upstream: Socket): void {
+  client.on('error', () => upstream.destroy());
+  upstream.on('error', () => client.destroy());
+  client.pipe(upstream).pipe(client);
+}
+
+/** An HTTP proxy that tunnels CONNECT requests. */
+async function startHttpProxy(): Promise<Tunnel> {
+  const targets: string[] = [];
+  const authorizations: (string | undefined)[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer();
+  server.on('connection', (socket) => sockets.add(socket));
+  server.on('connect', (request: IncomingMessage, client: Socket) => {
+    targets.push(request.url ?? '');
+    authorizations.push(request.headers['proxy-authorization']);
+    const [host = '', port] = (request.url ?? '').split(':');
+    const upstream = connect(Number(port), host, () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n');
+      pipe(client, upstream);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    targets,
+    authorizations,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** A SOCKS5 proxy without authentication, for IPv4 and names. */
+async function startSocksProxy(): Promise<Tunnel> {
+  const targets: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((client) => {
+    sockets.add(client);
+    client.once('data', () => {
+      client.write(Buffer.from([5, 0]));
+      client.once('data', (request: Buffer) => {
+        const byName = request[3] === 3;
+        const end = byName ? 5 + request[4]! : 8;
+        const host = byName ? request.subarray(5, end).toString() : [...request.subarray(4, 8)].join('.');
+        const port = request.readUInt16BE(end);
+        targets.push(`${host}:${port}`);
+        const upstream = connect(port, host, () => {
+          client.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]));
+          pipe(client, upstream);
+        });
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    targets,
+    authorizations: [],
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe('proxy-url', () => {
+  let server: KubeServer;
+  beforeEach(async () => {
+    server = await startKubeServer({ tls: true });
+  });
+  afterEach(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+
+  it('http: the request goes through the tunnel, the API server is verified, the proxy gets its own credentials only', async () => {
+    await using proxy = await startHttpProxy();
+    const config = kubeConfig(server.url, { token: 't' }, { 'proxy-url': `http://me:pw@127.0.0.1:${proxy.port}` });
+    const transport = createKubeTransport(config, { env: {} });
+    for (let i = 0; i < 5; i++) await transport.request('GET', '/version');
+    expect(proxy.targets.length).toBeLessThan(5);
+    expect(new Set(proxy.targets)).toEqual(new Set([new URL(server.url).host]));
+    expect(new Set(proxy.authorizations)).toEqual(new Set([`Basic ${Buffer.from('me:pw').toString('base64')}`]));
+    expect(server.arrived[0]?.headers).toMatchObject({ authorization: 'Bearer t', host: new URL(server.url).host });
+    expect(server.arrived[0]?.headers['proxy-authorization']).toBeUndefined();
+    await transport.close();
+  });
+
+  it('http: tls-server-name holds behind it', async () => {
+    await using proxy = await startHttpProxy();
+    await using other = await startKubeServer({ tls: true, certificate: 'server-name' });
+    const cluster = { 'proxy-url': `http://127.0.0.1:${proxy.port}`, 'tls-server-name': 'kube.test' };
+    const transport = createKubeTransport(kubeConfig(other.url, {}, cluster), { env: {} });
+    await transport.request('GET', '/version');
+    await transport.close();
+    const mistaken = createKubeTransport(kubeConfig(other.url, {}, { 'proxy-url': cluster['proxy-url'] }), { env: {} });
+    await expect(mistaken.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
+    await mistaken.close();
+    expect(other.arrived).toHaveLength(1);
+  });
+
+  it.each(['socks5', 'socks5h', 'socks'])('%s', async (scheme) => {
+    await using proxy = await startSocksProxy();
+    const transport = createKubeTransport(
+      kubeConfig(server.url, {}, { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}` }),
+      { env: {} },
+    );
+    await transport.request('GET', '/version');
+    expect(proxy.targets).toEqual([new URL(server.url).host]);
+    expect(server.arrived).toHaveLength(1);
+    await transport.close();
+  });
+});
+
+describe('proxy of the environment', () => {
+  const https = { HTTPS_PROXY: 'http://proxy:3128' };
+  it.each<[string, string, Record<string, string>, string | undefined]>([
+    ['none', 'https://kube.example.com', {}, undefined],
+    ['HTTPS_PROXY', 'https://kube.example.com', https, 'http://proxy:3128/'],
+    ['in lower case', 'https://kube.example.com', { https_proxy: 'http://proxy:3128' }, 'http://proxy:3128/'],
+    ['without a scheme', 'https://kube.example.com', { HTTPS_PROXY: 'proxy:3128' }, 'http://proxy:3128/'],
+    ['not for http', 'http://kube.example.com', https, undefined],
+    ['HTTP_PROXY', 'http://kube.example.com', { HTTP_PROXY: 'http://proxy' }, 'http://proxy/'],
+    ['not for https', 'https://kube.example.com', { HTTP_PROXY: 'http://proxy' }, undefined],
+    ['never for loopback', 'https://127.0.0.2:6443', https, undefined],
+    ['never for ::1', 'https://[::1]:6443', https, undefined],
+    ['never for localhost', 'https://localhost:6443', https, undefined],
+    ['*', 'https://kube.example.com', { ...https, NO_PROXY: '*' }, undefined],
+    ['its name', 'https://kube.example.com', { ...https, NO_PROXY: 'a, kube.example.com' }, undefined],
+    ['its domain', 'https://kube.example.com', { ...https, no_proxy: 'Example.com' }, undefined],
+    ['its domain with a dot', 'https://kube.example.com', { ...https, NO_PROXY: '.example.com' }, undefined],
+    ['its domain with a star', 'https://kube.example.com', { ...https, NO_PROXY: '*.example.com' }, undefined],
+    [
+      'a dot means subdomains only',
+      'https://example.com',
+      { ...https, NO_PROXY: '.example.com' },
+      'http://proxy:3128/',
+    ],
+    ['no part of a label', 'https://kubexample.com', { ...https, NO_PROXY: 'example.com' }, 'http://proxy:3128/'],
+    ['its address', 'https://10.96.0.1', { ...https, NO_PROXY: '10.96.0.1' }, undefined],
+    ['its network', 'https://10.96.0.1', { ...https, NO_PROXY: '10.0.0.0/8' }, undefined],
+    [
+      'another network',
+      'https://10.96.0.1',
+      { ...https, NO_PROXY: '192.168.0.0/16,10.0.0.0/33,fd00::/8' },
+      'http://proxy:3128/',
+    ],
+    ['its IPv6 network', 'https://[fd00::1]', { ...https, NO_PROXY: 'fd00::/8' }, undefined],
+    ['its IPv6 address', 'https://[fd00::1]', { ...https, NO_PROXY: 'fd00::1' }, undefined],
+    ['its IPv6 address and port', 'https://[fd00::1]:6443', { ...https, NO_PROXY: '[fd00::1]:6443' }, undefined],
+    ['its port', 'https://kube.example.com:6443', { ...https, NO_PROXY: 'kube.example.com:6443' }, undefined],
+    ['the default port', 'https://kube.example.com', { ...https, NO_PROXY: 'kube.example.com:443' }, undefined],
+    [
+      'another port',
+      'https://kube.example.com:6443',
+      { ...https, NO_PROXY: 'kube.example.com:443' },
+      'http://proxy:3128/',
+    ],
+  ])('%s (%s, %j)', (_what, server, env, expected) => {
+    expect(proxyFor(new URL(server), undefined, env)?.href).toBe(expected);
+  });
+
+  it("the cluster's own proxy-url wins, even for loopback", () => {
+    expect(proxyFor(new URL('https://127.0.0.1'), 'http://own', { ...https, NO_PROXY: '*' })?.href).toBe('http://own/');
+  });
+
+  it('one that cannot be used is refused without being quoted', () => {
+    const refusal = (): unknown => proxyFor(new URL('https://k'), undefined, { HTTPS_PROXY: 'socks4://u:secret@p' });
+    expect(refusal).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'HTTPS_PROXY' }));
+    expect(refusal).not.toThrow(/secret/);
+  });
+});
