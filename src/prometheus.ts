@@ -1,0 +1,162 @@
+import {
+  Counter,
+  Gauge,
+  type GaugeConfiguration,
+  Histogram,
+  type OpenMetricsContentType,
+  type Registry,
+} from 'prom-client';
+import { StatusManagerError } from './errors.ts';
+import type { Metrics, PendingResizeCount, StatusGauges } from './metrics.ts';
+
+export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
+
+export interface PrometheusMetricsOptions {
+  /** Where the metrics are registered. Metrics that an earlier call put there are used again. */
+  readonly register: MetricsRegistry;
+}
+
+/**
+ * Metrics over prom-client, an optional peer dependency: the kubelet's names and buckets, and our
+ * own under `kubelet_status_manager_`; docs/metrics.md lists them.
+ *
+ * Make one for each manager. Those of several managers in one registry add up: counters and
+ * histograms count for all, gauges are the sum, and the oldest unsent age is the greatest.
+ *
+ * Throws a StatusManagerError (`INVALID_OPTION`, path `register`) when the registry is none, or has
+ * a metric of another kind under one of the names.
+ */
+export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metrics {
+  const register = registerOf(options);
+
+  const syncDuration = metricIn(register, Histogram, {
+    name: 'kubelet_pod_status_sync_duration_seconds',
+    help: 'Seconds that bringing one pod status to the API server took, its requests together.',
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
+  });
+  const terminatedContainers = metricIn(register, Counter<'container_type' | 'exit_code' | 'reason'>, {
+    name: 'kubelet_terminated_containers_total',
+    help: 'Containers that were seen to have terminated.',
+    labelNames: ['container_type', 'exit_code', 'reason'],
+  });
+  const pendingResizes = metricIn(register, SourcedGauge<'reason' | 'priority_bucket'>, {
+    name: 'kubelet_pod_pending_resizes',
+    help: 'Pods whose resize is pending.',
+    labelNames: ['reason', 'priority_bucket'],
+  });
+  const inProgressResizes = metricIn(register, SourcedGauge, {
+    name: 'kubelet_pod_in_progress_resizes',
+    help: 'Pods whose resize is in progress.',
+  });
+  const deferredResizeDuration = metricIn(register, Histogram<'resolution' | 'priority_bucket'>, {
+    name: 'kubelet_pod_deferred_resize_duration_seconds',
+    help: 'Seconds that a resize was deferred before it was resolved.',
+    labelNames: ['resolution', 'priority_bucket'],
+    buckets: [5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600],
+  });
+  const cachedStatuses = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_cached_statuses',
+    help: 'Pod statuses in the cache.',
+  });
+  const unsentStatuses = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_unsent_statuses',
+    help: 'Cached pod statuses whose present version has not reached the API server.',
+  });
+  const oldestUnsentAge = metricIn(register, GreatestGauge, {
+    name: 'kubelet_status_manager_oldest_unsent_age_seconds',
+    help: 'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
+  });
+  const requests = metricIn(register, Counter<'verb' | 'outcome'>, {
+    name: 'kubelet_status_manager_requests_total',
+    help: 'Requests to the API server.',
+    labelNames: ['verb', 'outcome'],
+  });
+  const refusedUpdates = metricIn(register, Counter<'reason'>, {
+    name: 'kubelet_status_manager_refused_updates_total',
+    help: 'Updates that the cache refused.',
+    labelNames: ['reason'],
+  });
+
+  let pending: readonly PendingResizeCount[] = [];
+  let inProgress = 0;
+  pendingResizes.addSource(() =>
+    pending.map(({ reason, priorityBucket, count }) => ({
+      labels: { reason, priority_bucket: priorityBucket },
+      value: count,
+    })),
+  );
+  inProgressResizes.addSource(() => [{ labels: {}, value: inProgress }]);
+
+  return {
+    observePodStatusSyncDuration: (seconds) => syncDuration.observe(seconds),
+    incTerminatedContainers: (containerType, exitCode, reason) =>
+      terminatedContainers.inc({ container_type: containerType, exit_code: exitCode, reason }),
+    setPendingResizes: (counts) => void (pending = [...counts]),
+    setInProgressResizes: (count) => void (inProgress = count),
+    observeDeferredResizeDuration: (resolution, priorityBucket, seconds) =>
+      deferredResizeDuration.observe({ resolution, priority_bucket: priorityBucket }, seconds),
+    incRequests: (verb, outcome) => requests.inc({ verb, outcome }),
+    incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
+    registerStatusGauges(read: () => StatusGauges) {
+      cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]);
+      unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]);
+      oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]);
+    },
+  };
+}
+
+interface Sample<Label extends string> {
+  readonly labels: Partial<Record<Label, string>>;
+  readonly value: number;
+}
+
+/** A gauge whose values are read at each scrape: the sum over its sources. */
+class SourcedGauge<Label extends string = string> extends Gauge<Label> {
+  readonly #sources: (() => readonly Sample<Label>[])[] = [];
+
+  constructor(configuration: GaugeConfiguration<Label>) {
+    super({ ...configuration, collect: () => this.#collect() });
+  }
+
+  addSource(read: () => readonly Sample<Label>[]): void {
+    this.#sources.push(read);
+  }
+
+  #collect(): void {
+    this.reset();
+    this.show(this.#sources.flatMap((read) => read()));
+  }
+
+  protected show(samples: readonly Sample<Label>[]): void {
+    for (const { labels, value } of samples) this.inc(labels, value);
+  }
+}
+
+/** As SourcedGauge, but the greatest value of all sources. */
+class GreatestGauge extends SourcedGauge {
+  protected override show(samples: readonly Sample<string>[]): void {
+    this.set(Math.max(0, ...samples.map(({ value }) => value)));
+  }
+}
+
+/** The metric of this name in the registry, made if it is not there. */
+function metricIn<Configuration extends { name: string }, M extends object>(
+  register: MetricsRegistry,
+  Kind: new (configuration: Configuration) => M,
+  configuration: Configuration,
+): M {
+  const existing: unknown = register.getSingleMetric(configuration.name);
+  if (existing === undefined) return new Kind({ ...configuration, registers: [register] });
+  if (existing instanceof Kind) return existing;
+  throw invalidRegister(`a registry without a foreign metric \`${configuration.name}\``);
+}
+
+function registerOf(options: PrometheusMetricsOptions | undefined): MetricsRegistry {
+  const register = options?.register;
+  if (typeof register?.registerMetric === 'function' && typeof register.getSingleMetric === 'function') return register;
+  throw invalidRegister('a prom-client Registry');
+}
+
+function invalidRegister(expected: string): StatusManagerError {
+  return new StatusManagerError('INVALID_OPTION', `Expected \`register\` to be ${expected}`, { path: 'register' });
+}

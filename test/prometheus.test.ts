@@ -1,0 +1,168 @@
+import { Counter, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import type { StatusGauges } from '../src/metrics.ts';
+import { createPrometheusMetrics, type PrometheusMetricsOptions } from '../src/prometheus.ts';
+
+/** What a scrape shows, a line per value, without comments and empty buckets. */
+async function scrape(register: Registry): Promise<string[]> {
+  const text = await register.metrics();
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+async function linesOf(register: Registry, name: string): Promise<string[]> {
+  return (await scrape(register)).filter((line) => line.startsWith(name));
+}
+
+function gauges(cachedStatuses: number, unsentStatuses: number, oldestUnsentAgeSeconds: number): StatusGauges {
+  return { cachedStatuses, unsentStatuses, oldestUnsentAgeSeconds };
+}
+
+/** Each metric with kind, labels and buckets: kubelet behaviour §24, and ours. */
+const metrics: readonly { name: string; type: string; labels: string[]; buckets?: number[] }[] = [
+  {
+    name: 'kubelet_pod_status_sync_duration_seconds',
+    type: 'histogram',
+    labels: [],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
+  },
+  { name: 'kubelet_terminated_containers_total', type: 'counter', labels: ['container_type', 'exit_code', 'reason'] },
+  { name: 'kubelet_pod_pending_resizes', type: 'gauge', labels: ['reason', 'priority_bucket'] },
+  { name: 'kubelet_pod_in_progress_resizes', type: 'gauge', labels: [] },
+  {
+    name: 'kubelet_pod_deferred_resize_duration_seconds',
+    type: 'histogram',
+    labels: ['resolution', 'priority_bucket'],
+    buckets: [5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600],
+  },
+  { name: 'kubelet_status_manager_cached_statuses', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_unsent_statuses', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_oldest_unsent_age_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome'] },
+  { name: 'kubelet_status_manager_refused_updates_total', type: 'counter', labels: ['reason'] },
+];
+
+describe('createPrometheusMetrics', () => {
+  it('registers these metrics and no others', () => {
+    const register = new Registry();
+    createPrometheusMetrics({ register });
+    const names = register.getMetricsAsArray().map(({ name }) => name);
+    expect(names.sort()).toEqual(metrics.map(({ name }) => name).sort());
+  });
+
+  it.each(metrics)('has the $type $name', async ({ name, type, labels, buckets }) => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    adapter.observePodStatusSyncDuration(0);
+    adapter.incTerminatedContainers('container', 0, 'Completed');
+    adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
+    adapter.observeDeferredResizeDuration('accepted', 'normal', 0);
+    adapter.incRequests('get', 'ok');
+    adapter.incRefusedUpdates('reason');
+
+    const metric = (await register.getMetricsAsJSON()).find((json) => json.name === name)!;
+    expect(metric.type).toBe(type);
+    const values = metric.values as { labels: Record<string, unknown> }[];
+    expect(values.length).toBeGreaterThan(0);
+    for (const value of values) expect(Object.keys(value.labels).filter((label) => label !== 'le')).toEqual(labels);
+    const bounds = values.map((value) => value.labels['le']).filter((le) => typeof le === 'number');
+    expect(bounds).toEqual(buckets ?? []);
+  });
+
+  it('counts and observes under the labels given', async () => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    adapter.incTerminatedContainers('init_container', 137, 'Error');
+    adapter.incTerminatedContainers('init_container', 137, 'Error');
+    adapter.incRequests('patch', 'refused');
+    adapter.incRefusedUpdates('terminated-container-restarted');
+    adapter.observePodStatusSyncDuration(0.25);
+    adapter.observeDeferredResizeDuration('reverted', 'very-low', 7);
+    expect(await scrape(register)).toEqual(
+      expect.arrayContaining([
+        'kubelet_terminated_containers_total{container_type="init_container",exit_code="137",reason="Error"} 2',
+        'kubelet_status_manager_requests_total{verb="patch",outcome="refused"} 1',
+        'kubelet_status_manager_refused_updates_total{reason="terminated-container-restarted"} 1',
+        'kubelet_pod_status_sync_duration_seconds_sum 0.25',
+        'kubelet_pod_deferred_resize_duration_seconds_sum{resolution="reverted",priority_bucket="very-low"} 7',
+      ]),
+    );
+  });
+
+  it('forgets earlier counts of pending resizes', async () => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'high', count: 3 }]);
+    adapter.setPendingResizes([{ reason: 'infeasible', priorityBucket: 'low', count: 1 }]);
+    adapter.setInProgressResizes(4);
+    adapter.setInProgressResizes(2);
+    expect(await linesOf(register, 'kubelet_pod_pending_resizes')).toEqual([
+      'kubelet_pod_pending_resizes{reason="infeasible",priority_bucket="low"} 1',
+    ]);
+    expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 2']);
+  });
+
+  it('reads the status gauges at each scrape', async () => {
+    const register = new Registry();
+    let now = gauges(3, 2, 1.5);
+    createPrometheusMetrics({ register }).registerStatusGauges(() => now);
+    expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
+      'kubelet_status_manager_cached_statuses 3',
+      'kubelet_status_manager_unsent_statuses 2',
+      'kubelet_status_manager_oldest_unsent_age_seconds 1.5',
+    ]);
+    now = gauges(1, 0, 0);
+    expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
+      'kubelet_status_manager_cached_statuses 1',
+      'kubelet_status_manager_unsent_statuses 0',
+      'kubelet_status_manager_oldest_unsent_age_seconds 0',
+    ]);
+  });
+
+  it('adds up what two managers report to one registry', async () => {
+    const register = new Registry();
+    const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
+    for (const adapter of [a, b]) {
+      adapter.incRequests('get', 'ok');
+      adapter.setInProgressResizes(2);
+    }
+    a.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
+    b.setPendingResizes([
+      { reason: 'deferred', priorityBucket: 'normal', count: 2 },
+      { reason: 'deferred', priorityBucket: 'high', count: 5 },
+    ]);
+    a.registerStatusGauges(() => gauges(10, 1, 30));
+    b.registerStatusGauges(() => gauges(5, 2, 7));
+    expect((await scrape(register)).filter((line) => !line.includes('duration'))).toEqual([
+      'kubelet_pod_pending_resizes{reason="deferred",priority_bucket="normal"} 3',
+      'kubelet_pod_pending_resizes{reason="deferred",priority_bucket="high"} 5',
+      'kubelet_pod_in_progress_resizes 4',
+      'kubelet_status_manager_cached_statuses 15',
+      'kubelet_status_manager_unsent_statuses 3',
+      'kubelet_status_manager_oldest_unsent_age_seconds 30',
+      'kubelet_status_manager_requests_total{verb="get",outcome="ok"} 2',
+    ]);
+  });
+
+  it('keeps two registries apart', async () => {
+    const [a, b] = [new Registry(), new Registry()];
+    createPrometheusMetrics({ register: a }).incRequests('get', 'ok');
+    createPrometheusMetrics({ register: b });
+    expect(await linesOf(a, 'kubelet_status_manager_requests_total')).toHaveLength(1);
+    expect(await linesOf(b, 'kubelet_status_manager_requests_total')).toHaveLength(0);
+  });
+
+  it.each([undefined, {}, { register: {} }, { register: null }])('refuses %j for a registry', (options) => {
+    expect(() => createPrometheusMetrics(options as PrometheusMetricsOptions)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: 'register' }),
+    );
+  });
+
+  it('refuses a registry with another kind of metric under one of the names', () => {
+    const register = new Registry();
+    const name = 'kubelet_pod_in_progress_resizes';
+    register.registerMetric(new Counter({ name, help: 'somebody else’s', registers: [] }));
+    expect(() => createPrometheusMetrics({ register })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: 'register', message: expect.stringContaining(name) }),
+    );
+  });
+});
