@@ -12,7 +12,7 @@ import { type ContractServer, contractServers, START_TIMEOUT_MS } from './server
  * kube-apiserver v1.37.1; the in-memory ApiServer must behave the same.
  */
 for (const { name, available, start } of contractServers) {
-  describe.skipIf(!available)(name, () => {
+  describe.skipIf(!available)(`over HTTP on ${name}`, () => {
     let running: ContractServer;
     const server = (): ContractServer => running;
     beforeAll(async () => {

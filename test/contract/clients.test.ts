@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { classifyApiError } from '../../src/client/api-error.ts';
+import type { FailureClass } from '../../src/client/api-error.ts';
+import type { PatchType, PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import type { RequestVerb } from '../../src/metrics.ts';
+import type { Json } from '../support/kube-http.ts';
+import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
+import { expectFailure, uniqueName } from './pod-api.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
+
+/*
+ * What the sync path relies on, of every `PodClient` there is. Answers that no server gives on
+ * demand: scripted-clients.test.ts.
+ */
+
+const { signal } = new AbortController();
+
+for (const { name: serverName, available, start } of contractServers) {
+  describe.skipIf(!available)(`on ${serverName}`, () => {
+    let server: ContractServer;
+    beforeAll(async () => {
+      server = await start();
+    }, START_TIMEOUT_MS);
+    afterAll(() => server.stop());
+
+    describe.for(contractClients)('$name', ({ create }: ContractClientKind) => {
+      let client: Required<PodClient>;
+      let nodeClient: Required<PodClient>;
+      beforeAll(async () => {
+        client = await create({ ...server, token: server.adminToken });
+        nodeClient = await create({ ...server, token: server.nodeToken('node-a') });
+      });
+      afterAll(async () => {
+        await client.close();
+        await nodeClient.close();
+      });
+
+      async function createPod(spec?: Json): Promise<{ ref: { namespace: string; name: string }; uid: string }> {
+        const name = uniqueName('client');
+        const pod = await server.pods.create(name, { spec });
+        return { ref: { namespace: 'default', name }, uid: pod.metadata.uid as string };
+      }
+
+      it('GET gives the pod as the server wrote it', async () => {
+        const { ref } = await createPod();
+        await server.pods.patchStatus(ref.name, {
+          startTime: '2024-01-01T00:00:00Z',
+          conditions: [{ type: 'Ready', status: 'True', observedGeneration: 1 }],
+          containerStatuses: [
+            {
+              name: 'c',
+              state: { running: { startedAt: '2024-01-01T00:00:01Z' } },
+              allocatedResources: { cpu: '1' },
+              resources: { limits: { cpu: '500m' } },
+              volumeMounts: [{ name: 'v', mountPath: '/v', recursiveReadOnly: 'Enabled' }],
+              user: { linux: { uid: 0, gid: 0 } },
+              stopSignal: 'SIGTERM',
+            },
+          ],
+        });
+        const { body } = await server.pods.get(ref.name);
+        expect(body.status.startTime).toBe('2024-01-01T00:00:00Z');
+        expect(body.status.containerStatuses[0].allocatedResources).toEqual({ cpu: '1' });
+        expect(await client.getPod(ref, { signal })).toEqual(body);
+        expect(await nodeClient.getPod(ref, { signal })).toEqual(body);
+      });
+
+      it('a strategic merge patch arrives as one, and the answer is the pod after it', async () => {
+        const { ref, uid } = await createPod();
+        const condition = (type: string): Json => ({ type, status: 'True' });
+        await nodeClient.patchPodStatus(ref, strategic(uid, { conditions: [condition('A'), condition('B')] }), {
+          signal,
+        });
+        const patch = strategic(uid, { conditions: [condition('C'), { $patch: 'delete', type: 'A' }] });
+        const answer: Json = await nodeClient.patchPodStatus(ref, patch, { signal });
+        expect(answer.status.conditions.map(({ type }: Json) => type as string).toSorted()).toEqual(['B', 'C']);
+        expect(answer).toEqual((await server.pods.get(ref.name)).body);
+      });
+
+      it('a JSON patch arrives as one', async () => {
+        const { ref, uid } = await createPod();
+        const patch: PodStatusPatch = {
+          type: 'application/json-patch+json',
+          body: [
+            { op: 'test', path: '/metadata/uid', value: uid },
+            { op: 'replace', path: '/status/phase', value: 'Running' },
+          ],
+        };
+        expect((await nodeClient.patchPodStatus(ref, patch, { signal })).status?.phase).toBe('Running');
+      });
+
+      it('DELETE takes the pod away, with the grace period that is asked for', async () => {
+        const { ref, uid } = await createPod();
+        await nodeClient.deletePod(ref, { uid, gracePeriodSeconds: 20 }, { signal });
+        expect((await server.pods.get(ref.name)).body.metadata.deletionGracePeriodSeconds).toBe(20);
+        await nodeClient.deletePod(ref, { uid, gracePeriodSeconds: 0 }, { signal });
+        expectFailure(await server.pods.get(ref.name), 404, 'NotFound');
+      });
+
+      it('DELETE of a pod that a finalizer keeps succeeds', async () => {
+        const name = uniqueName('client');
+        const pod = await server.pods.create(name, { metadata: { finalizers: ['example.com/hold'] } });
+        const ref = { namespace: 'default', name };
+        await nodeClient.deletePod(ref, { uid: pod.metadata.uid, gracePeriodSeconds: 0 }, { signal });
+        expect((await client.getPod(ref, { signal })).metadata?.finalizers).toEqual(['example.com/hold']);
+      });
+
+      describe('tells apart', () => {
+        interface FailureCase {
+          readonly what: string;
+          readonly request: (target: { ref: { namespace: string; name: string }; uid: string }) => Promise<unknown>;
+          readonly verb: RequestVerb;
+          readonly patchType?: PatchType;
+          readonly expected: FailureClass;
+          readonly code: number;
+        }
+        const missing = { namespace: 'default', name: 'missing' };
+        const failures: readonly FailureCase[] = [
+          {
+            what: "a PATCH with another object's uid",
+            request: ({ ref }) => nodeClient.patchPodStatus(ref, strategic('other', { phase: 'Running' }), { signal }),
+            verb: 'patch',
+            expected: 'stale',
+            code: 422,
+          },
+          {
+            what: 'a JSON patch whose test fails',
+            request: ({ ref }) =>
+              nodeClient.patchPodStatus(
+                ref,
+                {
+                  type: 'application/json-patch+json',
+                  body: [{ op: 'test', path: '/metadata/uid', value: 'other' }],
+                },
+                { signal },
+              ),
+            verb: 'patch',
+            patchType: 'application/json-patch+json',
+            expected: 'stale',
+            code: 422,
+          },
+          {
+            what: "a DELETE with another object's uid",
+            request: ({ ref }) => nodeClient.deletePod(ref, { uid: 'other', gracePeriodSeconds: 0 }, { signal }),
+            verb: 'delete',
+            expected: 'stale',
+            code: 409,
+          },
+          {
+            what: 'a status that the server will not have',
+            request: ({ ref, uid }) => nodeClient.patchPodStatus(ref, strategic(uid, { podIP: 'x' }), { signal }),
+            verb: 'patch',
+            expected: 'refused',
+            code: 422,
+          },
+          {
+            what: 'a GET of what does not exist',
+            request: () => client.getPod(missing, { signal }),
+            verb: 'get',
+            expected: 'not-visible',
+            code: 404,
+          },
+          {
+            what: "a node user's GET of what does not exist",
+            request: () => nodeClient.getPod(missing, { signal }),
+            verb: 'get',
+            expected: 'not-visible',
+            code: 403,
+          },
+          {
+            what: "a node user's PATCH of what does not exist",
+            request: () => nodeClient.patchPodStatus(missing, strategic('u', { phase: 'Running' }), { signal }),
+            verb: 'patch',
+            expected: 'not-visible',
+            code: 404,
+          },
+          {
+            what: "a node user's DELETE of what does not exist",
+            request: () => nodeClient.deletePod(missing, { uid: 'u', gracePeriodSeconds: 0 }, { signal }),
+            verb: 'delete',
+            expected: 'not-visible',
+            code: 404,
+          },
+        ];
+
+        it.for(failures)('$what: $expected ($code)', async ({ request, verb, patchType, expected, code }) => {
+          const error = await failureOf(request(await createPod()));
+          expect(error).toMatchObject({ kind: 'http', statusCode: code });
+          expect(classifyApiError(error, verb, patchType)).toBe(expected);
+        });
+
+        it("a node user's PATCH of another node's pod: refused (403)", async () => {
+          const { ref, uid } = await createPod({ nodeName: 'node-b' });
+          const patch = strategic(uid, { phase: 'Running' });
+          const error = await failureOf(nodeClient.patchPodStatus(ref, patch, { signal }));
+          expect(error).toMatchObject({ statusCode: 403, reason: 'Forbidden' });
+          expect(classifyApiError(error, 'patch')).toBe('refused');
+        });
+
+        it('causes: reason and field', async () => {
+          const { ref, uid } = await createPod();
+          const patch = strategic(uid, { podIP: 'x' });
+          const error = await failureOf(nodeClient.patchPodStatus(ref, patch, { signal }));
+          expect(error.causes[0]).toMatchObject({ reason: 'FieldValueInvalid', field: 'status.podIPs[0]' });
+        });
+
+        it('a token that is not known: transient (401), without naming it', async () => {
+          const { ref } = await createPod();
+          const stranger = await create({ ...server, token: 'unknown-token' });
+          const error = await failureOf(stranger.getPod(ref, { signal }));
+          await stranger.close();
+          expect(error.statusCode).toBe(401);
+          expect(classifyApiError(error, 'get')).toBe('transient');
+          expect(`${error.message} ${error.stack}`).not.toContain('unknown-token');
+        });
+      });
+    });
+  });
+}

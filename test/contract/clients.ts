@@ -1,0 +1,64 @@
+import { createPodClient } from '../../src/http.ts';
+import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
+import { ApiError } from '../../src/client/api-error.ts';
+import type { PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
+
+/** Whom to talk to, and as whom. */
+export interface ClientTarget {
+  readonly url: string;
+  readonly caData?: string;
+  readonly token: string;
+}
+
+export interface ContractClientKind {
+  readonly name: string;
+  create(target: ClientTarget): Promise<Required<PodClient>>;
+}
+
+/** Every way to a `PodClient`; each must pass the same contract. */
+export const contractClients: readonly ContractClientKind[] = [
+  {
+    name: `CoreV1Api of client-node ${clientNodeMajor}`,
+    async create(target) {
+      const { CoreV1Api, KubeConfig } = await loadClientNode();
+      const kubeConfig = new KubeConfig();
+      kubeConfig.loadFromString(JSON.stringify(kubeConfigOf(target)));
+      return createCoreV1PodClient(kubeConfig.makeApiClient(CoreV1Api));
+    },
+  },
+  {
+    name: 'createPodClient',
+    create: (target) => Promise.resolve(createPodClient(kubeConfigOf(target))),
+  },
+];
+
+function kubeConfigOf({ url, caData, token }: ClientTarget): object {
+  // client-node speaks plain HTTP only to those who say that they do without TLS.
+  const authority =
+    caData === undefined ? { 'insecure-skip-tls-verify': true } : { 'certificate-authority-data': caData };
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server: url, ...authority } }],
+    users: [{ name: 'user', user: { token } }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'user' } }],
+    'current-context': 'test',
+  };
+}
+
+/** A strategic merge patch of a pod's status. */
+export const strategic = (uid: string, status: Record<string, unknown>): PodStatusPatch => ({
+  type: 'application/strategic-merge-patch+json',
+  body: { metadata: { uid }, status },
+});
+
+/** The `ApiError` that the request rejects with; anything else is an error. */
+export async function failureOf(request: Promise<unknown>): Promise<ApiError> {
+  const error: unknown = await request.then(
+    () => new Error('Expected the request to fail'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof ApiError) return error;
+  throw new Error('Expected an ApiError', { cause: error });
+}
