@@ -77,13 +77,14 @@ function allContainersRestarting(
   if (podPhase === 'Failed') return { status: 'False', reason: 'PodFailed' };
 
   const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
-  const inRuntime = new Map(runtimeContainers.map((container) => [container.name, container]));
-  const isCleanedUp = !containers.some(({ name }) => inRuntime.has(name));
+  const inRuntime = ({ name }: Container): RuntimeContainer | undefined =>
+    runtimeContainers.find((container) => container.name === name);
+  const isCleanedUp = !containers.some((container) => inRuntime(container) !== undefined);
   const wasRestarting = getPodCondition(oldPodStatus?.conditions, 'AllContainersRestarting')?.status === 'True';
   const isRestarting =
     wasRestarting ||
     containers.some((container) => {
-      const seen = inRuntime.get(container.name);
+      const seen = inRuntime(container);
       return seen?.exited === true && exitRestartsAll(container, seen.exitCode ?? 0, oldPodStatus);
     });
   if (isCleanedUp || !isRestarting) return { status: 'False' };
@@ -102,5 +103,5 @@ function exitRestartsAll(container: Container, exitCode: number, status: PodStat
 
 function containerStatus(status: PodStatusInput | null | undefined, name: string): ContainerStatusInput | undefined {
   const hasName = (container: ContainerStatusInput): boolean => container.name === name;
-  return status?.initContainerStatuses?.find(hasName) ?? status?.containerStatuses?.find(hasName);
+  return status?.containerStatuses?.find(hasName) ?? status?.initContainerStatuses?.find(hasName);
 }

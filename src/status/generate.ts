@@ -1,0 +1,155 @@
+import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../types.ts';
+import { getPodCondition, podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
+import { hasRestartAllContainersRule } from './container-restart.ts';
+import {
+  generateContainersReadyCondition,
+  generatePodInitializedCondition,
+  generatePodReadyCondition,
+  newCondition,
+} from './generate-conditions.ts';
+import {
+  generateAllContainersRestartingCondition,
+  generatePodReadyToStartContainersCondition,
+  type PodSandbox,
+  type RuntimeContainer,
+} from './generate-runtime-conditions.ts';
+import { getPhase } from './phase.ts';
+import { statusIPs } from './pod-ips.ts';
+import { computePodQOS } from './qos.ts';
+
+/** What a node agent sees of a pod. Every list may be readonly; nothing of it is changed. */
+export interface ObservedPod {
+  /** One entry per container of the spec that the agent knows something of; they go into the status as they are. */
+  readonly containerStatuses: readonly ContainerStatusInput[];
+  /** As `containerStatuses`, for the init containers. Default: none. */
+  readonly initContainerStatuses?: readonly ContainerStatusInput[] | undefined;
+  /** As `containerStatuses`, for the ephemeral containers. Default: none. */
+  readonly ephemeralContainerStatuses?: readonly ContainerStatusInput[] | undefined;
+  /** The pod's sandboxes, newest first. Default: none, so that PodReadyToStartContainers is False. */
+  readonly sandboxes?: readonly PodSandbox[] | undefined;
+  /** The pod's addresses as the network has given them. Default: those last reported stay. */
+  readonly podIPs?: readonly string[] | undefined;
+  /** The node's addresses, primary first; the first two are taken. Default: those last reported stay. */
+  readonly hostIPs?: readonly string[] | undefined;
+  /** True when no container of the pod runs or will ever run again. Default: false. */
+  readonly podIsTerminal?: boolean | undefined;
+  /**
+   * True when a regular container has been started in the pod's newest sandbox. Default: when the
+   * status of a regular container shows that it runs or ran; give it if sandboxes are recreated.
+   */
+  readonly podHasInitialized?: boolean | undefined;
+  /** The status last set: `manager.getPodStatus(uid)`. Default: `pod.status`. */
+  readonly previous?: PodStatusInput | null | undefined;
+  /**
+   * The pod's containers as the runtime lists them; read for pods with a RestartAllContainers rule.
+   * Default: those that the container statuses show running or terminated.
+   */
+  readonly runtimeContainers?: readonly RuntimeContainer[] | undefined;
+  /** `manager.getPodResizeConditions(uid)`. Default: none. */
+  readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
+  /** Set when the agent evicts the pod: the phase becomes Failed, with these words. Default: no eviction. */
+  readonly eviction?: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/**
+ * A whole pod status from what an agent sees, for `setPodStatus`: phase, conditions, addresses and
+ * QoS class as the kubelet derives them. A terminal phase that was reported is never left.
+ * Conditions have no times and there is no startTime: setting the status gives it those. qosClass
+ * is always there, and so are the pod's addresses once they are known: a status without them
+ * would differ from the API server's for ever. Source: kubelet `generateAPIPodStatus`.
+ */
+export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatusInput {
+  const apiStatus = pod.status ?? {};
+  const previous = observed.previous ?? apiStatus;
+  const { containerStatuses, initContainerStatuses = [], ephemeralContainerStatuses = [] } = observed;
+
+  const outcome = phaseAndReason(pod, observed, previous, apiStatus);
+  return {
+    ...outcome,
+    conditions: conditions(pod, observed, previous, outcome.phase),
+    ...statusIPs({
+      pod,
+      earlier: [previous, apiStatus],
+      podIPs: observed.podIPs ?? [],
+      hostIPs: observed.hostIPs ?? [],
+    }),
+    qosClass: apiStatus.qosClass || computePodQOS(pod),
+    ...(initContainerStatuses.length > 0 && { initContainerStatuses }),
+    ...(containerStatuses.length > 0 && { containerStatuses }),
+    ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
+  };
+}
+
+interface Outcome {
+  readonly phase: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+function phaseAndReason(pod: Pod, observed: ObservedPod, previous: PodStatusInput, apiStatus: PodStatusInput): Outcome {
+  const podHasInitialized = observed.podHasInitialized ?? observed.containerStatuses.some(hasRun);
+  let phase: string = getPhase(pod, allStatuses(observed), observed.podIsTerminal ?? false, podHasInitialized);
+  if (!isTerminal(phase)) phase = [previous.phase, apiStatus.phase].find(isTerminal) ?? phase;
+
+  let reason: string | null | undefined;
+  let message: string | null | undefined;
+  if (phase === previous.phase) {
+    reason = previous.reason || apiStatus.reason;
+    message = previous.message || apiStatus.message;
+  }
+  if (observed.eviction !== undefined) {
+    phase = 'Failed';
+    ({ reason, message } = observed.eviction);
+  }
+  return {
+    phase: isTerminal(apiStatus.phase) ? apiStatus.phase : phase,
+    ...(reason && { reason }),
+    ...(message && { message }),
+  };
+}
+
+function conditions(
+  pod: Pod,
+  observed: ObservedPod,
+  previous: PodStatusInput,
+  phase: string,
+): readonly PodConditionInput[] {
+  const statuses = allStatuses(observed);
+  let list: PodConditionInput[] = [
+    ...(pod.status?.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type ?? '')),
+    ...(observed.resizeConditions ?? []),
+  ];
+  const disruption = getPodCondition(previous.conditions, 'DisruptionTarget');
+  if (disruption !== undefined) list = replaceOrAppendPodCondition(list, disruption);
+
+  list.push(generatePodReadyToStartContainersCondition(pod, previous, observed.sandboxes));
+  list.push(generatePodInitializedCondition(pod, previous, statuses, phase));
+  list.push(generatePodReadyCondition(pod, previous, list, statuses, phase));
+  list.push(generateContainersReadyCondition(pod, previous, statuses, phase));
+  list.push(newCondition('PodScheduled', pod, previous, { status: 'True' }));
+  if (hasRestartAllContainersRule(pod.spec ?? {})) {
+    const runtimeContainers = observed.runtimeContainers ?? (statuses ?? []).flatMap(asRuntimeContainer);
+    list.push(generateAllContainersRestartingCondition(pod, previous, runtimeContainers, phase));
+  }
+  return list;
+}
+
+/** No list at all when nothing is known: the generators tell that from an empty list. */
+function allStatuses(observed: ObservedPod): readonly ContainerStatusInput[] | undefined {
+  const statuses = [...(observed.initContainerStatuses ?? []), ...observed.containerStatuses];
+  return statuses.length > 0 ? statuses : undefined;
+}
+
+function hasRun({ state, lastState }: ContainerStatusInput): boolean {
+  return state?.running != null || state?.terminated != null || lastState?.terminated != null;
+}
+
+function asRuntimeContainer({ name, state }: ContainerStatusInput): RuntimeContainer[] {
+  if (state?.running != null) return [{ name: name ?? '', exited: false }];
+  if (state?.terminated == null) return [];
+  return [{ name: name ?? '', exited: true, exitCode: state.terminated.exitCode ?? 0 }];
+}
+
+function isTerminal(phase: string | null | undefined): phase is 'Succeeded' | 'Failed' {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
