@@ -1,1 +1,85 @@
+export {
+  StatusManager,
+  type ManagerInspection,
+  type PodInspection,
+  type StatusListener,
+  type StopOptions,
+} from './status-manager.ts';
+export { defaultOptions, type StatusManagerOptions } from './options.ts';
+export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
+export type { Rejection, UpdateResult } from './cache/pod-status-updates.ts';
+export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
+export type { PodStatusListener } from './cache/subscribers.ts';
+export { outcomeChannelName, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
+export type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
+export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
+export type { ManagerState } from './sync/sync-loop.ts';
+
+// Pods
+export { BasicPodManager } from './pods/basic-pod-manager.ts';
+export type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
+export type { PodManager, UIDTranslations } from './pods/pod-manager.ts';
+export { getPodFullName, isMirrorPod, isStaticPod } from './pods/static-pods.ts';
+
+// What an agent needs to make a status from what it sees
+export {
+  generateContainersReadyCondition,
+  generatePodInitializedCondition,
+  generatePodReadyCondition,
+  needToReconcilePodReadiness,
+} from './status/generate-conditions.ts';
+export {
+  generateAllContainersRestartingCondition,
+  generatePodReadyToStartContainersCondition,
+  type PodSandbox,
+  type RuntimeContainer,
+} from './status/generate-runtime-conditions.ts';
+export { podConditionByKubelet, podConditionSharedByKubelet } from './status/conditions.ts';
+export { containerShouldRestart } from './status/container-restart.ts';
+export { getPhase } from './status/phase.ts';
+export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
+
+// The API server
+export { createCoreV1PodClient, type CoreV1PodClientOptions } from './client/core-v1-pod-client.ts';
+export type { CoreV1ApiLike } from './client/core-v1-api-like.ts';
+export {
+  ApiError,
+  type ApiErrorCause,
+  type ApiErrorKind,
+  type ApiErrorOptions,
+  classifyApiError,
+  describeApiError,
+  type FailureClass,
+} from './client/api-error.ts';
+export type {
+  DeletePodOptions,
+  JsonPatchOperation,
+  PatchType,
+  PodClient,
+  PodReference,
+  PodStatusPatch,
+  RequestOptions,
+  StrategicMergePatchBody,
+} from './client/pod-client.ts';
+
+// Allocated resources
+export { type PodResizeStatus, type State } from './allocation/state.ts';
+export { MemoryState } from './allocation/memory-state.ts';
+export { noopState } from './allocation/noop-state.ts';
+export { openCheckpointState } from './allocation/checkpoint-state.ts';
+
+// The surroundings
+export { type Clock, systemClock, type Timer } from './clock.ts';
+export type { Logger, LogFunction } from './logger.ts';
+export {
+  type Metrics,
+  noopMetrics,
+  type ContainerType,
+  type PendingResizeCount,
+  type PriorityBucket,
+  type RequestOutcome,
+  type RequestVerb,
+  type ResizeResolution,
+  type StatusGauges,
+} from './metrics.ts';
 export type * from './types.ts';

@@ -6,9 +6,13 @@ import { getPodFullName, isMirrorPod, isStaticPod } from './static-pods.ts';
 function uidOf(pod: Pod): string {
   const uid = pod?.metadata?.uid;
   if (typeof uid !== 'string' || uid === '') {
-    throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`pod.metadata.uid\` to be a non-empty string, got ${typeof uid}`, {
-      path: 'pod.metadata.uid',
-    });
+    throw new StatusManagerError(
+      'INVALID_ARGUMENT',
+      `Expected \`pod.metadata.uid\` to be a non-empty string, got ${typeof uid}`,
+      {
+        path: 'pod.metadata.uid',
+      },
+    );
   }
   return uid;
 }
@@ -24,13 +28,16 @@ export class BasicPodManager implements PodManager {
   readonly #mirrorPodByUID = new Map<string, Pod>();
   readonly #mirrorPodByFullName = new Map<string, Pod>();
   readonly #podUIDByMirrorUID = new Map<string, string>();
+  readonly #staticPodUIDs = new Set<string>();
 
   /** Replaces all pods. Known translations of mirrors that stay are rebuilt. */
   setPods(pods: Iterable<Pod>): void {
     const all = [...pods];
     for (const pod of all) uidOf(pod);
-    for (const index of [this.#podByUID, this.#podByFullName, this.#mirrorPodByUID, this.#mirrorPodByFullName]) index.clear();
+    for (const index of [this.#podByUID, this.#podByFullName, this.#mirrorPodByUID, this.#mirrorPodByFullName])
+      index.clear();
     this.#podUIDByMirrorUID.clear();
+    this.#staticPodUIDs.clear();
     for (const pod of all) this.addPod(pod);
   }
 
@@ -51,6 +58,8 @@ export class BasicPodManager implements PodManager {
     }
     this.#podByUID.set(uid, pod);
     this.#podByFullName.set(fullName, pod);
+    if (isStaticPod(pod)) this.#staticPodUIDs.add(uid);
+    else this.#staticPodUIDs.delete(uid);
     const mirror = this.#mirrorPodByFullName.get(fullName);
     if (mirror) this.#podUIDByMirrorUID.set(uidOf(mirror), uid);
   }
@@ -70,6 +79,7 @@ export class BasicPodManager implements PodManager {
     }
     this.#podByUID.delete(uid);
     this.#podByFullName.delete(fullName);
+    this.#staticPodUIDs.delete(uid);
   }
 
   /** All pods but the mirrors. */
@@ -91,9 +101,7 @@ export class BasicPodManager implements PodManager {
 
   getUIDTranslations(): UIDTranslations {
     const podToMirror = new Map<string, string>();
-    for (const [uid, pod] of this.#podByUID) {
-      if (isStaticPod(pod)) podToMirror.set(uid, '');
-    }
+    for (const uid of this.#staticPodUIDs) podToMirror.set(uid, '');
     for (const [mirrorUID, podUID] of this.#podUIDByMirrorUID) podToMirror.set(podUID, mirrorUID);
     return { podToMirror, mirrorToPod: new Map(this.#podUIDByMirrorUID) };
   }

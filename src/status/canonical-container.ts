@@ -30,13 +30,34 @@ import {
 } from './canonical-reader.ts';
 
 const containerStatusMembers = new Set([
-  'name', 'state', 'lastState', 'ready', 'restartCount', 'image', 'imageID', 'containerID', 'started',
-  'allocatedResources', 'resources', 'volumeMounts', 'user', 'allocatedResourcesStatus', 'stopSignal',
+  'name',
+  'state',
+  'lastState',
+  'ready',
+  'restartCount',
+  'image',
+  'imageID',
+  'containerID',
+  'started',
+  'allocatedResources',
+  'resources',
+  'volumeMounts',
+  'user',
+  'allocatedResourcesStatus',
+  'stopSignal',
 ]);
 const stateMembers = new Set(['waiting', 'running', 'terminated']);
 const waitingMembers = new Set(['reason', 'message']);
 const runningMembers = new Set(['startedAt']);
-const terminatedMembers = new Set(['exitCode', 'signal', 'reason', 'message', 'startedAt', 'finishedAt', 'containerID']);
+const terminatedMembers = new Set([
+  'exitCode',
+  'signal',
+  'reason',
+  'message',
+  'startedAt',
+  'finishedAt',
+  'containerID',
+]);
 const resourcesMembers = new Set(['limits', 'requests', 'claims']);
 const claimMembers = new Set(['name', 'request']);
 const volumeMountMembers = new Set(['name', 'mountPath', 'readOnly', 'recursiveReadOnly', 'volumeStatus']);
@@ -103,7 +124,10 @@ function stateAt(raw: Raw, member: string, place: Place): ContainerState {
   if (running !== undefined) state.running = canonicalRunning(running, inner.child('running'));
   const terminated = objectAt(value, 'terminated', inner);
   if (terminated !== undefined) state.terminated = canonicalTerminated(terminated, inner.child('terminated'));
-  if (inner.strict && Number(waiting !== undefined) + Number(running !== undefined) + Number(terminated !== undefined) > 1) {
+  if (
+    inner.strict &&
+    Number(waiting !== undefined) + Number(running !== undefined) + Number(terminated !== undefined) > 1
+  ) {
     inner.refuse('', 'at most one of waiting, running and terminated', value);
   }
   keepUnknownMembers(state, value, stateMembers, inner);

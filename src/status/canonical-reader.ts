@@ -40,7 +40,9 @@ export class Place {
   /** Throws: the value at `member` below this place is not what it should be. */
   refuse(member: string, expected: string, value: unknown): never {
     const path = member === '' ? this.path() : join(this.path(), member);
-    throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, { path });
+    throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, {
+      path,
+    });
   }
 }
 
@@ -54,7 +56,8 @@ export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'string') return `\`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\` (string)`;
-  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return `${value} (${typeof value})`;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
+    return `${value} (${typeof value})`;
   return typeof value;
 }
 
@@ -138,7 +141,12 @@ export function resourceListAt(raw: Raw, member: string, place: Place): Resource
 }
 
 /** The list at `member`, each element read by `read`; undefined when absent or empty. */
-export function listAt<T>(raw: Raw, member: string, place: Place, read: (element: Raw, place: Place) => T): T[] | undefined {
+export function listAt<T>(
+  raw: Raw,
+  member: string,
+  place: Place,
+  read: (element: Raw, place: Place) => T,
+): T[] | undefined {
   const value = raw[member];
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
@@ -201,14 +209,16 @@ export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<
 
 /** Assignment that makes an own member of any name, `__proto__` too. */
 export function setOwn(target: object, member: string, value: unknown): void {
-  if (member === '__proto__') Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });
+  if (member === '__proto__')
+    Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });
   else (target as Mutable)[member] = value;
 }
 
 function cloneJSON(value: unknown, place: Place, member: string, depth: number): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || value === undefined) return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  if (depth > maxDepth) return place.strict ? place.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
+  if (depth > maxDepth)
+    return place.strict ? place.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
   if (Array.isArray(value)) return value.map((element) => cloneJSON(element, place, member, depth + 1) ?? null);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toJSON();
   if (typeof value === 'object') {

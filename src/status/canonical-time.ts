@@ -66,7 +66,14 @@ function isCanonical(text: string): boolean {
   );
 }
 
-function isCalendarTime(year: number, month: number, day: number, hour: number, minute: number, second: number): boolean {
+function isCalendarTime(
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number,
+): boolean {
   return (
     year >= 0 &&
     month >= 1 &&
@@ -90,7 +97,14 @@ function lastDay(year: number, month: number): number {
 function fromText(text: string): CanonicalTime | undefined {
   const match = rfc3339.exec(text);
   if (match === null) return undefined;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   if (!isCalendarTime(year, month, day, hour, minute, second)) return undefined;
   const offsetHours = Number(match[8] ?? 0);
   const offsetMinutes = Number(match[9] ?? 0);

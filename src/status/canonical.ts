@@ -30,13 +30,37 @@ import {
 } from './canonical-reader.ts';
 
 const podStatusMembers = new Set([
-  'observedGeneration', 'phase', 'conditions', 'message', 'reason', 'nominatedNodeName', 'hostIP', 'hostIPs', 'podIP',
-  'podIPs', 'startTime', 'initContainerStatuses', 'containerStatuses', 'qosClass', 'ephemeralContainerStatuses', 'resize',
-  'resourceClaimStatuses', 'extendedResourceClaimStatus', 'allocatedResources', 'resources',
-  'nodeAllocatableResourceClaimStatuses', 'volumeHealth',
+  'observedGeneration',
+  'phase',
+  'conditions',
+  'message',
+  'reason',
+  'nominatedNodeName',
+  'hostIP',
+  'hostIPs',
+  'podIP',
+  'podIPs',
+  'startTime',
+  'initContainerStatuses',
+  'containerStatuses',
+  'qosClass',
+  'ephemeralContainerStatuses',
+  'resize',
+  'resourceClaimStatuses',
+  'extendedResourceClaimStatus',
+  'allocatedResources',
+  'resources',
+  'nodeAllocatableResourceClaimStatuses',
+  'volumeHealth',
 ]);
 const conditionMembers = new Set([
-  'type', 'observedGeneration', 'status', 'lastProbeTime', 'lastTransitionTime', 'reason', 'message',
+  'type',
+  'observedGeneration',
+  'status',
+  'lastProbeTime',
+  'lastTransitionTime',
+  'reason',
+  'message',
 ]);
 const ipMembers = new Set(['ip']);
 const resourceClaimStatusMembers = new Set(['name', 'resourceClaimName']);
@@ -93,7 +117,10 @@ export function canonicalPodStatus(input: unknown, options: CanonicalOptions): P
   if (resourceClaimStatuses !== undefined) status.resourceClaimStatuses = resourceClaimStatuses;
   const extended = objectAt(raw, 'extendedResourceClaimStatus', place);
   if (extended !== undefined) {
-    status.extendedResourceClaimStatus = canonicalExtendedResourceClaimStatus(extended, place.child('extendedResourceClaimStatus'));
+    status.extendedResourceClaimStatus = canonicalExtendedResourceClaimStatus(
+      extended,
+      place.child('extendedResourceClaimStatus'),
+    );
   }
   const allocatedResources = resourceListAt(raw, 'allocatedResources', place);
   if (allocatedResources !== undefined) status.allocatedResources = allocatedResources;
@@ -108,7 +135,10 @@ export function canonicalPodStatus(input: unknown, options: CanonicalOptions): P
 }
 
 /** Health conditions of a volume in canonical form; undefined for none. */
-export function canonicalVolumeHealthConditions(input: unknown, options: CanonicalOptions): VolumeHealthCondition[] | undefined {
+export function canonicalVolumeHealthConditions(
+  input: unknown,
+  options: CanonicalOptions,
+): VolumeHealthCondition[] | undefined {
   const name = options.name ?? 'conditions';
   return listAt({ [name]: input }, name, new Place(options.strict, ''), canonicalVolumeHealthCondition);
 }
@@ -194,7 +224,10 @@ function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResour
 }
 
 function canonicalMappedResources(raw: Raw, place: Place): NodeAllocatableMappedResources {
-  const mapped: NodeAllocatableMappedResources = { name: stringAt(raw, 'name', place), quantity: quantityAt(raw, 'quantity', place) };
+  const mapped: NodeAllocatableMappedResources = {
+    name: stringAt(raw, 'name', place),
+    quantity: quantityAt(raw, 'quantity', place),
+  };
   keepUnknownMembers(mapped, raw, mappedResourcesMembers, place);
   return mapped;
 }
@@ -221,7 +254,10 @@ function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
 }
 
 function canonicalVolumeHealthCondition(raw: Raw, place: Place): VolumeHealthCondition {
-  const condition: VolumeHealthCondition = { status: stringAt(raw, 'status', place), reason: stringAt(raw, 'reason', place) };
+  const condition: VolumeHealthCondition = {
+    status: stringAt(raw, 'status', place),
+    reason: stringAt(raw, 'reason', place),
+  };
   const message = stringAt(raw, 'message', place);
   if (message !== '') condition.message = message;
   keepUnknownMembers(condition, raw, volumeHealthConditionMembers, place);

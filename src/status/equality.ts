@@ -71,12 +71,16 @@ function equalResourceLists(a: unknown, b: unknown): boolean {
   );
 }
 
-function equalConditions(oldConditions: readonly PodCondition[] = [], conditions: readonly PodCondition[] = []): boolean {
+function equalConditions(
+  oldConditions: readonly PodCondition[] = [],
+  conditions: readonly PodCondition[] = [],
+): boolean {
   for (const condition of conditions) {
     if (!isOurs(condition)) continue;
     const old = oldConditions.find(({ type }) => type === condition.type);
     if (old === undefined) return false;
-    if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message) return false;
+    if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message)
+      return false;
   }
   return oldConditions.every((old) => !isOurs(old) || conditions.some(({ type }) => type === old.type));
 }

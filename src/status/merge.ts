@@ -42,7 +42,11 @@ export function mergePodStatus(
   }
 
   const status: PodStatus = { ...newPodStatus };
-  for (const member of ['resourceClaimStatuses', 'extendedResourceClaimStatus', 'nodeAllocatableResourceClaimStatuses'] as const) {
+  for (const member of [
+    'resourceClaimStatuses',
+    'extendedResourceClaimStatus',
+    'nodeAllocatableResourceClaimStatuses',
+  ] as const) {
     copyMember(status, oldPodStatus, member);
   }
   if (terminating && couldHaveRunningContainers) {
@@ -66,7 +70,9 @@ function replaceOrAppend(conditions: PodCondition[], condition: PodCondition): v
 }
 
 function makeUnready(conditions: PodCondition[], pod: Pod, phase: string, now: string): void {
-  const isReady = conditions.some(({ type, status }) => status === 'True' && (type === 'Ready' || type === 'ContainersReady'));
+  const isReady = conditions.some(
+    ({ type, status }) => status === 'True' && (type === 'Ready' || type === 'ContainersReady'),
+  );
   if (!isReady) return;
   const observedGeneration = pod.metadata?.generation ?? 0;
   for (const type of ['ContainersReady', 'Ready']) {

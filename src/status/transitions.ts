@@ -1,5 +1,9 @@
 import type { Container, ContainerStatus, PodSpec, PodStatus } from '../types.ts';
-import { containerShouldRestart, hasRestartAllContainersRule, isRestartableInitContainer } from './container-restart.ts';
+import {
+  containerShouldRestart,
+  hasRestartAllContainersRule,
+  isRestartableInitContainer,
+} from './container-restart.ts';
 
 /** Why an update of a container's state is refused. */
 export interface IllegalTransition {
@@ -23,7 +27,10 @@ export function checkContainerStateTransition(
   for (const old of oldStatus.containerStatuses ?? []) {
     const container = podSpec.containers?.find(({ name }) => name === old.name);
     if (comesBackToLife(old, status.containerStatuses, container, podSpec)) {
-      return { reason: `terminated container ${old.name} attempted illegal transition to non-terminated state`, container: old.name };
+      return {
+        reason: `terminated container ${old.name} attempted illegal transition to non-terminated state`,
+        container: old.name,
+      };
     }
   }
   const initContainers = podSpec.initContainers ?? [];
@@ -34,7 +41,10 @@ export function checkContainerStateTransition(
     }
     if (isRestartableInitContainer(container)) continue;
     if (comesBackToLife(old, status.initContainerStatuses, container, podSpec)) {
-      return { reason: `terminated init container ${old.name} attempted illegal transition to non-terminated state`, container: old.name };
+      return {
+        reason: `terminated init container ${old.name} attempted illegal transition to non-terminated state`,
+        container: old.name,
+      };
     }
   }
   return undefined;

@@ -20,7 +20,7 @@ export function cutUTF8(text: string, maxBytes: number): string {
   // No UTF-16 code unit takes more than three bytes.
   if (text.length * 3 <= maxBytes) return text;
   let bytes = 0;
-  for (let i = 0; i < text.length; ) {
+  for (let i = 0; i < text.length;) {
     const codePoint = text.codePointAt(i)!;
     bytes += codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x1_0000 ? 3 : 4;
     if (bytes > maxBytes) return text.slice(0, i);

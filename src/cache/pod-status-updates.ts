@@ -1,0 +1,320 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { ContainerType, Metrics } from '../metrics.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import { isStaticPod } from '../pods/static-pods.ts';
+import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
+import { timeFromEpochMs } from '../status/canonical-time.ts';
+import { isPodStatusByKubeletEqual } from '../status/equality.ts';
+import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
+import { isPodPhaseTerminal } from '../status/merge.ts';
+import { normalizeStatus } from '../status/normalize.ts';
+import { terminatedPodStatus } from '../status/terminate.ts';
+import { refreshLastTransitionTimes } from '../status/transition-times.ts';
+import { checkContainerStateTransition } from '../status/transitions.ts';
+import type {
+  ContainerStatus,
+  Pod,
+  PodCondition,
+  PodStatus,
+  PodStatusInput,
+  VolumeHealthCondition,
+  VolumeHealthConditionInput,
+} from '../types.ts';
+import { deepFreeze } from './freeze.ts';
+import type { PodStatusCache, VersionedPodStatus } from './pod-status-cache.ts';
+import type { PodStatusListener, Subscribers } from './subscribers.ts';
+
+/** Why an update was refused. */
+export interface Rejection {
+  /** The kubelet's words, for example `terminated container app attempted illegal transition to non-terminated state`. */
+  readonly reason: string;
+  /** The container it is about. */
+  readonly container: string;
+}
+
+/** What came of an update. */
+export interface UpdateResult {
+  /** The cached status after the call, frozen: the old one when refused, `{}` when there is none. */
+  readonly status: PodStatus;
+  /** True when a new version was stored. */
+  readonly changed: boolean;
+  /** Set when the update was refused; nothing has changed then. */
+  readonly rejected?: Rejection;
+}
+
+export interface PodStatusUpdatesOptions {
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly subscribers: Subscribers<PodStatusListener>;
+  /** Called after each accepted change with what was cached before. kubelet: the `podStatusChannel`. */
+  readonly onAccepted: (uid: string, superseded: VersionedPodStatus | undefined) => void;
+}
+
+type ContainerStatusesMember = 'containerStatuses' | 'initContainerStatuses' | 'ephemeralContainerStatuses';
+const containerTypes: readonly (readonly [ContainerStatusesMember, ContainerType])[] = [
+  ['containerStatuses', 'container'],
+  ['initContainerStatuses', 'init_container'],
+  ['ephemeralContainerStatuses', 'ephemeral_container'],
+];
+
+/**
+ * Everything that changes a cached status. Each public method is one critical section: no `await`
+ * between reading and writing the cache; listeners hear of it afterwards.
+ */
+export class PodStatusUpdates {
+  readonly #cache: PodStatusCache;
+  readonly #podManager: PodManager;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #metrics: Metrics;
+  readonly #subscribers: Subscribers<PodStatusListener>;
+  readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
+
+  constructor(options: PodStatusUpdatesOptions) {
+    this.#cache = options.cache;
+    this.#podManager = options.podManager;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#metrics = options.metrics;
+    this.#subscribers = options.subscribers;
+    this.#onAccepted = options.onAccepted;
+  }
+
+  /** Source: kubelet `SetPodStatus`. */
+  setPodStatus(pod: Pod, input: PodStatusInput): UpdateResult {
+    const status = canonicalPodStatus(input, { strict: true });
+    const generation = pod.metadata?.generation ?? 0;
+    if (generation === 0) delete status.observedGeneration;
+    else status.observedGeneration = generation;
+    return this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false);
+  }
+
+  /** Source: kubelet `SetContainerReadiness`. */
+  setContainerReadiness(podUID: string, containerID: string, ready: boolean): UpdateResult {
+    return this.#updateContainer(
+      podUID,
+      containerID,
+      (container) => container.ready === ready,
+      (container) => ({ ...container, ready }),
+      withReadiness,
+    );
+  }
+
+  /** Source: kubelet `SetContainerStartup`. */
+  setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
+    return this.#updateContainer(
+      podUID,
+      containerID,
+      (container) => container.started === started,
+      (container) => ({ ...container, started }),
+      (_pod, status) => status,
+    );
+  }
+
+  /** Source: kubelet `SetPodVolumeHealth`. */
+  setPodVolumeHealth(
+    podUID: string,
+    volumeName: string,
+    conditions: readonly VolumeHealthConditionInput[],
+  ): UpdateResult {
+    const healthConditions = canonicalVolumeHealthConditions(conditions, { strict: true });
+    const pod = this.#podManager.getPodByUID(podUID);
+    const cached = this.#cache.get(podUID);
+    if (pod === undefined || cached === undefined) return this.#unchanged(podUID);
+    const old = cached.status.volumeHealth?.find(({ name }) => name === volumeName);
+    if (haveSameHealth(old?.healthConditions, healthConditions)) return this.#unchanged(podUID);
+
+    const entry = { ...old, name: volumeName, lastTransitionTime: this.#now() };
+    if (healthConditions === undefined) delete entry.healthConditions;
+    else entry.healthConditions = healthConditions;
+    const volumeHealth = (cached.status.volumeHealth ?? []).map((other) => (other === old ? entry : other));
+    if (old === undefined) volumeHealth.push(entry);
+    return this.#updateStatusInternal(pod, { ...cached.status, volumeHealth }, false, false);
+  }
+
+  /** Source: kubelet `TerminatePod`. */
+  terminatePod(pod: Pod): UpdateResult {
+    const podStatus = canonicalPodStatus(pod.status, { strict: false });
+    const status = this.#cache.get(pod.metadata!.uid!)?.status ?? podStatus;
+    if (!knownPhases.has(status.phase ?? '')) {
+      this.#logger.error({ ...podFields(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
+    }
+    return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStaticPod(pod)), true, true);
+  }
+
+  #updateContainer(
+    podUID: string,
+    containerID: string,
+    isUnchanged: (container: ContainerStatus) => boolean,
+    change: (container: ContainerStatus) => ContainerStatus,
+    regenerate: (pod: Pod, status: PodStatus) => PodStatus,
+  ): UpdateResult {
+    const pod = this.#podManager.getPodByUID(podUID);
+    if (pod === undefined) return this.#ignored(podUID, 'Pod has been deleted, no need to update its container');
+    const status = this.#cache.get(podUID)?.status;
+    if (status === undefined) return this.#ignored(podUID, 'Container changed before the pod has synced');
+    for (const member of ['containerStatuses', 'initContainerStatuses'] as const) {
+      const container = status[member]?.find((candidate) => candidate.containerID === containerID);
+      if (container === undefined) continue;
+      if (isUnchanged(container)) return this.#unchanged(podUID);
+      const statuses = status[member]!.map((other) => (other === container ? change(other) : other));
+      return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [member]: statuses }), false, false);
+    }
+    return this.#ignored(podUID, 'Container changed for an unknown container');
+  }
+
+  /**
+   * The one place where a status enters the cache. `status` is canonical and may share its parts
+   * with the cached one, so nothing in it is changed in place.
+   * Source: kubelet `updateStatusInternal`.
+   */
+  #updateStatusInternal(pod: Pod, newStatus: PodStatus, forceUpdate: boolean, isFinished: boolean): UpdateResult {
+    const uid = pod.metadata!.uid!;
+    const cached = this.#cache.get(uid);
+    const oldStatus = cached?.status ?? this.#statusOfObject(pod);
+    const podIsFinished = isFinished || (cached !== undefined && cached.podIsFinished && !isStaticPod(pod));
+
+    const illegal = checkContainerStateTransition(oldStatus, newStatus, pod.spec ?? {});
+    if (illegal !== undefined) return this.#rejected(pod, illegal);
+
+    const status = normalizeStatus(pod, this.#carryOver(oldStatus, newStatus));
+    this.#countTerminations(oldStatus, status);
+    if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
+      this.#logger.trace({ ...podFields(pod) }, 'Ignoring same status for pod');
+      return this.#unchanged(uid);
+    }
+
+    const versioned: VersionedPodStatus = {
+      version: (cached?.version ?? 0) + 1,
+      podName: pod.metadata?.name ?? '',
+      podNamespace: pod.metadata?.namespace ?? '',
+      podIsFinished,
+      status,
+      // Divergence: the kubelet keeps the time of the first change for good; ours starts anew after a write.
+      unsentSinceMs: cached?.unsentSinceMs ?? this.#clock.monotonicMs(),
+      urgent: (cached?.urgent ?? false) || podIsFinished || isUrgent(oldStatus, status),
+    };
+    this.#cache.set(uid, versioned);
+    this.#onAccepted(uid, cached);
+    this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
+    return updateResult(status, true);
+  }
+
+  /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
+  #statusOfObject(pod: Pod): PodStatus {
+    const mirror = this.#podManager.getMirrorPodByPod(pod);
+    return canonicalPodStatus((mirror ?? pod).status, { strict: false });
+  }
+
+  /** Times, volume health and generation that a new status takes over from the old one. */
+  #carryOver(oldStatus: PodStatus, newStatus: PodStatus): PodStatus {
+    const now = this.#now();
+    const status: PodStatus = { ...newStatus, startTime: oldStatus.startTime ?? newStatus.startTime ?? now };
+    const conditions = refreshLastTransitionTimes(oldStatus, newStatus.conditions, now);
+    if (conditions !== undefined) status.conditions = conditions;
+    if (status.volumeHealth === undefined && oldStatus.volumeHealth !== undefined)
+      status.volumeHealth = oldStatus.volumeHealth;
+    if ((oldStatus.observedGeneration ?? 0) > (status.observedGeneration ?? 0)) {
+      status.observedGeneration = oldStatus.observedGeneration!;
+    }
+    return status;
+  }
+
+  #countTerminations(oldStatus: PodStatus, status: PodStatus): void {
+    for (const [member, containerType] of containerTypes) {
+      for (const { name, state } of status[member] ?? []) {
+        if (state.terminated === undefined) continue;
+        const old = oldStatus[member]?.find((container) => container.name === name);
+        if (old?.state.terminated !== undefined) continue;
+        this.#metrics.incTerminatedContainers(containerType, state.terminated.exitCode, state.terminated.reason ?? '');
+      }
+    }
+  }
+
+  #notify(pod: Pod, { status, podIsFinished }: VersionedPodStatus, isAdded: boolean): void {
+    if (this.#subscribers.isEmpty) return;
+    const updated: Pod = Object.freeze({ ...pod, status: deepFreeze(status) });
+    this.#subscribers.notify((listener) =>
+      podIsFinished ? listener.onPodRemoved?.(updated) : listener.onPodUpdated?.(updated, status, isAdded),
+    );
+  }
+
+  #rejected(pod: Pod, rejected: Rejection): UpdateResult {
+    this.#logger.error({ ...podFields(pod), ...rejected }, 'Status update on pod aborted');
+    this.#metrics.incRefusedUpdates('illegal-container-transition');
+    return { status: deepFreeze(this.#cache.get(pod.metadata!.uid!)?.status ?? {}), changed: false, rejected };
+  }
+
+  #ignored(podUID: string, message: string): UpdateResult {
+    this.#logger.debug({ podUID }, message);
+    return this.#unchanged(podUID);
+  }
+
+  #unchanged(podUID: string): UpdateResult {
+    return updateResult(this.#cache.get(podUID)?.status ?? {}, false);
+  }
+
+  #now(): string {
+    return timeFromEpochMs(this.#clock.now());
+  }
+}
+
+const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
+
+/** The status is frozen when somebody looks at it: most callers never do. */
+function updateResult(status: PodStatus, changed: boolean): UpdateResult {
+  return {
+    get status() {
+      return deepFreeze(status);
+    },
+    changed,
+  };
+}
+
+function haveSameHealth(
+  old: readonly VolumeHealthCondition[] = [],
+  conditions: readonly VolumeHealthCondition[] = [],
+): boolean {
+  const isIn = (list: readonly VolumeHealthCondition[]) => (condition: VolumeHealthCondition) =>
+    list.some(({ status, reason }) => status === condition.status && reason === condition.reason);
+  return old.every(isIn(conditions)) && conditions.every(isIn(old));
+}
+
+function isBeingDeleted(pod: Pod): boolean {
+  const deletionTimestamp = pod.metadata?.deletionTimestamp;
+  return deletionTimestamp !== undefined && deletionTimestamp !== null;
+}
+
+function podFields(pod: Pod): { pod: string; podUID: string | undefined } {
+  return { pod: `${pod.metadata?.namespace ?? ''}/${pod.metadata?.name ?? ''}`, podUID: pod.metadata?.uid };
+}
+
+/** Ready, then ContainersReady, regenerated from the containers that `status` lists. Source: kubelet `SetContainerReadiness`. */
+function withReadiness(pod: Pod, status: PodStatus): PodStatus {
+  const containerStatuses = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  const phase = status.phase ?? '';
+  const conditions = [...(status.conditions ?? [])];
+  replaceOrAppend(conditions, generatePodReadyCondition(pod, status, conditions, containerStatuses, phase));
+  replaceOrAppend(conditions, generateContainersReadyCondition(pod, status, containerStatuses, phase));
+  return { ...status, conditions };
+}
+
+function replaceOrAppend(conditions: PodCondition[], condition: PodCondition): void {
+  const i = conditions.findIndex(({ type }) => type === condition.type);
+  if (i < 0) conditions.push(condition);
+  else conditions[i] = condition;
+}
+
+function isUrgent(oldStatus: PodStatus, status: PodStatus): boolean {
+  return (
+    readiness(oldStatus) !== readiness(status) || (oldStatus.phase !== status.phase && isPodPhaseTerminal(status.phase))
+  );
+}
+
+function readiness(status: PodStatus): boolean {
+  return status.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+}

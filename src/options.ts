@@ -1,0 +1,208 @@
+import type { State } from './allocation/state.ts';
+import { noopState } from './allocation/noop-state.ts';
+import type { CoreV1ApiLike } from './client/core-v1-api-like.ts';
+import type { PodClient } from './client/pod-client.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { StatusManagerError } from './errors.ts';
+import { defaultLogger, type Logger } from './logger.ts';
+import { type Metrics, noopMetrics } from './metrics.ts';
+import type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
+import type { PodManager } from './pods/pod-manager.ts';
+import { describe } from './status/canonical-reader.ts';
+import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
+import { RequestLimiter } from './sync/request-limiter.ts';
+import type { Pod } from './types.ts';
+
+export interface StatusManagerOptions {
+  /**
+   * How the API server is reached: a `CoreV1Api` of client-node, a mock of it, `createPodClient()`
+   * of `kubelet-status-manager/http`, or any `PodClient`. Without one the cache works and nothing
+   * is sent. The manager does not close a client that it did not make.
+   */
+  readonly client?: CoreV1ApiLike | PodClient | undefined;
+  /** Whether a pod may still have containers running; the port, or its one method as a function. */
+  readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
+  /** Which pods this node has. Default: a `BasicPodManager`, to be had as `manager.podManager`. */
+  readonly podManager?: PodManager | undefined;
+  /** Where allocated resources are kept. Default: nowhere (`noopState`). */
+  readonly allocationState?: State | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Logger | undefined;
+  /** Default: nothing is measured. */
+  readonly metrics?: Metrics | undefined;
+  /** Default: the system clock. */
+  readonly clock?: Clock | undefined;
+  readonly podStartupLatency?: PodStartupLatency | undefined;
+  /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
+  readonly syncPeriodMs?: number | undefined;
+  /** Pods in flight at most; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
+  readonly concurrency?: number | undefined;
+  /**
+   * `always` reads a pod before it is patched, as the kubelet does. `when-stale` reads only when
+   * the last answer cannot be relied on: one request an update in place of two. Default `always`.
+   */
+  readonly readBeforePatch?: ReadBeforePatch | undefined;
+  /** How a status is patched. Default `strategic-merge`, as the kubelet does. */
+  readonly patchStrategy?: PatchStrategy | undefined;
+  /** Milliseconds after which a request is given up; 1 to 600,000. Default 30,000. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Requests per second in the long run. Default: no limit. kubelet: `--kube-api-qps`. */
+  readonly qps?: number | undefined;
+  /** Requests at once after a quiet time. Default: `qps`. kubelet: `--kube-api-burst`. */
+  readonly burst?: number | undefined;
+  /** A limiter shared with other managers of the same API server; excludes `qps` and `burst`. */
+  readonly limiter?: RequestLimiter | undefined;
+  /** The source of jitter, a number in [0, 1). Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The numbers and words behind the options that are left out; the kubelet's constant beside each. */
+export const defaultOptions = {
+  /** kubelet: `syncPeriod` = 10 s */
+  syncPeriodMs: 10_000,
+  /** kubelet: one goroutine, serial */
+  concurrency: 8,
+  /** kubelet: always */
+  readBeforePatch: 'always',
+  /** kubelet: strategic merge */
+  patchStrategy: 'strategic-merge',
+  /** kubelet: none; client-go waits for as long as the connection lives */
+  requestTimeoutMs: 30_000,
+} as const;
+
+/** The options with their defaults, checked. */
+export interface ResolvedOptions {
+  readonly client: CoreV1ApiLike | PodClient | undefined;
+  readonly podDeletionSafety: PodDeletionSafety;
+  readonly podManager: PodManager | undefined;
+  readonly allocationState: State;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly podStartupLatency: PodStartupLatency | undefined;
+  readonly syncPeriodMs: number;
+  readonly concurrency: number;
+  readonly readBeforePatch: ReadBeforePatch;
+  readonly patchStrategy: PatchStrategy;
+  readonly requestTimeoutMs: number;
+  readonly limiter: RequestLimiter;
+  readonly random: () => number;
+}
+
+const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
+  'client',
+  'podDeletionSafety',
+  'podManager',
+  'allocationState',
+  'logger',
+  'metrics',
+  'clock',
+  'podStartupLatency',
+  'syncPeriodMs',
+  'concurrency',
+  'readBeforePatch',
+  'patchStrategy',
+  'requestTimeoutMs',
+  'qps',
+  'burst',
+  'limiter',
+  'random',
+]);
+
+/** @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
+export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
+  if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+  for (const name of Object.keys(options)) {
+    if (!optionNames.has(name))
+      throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
+  }
+  const clock = port('clock', options.clock, ['now', 'monotonicMs', 'afterFunc', 'yieldToEventLoop']) ?? systemClock;
+  return {
+    client: options.client,
+    podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety),
+    podManager: port('podManager', options.podManager, [
+      'getPodByUID',
+      'getMirrorPodByPod',
+      'translatePodUID',
+      'getUIDTranslations',
+    ]),
+    allocationState:
+      port('allocationState', options.allocationState, [
+        'getContainerResourceAllocation',
+        'getPodResizeStatus',
+        'setPodAllocation',
+        'setPodResizeStatus',
+        'delete',
+        'removeOrphanedPods',
+      ]) ?? noopState,
+    logger: port('logger', options.logger, ['trace', 'debug', 'info', 'warn', 'error']) ?? defaultLogger(),
+    metrics: port('metrics', options.metrics, Object.keys(noopMetrics) as (keyof Metrics)[]) ?? noopMetrics,
+    clock,
+    podStartupLatency: port('podStartupLatency', options.podStartupLatency, [
+      'recordStatusUpdated',
+      'deletePodStartupState',
+    ]),
+    syncPeriodMs: integer('syncPeriodMs', options.syncPeriodMs ?? defaultOptions.syncPeriodMs, 100, 3_600_000),
+    concurrency: integer('concurrency', options.concurrency ?? defaultOptions.concurrency, 1, 1_000),
+    readBeforePatch: oneOf('readBeforePatch', options.readBeforePatch ?? defaultOptions.readBeforePatch, [
+      'always',
+      'when-stale',
+    ]),
+    patchStrategy: oneOf('patchStrategy', options.patchStrategy ?? defaultOptions.patchStrategy, [
+      'strategic-merge',
+      'json-patch',
+    ]),
+    requestTimeoutMs: integer(
+      'requestTimeoutMs',
+      options.requestTimeoutMs ?? defaultOptions.requestTimeoutMs,
+      1,
+      600_000,
+    ),
+    limiter: resolveLimiter(options, clock),
+    random: options.random ?? Math.random,
+  };
+}
+
+function resolvePodDeletionSafety(value: unknown): PodDeletionSafety {
+  if (typeof value === 'function') return { podCouldHaveRunningContainers: value as (pod: Pod) => boolean };
+  return (
+    port('podDeletionSafety', value as PodDeletionSafety | undefined, ['podCouldHaveRunningContainers']) ??
+    refuse('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value)
+  );
+}
+
+function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Clock): RequestLimiter {
+  if (limiter === undefined) {
+    return new RequestLimiter({ clock, ...(qps !== undefined && { qps }), ...(burst !== undefined && { burst }) });
+  }
+  if (qps !== undefined || burst !== undefined) refuse('limiter', 'absent when `qps` or `burst` is given', limiter);
+  return port('limiter', limiter, ['acquire', 'pause'])!;
+}
+
+function port<T extends object>(
+  name: string,
+  value: T | undefined,
+  methods: readonly (keyof T & string)[],
+): T | undefined {
+  if (value === undefined) return undefined;
+  const missing = methods.filter((method) => typeof (value as T | null)?.[method] !== 'function');
+  return missing.length === 0
+    ? value
+    : refuse(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, value);
+}
+
+function integer(name: string, value: number, min: number, max: number): number {
+  return Number.isInteger(value) && value >= min && value <= max
+    ? value
+    : refuse(name, `an integer between ${min} and ${max}`, value);
+}
+
+function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  return allowed.includes(value) ? value : refuse(name, allowed.map((word) => `'${word}'`).join(' or '), value);
+}
+
+function refuse(name: string, expected: string, value: unknown): never {
+  throw new StatusManagerError('INVALID_OPTION', `Expected \`${name}\` to be ${expected}, got ${describe(value)}`, {
+    path: name,
+  });
+}

@@ -1,0 +1,168 @@
+import type { KubeTransport } from '../client/http/transport.ts';
+import type { Clock } from '../clock.ts';
+import { systemClock } from '../clock.ts';
+import { StatusManagerError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { defaultLogger } from '../logger.ts';
+import type { Pod } from '../types.ts';
+import type { InformerLike } from './informer/informer-source.ts';
+import { InformerSource } from './informer/informer-source.ts';
+import type { PodListener } from './informer/known-pods.ts';
+import { KnownPods } from './informer/known-pods.ts';
+import { PodReflector } from './informer/pod-reflector.ts';
+import type { PodSource } from './informer/pod-source.ts';
+import type { PodManager, UIDTranslations } from './pod-manager.ts';
+
+export interface InformerPodManagerOptions {
+  /** Of a pod client (`createPodClient(…).transport`) or of its own (`createKubeTransport`); it is not closed here. */
+  readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
+  /** The node whose pods these are. */
+  readonly nodeName: string;
+  /** Longest wait for a list. Default 60,000. */
+  readonly listTimeoutMs?: number | undefined;
+  /**
+   * A watch without event or bookmark for this long is given up and resumed. API servers send a
+   * bookmark about each minute. Default 150,000.
+   */
+  readonly inactivityTimeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+  /** Spreads back-off and the length of watches; from 0 to less than 1. Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+type State = 'created' | 'running' | 'stopped';
+
+/**
+ * The pods of one node, kept in line with the API server: mirror pods included, static pods beside
+ * them. Usable as the manager's `podManager`, and by an agent that wants to know what to run.
+ * Source: kubelet `config.NewSourceApiserver` and `pod.basicManager`.
+ */
+export class InformerPodManager implements PodManager, AsyncDisposable {
+  readonly #source: PodSource;
+  readonly #pods: KnownPods;
+  readonly #synced = Promise.withResolvers<void>();
+  #state: State = 'created';
+
+  /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
+  constructor(source: PodSource, logger: Logger) {
+    this.#source = source;
+    this.#pods = new KnownPods(logger);
+    // Rejected when nobody may be waiting.
+    this.#synced.promise.catch(() => {});
+  }
+
+  /** Begins to list and watch. Calling it again does nothing. @throws StatusManagerError INVALID_STATE after stop() */
+  start(): void {
+    if (this.#state === 'stopped') throw stoppedError();
+    if (this.#state === 'running') return;
+    this.#state = 'running';
+    this.#source.start({
+      replace: (pods) => this.#pods.replaceApiPods(pods),
+      upsert: (pod) => this.#pods.upsertApiPod(pod),
+      remove: (pod) => this.#pods.removeApiPod(pod),
+      synced: () => this.#synced.resolve(),
+    });
+  }
+
+  /**
+   * Resolves when the first list is in; over somebody else's informer, at start(). Rejects with
+   * StatusManagerError INVALID_STATE when stop() comes first.
+   */
+  whenSynced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  /** Ends list and watch; resolves when no request and no timer is left. The pods stay readable. */
+  async stop(): Promise<void> {
+    this.#state = 'stopped';
+    this.#synced.reject(stoppedError());
+    await this.#source.stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  /** Time since the API server was last heard of (list, event or bookmark), in ms; undefined before that. */
+  lastEventAgeMs(): number | undefined {
+    return this.#source.lastEventAgeMs();
+  }
+
+  /**
+   * Tells `listener` of every pod known by now, as added, before it returns, and of every change from
+   * then on. What it throws is logged and harms nobody.
+   * @returns ends the subscription
+   */
+  subscribe(listener: PodListener): () => void {
+    return this.#pods.subscribe(listener);
+  }
+
+  /**
+   * Replaces the static pods, which come from files or elsewhere and never from the API server; what
+   * it has of them are mirror pods. An object that is handed in again counts as unchanged.
+   * @throws StatusManagerError INVALID_ARGUMENT for a pod that is not static, and changes nothing
+   */
+  setStaticPods(pods: Iterable<Pod>): void {
+    this.#pods.setStaticPods(pods);
+  }
+
+  /** All pods but the mirrors. */
+  getPods(): Pod[] {
+    return this.#pods.manager.getPods();
+  }
+
+  getPodByUID(uid: string): Pod | undefined {
+    return this.#pods.manager.getPodByUID(uid);
+  }
+
+  getMirrorPodByPod(pod: Pod): Pod | undefined {
+    return this.#pods.manager.getMirrorPodByPod(pod);
+  }
+
+  translatePodUID(uid: string): string {
+    return this.#pods.manager.translatePodUID(uid);
+  }
+
+  getUIDTranslations(): UIDTranslations {
+    return this.#pods.manager.getUIDTranslations();
+  }
+}
+
+/**
+ * A pod manager with its own list and watch of the node's pods.
+ * @throws StatusManagerError INVALID_OPTION
+ */
+export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
+  const { transport, nodeName, clock = systemClock, random = Math.random, logger = defaultLogger() } = options;
+  if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName)) throw invalid('nodeName', "to be a node's name", nodeName);
+  const listTimeoutMs = milliseconds('listTimeoutMs', options.listTimeoutMs ?? 60_000);
+  const inactivityTimeoutMs = milliseconds('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
+  const reflector = new PodReflector({ transport, nodeName, clock, random, logger, listTimeoutMs, inactivityTimeoutMs });
+  return new InformerPodManager(reflector, logger);
+}
+
+/**
+ * A pod manager that listens to an informer of the node's pods, for example client-node's
+ * `makeInformer` with a `fieldSelector`. Whoever made it starts, restarts and stops it: start the
+ * pod manager first, then `await informer.start()`.
+ */
+export function informerPodManagerFrom(
+  informer: InformerLike,
+  options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> = {},
+): InformerPodManager {
+  return new InformerPodManager(new InformerSource(informer, options.clock ?? systemClock), options.logger ?? defaultLogger());
+}
+
+function milliseconds(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 1) throw invalid(name, 'to be an integer ≥ 1', value);
+  return value;
+}
+
+function invalid(name: string, expected: string, value: unknown): StatusManagerError {
+  return new StatusManagerError('INVALID_OPTION', `Expected \`${name}\` ${expected}, got \`${String(value)}\` (${typeof value})`, { path: name });
+}
+
+function stoppedError(): StatusManagerError {
+  return new StatusManagerError('INVALID_STATE', 'The pod manager has been stopped');
+}

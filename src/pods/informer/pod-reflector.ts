@@ -1,0 +1,203 @@
+import type { ApiError } from '../../client/api-error.ts';
+import { describeApiError } from '../../client/api-error.ts';
+import type { KubeTransport } from '../../client/http/transport.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import type { Logger } from '../../logger.ts';
+import type { Pod } from '../../types.ts';
+import type { PodSink, PodSource } from './pod-source.ts';
+import { readPodList } from './pod-list.ts';
+import { readWatchEvents } from './watch-events.ts';
+
+export interface PodReflectorOptions {
+  readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly listTimeoutMs: number;
+  readonly inactivityTimeoutMs: number;
+}
+
+/** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
+const BACK_OFF_MS = 800;
+const MAX_BACK_OFF_MS = 30_000;
+/** A watch, or a time between two lists, this long ends a row of failures. */
+const HEALTHY_MS = 5_000;
+/** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
+const MIN_WATCH_SECONDS = 300;
+
+const POD_PATH = '/api/v1/pods';
+
+/**
+ * Lists a node's pods and watches them from there, again and again until stopped. A watch that
+ * breaks is resumed where it was; when the server has forgotten that point (410), the pods are
+ * listed anew. Silence longer than bookmarks leave counts as a break.
+ * Source: client-go `tools/cache.Reflector`.
+ */
+export class PodReflector implements PodSource {
+  readonly #options: PodReflectorOptions;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #lastEventMs: number | undefined;
+  /** Where the next watch begins; undefined: list first. */
+  #resourceVersion: string | undefined;
+  /** `0`: whatever the server has in its cache is good enough for the first list; later the newest is asked for. */
+  #listVersion: '0' | '' = '0';
+  #listedMs = -Infinity;
+  #failures = 0;
+
+  constructor(options: PodReflectorOptions) {
+    this.#options = options;
+  }
+
+  start(sink: PodSink): void {
+    this.#running ??= this.#run(sink);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  lastEventAgeMs(): number | undefined {
+    return this.#lastEventMs === undefined ? undefined : this.#options.clock.monotonicMs() - this.#lastEventMs;
+  }
+
+  async #run(sink: PodSink): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const delayMs = await this.#listAndWatch(sink);
+      if (delayMs > 0 && !signal.aborted) await this.#sleep(delayMs);
+    }
+  }
+
+  /** One round; resolves with how long to wait before the next. */
+  async #listAndWatch(sink: PodSink): Promise<number> {
+    const { clock } = this.#options;
+    let openedMs = Infinity;
+    try {
+      this.#resourceVersion ??= await this.#list(sink);
+      await this.#watch(this.#resourceVersion, sink, () => {
+        openedMs = clock.monotonicMs();
+      });
+      const livedMs = clock.monotonicMs() - openedMs;
+      if (livedMs >= HEALTHY_MS) this.#failures = 0;
+      return livedMs >= HEALTHY_MS ? 0 : this.#backOff();
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return 0;
+      if (clock.monotonicMs() - openedMs >= HEALTHY_MS) this.#failures = 0;
+      return this.#afterFailure(describeApiError(error, clock.now()));
+    }
+  }
+
+  #afterFailure(error: ApiError): number {
+    const { clock, logger, nodeName } = this.#options;
+    const { kind, statusCode, reason, message } = error;
+    let delayMs: number;
+    if (this.#resourceVersion !== undefined && hasLostTheThread(error)) {
+      this.#resourceVersion = undefined;
+      this.#listVersion = '';
+      delayMs = clock.monotonicMs() - this.#listedMs >= HEALTHY_MS ? 0 : this.#backOff();
+    } else {
+      delayMs = Math.max(this.#backOff(), error.retryAfterMs ?? 0);
+    }
+    const next = this.#resourceVersion === undefined ? 'list' : 'watch';
+    logger.warn({ nodeName, kind, statusCode, reason, error: message, next, delayMs }, 'Watching pods was interrupted');
+    return delayMs;
+  }
+
+  #backOff(): number {
+    const base = Math.min(BACK_OFF_MS * 2 ** this.#failures++, MAX_BACK_OFF_MS);
+    return Math.round(base * (1 + this.#options.random()));
+  }
+
+  /** Resolves with the resourceVersion from which to watch. */
+  async #list(sink: PodSink): Promise<string> {
+    const { transport, nodeName, listTimeoutMs, clock, logger } = this.#options;
+    const deadline = this.#deadline();
+    try {
+      deadline.within(listTimeoutMs);
+      const query = { fieldSelector: `spec.nodeName=${nodeName}`, resourceVersion: this.#listVersion };
+      const answer = await transport.request('GET', POD_PATH, { query, signal: deadline.signal });
+      const { pods, resourceVersion } = readPodList(answer.json());
+      this.#listedMs = this.#lastEventMs = clock.monotonicMs();
+      logger.debug({ nodeName, pods: pods.length, resourceVersion }, 'Pods were listed');
+      sink.replace(pods);
+      sink.synced();
+      return resourceVersion;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** Resolves when the server ends the watch. */
+  async #watch(resourceVersion: string, sink: PodSink, onOpen: () => void): Promise<void> {
+    const { transport, nodeName, inactivityTimeoutMs, clock, random, logger } = this.#options;
+    const deadline = this.#deadline();
+    try {
+      deadline.within(inactivityTimeoutMs);
+      const query = {
+        fieldSelector: `spec.nodeName=${nodeName}`,
+        watch: true,
+        allowWatchBookmarks: true,
+        resourceVersion,
+        timeoutSeconds: Math.floor(MIN_WATCH_SECONDS * (1 + random())),
+      };
+      const { body } = await transport.stream(POD_PATH, { query, signal: deadline.signal });
+      onOpen();
+      logger.debug({ nodeName, resourceVersion }, 'Watch of pods began');
+      for await (const { type, object } of readWatchEvents(body)) {
+        this.#lastEventMs = clock.monotonicMs();
+        deadline.within(inactivityTimeoutMs);
+        if (this.#stopping.signal.aborted) return;
+        if (type === 'DELETED') sink.remove(object);
+        else if (type !== 'BOOKMARK') sink.upsert(object);
+        this.#resourceVersion = resourceVersionOf(object) ?? this.#resourceVersion;
+      }
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** A signal that is aborted by stop(), or with a TimeoutError when the time last set runs out. */
+  #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
+    const controller = new AbortController();
+    const onStop = (): void => controller.abort();
+    this.#stopping.signal.addEventListener('abort', onStop, { once: true });
+    let timer: Timer | undefined;
+    return {
+      signal: controller.signal,
+      within: (ms) => {
+        timer?.stop();
+        timer = this.#options.clock.afterFunc(ms, () => controller.abort(new DOMException(`nothing came for ${ms} ms`, 'TimeoutError')));
+      },
+      clear: () => {
+        timer?.stop();
+        this.#stopping.signal.removeEventListener('abort', onStop);
+      },
+    };
+  }
+
+  #sleep(delayMs: number): Promise<void> {
+    const { signal } = this.#stopping;
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        timer.stop();
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = this.#options.clock.afterFunc(delayMs, wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+}
+
+/** The server cannot, or will not, watch from where we are. */
+function hasLostTheThread({ statusCode, causes }: ApiError): boolean {
+  return statusCode === 410 || statusCode === 400 || causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+}
+
+function resourceVersionOf(object: Pod): string | undefined {
+  const version: unknown = object.metadata?.resourceVersion;
+  return typeof version === 'string' && version !== '' ? version : undefined;
+}

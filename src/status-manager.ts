@@ -1,0 +1,485 @@
+import { isPodResizeStatus, type PodResizeStatus, podResizeStatuses, type State } from './allocation/state.ts';
+import { PodStatusCache, type VersionedPodStatus } from './cache/pod-status-cache.ts';
+import { PodStatusUpdates, type UpdateResult } from './cache/pod-status-updates.ts';
+import { deepFreeze } from './cache/freeze.ts';
+import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-conditions.ts';
+import { type PodStatusListener, Subscribers } from './cache/subscribers.ts';
+import { isPodClient, toPodClient } from './client/to-pod-client.ts';
+import type { Clock } from './clock.ts';
+import { StatusManagerError } from './errors.ts';
+import type { Logger } from './logger.ts';
+import type { ResizeResolution, StatusGauges } from './metrics.ts';
+import { resolveOptions, type StatusManagerOptions } from './options.ts';
+import { BasicPodManager } from './pods/basic-pod-manager.ts';
+import type { PodManager } from './pods/pod-manager.ts';
+import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
+import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';
+import { ResendDetector } from './sync/resend-detector.ts';
+import { SyncBatch } from './sync/sync-batch.ts';
+import { type ManagerState, SyncLoop } from './sync/sync-loop.ts';
+import type {
+  Pod,
+  PodCondition,
+  PodStatus,
+  PodStatusInput,
+  ResourceRequirements,
+  VolumeHealthConditionInput,
+} from './types.ts';
+import {
+  refuse,
+  requireBoolean,
+  requireInteger,
+  requireOneOf,
+  requirePod,
+  requireString,
+  requireText,
+  requireUIDs,
+} from './validate.ts';
+
+/** What a subscriber may hear: accepted changes, and what becomes of them on the API server. */
+export interface StatusListener extends PodStatusListener {
+  /** One version of a pod's status was written, refused, … . Called after the fact, never inside a setter. */
+  onOutcome?(outcome: StatusOutcome): void;
+}
+
+/** One pod as the manager sees it. */
+export interface PodInspection {
+  readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  /** The cached version. */
+  readonly version: number;
+  /** The version that was last written to the API object; undefined when none was. */
+  readonly sentVersion: number | undefined;
+  readonly podIsFinished: boolean;
+  /** How long the oldest unsent change has waited; undefined when all have been sent. */
+  readonly unsentForMs: number | undefined;
+  readonly isInFlight: boolean;
+  /** When a pod that failed is tried again; undefined when it does not wait. */
+  readonly nextTryInMs: number | undefined;
+  /** Why the last try failed; undefined after one that did not. */
+  readonly lastError: string | undefined;
+}
+
+/** A snapshot of the whole manager, free of references into it. */
+export interface ManagerInspection {
+  readonly state: ManagerState;
+  /** A change was accepted and no batch has looked at it yet. */
+  readonly isWakeUpWaiting: boolean;
+  readonly pods: readonly PodInspection[];
+  /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */
+  readonly apiStatusVersions: ReadonlyMap<string, number>;
+}
+
+export interface StopOptions {
+  /** Send first what is unsent. Default false: requests in flight are given up. */
+  readonly drain?: boolean;
+  /** How long draining may take, in milliseconds. Default 10,000. */
+  readonly deadlineMs?: number;
+}
+
+const defaultDrainMs = 10_000;
+
+/**
+ * Keeps the truth about every pod's status in a versioned cache, and brings the API server in line
+ * with it: at once after a change, and in full every `syncPeriodMs`.
+ *
+ * Setters are synchronous and never fail for what the API server says; they throw
+ * `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) for invalid input, and
+ * nothing has changed then. What is passed in is never mutated; what is handed out is frozen.
+ * Source: kubelet `status.Manager`.
+ */
+export class StatusManager implements AsyncDisposable {
+  /** The pods of this node: the `podManager` option, or a `BasicPodManager` to fill. */
+  readonly podManager: PodManager;
+  readonly #cache = new PodStatusCache();
+  readonly #apiStatusVersions = new Map<string, number>();
+  readonly #updates: PodStatusUpdates;
+  readonly #resizeConditions: ResizeConditions;
+  readonly #subscribers: Subscribers<StatusListener>;
+  readonly #outcomes: Outcomes;
+  readonly #allocationState: State;
+  readonly #podStartupLatency: PodStartupLatency | undefined;
+  readonly #syncer: PodSyncer | undefined;
+  readonly #loop: SyncLoop | undefined;
+  readonly #closeClient: (() => Promise<void>) | undefined;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #stopped: Promise<void> | undefined;
+
+  /** Sets no timer and does no I/O. @throws StatusManagerError INVALID_OPTION */
+  constructor(options: StatusManagerOptions) {
+    const resolved = resolveOptions(options);
+    const { clock, logger, metrics, podStartupLatency } = resolved;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#allocationState = resolved.allocationState;
+    this.#podStartupLatency = podStartupLatency;
+    this.podManager = resolved.podManager ?? new BasicPodManager();
+    this.#subscribers = new Subscribers(logger);
+    this.#outcomes = new Outcomes(
+      () => !this.#subscribers.isEmpty,
+      (outcome) => this.#subscribers.notify((listener) => listener.onOutcome?.(outcome)),
+    );
+    this.#resizeConditions = new ResizeConditions(this.podManager, clock, metrics);
+    this.#updates = new PodStatusUpdates({
+      cache: this.#cache,
+      podManager: this.podManager,
+      clock,
+      logger,
+      metrics,
+      subscribers: this.#subscribers,
+      onAccepted: (uid, superseded) => this.#onAccepted(uid, superseded),
+    });
+    metrics.registerStatusGauges(() => this.#statusGauges());
+
+    if (resolved.client === undefined) return;
+    const client = toPodClient(resolved.client, { clock });
+    if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
+    const shared = {
+      cache: this.#cache,
+      apiStatusVersions: this.#apiStatusVersions,
+      podManager: this.podManager,
+      clock,
+      logger,
+    };
+    const resendDetector = new ResendDetector(logger);
+    this.#syncer = new PodSyncer({
+      ...shared,
+      client,
+      metrics,
+      resendDetector,
+      podDeletionSafety: resolved.podDeletionSafety,
+      podStartupLatency,
+      patchStrategy: resolved.patchStrategy,
+      readBeforePatch: resolved.readBeforePatch,
+      requestTimeoutMs: resolved.requestTimeoutMs,
+      deletePodStatus: (uid) => this.#deletePodStatus(uid),
+    });
+    this.#loop = new SyncLoop({
+      ...shared,
+      batch: new SyncBatch({ ...shared, resendDetector }),
+      syncer: this.#syncer,
+      limiter: resolved.limiter,
+      outcomes: this.#outcomes,
+      random: resolved.random,
+      syncPeriodMs: resolved.syncPeriodMs,
+      concurrency: resolved.concurrency,
+    });
+  }
+
+  /**
+   * Starts the loop; the first full batch runs one `syncPeriodMs` later. Without a client it says
+   * so in the log and does nothing. Calling it again does nothing.
+   * @throws StatusManagerError INVALID_STATE after stop(). Source: kubelet `Start`
+   */
+  start(): void {
+    if (this.#stopped !== undefined)
+      throw new StatusManagerError('INVALID_STATE', 'Cannot start a manager that has been stopped');
+    if (this.#loop === undefined) {
+      this.#logger.warn({}, 'There is no client: statuses are cached and not sent');
+    } else if (this.#loop.state === 'created') {
+      this.#logger.info({}, 'Starting to sync pod status with apiserver');
+      this.#loop.start();
+    }
+  }
+
+  /**
+   * Ends the loop and resolves when no timer, request or promise is left. Later calls wait for the
+   * first one. The cache stays readable.
+   */
+  stop(options: StopOptions = {}): Promise<void> {
+    const { drain = false, deadlineMs = defaultDrainMs } = options;
+    requireBoolean('drain', drain);
+    requireInteger('deadlineMs', deadlineMs);
+    this.#stopped ??= this.#stop(drain ? deadlineMs : undefined);
+    return this.#stopped;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  get state(): ManagerState {
+    return this.#loop?.state ?? (this.#stopped === undefined ? 'created' : 'stopped');
+  }
+
+  /**
+   * The cached status of this pod, or of the static pod that this mirror UID stands for.
+   * Source: kubelet `GetPodStatus`
+   */
+  getPodStatus(podUID: string): PodStatus | undefined {
+    requireText('podUID', podUID);
+    return deepFreeze(this.#cache.get(this.podManager.translatePodUID(podUID))?.status);
+  }
+
+  /**
+   * Caches a new status of the pod and wakes the loop, unless it says what is cached already, or
+   * moves a container back from terminated (`rejected`). A DisruptionTarget condition that the API
+   * server has must be carried over by the caller: without it every full batch reads the pod.
+   * Source: kubelet `SetPodStatus`
+   */
+  setPodStatus(pod: Pod, status: PodStatusInput): UpdateResult {
+    requirePod(pod);
+    return this.#updates.setPodStatus(pod, status);
+  }
+
+  /** Sets one container's readiness and what follows for the pod's. Source: kubelet `SetContainerReadiness` */
+  setContainerReadiness(podUID: string, containerID: string, ready: boolean): UpdateResult {
+    requireText('podUID', podUID);
+    requireText('containerID', containerID);
+    requireBoolean('ready', ready);
+    return this.#updates.setContainerReadiness(podUID, containerID, ready);
+  }
+
+  /** Sets one container's `started`. Source: kubelet `SetContainerStartup` */
+  setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
+    requireText('podUID', podUID);
+    requireText('containerID', containerID);
+    requireBoolean('started', started);
+    return this.#updates.setContainerStartup(podUID, containerID, started);
+  }
+
+  /**
+   * Replaces the health conditions of one volume; a healed one keeps its entry without any.
+   * Source: kubelet `SetPodVolumeHealth`
+   */
+  setPodVolumeHealth(
+    podUID: string,
+    volumeName: string,
+    conditions: readonly VolumeHealthConditionInput[],
+  ): UpdateResult {
+    requireText('podUID', podUID);
+    requireText('volumeName', volumeName);
+    if (!Array.isArray(conditions)) refuse('conditions', 'a list', conditions);
+    return this.#updates.setPodVolumeHealth(podUID, volumeName, conditions);
+  }
+
+  /**
+   * All containers of the pod have stopped for good: gives a termination to those without one,
+   * makes the phase terminal, and lets the API object be deleted if somebody asked for it.
+   * Source: kubelet `TerminatePod`
+   */
+  terminatePod(pod: Pod): UpdateResult {
+    requirePod(pod);
+    return this.#updates.terminatePod(pod);
+  }
+
+  /** Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Source: kubelet `RemoveOrphanedStatuses` */
+  removeOrphanedStatuses(podUIDs: Iterable<string>): void {
+    const remaining = requireUIDs('podUIDs', podUIDs);
+    for (const [uid, versioned] of [...this.#cache.entries()]) {
+      if (remaining.has(uid)) continue;
+      this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
+      this.#dropPodStatus(uid);
+      this.#reportGone(uid, versioned);
+    }
+  }
+
+  /** @returns ends the subscription */
+  subscribe(listener: StatusListener): () => void {
+    const { onPodUpdated, onPodRemoved, onOutcome } = (listener ?? {}) as Partial<StatusListener>;
+    if (![onPodUpdated, onPodRemoved, onOutcome].some((method) => typeof method === 'function')) {
+      refuse('listener', 'an object with onPodUpdated, onPodRemoved or onOutcome', listener);
+    }
+    return this.#subscribers.add(listener);
+  }
+
+  /** A snapshot for tests, tables and pages. */
+  inspect(): ManagerInspection {
+    const nowMs = this.#clock.monotonicMs();
+    const { podToMirror } = this.podManager.getUIDTranslations();
+    const pods: PodInspection[] = [];
+    for (const [podUID, versioned] of this.#cache.entries()) {
+      const hold = this.#loop?.holdOf(podUID);
+      pods.push({
+        podUID,
+        podNamespace: versioned.podNamespace,
+        podName: versioned.podName,
+        version: versioned.version,
+        sentVersion: this.#apiStatusVersions.get(podToMirror.get(podUID) ?? podUID),
+        podIsFinished: versioned.podIsFinished,
+        unsentForMs: versioned.unsentSinceMs === undefined ? undefined : nowMs - versioned.unsentSinceMs,
+        isInFlight: this.#loop?.isInFlight(podUID) ?? false,
+        nextTryInMs: hold === undefined ? undefined : Math.max(0, hold.dueMs - nowMs),
+        lastError: hold?.lastError,
+      });
+    }
+    return {
+      state: this.state,
+      isWakeUpWaiting: this.#loop?.isWakeUpWaiting ?? false,
+      pods,
+      apiStatusVersions: new Map(this.#apiStatusVersions),
+    };
+  }
+
+  /**
+   * Runs one batch now and resolves with the number of pods it tried, when all are done. `all`:
+   * compare every pod, not only those with unsent versions. For tests and for driving the manager
+   * by hand: it takes a waiting wake-up and ignores back-off, limits and priorities.
+   * Rejects with StatusManagerError INVALID_STATE without a client or after stop().
+   * Source: kubelet `syncBatch`
+   */
+  async syncBatch(all: boolean): Promise<number> {
+    requireBoolean('all', all);
+    return this.#sendingLoop('syncBatch').syncBatch(all);
+  }
+
+  /**
+   * Tries to send all that is unsent, whatever its back-off; resolves when nothing is left or
+   * after `deadlineMs`, with the number of statuses that are still unsent.
+   */
+  async flush(deadlineMs: number): Promise<number> {
+    requireInteger('deadlineMs', deadlineMs);
+    return this.#sendingLoop('flush').flush(deadlineMs);
+  }
+
+  /** Resolves when what is cached now, or newer, has reached the API server, or says why it never will. */
+  async whenWritten(podUID: string): Promise<WrittenResult> {
+    requireText('podUID', podUID);
+    const versioned = this.#cache.get(podUID);
+    if (versioned === undefined) return { written: false, reason: 'not-cached' };
+    if (versioned.unsentSinceMs === undefined) return { written: true, version: versioned.version };
+    if (this.state === 'stopped') return { written: false, reason: 'stopped' };
+    return this.#outcomes.whenWritten(podUID, versioned.version);
+  }
+
+  /** The resize conditions that are set: [PodResizePending, PodResizeInProgress]. Source: kubelet `GetPodResizeConditions` */
+  getPodResizeConditions(podUID: string): PodCondition[] {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.get(podUID).map((condition) => ({ ...condition }));
+  }
+
+  isPodResizeDeferred(podUID: string): boolean {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.hasPendingReason(podUID, 'Deferred');
+  }
+
+  isPodResizeInfeasible(podUID: string): boolean {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.hasPendingReason(podUID, 'Infeasible');
+  }
+
+  /**
+   * @param reason `Infeasible`; anything else becomes `Deferred`
+   * @returns true when the condition is new, or its reason or observedGeneration changed
+   */
+  setPodResizePendingCondition(podUID: string, reason: string, message: string, observedGeneration: number): boolean {
+    requireResizeCondition(podUID, reason, message, observedGeneration);
+    return this.#resizeConditions.setPending(podUID, reason, message, observedGeneration);
+  }
+
+  /** An existing condition keeps its observedGeneration; empty reason and message together keep the old ones. */
+  setPodResizeInProgressCondition(
+    podUID: string,
+    reason: string,
+    message: string,
+    observedGeneration: number,
+  ): ResizeInProgressChange {
+    requireResizeCondition(podUID, reason, message, observedGeneration);
+    return this.#resizeConditions.setInProgress(podUID, reason, message, observedGeneration);
+  }
+
+  /** @param resolution how the pending resize ended, for the metric; default `accepted` */
+  clearPodResizePendingCondition(podUID: string, resolution: ResizeResolution = 'accepted'): void {
+    requireText('podUID', podUID);
+    requireOneOf('resolution', resolution, ['accepted', 'reverted', 'terminated']);
+    this.#resizeConditions.clearPending(podUID, resolution);
+  }
+
+  clearPodResizeInProgressCondition(podUID: string): ResizeInProgressChange {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.clearInProgress(podUID);
+  }
+
+  /** Takes over the resize conditions that the pods' own statuses show, as after a restart. */
+  backfillPodResizeConditions(pods: Iterable<Pod>): void {
+    if (typeof pods !== 'object' || pods === null || !(Symbol.iterator in pods))
+      refuse('pods', 'an iterable of pods', pods);
+    const all = [...pods];
+    for (const pod of all) requirePod(pod);
+    this.#resizeConditions.backfill(all);
+  }
+
+  getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined {
+    requireText('podUID', podUID);
+    requireText('containerName', containerName);
+    return this.#allocationState.getContainerResourceAllocation(podUID, containerName);
+  }
+
+  getPodResizeStatus(podUID: string): PodResizeStatus {
+    requireText('podUID', podUID);
+    return this.#allocationState.getPodResizeStatus(podUID);
+  }
+
+  /** Seen by the next read at once; resolves when it is as durable as the state makes it. */
+  setPodAllocation(pod: Pod): Promise<void> {
+    requirePod(pod);
+    return this.#allocationState.setPodAllocation(pod);
+  }
+
+  /** As `setPodAllocation`. */
+  setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
+    requireText('podUID', podUID);
+    if (!isPodResizeStatus(resizeStatus)) requireOneOf('resizeStatus', resizeStatus, podResizeStatuses);
+    return this.#allocationState.setPodResizeStatus(podUID, resizeStatus);
+  }
+
+  async #stop(drainMs: number | undefined): Promise<void> {
+    await this.#loop?.stop(drainMs);
+    this.#outcomes.stop();
+    await this.#closeClient?.();
+  }
+
+  #sendingLoop(method: string): SyncLoop {
+    if (this.#loop === undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} without a client`);
+    if (this.#stopped !== undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} after stop()`);
+    return this.#loop;
+  }
+
+  #onAccepted(uid: string, superseded: VersionedPodStatus | undefined): void {
+    this.#loop?.wake(uid);
+    if (superseded?.unsentSinceMs === undefined || !this.#outcomes.isObserved) return;
+    const { podNamespace, podName, version } = superseded;
+    this.#outcomes.report({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
+  }
+
+  /** The API object is gone. Source: kubelet `deletePodStatus` */
+  #deletePodStatus(uid: string): void {
+    this.#podStartupLatency?.deletePodStartupState(uid);
+    this.#dropPodStatus(uid);
+  }
+
+  #dropPodStatus(uid: string): void {
+    this.#cache.delete(uid);
+    this.#resizeConditions.delete(uid);
+    this.#allocationState.delete(uid);
+    this.#syncer?.forget(uid);
+    this.#loop?.forget(uid);
+  }
+
+  #reportGone(podUID: string, { podNamespace, podName, version, unsentSinceMs }: VersionedPodStatus): void {
+    if (unsentSinceMs === undefined || !this.#outcomes.isObserved) return;
+    this.#outcomes.report({ podUID, podNamespace, podName, version, outcome: 'gone', reason: 'removed' });
+  }
+
+  #statusGauges(): StatusGauges {
+    let unsentStatuses = 0;
+    let oldestMs = Number.POSITIVE_INFINITY;
+    for (const uid of this.#cache.unsentUIDs()) {
+      const unsentSinceMs = this.#cache.get(uid)?.unsentSinceMs;
+      if (unsentSinceMs === undefined) continue;
+      unsentStatuses++;
+      oldestMs = Math.min(oldestMs, unsentSinceMs);
+    }
+    const oldestUnsentAgeSeconds = unsentStatuses === 0 ? 0 : (this.#clock.monotonicMs() - oldestMs) / 1000;
+    return { cachedStatuses: this.#cache.size, unsentStatuses, oldestUnsentAgeSeconds };
+  }
+}
+
+function requireResizeCondition(podUID: unknown, reason: unknown, message: unknown, observedGeneration: unknown): void {
+  requireText('podUID', podUID);
+  requireString('reason', reason);
+  requireString('message', message);
+  requireInteger('observedGeneration', observedGeneration);
+}

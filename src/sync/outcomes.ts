@@ -1,0 +1,119 @@
+import { channel } from 'node:diagnostics_channel';
+import type { ApiError, FailureClass } from '../client/api-error.ts';
+
+/** What happened to one version of a pod's status. */
+export type StatusOutcome = {
+  readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly version: number;
+} & (
+  | {
+      /**
+       * `written`: the API server took it. `unchanged`: the API server showed it already.
+       * `superseded`: a newer version came before it was sent. `deleted`: it was the last one, the
+       * API object has been deleted.
+       */
+      readonly outcome: 'written' | 'unchanged' | 'superseded' | 'deleted';
+    }
+  /** There is nobody left to write it to, or nothing left to write. */
+  | { readonly outcome: 'gone'; readonly reason: 'removed' | 'recreated' | 'stopped' }
+  /** The API server will not have it as it is; it is tried again, but rarely. */
+  | { readonly outcome: 'refused'; readonly error: ApiError; readonly nextTryInMs: number }
+  /** It did not get through and is tried again. */
+  | {
+      readonly outcome: 'retried';
+      readonly failure: FailureClass;
+      readonly error: ApiError;
+      readonly nextTryInMs: number;
+    }
+);
+
+/** What `whenWritten` resolves with. */
+export type WrittenResult =
+  | { readonly written: true; readonly version: number }
+  | {
+      readonly written: false;
+      /**
+       * `not-cached`: the pod has no cached status. `removed`, `recreated`: the pod went first.
+       * `refused`: the API server will not have it; `error` says why. `stopped`: the manager stopped.
+       */
+      readonly reason: 'not-cached' | 'removed' | 'recreated' | 'refused' | 'stopped';
+      readonly error?: ApiError;
+    };
+
+interface Waiter {
+  readonly version: number;
+  readonly resolve: (result: WrittenResult) => void;
+}
+
+/** Name of the diagnostics channel on which every outcome of every manager is published. */
+export const outcomeChannelName = 'kubelet-status-manager:outcome';
+
+/** Makes what happens to updates visible: to listeners, on `node:diagnostics_channel`, and to those who wait. */
+export class Outcomes {
+  readonly #channel = channel(outcomeChannelName);
+  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #hasListeners: () => boolean;
+  readonly #notify: (outcome: StatusOutcome) => void;
+
+  constructor(hasListeners: () => boolean, notify: (outcome: StatusOutcome) => void) {
+    this.#hasListeners = hasListeners;
+    this.#notify = notify;
+  }
+
+  /** False when nobody would hear of an outcome, so that it need not be built. */
+  get isObserved(): boolean {
+    return this.#waiters.size > 0 || this.#hasListeners() || this.#channel.hasSubscribers;
+  }
+
+  report(outcome: StatusOutcome): void {
+    this.#settleWaiters(outcome);
+    if (this.#hasListeners()) this.#notify(outcome);
+    if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
+  }
+
+  /** Resolves when `version` or a newer one of this pod is written, or never will be. */
+  whenWritten(uid: string, version: number): Promise<WrittenResult> {
+    return new Promise((resolve) => {
+      const waiters = this.#waiters.get(uid);
+      if (waiters === undefined) this.#waiters.set(uid, [{ version, resolve }]);
+      else waiters.push({ version, resolve });
+    });
+  }
+
+  /** Tells everybody who still waits that nothing more is sent. */
+  stop(): void {
+    for (const waiters of this.#waiters.values()) {
+      for (const { resolve } of waiters) resolve({ written: false, reason: 'stopped' });
+    }
+    this.#waiters.clear();
+  }
+
+  #settleWaiters(outcome: StatusOutcome): void {
+    const waiters = this.#waiters.get(outcome.podUID);
+    if (waiters === undefined) return;
+    const waiting = waiters.filter(({ version, resolve }) => {
+      const result = resultFor(outcome, version);
+      if (result !== undefined) resolve(result);
+      return result === undefined;
+    });
+    if (waiting.length === 0) this.#waiters.delete(outcome.podUID);
+    else this.#waiters.set(outcome.podUID, waiting);
+  }
+}
+
+function resultFor(outcome: StatusOutcome, version: number): WrittenResult | undefined {
+  switch (outcome.outcome) {
+    case 'written':
+    case 'unchanged':
+    case 'deleted':
+      return outcome.version >= version ? { written: true, version: outcome.version } : undefined;
+    case 'gone':
+      return { written: false, reason: outcome.reason };
+    case 'refused':
+      return outcome.version >= version ? { written: false, reason: 'refused', error: outcome.error } : undefined;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,372 @@
+import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { ApiError, classifyApiError, describeAbort, describeApiError, type FailureClass } from '../client/api-error.ts';
+import type { PatchType, PodClient, PodStatusPatch } from '../client/pod-client.ts';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics, RequestVerb } from '../metrics.ts';
+import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import { isMirrorPod, isStaticPod } from '../pods/static-pods.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
+import { isObject } from '../status/canonical-reader.ts';
+import { timeFromEpochMs } from '../status/canonical-time.ts';
+import { equalJSON } from '../status/equality.ts';
+import { createStatusJsonPatch } from '../status/json-patch.ts';
+import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
+import { createStatusPatch } from '../status/strategic-merge.ts';
+import type { Pod, PodStatus } from '../types.ts';
+import type { ResendDetector } from './resend-detector.ts';
+
+/** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
+export interface PodStartupLatency {
+  /** @param pod the API server's answer to the PATCH */
+  recordStatusUpdated(pod: Pod): void;
+  deletePodStartupState(podUID: string): void;
+}
+
+export type PatchStrategy = 'strategic-merge' | 'json-patch';
+export type ReadBeforePatch = 'always' | 'when-stale';
+
+/** What came of deleting the API object at the end of the pod's life. */
+export type Deletion = 'none' | 'done' | { readonly failure: FailureClass; readonly error: ApiError };
+
+/** How one sync of one pod ended. `version` is the cached version it worked with. */
+export type SyncResult =
+  | {
+      /** The API server took the PATCH, or had it all already. */
+      readonly kind: 'written' | 'unchanged';
+      readonly version: number;
+      /** How often this very body has now been sent for this version; 0 when nothing was sent. */
+      readonly timesSent: number;
+      readonly deletion: Deletion;
+    }
+  /** There is nothing to sync: the status was removed, or belonged to a pod whose name another one has now. */
+  | { readonly kind: 'gone'; readonly version: number; readonly reason: 'removed' | 'recreated' }
+  | {
+      readonly kind: 'failed';
+      readonly version: number;
+      readonly verb: RequestVerb;
+      readonly failure: FailureClass;
+      readonly error: ApiError;
+    };
+
+export interface PodSyncerOptions {
+  readonly client: PodClient;
+  readonly cache: PodStatusCache;
+  /** UID of the API object → version last written. Touched only by the sync path. */
+  readonly apiStatusVersions: Map<string, number>;
+  readonly podManager: PodManager;
+  readonly podDeletionSafety: PodDeletionSafety;
+  readonly podStartupLatency: PodStartupLatency | undefined;
+  readonly resendDetector: ResendDetector;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly patchStrategy: PatchStrategy;
+  readonly readBeforePatch: ReadBeforePatch;
+  readonly requestTimeoutMs: number;
+  /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
+  readonly deletePodStatus: (uid: string) => void;
+}
+
+/** One sync's limits: ends it early, and waits for permission before each request. */
+export interface SyncPermits {
+  readonly signal: AbortSignal;
+  acquire(signal: AbortSignal): Promise<void>;
+}
+
+/** What is kept of the object that the API server last showed. */
+interface ApiPod {
+  readonly pod: Pod;
+  readonly uid: string;
+  readonly status: PodStatus;
+}
+
+/** A request that failed; carries what the loop needs to know. */
+class RequestFailure extends Error {
+  readonly verb: RequestVerb;
+  readonly failure: FailureClass;
+  readonly error: ApiError;
+
+  constructor(verb: RequestVerb, failure: FailureClass, error: ApiError) {
+    super(error.message);
+    this.verb = verb;
+    this.failure = failure;
+    this.error = error;
+  }
+}
+
+/**
+ * Brings the API server in line with one pod's cached status: GET, PATCH if anything differs,
+ * DELETE if the pod has come to its end. The caller sees to it that one pod is never synced twice
+ * at once. Source: kubelet `syncPod`.
+ */
+export class PodSyncer {
+  readonly #options: PodSyncerOptions;
+  /** With `when-stale`: pod UID → the API object as our last request left it, while it is trusted. */
+  readonly #trusted = new Map<string, ApiPod>();
+
+  constructor(options: PodSyncerOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects: a failed request is a result. */
+  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+    let version = this.#options.cache.get(uid)?.version ?? 0;
+    try {
+      const trusted = this.#takeTrusted(uid);
+      if (trusted !== undefined) {
+        await permits.acquire(permits.signal);
+        const result = await this.#sync(uid, trusted, true, permits);
+        if (result !== undefined) return result;
+      }
+      const versioned = this.#options.cache.get(uid);
+      if (versioned === undefined) return { kind: 'gone', version, reason: 'removed' };
+      version = versioned.version;
+      await permits.acquire(permits.signal);
+      const got = await this.#request('get', permits, undefined, (signal) =>
+        this.#options.client.getPod({ namespace: versioned.podNamespace, name: versioned.podName }, { signal }),
+      );
+      return (await this.#sync(uid, apiPodOf(got), false, permits))!;
+    } catch (error) {
+      if (error instanceof RequestFailure)
+        return { kind: 'failed', version, verb: error.verb, failure: error.failure, error: error.error };
+      if (permits.signal.aborted)
+        return { kind: 'failed', version, verb: 'get', failure: 'aborted', error: describeAbort(permits.signal) };
+      throw error;
+    }
+  }
+
+  /** Forgets what was seen of a pod, so that the next sync reads first. */
+  forget(uid: string): void {
+    this.#trusted.delete(uid);
+    this.#options.resendDetector.forget(uid);
+  }
+
+  /**
+   * The part behind the GET. With a `trusted` object that our last request left, undefined means:
+   * it cannot be done without reading first.
+   */
+  async #sync(uid: string, api: ApiPod, isTrusted: boolean, permits: SyncPermits): Promise<SyncResult | undefined> {
+    const { cache, clock, apiStatusVersions } = this.#options;
+    // A status that was set while we waited is sent instead of the older one.
+    const versioned = cache.get(uid);
+    if (versioned === undefined) return { kind: 'gone', version: 0, reason: 'removed' };
+    const { version } = versioned;
+    const readAtMs = clock.monotonicMs();
+
+    if (this.#isRecreated(uid, api.uid)) return this.#recreated(uid, versioned, api);
+
+    const merged = this.#merge(uid, versioned, api);
+    const patch = this.#createPatch(api, merged);
+    if (isTrusted && patch === undefined) return undefined;
+
+    let answer: ApiPod | undefined;
+    if (patch !== undefined) {
+      if (!isTrusted) await permits.acquire(permits.signal);
+      const reference = { namespace: versioned.podNamespace, name: versioned.podName };
+      let pod: Pod;
+      try {
+        pod = await this.#request('patch', permits, patch.type, (signal) =>
+          this.#options.client.patchPodStatus(reference, patch, { signal }),
+        );
+      } catch (error) {
+        if (
+          isTrusted &&
+          error instanceof RequestFailure &&
+          (error.failure === 'stale' || error.failure === 'not-visible')
+        )
+          return undefined;
+        throw error;
+      }
+      answer = apiPodOf(pod);
+      this.#options.podStartupLatency?.recordStatusUpdated(pod);
+    }
+    const isAsExpected = answer === undefined || equalJSON(answer.status, merged);
+    if (isTrusted && !isAsExpected) return undefined;
+
+    this.#options.metrics.observePodStatusSyncDuration(
+      Math.trunc(clock.monotonicMs() - (versioned.unsentSinceMs ?? readAtMs)) / 1000,
+    );
+    apiStatusVersions.set(api.uid, version);
+    cache.markSent(uid, version, readAtMs);
+    const timesSent = patch === undefined ? 0 : this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
+
+    const latest = answer ?? api;
+    let deletion: Deletion = 'none';
+    if (canBeDeleted(latest.pod, versioned.podIsFinished)) {
+      deletion = await this.#delete(uid, versioned, latest.uid, permits);
+    } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && cache.has(uid)) {
+      this.#trust(uid, latest, merged);
+    }
+    return { kind: patch === undefined ? 'unchanged' : 'written', version, timesSent, deletion };
+  }
+
+  #isRecreated(uid: string, apiUID: string): boolean {
+    const translated = this.#options.podManager.translatePodUID(apiUID);
+    return translated !== '' && translated !== uid;
+  }
+
+  #recreated(uid: string, versioned: VersionedPodStatus, api: ApiPod): SyncResult {
+    const pod = this.#options.podManager.getPodByUID(uid);
+    const fields = { pod: `${versioned.podNamespace}/${versioned.podName}`, podUID: uid, apiUID: api.uid };
+    if (pod !== undefined && isStaticPod(pod)) {
+      // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
+      this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
+      const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-answer' });
+      return { kind: 'failed', version: versioned.version, verb: 'get', failure: 'not-visible', error };
+    }
+    this.#options.logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
+    this.#options.deletePodStatus(uid);
+    this.forget(uid);
+    return { kind: 'gone', version: versioned.version, reason: 'recreated' };
+  }
+
+  #merge(uid: string, versioned: VersionedPodStatus, api: ApiPod): PodStatus {
+    const { cache, clock } = this.#options;
+    const now = timeFromEpochMs(clock.now());
+    const merged = mergePodStatus(
+      api.pod,
+      api.status,
+      versioned.status,
+      this.#couldHaveRunningContainers(api.pod),
+      now,
+    );
+    const { disruptionTarget } = merged;
+    if (disruptionTarget !== undefined && !versioned.status.conditions?.includes(disruptionTarget)) {
+      const conditions = versioned.status.conditions?.map((other) =>
+        other.type === 'DisruptionTarget' ? disruptionTarget : other,
+      );
+      cache.replaceStatus(uid, { ...versioned.status, ...(conditions !== undefined && { conditions }) });
+    }
+    return merged.status;
+  }
+
+  #couldHaveRunningContainers(pod: Pod): boolean {
+    try {
+      return this.#options.podDeletionSafety.podCouldHaveRunningContainers(pod);
+    } catch (error) {
+      this.#options.logger.error(
+        { err: error, podUID: pod.metadata?.uid },
+        'podCouldHaveRunningContainers threw; taken as true',
+      );
+      return true;
+    }
+  }
+
+  #createPatch(api: ApiPod, merged: PodStatus): PodStatusPatch | undefined {
+    if (this.#options.patchStrategy === 'json-patch') {
+      const body = createStatusJsonPatch(api.uid, api.pod.status, merged);
+      return body && { type: 'application/json-patch+json', body };
+    }
+    const body = createStatusPatch(api.uid, api.status, merged);
+    return body && { type: 'application/strategic-merge-patch+json', body };
+  }
+
+  async #delete(
+    uid: string,
+    { podNamespace: namespace, podName: name }: VersionedPodStatus,
+    apiUID: string,
+    permits: SyncPermits,
+  ): Promise<Deletion> {
+    const fields = { pod: `${namespace}/${name}`, podUID: uid };
+    try {
+      await permits.acquire(permits.signal);
+      await this.#request('delete', permits, undefined, (signal) =>
+        this.#options.client.deletePod({ namespace, name }, { uid: apiUID, gracePeriodSeconds: 0 }, { signal }),
+      );
+    } catch (error) {
+      if (!(error instanceof RequestFailure)) throw error;
+      this.#options.logger.info(
+        { ...fields, failure: error.failure, reason: error.message },
+        'Failed to delete status for pod',
+      );
+      return { failure: error.failure, error: error.error };
+    }
+    this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
+    this.#options.deletePodStatus(uid);
+    this.forget(uid);
+    return 'done';
+  }
+
+  /** The trusted object, with the pod manager's pod for the safety provider to look at; undefined: read first. */
+  #takeTrusted(uid: string): ApiPod | undefined {
+    const trusted = this.#trusted.get(uid);
+    if (trusted === undefined) return undefined;
+    this.#trusted.delete(uid);
+    const pod = this.#options.podManager.getPodByUID(uid);
+    return pod && { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
+  }
+
+  #trust(uid: string, { pod, uid: apiUID }: ApiPod, status: PodStatus): void {
+    const { annotations, generation, deletionTimestamp, name, namespace, resourceVersion } = pod.metadata ?? {};
+    const metadata = { name, namespace, uid: apiUID, annotations, generation, deletionTimestamp, resourceVersion };
+    // The JSON patch tests the server's own spelling.
+    const rawStatus = this.#options.patchStrategy === 'json-patch' ? pod.status : undefined;
+    this.#trusted.set(uid, { pod: { metadata, status: rawStatus }, uid: apiUID, status });
+  }
+
+  /** Makes one request with its deadline; what it rejects with is always a RequestFailure. */
+  async #request<T>(
+    verb: RequestVerb,
+    permits: SyncPermits,
+    patchType: PatchType | undefined,
+    call: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { clock, metrics, requestTimeoutMs } = this.#options;
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(permits.signal.reason);
+    const deadline = clock.afterFunc(requestTimeoutMs, () =>
+      controller.abort(new ApiError(`No answer within ${requestTimeoutMs} ms`, { kind: 'timeout' })),
+    );
+    if (permits.signal.aborted) abort();
+    else permits.signal.addEventListener('abort', abort, { once: true });
+    try {
+      const answer = await untilAborted(call(controller.signal), controller.signal);
+      if (verb !== 'delete' && !isObject((answer as Pod | undefined)?.metadata)) {
+        throw new ApiError(`The answer to ${verb} is no pod`, { kind: 'invalid-answer' });
+      }
+      metrics.incRequests(verb, 'ok');
+      return answer;
+    } catch (rejection) {
+      const error = controller.signal.aborted
+        ? describeAbort(controller.signal)
+        : describeApiError(rejection, clock.now());
+      const failure = classifyApiError(error, verb, patchType);
+      metrics.incRequests(verb, failure);
+      throw new RequestFailure(verb, failure, error);
+    } finally {
+      deadline.stop();
+      permits.signal.removeEventListener('abort', abort);
+    }
+  }
+}
+
+/** Rejects as soon as `signal` aborts, also when the client ignores it. */
+function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    answer.then(resolve, reject);
+  });
+}
+
+function apiPodOf(pod: Pod): ApiPod {
+  return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };
+}
+
+/**
+ * True when the API object may be deleted for good: somebody asked for it, its own phase is
+ * terminal, and its containers have stopped. Source: kubelet `canBeDeleted`.
+ */
+export function canBeDeleted(pod: Pod, podIsFinished: boolean): boolean {
+  const deletionTimestamp = pod.metadata?.deletionTimestamp;
+  return (
+    podIsFinished &&
+    deletionTimestamp !== undefined &&
+    deletionTimestamp !== null &&
+    !isMirrorPod(pod) &&
+    isPodPhaseTerminal(pod.status?.phase ?? undefined)
+  );
+}

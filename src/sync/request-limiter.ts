@@ -1,0 +1,101 @@
+import { type Clock, systemClock } from '../clock.ts';
+import { StatusManagerError } from '../errors.ts';
+
+export interface RequestLimiterOptions {
+  /** Requests per second in the long run; default no limit. kubelet: `--kube-api-qps`. */
+  readonly qps?: number;
+  /** Requests that may be made at once after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
+  readonly burst?: number;
+  /** Default: the system clock. */
+  readonly clock?: Clock;
+}
+
+/**
+ * How fast requests may go to one API server: a token bucket, and a pause for all when the server
+ * says that it is overloaded. One limiter may be shared by several managers.
+ * Source: client-go `flowcontrol.NewTokenBucketRateLimiter`.
+ */
+export class RequestLimiter {
+  readonly #clock: Clock;
+  readonly #tokensPerMs: number;
+  readonly #burst: number;
+  #tokens: number;
+  #filledAtMs: number;
+  #pausedUntilMs = 0;
+  /** The end of the line of those who wait; each waits for the one before. */
+  #line: Promise<void> = Promise.resolve();
+
+  /** @throws StatusManagerError INVALID_OPTION */
+  constructor(options: RequestLimiterOptions = {}) {
+    const { qps = Number.POSITIVE_INFINITY, clock = systemClock } = options;
+    requirePositive('qps', qps);
+    const burst = options.burst ?? Math.ceil(qps);
+    requirePositive('burst', burst);
+    this.#clock = clock;
+    this.#tokensPerMs = qps / 1000;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#filledAtMs = clock.monotonicMs();
+  }
+
+  /** Milliseconds until a request may be made if nobody else asks; 0 for at once. */
+  get delayMs(): number {
+    const now = this.#clock.monotonicMs();
+    this.#fill(now);
+    const forToken = this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#tokensPerMs;
+    return Math.max(forToken, this.#pausedUntilMs - now, 0);
+  }
+
+  /** True while the API server has asked everybody to wait. */
+  get isPaused(): boolean {
+    return this.#pausedUntilMs > this.#clock.monotonicMs();
+  }
+
+  /** No request starts before `ms` have passed; a longer pause that is under way stays. */
+  pause(ms: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms);
+  }
+
+  /** Resolves when one request may be made, first come first served; rejects when `signal` aborts. */
+  async acquire(signal: AbortSignal): Promise<void> {
+    if (this.#tokensPerMs === Number.POSITIVE_INFINITY && !this.isPaused) return;
+    const turn = this.#line.then(() => this.#take(signal));
+    this.#line = turn.catch(() => {});
+    await turn;
+  }
+
+  async #take(signal: AbortSignal): Promise<void> {
+    for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
+      signal.throwIfAborted();
+      await this.#sleep(delayMs, signal);
+    }
+    this.#tokens--;
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        timer.stop();
+        reject(signal.reason as Error);
+      };
+      const timer = this.#clock.afterFunc(ms, () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  #fill(now: number): void {
+    if (this.#tokensPerMs === Number.POSITIVE_INFINITY) this.#tokens = this.#burst;
+    else this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#filledAtMs) * this.#tokensPerMs);
+    this.#filledAtMs = now;
+  }
+}
+
+function requirePositive(option: string, value: number): void {
+  if (typeof value === 'number' && value > 0) return;
+  throw new StatusManagerError('INVALID_OPTION', `Expected \`${option}\` to be a number > 0, got ${String(value)}`, {
+    path: option,
+  });
+}

@@ -1,0 +1,72 @@
+import isEqual from 'lodash/isEqual.js';
+import type { PodStatusPatch } from '../client/pod-client.ts';
+import type { Logger } from '../logger.ts';
+import { isObject } from '../status/canonical-reader.ts';
+import type { Pod } from '../types.ts';
+
+interface LastPatch {
+  readonly version: number;
+  readonly body: PodStatusPatch['body'];
+  timesSent: number;
+}
+
+/** From this many sendings of one body for one version on, somebody undoes what we write. */
+export const hotLoopThreshold = 3;
+
+/**
+ * Notices hot loops: the API server takes a patch and shows the old status again, because it drops
+ * a member, or because somebody else writes it.
+ */
+export class ResendDetector {
+  readonly #lastPatches = new Map<string, LastPatch>();
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** @returns how often this body has been sent for this version, this time included */
+  sent(uid: string, version: number, patch: PodStatusPatch, answer: Pod | undefined): number {
+    const last = this.#lastPatches.get(uid);
+    if (last === undefined || last.version !== version || !isEqual(last.body, patch.body)) {
+      this.#lastPatches.set(uid, { version, body: patch.body, timesSent: 1 });
+      return 1;
+    }
+    last.timesSent++;
+    if (last.timesSent === hotLoopThreshold) {
+      const members = patchedMembers(patch);
+      this.#logger.warn(
+        { podUID: uid, statusVersion: version, members, managers: statusManagers(answer, members) },
+        'The API server does not keep what is written into the pod status; backing off',
+      );
+    }
+    return last.timesSent;
+  }
+
+  /** The API server shows what we wrote, or the pod is gone. */
+  forget(uid: string): void {
+    this.#lastPatches.delete(uid);
+  }
+}
+
+/** Top-level members of the status that a patch touches, without its directives. */
+function patchedMembers(patch: PodStatusPatch): string[] {
+  if (patch.type === 'application/strategic-merge-patch+json') {
+    return Object.keys(patch.body.status ?? {}).map((member) => member.replace(/^\$setElementOrder\//, ''));
+  }
+  const members = patch.body
+    .filter(({ op, path }) => op !== 'test' && path.startsWith('/status'))
+    .map(({ path }) => path.split('/')[2] ?? 'status');
+  return [...new Set(members)];
+}
+
+/** Who else, by the object's managedFields, has written one of these members. */
+function statusManagers(pod: Pod | undefined, members: readonly string[]): string[] {
+  const managedFields = (pod?.metadata as { managedFields?: unknown } | undefined)?.managedFields;
+  if (!Array.isArray(managedFields)) return [];
+  const managers = managedFields.filter(isObject).filter(({ fieldsV1 }) => {
+    const status = isObject(fieldsV1) ? fieldsV1['f:status'] : undefined;
+    return isObject(status) && members.some((member) => `f:${member}` in status);
+  });
+  return [...new Set(managers.map(({ manager }) => String(manager)))];
+}

@@ -1,0 +1,132 @@
+import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { Clock } from '../clock.ts';
+import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
+import { isStaticPod } from '../pods/static-pods.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
+import { isPodStatusByKubeletEqual } from '../status/equality.ts';
+import { normalizeStatus } from '../status/normalize.ts';
+import type { Pod, PodStatus } from '../types.ts';
+import { canBeDeleted } from './pod-syncer.ts';
+import type { ResendDetector } from './resend-detector.ts';
+
+export interface SyncBatchOptions {
+  readonly cache: PodStatusCache;
+  readonly apiStatusVersions: Map<string, number>;
+  readonly podManager: PodManager;
+  readonly resendDetector: ResendDetector;
+  readonly clock: Clock;
+}
+
+/** A comparison that found no difference: still good for the same pod object and cached status. */
+interface Comparison {
+  readonly resourceVersion: string | undefined;
+  readonly status: PodStatus;
+}
+
+/** How long a full scan may hold the event loop before it lets others run. */
+const sliceMs = 4;
+/** So many pods are looked at between two readings of the clock. */
+const podsPerClockReading = 32;
+
+/** Which pods a batch has to sync. Source: kubelet `syncBatch`. */
+export class SyncBatch {
+  readonly #options: SyncBatchOptions;
+  readonly #compared = new WeakMap<Pod, Comparison>();
+
+  constructor(options: SyncBatchOptions) {
+    this.#options = options;
+  }
+
+  /** The pods with a version that was not sent. One critical section. */
+  incremental(): string[] {
+    const { cache, podManager } = this.#options;
+    const translations = podManager.getUIDTranslations();
+    const uids = new Set<string>();
+    // The unsent ones, and those whose mirror may have become another object.
+    for (const candidates of [cache.unsentUIDs(), translations.podToMirror.keys()]) {
+      for (const uid of candidates) if (this.#isUnsent(uid, translations)) uids.add(uid);
+    }
+    return [...uids];
+  }
+
+  /**
+   * Compares every cached status with what was sent and with what the pod manager shows, and calls
+   * `onPod` for each pod to sync. Works in slices, each a critical section; between them others
+   * run, and what has gone meanwhile is skipped.
+   */
+  async full(onPod: (uid: string) => void, signal?: AbortSignal): Promise<void> {
+    const { cache, clock, podManager } = this.#options;
+    let translations = podManager.getUIDTranslations();
+    this.#forgetVersionsOfStrangers(translations);
+    const uids = [...cache.uids()];
+    let sliceEndsMs = clock.monotonicMs() + sliceMs;
+    for (let i = 0; i < uids.length; i++) {
+      if (i % podsPerClockReading === 0 && clock.monotonicMs() >= sliceEndsMs) {
+        await clock.yieldToEventLoop();
+        if (signal?.aborted) return;
+        translations = podManager.getUIDTranslations();
+        sliceEndsMs = clock.monotonicMs() + sliceMs;
+      }
+      if (this.#needsSync(uids[i]!, translations)) onPod(uids[i]!);
+    }
+  }
+
+  #forgetVersionsOfStrangers({ mirrorToPod }: UIDTranslations): void {
+    const { cache, apiStatusVersions } = this.#options;
+    for (const apiUID of apiStatusVersions.keys()) {
+      if (!cache.has(apiUID) && !mirrorToPod.has(apiUID)) apiStatusVersions.delete(apiUID);
+    }
+  }
+
+  #isUnsent(uid: string, { podToMirror }: UIDTranslations): boolean {
+    const versioned = this.#options.cache.get(uid);
+    const apiUID = podToMirror.get(uid) ?? uid;
+    // A static pod without a known mirror has nothing on the API server to write to.
+    return (
+      versioned !== undefined && apiUID !== '' && (this.#options.apiStatusVersions.get(apiUID) ?? 0) < versioned.version
+    );
+  }
+
+  #needsSync(uid: string, { podToMirror }: UIDTranslations): boolean {
+    const { cache, apiStatusVersions, resendDetector } = this.#options;
+    const versioned = cache.get(uid);
+    const apiUID = podToMirror.get(uid) ?? uid;
+    if (versioned === undefined || apiUID === '') return false;
+    if (this.#needsUpdate(apiUID, versioned)) return true;
+    if (!this.#needsReconcile(uid, versioned)) {
+      resendDetector.forget(uid);
+      return false;
+    }
+    apiStatusVersions.delete(apiUID);
+    cache.markUnsent(uid);
+    return true;
+  }
+
+  /** Source: kubelet `needsUpdate`. */
+  #needsUpdate(apiUID: string, { version, podIsFinished }: VersionedPodStatus): boolean {
+    const { apiStatusVersions, podManager } = this.#options;
+    if ((apiStatusVersions.get(apiUID) ?? 0) < version) return true;
+    if (!podIsFinished) return false;
+    const pod = podManager.getPodByUID(apiUID);
+    return pod !== undefined && canBeDeleted(pod, podIsFinished);
+  }
+
+  /** Source: kubelet `needsReconcile`. */
+  #needsReconcile(uid: string, { status }: VersionedPodStatus): boolean {
+    const { podManager } = this.#options;
+    let pod = podManager.getPodByUID(uid);
+    if (pod === undefined) return false;
+    if (isStaticPod(pod)) {
+      pod = podManager.getMirrorPodByPod(pod);
+      if (pod === undefined) return false;
+    }
+    const resourceVersion = pod.metadata?.resourceVersion;
+    const compared = this.#compared.get(pod);
+    if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
+      return false;
+    const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
+    if (!isPodStatusByKubeletEqual(podStatus, status)) return true;
+    this.#compared.set(pod, { resourceVersion, status });
+    return false;
+  }
+}

@@ -1,0 +1,359 @@
+import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { Clock, Timer } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import { BackOff, type Hold } from './back-off.ts';
+import type { Outcomes, StatusOutcome } from './outcomes.ts';
+import type { PodSyncer, SyncPermits, SyncResult } from './pod-syncer.ts';
+import type { RequestLimiter } from './request-limiter.ts';
+import { hotLoopThreshold } from './resend-detector.ts';
+import type { SyncBatch } from './sync-batch.ts';
+import { SyncQueue } from './sync-queue.ts';
+
+/**
+ * created: nothing runs; batches can be driven by hand. running: the loop syncs by itself.
+ * stopping: no new work but what drains. stopped: no timer, request or promise is left.
+ */
+export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
+
+export interface SyncLoopOptions {
+  readonly cache: PodStatusCache;
+  readonly batch: SyncBatch;
+  readonly syncer: PodSyncer;
+  readonly limiter: RequestLimiter;
+  readonly outcomes: Outcomes;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  readonly syncPeriodMs: number;
+  readonly concurrency: number;
+}
+
+/** Whose status, and which version of it. */
+type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
+
+/** Pods that wait are looked at again at most this often. */
+const holdGranularityMs = 100;
+
+/**
+ * The one loop. A wake-up puts the pods with unsent versions in line, a tick also those that
+ * differ from what the pod manager shows; at most `concurrency` pods are in flight, each pod at
+ * most once. Failed pods wait by their own back-off.
+ *
+ * Everything between two `await`s is one critical section. The only awaits are those of
+ * `#syncOne`, of a full scan between its slices, and of those who wait for the loop to be quiet.
+ * Source: kubelet `manager.Start`, `syncBatch`.
+ */
+export class SyncLoop {
+  readonly #options: SyncLoopOptions;
+  readonly #queue = new SyncQueue();
+  readonly #backOff: BackOff;
+  readonly #inFlight = new Map<string, Promise<void>>();
+  readonly #aborter = new AbortController();
+  #state: ManagerState = 'created';
+  /** kubelet: a value waits in `podStatusChannel`, which has capacity one. */
+  #isWakeUpWaiting = false;
+  /** Accepted since the last wake-up was taken. */
+  #woken = new Set<string>();
+  #isWakeUpScheduled = false;
+  #tickTimer: Timer | undefined;
+  #fullScan: Promise<void> | undefined;
+  #holdTimer: { readonly dueMs: number; readonly timer: Timer } | undefined;
+  #quietWaiters: (() => void)[] = [];
+
+  constructor(options: SyncLoopOptions) {
+    this.#options = options;
+    this.#backOff = new BackOff(options.random);
+  }
+
+  get state(): ManagerState {
+    return this.#state;
+  }
+
+  get isWakeUpWaiting(): boolean {
+    return this.#isWakeUpWaiting;
+  }
+
+  isInFlight(uid: string): boolean {
+    return this.#inFlight.has(uid);
+  }
+
+  holdOf(uid: string): Hold | undefined {
+    return this.#backOff.get(uid);
+  }
+
+  /** The first full batch runs one period after this. */
+  start(): void {
+    this.#state = 'running';
+    this.#armTick();
+    if (this.#isWakeUpWaiting) this.#scheduleWakeUp();
+  }
+
+  /** A status of this pod was accepted. */
+  wake(uid: string): void {
+    this.#isWakeUpWaiting = true;
+    if (this.#state !== 'running') return;
+    this.#woken.add(uid);
+    this.#scheduleWakeUp();
+  }
+
+  /** The pod's status has been dropped: nothing of it is to be sent any more. */
+  forget(uid: string): void {
+    this.#queue.remove(uid);
+    this.#backOff.release(uid);
+    this.#woken.delete(uid);
+  }
+
+  /**
+   * The kubelet's batch, driven by hand: takes a waiting wake-up, ignores back-off, limits and
+   * priorities, and resolves with the number of syncs tried when all of them are done.
+   */
+  async syncBatch(all: boolean): Promise<number> {
+    this.#isWakeUpWaiting = false;
+    const uids: string[] = [];
+    if (all) await this.#options.batch.full((uid) => uids.push(uid), this.#aborter.signal);
+    else uids.push(...this.#options.batch.incremental());
+    const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
+    const remaining = uids.values();
+    const worker = async (): Promise<void> => {
+      for (const uid of remaining) {
+        while (this.#inFlight.has(uid)) await this.#inFlight.get(uid);
+        await this.#syncOne(uid, permits);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(this.#options.concurrency, uids.length) }, worker));
+    return uids.length;
+  }
+
+  /**
+   * Tries every unsent version now, whatever its back-off, and resolves when none is left or
+   * `deadlineMs` have passed.
+   * @returns how many statuses are still unsent
+   */
+  async flush(deadlineMs: number): Promise<number> {
+    const { batch, clock } = this.#options;
+    let isOver = false;
+    let endWait = (): void => {};
+    const deadline = clock.afterFunc(deadlineMs, () => {
+      isOver = true;
+      endWait();
+    });
+    try {
+      for (const uid of batch.incremental()) {
+        this.#backOff.release(uid);
+        this.#enqueue(uid);
+      }
+      this.#pump();
+      while (!isOver && !this.#aborter.signal.aborted && batch.incremental().length > 0) {
+        await new Promise<void>((resolve) => {
+          endWait = resolve;
+          this.#quietWaiters.push(resolve);
+        });
+      }
+    } finally {
+      deadline.stop();
+    }
+    return batch.incremental().length;
+  }
+
+  /** Ends the loop: with a deadline it drains first. Resolves when nothing is left behind. */
+  async stop(drainMs: number | undefined): Promise<void> {
+    const wasRunning = this.#state === 'running';
+    this.#state = 'stopping';
+    this.#tickTimer?.stop();
+    if (wasRunning && drainMs !== undefined) await this.flush(drainMs);
+    this.#aborter.abort();
+    this.#holdTimer?.timer.stop();
+    this.#queue.clear();
+    await Promise.all([...this.#inFlight.values(), this.#fullScan]);
+    this.#noteQuiet();
+    this.#options.outcomes.stop();
+    this.#state = 'stopped';
+  }
+
+  #armTick(): void {
+    this.#tickTimer = this.#options.clock.afterFunc(this.#options.syncPeriodMs, () => {
+      if (this.#state !== 'running') return;
+      this.#armTick();
+      // A tick that comes while the last one is still at work is dropped.
+      if (this.#fullScan === undefined) this.#fullScan = this.#scan();
+    });
+  }
+
+  async #scan(): Promise<void> {
+    try {
+      await this.#options.batch.full((uid) => {
+        this.#enqueue(uid);
+        this.#pump();
+      }, this.#aborter.signal);
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'A full batch failed');
+    } finally {
+      this.#fullScan = undefined;
+    }
+  }
+
+  /** Statuses that are set one after the other make one incremental batch. */
+  #scheduleWakeUp(): void {
+    if (this.#isWakeUpScheduled) return;
+    this.#isWakeUpScheduled = true;
+    queueMicrotask(() => {
+      this.#isWakeUpScheduled = false;
+      if (this.#state !== 'running') return;
+      this.#takeWakeUp();
+    });
+  }
+
+  #takeWakeUp(): void {
+    this.#isWakeUpWaiting = false;
+    const woken = this.#woken;
+    this.#woken = new Set();
+    try {
+      // Before start() nobody noted who was woken.
+      for (const uid of woken.size === 0 ? this.#options.batch.incremental() : woken) this.#enqueue(uid);
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'An incremental batch failed');
+    }
+    this.#pump();
+  }
+
+  /** Puts the pod in line, unless it is in flight (looked at again then) or has to wait. */
+  #enqueue(uid: string): void {
+    const versioned = this.#options.cache.get(uid);
+    if (versioned === undefined || this.#inFlight.has(uid)) return;
+    const now = this.#options.clock.monotonicMs();
+    if (!this.#backOff.isHeld(uid, versioned.version, now)) this.#queue.add(uid, versioned.urgent, now);
+  }
+
+  #pump(): void {
+    const { limiter, concurrency } = this.#options;
+    const permits: SyncPermits = { signal: this.#aborter.signal, acquire: (signal) => limiter.acquire(signal) };
+    while (this.#inFlight.size < concurrency && !this.#aborter.signal.aborted) {
+      const uid = this.#queue.take();
+      if (uid === undefined) return;
+      if (!this.#inFlight.has(uid)) void this.#syncOne(uid, permits);
+    }
+  }
+
+  /** Syncs one pod and settles what follows from it; the returned promise never rejects. */
+  #syncOne(uid: string, permits: SyncPermits): Promise<void> {
+    const { cache, logger, syncer } = this.#options;
+    const versioned = cache.get(uid);
+    const sync = (async () => {
+      try {
+        const result = await syncer.syncPod(uid, permits);
+        this.#inFlight.delete(uid);
+        if (versioned !== undefined) this.#settle(uid, versioned, result);
+      } catch (error) {
+        logger.error({ err: error, podUID: uid }, 'Syncing a pod failed');
+        this.#inFlight.delete(uid);
+      }
+      this.#pump();
+      this.#noteQuiet();
+    })();
+    this.#inFlight.set(uid, sync);
+    return sync;
+  }
+
+  #settle(uid: string, { podNamespace, podName }: VersionedPodStatus, result: SyncResult): void {
+    const subject = { podUID: uid, podNamespace, podName, version: result.version };
+    switch (result.kind) {
+      case 'failed':
+        this.#settleFailure(subject, result);
+        break;
+      case 'gone':
+        this.#backOff.release(uid);
+        this.#options.outcomes.report({ ...subject, outcome: 'gone', reason: result.reason });
+        break;
+      default:
+        this.#settleWritten(subject, result);
+    }
+    // What was set meanwhile goes next.
+    if (this.#state === 'running' && (this.#options.cache.get(uid)?.version ?? 0) > result.version) this.#enqueue(uid);
+  }
+
+  #settleWritten(
+    subject: OutcomeSubject,
+    { kind, timesSent, deletion }: SyncResult & { kind: 'written' | 'unchanged' },
+  ): void {
+    const { podUID, version } = subject;
+    if (timesSent >= hotLoopThreshold) {
+      this.#backOff.hold(
+        podUID,
+        'hot-loop',
+        version,
+        this.#options.clock.monotonicMs(),
+        'The API server does not keep what is written',
+      );
+    } else this.#backOff.release(podUID);
+    this.#options.outcomes.report({ ...subject, outcome: kind });
+    if (deletion === 'done') this.#options.outcomes.report({ ...subject, outcome: 'deleted' });
+  }
+
+  #settleFailure(subject: OutcomeSubject, { verb, failure, error }: SyncResult & { kind: 'failed' }): void {
+    if (failure === 'aborted') return;
+    const { clock, limiter, logger, outcomes } = this.#options;
+    const { podUID, podNamespace, podName, version } = subject;
+    const nextTryInMs = Math.ceil(
+      this.#backOff.hold(podUID, failure, version, clock.monotonicMs(), error.message, error.retryAfterMs),
+    );
+    if (failure === 'throttled') limiter.pause(nextTryInMs);
+    const fields = {
+      pod: `${podNamespace}/${podName}`,
+      podUID,
+      statusVersion: version,
+      verb,
+      failure,
+      nextTryInMs,
+      reason: error.message,
+    };
+    if (failure === 'refused') logger.warn(fields, 'The API server refuses the status of a pod');
+    else if (failure === 'not-visible') logger.debug(fields, 'Pod does not exist on the server');
+    else logger.info(fields, 'Failed to update status for pod');
+    outcomes.report({
+      ...subject,
+      ...(failure === 'refused' ? { outcome: 'refused' } : { outcome: 'retried', failure }),
+      error,
+      nextTryInMs,
+    });
+    this.#armHoldTimer(nextTryInMs);
+  }
+
+  /** One timer for all who wait; it goes off for the first of them. */
+  #armHoldTimer(delayMs: number): void {
+    if (this.#state === 'created' || this.#state === 'stopped') return;
+    const dueMs = this.#options.clock.monotonicMs() + delayMs;
+    if (this.#holdTimer !== undefined) {
+      if (this.#holdTimer.dueMs <= dueMs) return;
+      this.#holdTimer.timer.stop();
+    }
+    this.#holdTimer = { dueMs, timer: this.#options.clock.afterFunc(delayMs, () => this.#releaseDue()) };
+  }
+
+  /** Puts in line whoever has waited long enough and still has something to send. */
+  #releaseDue(): void {
+    this.#holdTimer = undefined;
+    const { batch, clock } = this.#options;
+    const now = clock.monotonicMs();
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const uid of batch.incremental()) {
+      const hold = this.#backOff.get(uid);
+      if (hold === undefined) continue;
+      if (hold.dueMs <= now) this.#enqueue(uid);
+      else nextMs = Math.min(nextMs, hold.dueMs);
+    }
+    // Not one by one where many wait: each look goes over all that is unsent.
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#armHoldTimer(Math.max(nextMs - now, holdGranularityMs));
+    this.#pump();
+  }
+
+  #noteQuiet(): void {
+    if (!this.#isQuiet) return;
+    const waiters = this.#quietWaiters;
+    this.#quietWaiters = [];
+    for (const resolve of waiters) resolve();
+  }
+
+  get #isQuiet(): boolean {
+    return this.#inFlight.size === 0 && (this.#queue.size === 0 || this.#aborter.signal.aborted);
+  }
+}

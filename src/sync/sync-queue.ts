@@ -1,0 +1,56 @@
+/** A pod that is not urgent goes before urgent ones that were ready so much later. */
+const ageingMs = 5_000;
+
+/**
+ * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each:
+ * urgent pods go first, but nobody starves.
+ */
+export class SyncQueue {
+  /** UID → since when it is ready. A Map keeps the order of insertion. */
+  readonly #urgent = new Map<string, number>();
+  readonly #routine = new Map<string, number>();
+
+  get size(): number {
+    return this.#urgent.size + this.#routine.size;
+  }
+
+  has(uid: string): boolean {
+    return this.#urgent.has(uid) || this.#routine.has(uid);
+  }
+
+  /** Puts the pod in line; one that waits already keeps its place, or moves up when it became urgent. */
+  add(uid: string, isUrgent: boolean, nowMs: number): void {
+    if (this.#urgent.has(uid)) return;
+    if (!isUrgent) {
+      if (!this.#routine.has(uid)) this.#routine.set(uid, nowMs);
+      return;
+    }
+    this.#routine.delete(uid);
+    this.#urgent.set(uid, nowMs);
+  }
+
+  /** Takes the next pod out of the line. */
+  take(): string | undefined {
+    const [urgentUID, urgentSinceMs] = head(this.#urgent);
+    const [routineUID, routineSinceMs] = head(this.#routine);
+    const isRoutineNext = routineSinceMs + ageingMs <= urgentSinceMs || urgentUID === undefined;
+    const uid = isRoutineNext ? routineUID : urgentUID;
+    if (uid !== undefined) this.remove(uid);
+    return uid;
+  }
+
+  remove(uid: string): void {
+    this.#urgent.delete(uid);
+    this.#routine.delete(uid);
+  }
+
+  clear(): void {
+    this.#urgent.clear();
+    this.#routine.clear();
+  }
+}
+
+function head(tier: Map<string, number>): [string | undefined, number] {
+  for (const entry of tier) return entry;
+  return [undefined, Number.POSITIVE_INFINITY];
+}

@@ -1,0 +1,68 @@
+import isEqual from 'lodash/isEqual.js';
+import type { RecordedRequest } from './trace.ts';
+
+/** One place where we and the kubelet differ. */
+export interface Divergence {
+  readonly trace: string;
+  readonly step: number;
+  readonly op: string;
+  readonly path: string;
+  readonly expected: unknown;
+  readonly got: unknown;
+}
+
+/** The first places below `path` in which two JSON values differ, at most `limit`. */
+export function differences(
+  expected: unknown,
+  got: unknown,
+  path: string,
+  limit = 5,
+): Omit<Divergence, 'trace' | 'step' | 'op'>[] {
+  if (isEqual(expected, got)) return [];
+  if (isContainer(expected) && isContainer(got) && Array.isArray(expected) === Array.isArray(got)) {
+    const members = new Set([...Object.keys(expected), ...Object.keys(got)]);
+    return [...members]
+      .flatMap((member) => differences(expected[member], got[member], `${path}.${member}`, limit))
+      .slice(0, limit);
+  }
+  return [{ path, expected, got }];
+}
+
+/** A request without what says nothing: a null member that the server's object did not have. */
+export function withoutEmptyNulls(request: RecordedRequest, serverStatus: unknown): RecordedRequest {
+  const body = request.body as { metadata?: unknown; status?: unknown } | undefined;
+  if (!isContainer(body) || !isContainer(body.status)) return request;
+  return { ...request, body: { ...body, status: dropNulls(body.status, serverStatus) } };
+}
+
+const mergeKeys: Readonly<Record<string, string>> = { conditions: 'type', podIPs: 'ip', hostIPs: 'ip' };
+
+function dropNulls(patch: unknown, server: unknown): unknown {
+  if (!isContainer(patch) || Array.isArray(patch)) return patch;
+  const kept: Record<string, unknown> = {};
+  for (const [member, value] of Object.entries(patch)) {
+    const current = isContainer(server) ? server[member] : undefined;
+    if (value === null && current === undefined) continue;
+    const key = mergeKeys[member];
+    if (key !== undefined && Array.isArray(value) && Array.isArray(current)) {
+      kept[member] = value.map((element: Record<string, unknown>) =>
+        dropNullsOfElement(
+          element,
+          (current as Record<string, unknown>[]).find((other) => other[key] === element[key]),
+        ),
+      );
+    } else {
+      kept[member] = dropNulls(value, current);
+    }
+  }
+  return kept;
+}
+
+/** An element that the server does not have is stored whole, its nulls too. */
+function dropNullsOfElement(element: unknown, current: unknown): unknown {
+  return current === undefined ? element : dropNulls(element, current);
+}
+
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,273 @@
+import isEqual from 'lodash/isEqual.js';
+import {
+  ApiError,
+  BasicPodManager,
+  generateAllContainersRestartingCondition,
+  generateContainersReadyCondition,
+  generatePodInitializedCondition,
+  generatePodReadyCondition,
+  generatePodReadyToStartContainersCondition,
+  needToReconcilePodReadiness,
+  type Logger,
+  type Pod,
+  type PodStatus,
+  StatusManager,
+  type StatusManagerOptions,
+} from 'kubelet-status-manager';
+import { type FakeAction, FakeClock, FakePodClient } from 'kubelet-status-manager/testing';
+import { differences, type Divergence, withoutEmptyNulls } from './compare.ts';
+import type { RecordedRequest, Trace, TraceStep } from './trace.ts';
+
+export type ReplayOptions = Pick<StatusManagerOptions, 'concurrency' | 'readBeforePatch'>;
+
+const silent = (): void => {};
+const silentLogger: Logger = { trace: silent, debug: silent, info: silent, warn: silent, error: silent };
+
+/** What of the world is compared after each step. */
+interface Snapshot {
+  readonly cache: ReadonlyMap<string, { version: number; podIsFinished: boolean; status: PodStatus }>;
+  readonly sent: ReadonlyMap<string, number>;
+  readonly api: ReadonlyMap<string, Pod>;
+}
+
+/** Replays a trace through the public API and returns where we differ from what it expects. */
+export async function replayTrace(trace: Trace, options: ReplayOptions = {}): Promise<Divergence[]> {
+  const replay = new Replay(trace, options);
+  const divergences: Divergence[] = [];
+  for (const [step, traceStep] of trace.steps.entries()) {
+    for (const difference of await replay.step(traceStep))
+      divergences.push({ trace: trace.name, step, op: traceStep.op, ...difference });
+    // What follows would only repeat it.
+    if (divergences.length > 0) break;
+  }
+  await replay.end();
+  return divergences;
+}
+
+class Replay {
+  readonly #clock: FakeClock;
+  readonly #server = new FakePodClient();
+  readonly #podManager = new BasicPodManager();
+  readonly #couldHaveRunningContainers = new Set<string>();
+  readonly #manager: StatusManager;
+  readonly #comparesRequests: boolean;
+  /** A later failure of the same requests replaces an earlier one. */
+  readonly #failures = new Map<string, { readonly code: number; times: number }>();
+  #requests: Record<string, { request: RecordedRequest; serverStatus: unknown }[]> = {};
+  #notified: unknown[] = [];
+
+  constructor(trace: Trace, options: ReplayOptions) {
+    this.#clock = new FakeClock(trace.start);
+    this.#comparesRequests = options.readBeforePatch !== 'when-stale';
+    this.#manager = new StatusManager({
+      ...options,
+      client: this.#server,
+      podManager: this.#podManager,
+      podDeletionSafety: (pod) => this.#couldHaveRunningContainers.has(pod.metadata?.uid ?? ''),
+      clock: this.#clock,
+      logger: silentLogger,
+    });
+    this.#server.react({}, (action) => void this.#record(action), Number.POSITIVE_INFINITY);
+    this.#manager.subscribe({
+      onPodUpdated: (pod, _status, isAdded) =>
+        this.#notified.push({ kind: 'updated', uid: pod.metadata?.uid, ...(isAdded && { isAdded }) }),
+      onPodRemoved: (pod) => this.#notified.push({ kind: 'removed', uid: pod.metadata?.uid }),
+    });
+  }
+
+  async step(step: TraceStep): Promise<ReturnType<typeof differences>> {
+    this.#requests = {};
+    this.#notified = [];
+    const before = this.#snapshot();
+    const returned = await this.#perform(step);
+    return this.#compare(step, before, this.#snapshot(), returned);
+  }
+
+  end(): Promise<void> {
+    return this.#manager.stop();
+  }
+
+  #perform(step: TraceStep): unknown {
+    const { uid = '', reason = '', message = '', generation = 0, value = false } = step;
+    const manager = this.#manager;
+    switch (step.op) {
+      case 'advance':
+        return this.#clock.advance((step.seconds ?? 0) * 1000);
+      case 'api.put':
+        return this.#server.put(step.pod!);
+      case 'api.delete':
+        return this.#server.remove(step.namespace!, step.name!);
+      case 'api.fail':
+        return void this.#failures.set(`${step.verb} ${step.namespace}/${step.name}`, {
+          code: step.code!,
+          times: step.times ?? 1,
+        });
+      case 'api.recreateAfterGet':
+        return this.#recreateAfterGet(step.pod!);
+      case 'pods.set':
+        return this.#podManager.updatePod(step.pod!);
+      case 'pods.observe': {
+        const pod = this.#server.pod(step.namespace!, step.name!);
+        return pod && this.#podManager.updatePod(structuredClone(pod));
+      }
+      case 'pods.remove':
+        return this.#podManager.removePod(this.#podManager.getPodByUID(uid) ?? step.pod!);
+      case 'safety.set':
+        return void (value ? this.#couldHaveRunningContainers.add(uid) : this.#couldHaveRunningContainers.delete(uid));
+      case 'setPodStatus': {
+        const { status, changed } = manager.setPodStatus(this.#podOf(step), step.status ?? {});
+        return { status, changed };
+      }
+      case 'terminatePod':
+        return void manager.terminatePod(this.#podOf(step));
+      case 'getPodStatus':
+        return manager.getPodStatus(uid);
+      case 'setContainerReadiness':
+        return void manager.setContainerReadiness(uid, step.containerID!, value);
+      case 'setContainerStartup':
+        return void manager.setContainerStartup(uid, step.containerID!, value);
+      case 'setPodVolumeHealth':
+        return manager.setPodVolumeHealth(uid, step.volumeName!, step.health ?? []).changed;
+      case 'removeOrphanedStatuses':
+        return manager.removeOrphanedStatuses(step.uids ?? []);
+      case 'syncBatch':
+        return manager.syncBatch(step.all ?? false);
+      case 'setPodResizePendingCondition':
+        return manager.setPodResizePendingCondition(uid, reason, message, generation);
+      case 'setPodResizeInProgressCondition':
+        return pair(manager.setPodResizeInProgressCondition(uid, reason, message, generation));
+      case 'clearPodResizePendingCondition':
+        return manager.clearPodResizePendingCondition(uid);
+      case 'clearPodResizeInProgressCondition':
+        return pair(manager.clearPodResizeInProgressCondition(uid));
+      case 'getPodResizeConditions': {
+        const conditions = manager.getPodResizeConditions(uid);
+        return conditions.length === 0 ? null : conditions;
+      }
+      case 'isPodResizeDeferred':
+        return manager.isPodResizeDeferred(uid);
+      case 'isPodResizeInfeasible':
+        return manager.isPodResizeInfeasible(uid);
+      case 'backfillPodResizeConditions':
+        return manager.backfillPodResizeConditions(step.pods ?? []);
+      default:
+        return generate(step);
+    }
+  }
+
+  #podOf(step: TraceStep): Pod {
+    return this.#podManager.getPodByUID(step.uid!) ?? step.pod!;
+  }
+
+  #recreateAfterGet(pod: Pod): void {
+    const { namespace = '', name = '' } = pod.metadata ?? {};
+    this.#server.react({ verb: 'get', namespace, name }, () => () => this.#server.put(pod));
+  }
+
+  #record({ verb, namespace, name, patch, preconditions }: FakeAction): void {
+    const body = patch === undefined ? {} : { body: structuredClone(patch.body) };
+    const request: RecordedRequest = { verb, ...body, ...preconditions };
+    (this.#requests[`${namespace}/${name}`] ??= []).push({
+      request,
+      serverStatus: this.#server.pod(namespace, name)?.status,
+    });
+    const failure = this.#failures.get(`${verb} ${namespace}/${name}`);
+    if (failure !== undefined && failure.times-- > 0)
+      throw new ApiError('scripted failure', { kind: 'http', statusCode: failure.code });
+  }
+
+  #snapshot(): Snapshot {
+    const { pods, apiStatusVersions } = this.#manager.inspect();
+    const cache = new Map(
+      pods.map(({ podUID, version, podIsFinished }) => [
+        podUID,
+        { version, podIsFinished, status: this.#manager.getPodStatus(podUID)! },
+      ]),
+    );
+    return { cache, sent: apiStatusVersions, api: new Map(this.#server.pods) };
+  }
+
+  #compare(step: TraceStep, before: Snapshot, after: Snapshot, returned: unknown): ReturnType<typeof differences> {
+    const { expect = {} } = step;
+    const found = [
+      ...differences(expect.cache ?? {}, changes(before.cache, after.cache), 'cache'),
+      ...differences(expect.notified ?? [], this.#notified, 'notified'),
+      ...differences(expect.signal ?? false, this.#manager.inspect().isWakeUpWaiting, 'signal'),
+    ];
+    if (Object.keys(this.#requests).length > 0 || expect.api !== undefined) {
+      found.push(...differences(expect.api ?? {}, changes(shown(before.api), shown(after.api)), 'api'));
+    }
+    if (!this.#comparesRequests) return found;
+    const requests = mapValues(this.#requests, (list) =>
+      list.map(({ request, serverStatus }) => withoutEmptyNulls(request, serverStatus)),
+    );
+    const expectedRequests = mapValues(expect.requests ?? {}, (list, key) =>
+      list.map((request, i) => withoutEmptyNulls(request, this.#requests[key]?.[i]?.serverStatus)),
+    );
+    found.push(
+      ...differences(expect.returns, returned, 'returns'),
+      ...differences(expectedRequests, requests, 'requests'),
+      ...differences(expect.sent ?? {}, changes(before.sent, after.sent), 'sent'),
+    );
+    return found;
+  }
+}
+
+function generate({ op, pod: given, status, oldStatus, sandboxes, runtime }: TraceStep): unknown {
+  const pod = given!;
+  const list = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const statuses = list.length === 0 ? undefined : list;
+  const phase = status?.phase ?? '';
+  switch (op) {
+    case 'generate.containersReady':
+      return generateContainersReadyCondition(pod, oldStatus, statuses, phase);
+    case 'generate.podReady':
+      return generatePodReadyCondition(pod, oldStatus, status?.conditions, statuses, phase);
+    case 'generate.podInitialized':
+      return generatePodInitializedCondition(pod, oldStatus, statuses, phase);
+    case 'generate.podReadyToStartContainers':
+      return generatePodReadyToStartContainersCondition(
+        pod,
+        oldStatus,
+        sandboxes?.map(({ ready = false, hostNetwork, noNetwork, ip }) => ({
+          ready,
+          hostNetwork,
+          network: noNetwork ? undefined : { ip },
+        })),
+      );
+    case 'generate.allContainersRestarting':
+      return generateAllContainersRestartingCondition(
+        pod,
+        oldStatus,
+        runtime?.map(({ name, exited = false, exitCode }) => ({ name, exited, exitCode })),
+        phase,
+      );
+    case 'needToReconcilePodReadiness':
+      return needToReconcilePodReadiness(pod);
+    default:
+      throw new Error(`unknown op ${op}`);
+  }
+}
+
+function pair({ observedGeneration, changed }: { observedGeneration: number; changed: boolean }): [number, boolean] {
+  return [observedGeneration, changed];
+}
+
+function shown(pods: ReadonlyMap<string, Pod>): Map<string, unknown> {
+  return new Map([...pods].map(([key, pod]) => [key, { uid: pod.metadata?.uid, status: pod.status ?? {} }]));
+}
+
+/** Entries that are new or different; null for those that are gone. */
+function changes(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const changed: Record<string, unknown> = {};
+  for (const key of before.keys()) if (!after.has(key)) changed[key] = null;
+  for (const [key, value] of after) if (!isEqual(before.get(key), value)) changed[key] = value;
+  return changed;
+}
+
+function mapValues<In, Out>(
+  record: Readonly<Record<string, In>>,
+  map: (value: In, key: string) => Out,
+): Record<string, Out> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
+}

@@ -1,0 +1,66 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { createGunzip } from 'node:zlib';
+import type { Pod, PodStatusInput, VolumeHealthConditionInput } from 'kubelet-status-manager';
+
+/** One call or event, with its arguments; empty arguments are left out of the JSON. */
+export interface TraceStep {
+  readonly op: string;
+  readonly uid?: string;
+  readonly pod?: Pod;
+  readonly pods?: readonly Pod[];
+  readonly status?: PodStatusInput;
+  readonly oldStatus?: PodStatusInput;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly seconds?: number;
+  readonly verb?: 'get' | 'patch' | 'delete';
+  readonly code?: number;
+  readonly times?: number;
+  readonly value?: boolean;
+  readonly all?: boolean;
+  readonly containerID?: string;
+  readonly volumeName?: string;
+  readonly health?: readonly VolumeHealthConditionInput[];
+  readonly uids?: readonly string[];
+  readonly reason?: string;
+  readonly message?: string;
+  readonly generation?: number;
+  readonly sandboxes?: readonly { ready?: boolean; hostNetwork?: boolean; noNetwork?: boolean; ip?: string }[];
+  readonly runtime?: readonly { name: string; exited?: boolean; exitCode?: number }[];
+  readonly expect?: Expectation;
+}
+
+/** What the kubelet did in a step; a member that is absent means "nothing". */
+export interface Expectation {
+  readonly returns?: unknown;
+  readonly signal?: boolean;
+  readonly cache?: Readonly<Record<string, unknown>>;
+  readonly sent?: Readonly<Record<string, number | null>>;
+  readonly requests?: Readonly<Record<string, readonly RecordedRequest[]>>;
+  readonly api?: Readonly<Record<string, unknown>>;
+  readonly notified?: readonly unknown[];
+}
+
+export interface RecordedRequest {
+  readonly verb: string;
+  readonly body?: unknown;
+  readonly uid?: string;
+  readonly gracePeriodSeconds?: number;
+}
+
+export interface Trace {
+  readonly name: string;
+  readonly start: string;
+  readonly steps: readonly TraceStep[];
+}
+
+/** The traces of a `.jsonl` or `.jsonl.gz` file, one a line. */
+export async function* readTraces(file: string): AsyncGenerator<Trace> {
+  const bytes = createReadStream(file);
+  const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
+  bytes.on('error', (error) => input.destroy(error));
+  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    if (line.trim() !== '') yield JSON.parse(line) as Trace;
+  }
+}
