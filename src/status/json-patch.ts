@@ -82,12 +82,9 @@ function patchList(
 }
 
 function hasSameKeys(server: readonly unknown[], target: readonly unknown[], key: string): boolean {
-  const keys = new Set(target.map((element) => keyOf(element, key)));
-  return (
-    server.length === target.length &&
-    keys.size === target.length &&
-    !keys.has(undefined) &&
-    target.every((element, i) => keyOf(server[i], key) === keyOf(element, key))
+  if (server.length !== target.length) return false;
+  return target.every(
+    (element, i) => keyOf(element, key) !== undefined && keyOf(server[i], key) === keyOf(element, key),
   );
 }
 

@@ -53,6 +53,15 @@ describe('applyPodStatusPatch', () => {
     ]);
   });
 
+  it('counts a new element as standing where a deletion left a place free', () => {
+    const status = { conditions: [{ type: 'server' }, { type: 'B' }, { type: 'gone' }] };
+    const patch = {
+      '$setElementOrder/conditions': [{ type: 'new' }, { type: 'B' }],
+      conditions: [{ type: 'new' }, { $patch: 'delete', type: 'gone' }],
+    };
+    expect(applyPodStatusPatch(status, patch).conditions.map(({ type }) => type)).toEqual(['server', 'new', 'B']);
+  });
+
   it('pollutes no prototype', () => {
     const patch = JSON.parse(
       '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"resources":{"__proto__":{"polluted":1}}}',

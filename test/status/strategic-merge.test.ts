@@ -183,6 +183,12 @@ describe('diffPodStatus', () => {
       },
       { name: 'with the same list are not sent', from: { new: [{ a: 1 }] }, to: { new: [{ a: 1 }] }, patch: undefined },
       {
+        name: 'of the server alone and named like a member of every object are not nulled',
+        from: { constructor: 'x', conditions: [{ ...condition('A'), toString: 'x' }] },
+        to: { conditions: [condition('A')] },
+        patch: undefined,
+      },
+      {
         name: 'named like a member of every object are members',
         from: {},
         to: { constructor: 'x' },

@@ -17,18 +17,14 @@ import type {
 const names = ['a', 'B', 'b', 'é', '\u{1d11e}', '\uffee', 'constructor'] as const;
 const text = fc.constantFrom('r', 's', 'Some text', 'naïve ☃');
 
-export const nameArbitrary = fc.constantFrom(...names);
+const nameArbitrary = fc.constantFrom(...names);
 
 /** A time in canonical form. */
-export const canonicalTimeArbitrary = fc.constantFrom(
-  '2026-01-02T03:04:05Z',
-  '2026-01-02T03:04:06Z',
-  '1969-12-31T23:59:59Z',
-);
+const canonicalTimeArbitrary = fc.constantFrom('2026-01-02T03:04:05Z', '2026-01-02T03:04:06Z', '1969-12-31T23:59:59Z');
 const nullableTime = fc.option(canonicalTimeArbitrary, { nil: null });
 
 /** A quantity in Go's canonical spelling. */
-export const canonicalQuantityArbitrary = fc.constantFrom('0', '1', '500m', '1k', '1e3', '1Gi', '1536Mi', '100n');
+const canonicalQuantityArbitrary = fc.constantFrom('0', '1', '500m', '1k', '1e3', '1Gi', '1536Mi', '100n');
 
 const resourceList = fc.dictionary(
   fc.constantFrom('cpu', 'memory', 'example.com/gpu', 'a~b'),
@@ -53,9 +49,7 @@ export interface PodStatusArbitraryOptions {
  * Canonical pod statuses with every member that a pod status can have, each of them absent or
  * present, and with the values that are easy to lose: present but empty, null, false.
  */
-export function createPodStatusArbitrary({
-  unknownMembers = false,
-}: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
+function createPodStatusArbitrary({ unknownMembers = false }: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
   const unknownValue = fc
     .constantFrom<unknown>(1, 'new', true, ['a'], [{ name: 'a' }], { 'x-new': 1 }, { 'x-new': 2, other: {} })
     // A value of its own each time, for tests that change what they are given.
