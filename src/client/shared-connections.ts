@@ -5,7 +5,6 @@ import { isDeepStrictEqual } from 'node:util';
 
 /** What is used of client-node's `RequestContext`: agents are 1.4's, dispatchers 2.x's. */
 export interface ConnectionContext {
-  getUrl(): string;
   getAgent?(): unknown;
   setAgent?(agent: HttpAgent): void;
   getDispatcher?(): unknown;
@@ -36,7 +35,7 @@ interface DispatcherConnection extends SharedConnection {
 /**
  * Keeps connections of one API client open between requests. client-node makes a new agent or
  * dispatcher for every call and so a new TLS connection; this puts one shared one in its place.
- * Agents of other classes (proxies) are left as they are.
+ * Requests with an agent of another class (a proxy) or with none are left as they are.
  */
 export class SharedConnections {
   #agent: AgentConnection | undefined;
@@ -62,7 +61,7 @@ export class SharedConnections {
   }
 
   #useAgent(context: ConnectionContext): SharedConnection | undefined {
-    const given = context.getAgent?.() ?? newAgentFor(context.getUrl());
+    const given = context.getAgent?.();
     if (!isPlainAgent(given)) return undefined;
     const options = { ...given.options };
     let shared = this.#agent;
@@ -102,10 +101,6 @@ function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentCo
       }
     },
   };
-}
-
-function newAgentFor(url: string): HttpAgent {
-  return url.startsWith('https:') ? new HttpsAgent() : new HttpAgent();
 }
 
 /** An agent of Node itself, whose behaviour is all in its options. */

@@ -1,4 +1,4 @@
-import type { CoreV1Api } from '@kubernetes/client-node';
+import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
 import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
@@ -27,18 +27,22 @@ const strategicPatch: PodStatusPatch = {
   body: { metadata: { uid: 'u1' }, status: { phase: 'Failed', reason: null } },
 };
 
-/** Base64 of `-`: trusts nobody. */
-const otherAuthority = 'LQ==';
+/** Base64 of `-`. */
+const trustsNobody = 'LQ==';
 
-function makeApi(server: HttpServer, user: object = { token: 't0ken' }): CoreV1Api {
-  const kubeConfig = new clientNode.KubeConfig();
-  const cluster = server.caData === '' ? { skipTLSVerify: true } : { caData: server.caData, skipTLSVerify: false };
+function loadKubeConfig(kubeConfig: KubeConfig, server: HttpServer, caData = server.caData): void {
+  const tls = caData === '' ? { skipTLSVerify: true } : { caData, skipTLSVerify: false };
   kubeConfig.loadFromOptions({
-    clusters: [{ name: 'c', server: server.url, ...cluster }],
-    users: [{ name: 'u', ...user }],
+    clusters: [{ name: 'c', server: server.url, ...tls }],
+    users: [{ name: 'u', token: 't0ken' }],
     contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
     currentContext: 'x',
   });
+}
+
+function makeApi(server: HttpServer): CoreV1Api {
+  const kubeConfig = new clientNode.KubeConfig();
+  loadKubeConfig(kubeConfig, server);
   return kubeConfig.makeApiClient(clientNode.CoreV1Api);
 }
 
@@ -172,13 +176,6 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('sends nothing when the signal is aborted beforehand', async () => {
-    await using server = await startHttpServer();
-    const client = createCoreV1PodClient(makeApi(server));
-    expect((await rejection(client.getPod(ref, { signal: AbortSignal.abort() }))).kind).toBe('aborted');
-    expect(server.requests).toEqual([]);
-  });
-
   it("runs the caller's own middleware too, which finds the body unread", async () => {
     await using server = await startHttpServer();
     server.answerWith({ body: pod });
@@ -252,19 +249,18 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('of requests in flight survive a failure of another request', async () => {
+  it('of requests in flight survive the failure of another request, and close() after them', async () => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith({ body: pod }, { fault: 'hang' }, { status: 401 });
+    let release: () => void = () => {};
+    const after = new Promise<void>((resolve) => (release = resolve));
+    server.answerWith({ body: pod }, { body: pod, after }, { status: 401 });
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 1);
-    const controller = new AbortController();
-    let settled = false;
-    const slow = client.getPod(ref, { signal: controller.signal }).finally(() => (settled = true));
+    const slow = client.getPod(ref, { signal });
     await server.received(2);
     await rejection(client.getPod(ref, { signal }));
-    expect(settled).toBe(false);
-    controller.abort();
-    await rejection(slow);
+    release();
+    expect(await slow).toEqual(pod);
     await client.close();
     await server.disconnected();
   });
@@ -292,11 +288,17 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     for (const client of clients) await client.close();
   });
 
-  it('check the certificate', async () => {
+  it('check the certificate, and use what the KubeConfig says by then after that failed', async () => {
     await using server = await startHttpServer({ tls: true });
-    const client = createCoreV1PodClient(makeApi({ ...server, caData: otherAuthority }));
+    const kubeConfig = new clientNode.KubeConfig();
+    loadKubeConfig(kubeConfig, server, trustsNobody);
+    const client = createCoreV1PodClient(kubeConfig.makeApiClient(clientNode.CoreV1Api));
     expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
     expect(server.requests).toEqual([]);
+    loadKubeConfig(kubeConfig, server);
+    server.answerWith({ body: pod });
+    await getPods(client, 1);
+    await client.close();
   });
 });
 
@@ -348,6 +350,13 @@ describe('over a mock', () => {
   ])('that %s comes out as an ApiError', async (_, readNamespacedPod) => {
     const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod });
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ statusCode: 404 });
+  });
+
+  it('is not called when the signal is aborted beforehand', async () => {
+    const api = mockApi({ metadata: {} });
+    const outcome = createCoreV1PodClient(api).getPod(ref, { signal: AbortSignal.abort() });
+    expect((await rejection(outcome)).kind).toBe('aborted');
+    expect(api.readNamespacedPod).not.toHaveBeenCalled();
   });
 
   it('that never answers is left at the abort, and its late failure harms nobody', async () => {

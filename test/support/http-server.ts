@@ -20,6 +20,8 @@ export interface ScriptedAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   /** A string goes out as it is, all else as JSON. */
   readonly body?: unknown;
+  /** The answer waits for it. */
+  readonly after?: Promise<void>;
   /** `hang`: no answer at all. `reset`: the connection is cut. `cut-body`: cut after half of the body. */
   readonly fault?: 'hang' | 'reset' | 'cut-body';
 }
@@ -60,7 +62,9 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
         connection: sockets.get(request.socket) ?? 0,
       });
       for (const waiter of waiting) if (requests.length >= waiter.count) waiter.resolve();
-      answer(response, script.shift() ?? { status: 500, body: 'no answer scripted' });
+      const scripted = script.shift() ?? { status: 500, body: 'no answer scripted' };
+      if (scripted.after === undefined) answer(response, scripted);
+      else void scripted.after.then(() => answer(response, scripted));
     });
   };
 
