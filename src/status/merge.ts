@@ -47,10 +47,10 @@ export function mergePodStatus(
     'extendedResourceClaimStatus',
     'nodeAllocatableResourceClaimStatuses',
   ] as const) {
-    copyMember(status, oldPodStatus, member);
+    takeOver(status, oldPodStatus, member);
   }
   if (terminating && couldHaveRunningContainers) {
-    for (const member of ['phase', 'reason', 'message'] as const) copyMember(status, oldPodStatus, member);
+    for (const member of ['phase', 'reason', 'message'] as const) takeOver(status, oldPodStatus, member);
   }
   if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase!, now);
   if (conditions.length === 0) delete status.conditions;
@@ -58,9 +58,9 @@ export function mergePodStatus(
   return { status, disruptionTarget };
 }
 
-function copyMember<Member extends keyof PodStatus>(to: PodStatus, from: PodStatus, member: Member): void {
-  if (from[member] === undefined) delete to[member];
-  else to[member] = from[member];
+function takeOver(status: PodStatus, from: PodStatus, member: keyof PodStatus): void {
+  if (from[member] === undefined) delete status[member];
+  else Object.assign(status, { [member]: from[member] });
 }
 
 function replaceOrAppend(conditions: PodCondition[], condition: PodCondition): void {

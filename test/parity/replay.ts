@@ -67,7 +67,7 @@ class Replay {
       clock: this.#clock,
       logger: silentLogger,
     });
-    this.#server.react({}, (action) => void this.#record(action), Number.POSITIVE_INFINITY);
+    this.#server.react({}, (action) => this.#record(action), Number.POSITIVE_INFINITY);
     this.#manager.subscribe({
       onPodUpdated: (pod, _status, isAdded) =>
         this.#notified.push({ kind: 'updated', uid: pod.metadata?.uid, ...(isAdded && { isAdded }) }),
