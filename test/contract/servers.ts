@@ -12,8 +12,10 @@ export interface ContractServer {
   /** As admin. */
   readonly http: KubeHttp;
   readonly pods: PodApi;
-  /** Makes the server forget what happened up to now, so that a watch from there is too old. */
-  forgetHistory(): Promise<void>;
+  /** Ends the server as a crash would; connections are cut. */
+  kill(): Promise<void>;
+  /** Starts it again where it was, with all objects but without the history of events before. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -45,10 +47,8 @@ const kubeApiServer: ContractServerKind = {
       nodeToken: (nodeName) => controlPlane.nodeToken(nodeName),
       http,
       pods: new PodApi(http),
-      forgetHistory: async () => {
-        await controlPlane.killApiServer();
-        await controlPlane.startApiServer();
-      },
+      kill: () => controlPlane.killApiServer(),
+      startAgain: () => controlPlane.startApiServer(),
       stop: async () => {
         await http.close();
         await controlPlane.stop();

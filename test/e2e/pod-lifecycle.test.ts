@@ -1,0 +1,200 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from '../../src/index.ts';
+import { contractClients } from '../contract/clients.ts';
+import { expectOk, MERGE_PATCH, PODS_PATH, podManifest, uniqueName } from '../contract/pod-api.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
+import { CONTAINER_ID, creating, exited, running } from './statuses.ts';
+import { TestNode } from './test-node.ts';
+
+/*
+ * A pod's life from pending to gone, the manager at work as the node's own user: node authorizer
+ * and NodeRestriction are in force. Users act as admin.
+ */
+const setups = contractServers.flatMap((serverKind) =>
+  contractClients.map((clientKind) => ({ serverKind, clientKind, title: `${serverKind.name}, ${clientKind.name}` })),
+);
+
+for (const { serverKind, clientKind, title } of setups) {
+  describe.skipIf(!serverKind.available)(`on ${title}`, () => {
+    let server: ContractServer;
+    let node: TestNode;
+    beforeAll(async () => {
+      server = await serverKind.start();
+    }, START_TIMEOUT_MS);
+    afterAll(() => server.stop());
+    beforeEach(async () => {
+      node = await TestNode.start(server, clientKind);
+    });
+    afterEach(() => node.stop());
+
+    const uidOf = (pod: Pod): string => pod.metadata?.uid ?? '';
+    const readyOf = (pod: Pod): string | null | undefined =>
+      pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    const isTerminating = (pod: Pod): boolean => pod.metadata?.deletionTimestamp != null;
+
+    /** Creates a pod as a user, and takes it to Running and Ready on the API server. */
+    async function bringUp(metadata: object = {}): Promise<{ name: string; uid: string }> {
+      const name = uniqueName('pod');
+      await server.pods.create(name, { metadata });
+      const pod = await node.pod(name);
+      const uid = uidOf(pod);
+      node.manager.setPodStatus(pod, creating);
+      expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
+      node.couldBeRunning.add(uid);
+      node.manager.setPodStatus(pod, running);
+      expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
+      node.manager.setContainerReadiness(uid, CONTAINER_ID, true);
+      expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
+      await node.pod(name, (seen) => readyOf(seen) === 'True');
+      return { name, uid };
+    }
+
+    /** A user deletes the pod; its container ends in good order. */
+    async function takeDown(name: string): Promise<void> {
+      expectOk(await server.pods.delete(name));
+      const pod = await node.pod(name, isTerminating);
+      node.manager.setPodStatus(pod, exited);
+      expect(await node.manager.whenWritten(uidOf(pod))).toMatchObject({ written: true });
+      node.couldBeRunning.delete(uidOf(pod));
+      node.manager.terminatePod(pod);
+    }
+
+    it('a plain pod: pending, running, ready, deleted by a user, terminated, gone', async () => {
+      const { name, uid } = await bringUp();
+      await takeDown(name);
+      await node.gone(name);
+      await node.outcome(uid, 'deleted');
+      expect(node.history(name)).toEqual([
+        'Pending None',
+        'Pending False',
+        'Running False',
+        'Running True',
+        'Running True terminating',
+        'Running False terminating',
+        'Failed False terminating',
+        'gone',
+      ]);
+      expect(node.client.requests.filter(({ verb }) => verb === 'delete')).toEqual([
+        { verb: 'delete', name, uid, status: 200 },
+      ]);
+      expect(node.client.requests.every(({ status }) => status === 200)).toBe(true);
+      expect(node.manager.inspect().pods).toEqual([]);
+    });
+
+    it('keeps the pod while a container could be running, however often it looks', async () => {
+      const { name, uid } = await bringUp();
+      expectOk(await server.pods.delete(name));
+      const pod = await node.pod(name, isTerminating);
+      node.manager.terminatePod(pod);
+      for (let batch = 0; batch < 3; batch += 1) await node.manager.syncBatch(true);
+      const kept = expectOk(await server.pods.get(name));
+      expect(kept.status.phase).toBe('Running');
+      expect(node.client.verbsFor(name)).not.toContain('delete');
+      node.couldBeRunning.delete(uid);
+      await node.gone(name);
+    });
+
+    it('a pod with a finalizer: exactly one DELETE, and nothing more while it waits', async () => {
+      const { name, uid } = await bringUp({ finalizers: ['example.com/hold'] });
+      await takeDown(name);
+      await node.outcome(uid, 'deleted');
+      const verbs = node.client.verbsFor(name);
+      expect(verbs.filter((verb) => verb === 'delete')).toHaveLength(1);
+      expect(verbs.at(-1)).toBe('delete');
+      for (let batch = 0; batch < 5; batch += 1) await node.manager.syncBatch(true);
+      const waiting = expectOk(await server.pods.get(name));
+      expect(waiting.metadata.finalizers).toEqual(['example.com/hold']);
+      expect(waiting.status.phase).toBe('Failed');
+      expect(node.client.verbsFor(name)).toEqual(verbs);
+      expectOk(await server.pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH));
+      await node.gone(name);
+      expect(node.client.verbsFor(name)).toEqual(verbs);
+    });
+
+    it('a pod recreated under its name while its old status is on its way: the new one never gets it', async () => {
+      const { name, uid } = await bringUp();
+      const held = node.client.holdNextPatch();
+      node.manager.setPodStatus(await node.pod(name), { ...running, message: 'of the old pod' });
+      await held.reached;
+      expectOk(await server.pods.delete(name, { gracePeriodSeconds: 0 }));
+      const created = await server.pods.create(name);
+      const recreated = await node.pod(name, (pod) => uidOf(pod) !== uid);
+      const written = node.manager.whenWritten(uid);
+      held.open();
+      expect(await written).toMatchObject({ written: false, reason: 'recreated' });
+      expect(node.manager.getPodStatus(uid)).toBeUndefined();
+      expect(expectOk(await server.pods.get(name))).toEqual(created);
+
+      node.manager.setPodStatus(recreated, { ...creating, message: 'of the new pod' });
+      expect(await node.manager.whenWritten(uidOf(recreated))).toMatchObject({ written: true });
+      expect(expectOk(await server.pods.get(name)).status).toMatchObject({
+        phase: 'Pending',
+        message: 'of the new pod',
+      });
+      expect(node.client.requests.filter(({ verb, status }) => verb === 'patch' && status !== 200)).toEqual([
+        { verb: 'patch', name, uid, status: 422 },
+      ]);
+    });
+
+    it("a static pod's status goes to its mirror, and to a mirror that takes its place", async () => {
+      const name = uniqueName('static-pod');
+      const nodeUID = (await server.http.request('GET', '/api/v1/nodes/node-a')).body.metadata.uid as string;
+      const createMirror = async (): Promise<Pod> => {
+        const body = podManifest(name, {
+          metadata: {
+            annotations: { 'kubernetes.io/config.mirror': 'hash', 'kubernetes.io/config.source': 'file' },
+            ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-a', uid: nodeUID, controller: true }],
+          },
+        });
+        const response = await node.http.request('POST', PODS_PATH, { body });
+        expect(response.status).toBe(201);
+        return node.pod(name, (pod) => uidOf(pod) === response.body.metadata.uid);
+      };
+      const staticPod: Pod = {
+        metadata: {
+          name,
+          namespace: 'default',
+          uid: 'static-uid',
+          annotations: { 'kubernetes.io/config.source': 'file' },
+        },
+        spec: { containers: [{ name: 'c' }] },
+      };
+      node.podManager.addPod(staticPod);
+      // Nothing can be sent before there is a mirror.
+      node.manager.setPodStatus(staticPod, creating);
+      await node.manager.syncBatch(true);
+      expect(node.client.verbsFor(name)).toEqual([]);
+
+      await createMirror();
+      node.manager.setPodStatus(staticPod, running);
+      node.manager.setContainerReadiness('static-uid', CONTAINER_ID, true);
+      await node.pod(name, (pod) => readyOf(pod) === 'True');
+
+      // A user deletes the mirror, the agent makes another: the next full batch writes to that one.
+      expectOk(await server.pods.delete(name, { gracePeriodSeconds: 0 }));
+      await node.gone(name);
+      const second = await createMirror();
+      await node.pod(name, (pod) => uidOf(pod) === uidOf(second) && readyOf(pod) === 'True');
+      expect(node.manager.inspect().pods).toMatchObject([{ podUID: 'static-uid' }]);
+      expect(node.client.verbsFor(name)).not.toContain('delete');
+    });
+
+    it('the API server dies and comes back: what was set meanwhile arrives, and the pod can go', async () => {
+      const { name, uid } = await bringUp();
+      await server.kill();
+      node.manager.setContainerReadiness(uid, CONTAINER_ID, false);
+      await node.outcome(uid, 'retried');
+      node.manager.setContainerReadiness(uid, CONTAINER_ID, true);
+      const seen = node.manager.getPodStatus(uid);
+      node.manager.setPodStatus(await node.pod(name), { ...seen, message: 'set while it was away' });
+      const written = node.manager.whenWritten(uid);
+      await server.startAgain();
+      await node.watchPods();
+      expect(await written).toMatchObject({ written: true });
+      const pod = await node.pod(name, ({ status }) => status?.message === 'set while it was away');
+      expect(readyOf(pod)).toBe('True');
+      await takeDown(name);
+      await node.gone(name);
+    });
+  });
+}

@@ -1,0 +1,156 @@
+import { BasicPodManager, type Pod, type StatusOutcome, StatusManager } from '../../src/index.ts';
+import type { PodClient } from '../../src/client/pod-client.ts';
+import type { ContractClientKind } from '../contract/clients.ts';
+import type { ContractServer } from '../contract/servers.ts';
+import { type Json, KubeHttp, type WatchStream } from '../support/kube-http.ts';
+import { RecordingClient } from './recording-client.ts';
+
+const NODE_NAME = 'node-a';
+const OWN_PODS = `fieldSelector=spec.nodeName%3D${NODE_NAME}`;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+interface Waiter {
+  readonly isMet: () => boolean;
+  readonly resolve: () => void;
+}
+
+/**
+ * The rest of a node agent around a StatusManager, as small as it can be: it watches the pods bound
+ * to its node as the node's own user and keeps the pod manager up to date. What containers do is
+ * up to the test.
+ */
+export class TestNode {
+  readonly manager: StatusManager;
+  readonly podManager = new BasicPodManager();
+  readonly client: RecordingClient;
+  readonly http: KubeHttp;
+  /** UIDs of pods with containers that could be running. */
+  readonly couldBeRunning = new Set<string>();
+  readonly #podClient: Required<PodClient>;
+  /** As seen, by name: the newest object, and all that there were. */
+  readonly #pods = new Map<string, Pod>();
+  readonly #history = new Map<string, string[]>();
+  readonly #outcomes: StatusOutcome[] = [];
+  readonly #waiters = new Set<Waiter>();
+  #watch: WatchStream | undefined;
+
+  static async start(server: ContractServer, kind: ContractClientKind): Promise<TestNode> {
+    const token = server.nodeToken(NODE_NAME);
+    const node = new TestNode(await kind.create({ ...server, token }), new KubeHttp({ ...server, token }));
+    await node.watchPods();
+    node.manager.start();
+    return node;
+  }
+
+  private constructor(podClient: Required<PodClient>, http: KubeHttp) {
+    this.#podClient = podClient;
+    this.client = new RecordingClient(podClient);
+    this.http = http;
+    this.manager = new StatusManager({
+      client: this.client,
+      podManager: this.podManager,
+      podDeletionSafety: ({ metadata }) => this.couldBeRunning.has(metadata?.uid ?? ''),
+      syncPeriodMs: 500,
+    });
+    this.manager.subscribe({
+      onOutcome: (outcome) => {
+        this.#outcomes.push(outcome);
+        this.#wake();
+      },
+    });
+  }
+
+  /** Opens the watch, anew after the API server was away; resolves when all pods there are have been seen. */
+  async watchPods(): Promise<void> {
+    this.#watch?.close();
+    const watch = await this.http.watch(`/api/v1/pods?watch=true&allowWatchBookmarks=true&${OWN_PODS}`);
+    this.#watch = watch;
+    const initial = new Set<string>();
+    for (;;) {
+      const { value: event } = await watch.next();
+      if (event === undefined) throw new Error('The watch ended before its initial events did');
+      if (event.object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true') break;
+      initial.add(event.object.metadata.name as string);
+      this.#onEvent(event.type, event.object);
+    }
+    for (const [name, pod] of this.#pods) if (!initial.has(name)) this.#onEvent('DELETED', pod);
+    void this.#readOn(watch);
+  }
+
+  /** Resolves with the pod of this name when it is as wanted. */
+  async pod(name: string, isWanted: (pod: Pod) => boolean = () => true): Promise<Pod> {
+    await this.#until(() => {
+      const pod = this.#pods.get(name);
+      return pod !== undefined && isWanted(pod);
+    });
+    return this.#pods.get(name) as Pod;
+  }
+
+  /** Resolves when there is no pod of this name, and the pod manager has forgotten it. */
+  gone(name: string): Promise<void> {
+    return this.#until(() => !this.#pods.has(name));
+  }
+
+  /** Resolves when the manager has reported such an outcome, before or after the call. */
+  async outcome(podUID: string, outcome: StatusOutcome['outcome']): Promise<void> {
+    await this.#until(() => this.#outcomes.some((seen) => seen.podUID === podUID && seen.outcome === outcome));
+  }
+
+  /** What the watch told of pods of this name: `phase ready` of each event, without repetitions. */
+  history(name: string): readonly string[] {
+    return this.#history.get(name) ?? [];
+  }
+
+  async stop(): Promise<void> {
+    await this.manager.stop();
+    this.#watch?.close();
+    await this.#podClient.close();
+    await this.http.close();
+  }
+
+  async #readOn(watch: WatchStream): Promise<void> {
+    try {
+      for await (const { type, object } of watch) if (type !== 'BOOKMARK') this.#onEvent(type, object);
+    } catch {
+      // The API server went away, or the node was stopped; the test says when to watch again.
+    }
+  }
+
+  #onEvent(type: string, object: Json): void {
+    const pod = object as Pod;
+    const name = pod.metadata?.name ?? '';
+    this.#remember(name, type === 'DELETED' ? 'gone' : describe(pod));
+    if (type === 'DELETED') {
+      this.#pods.delete(name);
+      this.podManager.removePod(pod);
+    } else {
+      this.#pods.set(name, pod);
+      this.podManager.updatePod(pod);
+    }
+    this.#wake();
+  }
+
+  #remember(name: string, entry: string): void {
+    const history = this.#history.get(name) ?? [];
+    if (history.at(-1) !== entry) this.#history.set(name, [...history, entry]);
+  }
+
+  #until(isMet: () => boolean): Promise<void> {
+    if (isMet()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.add({ isMet, resolve }));
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) {
+      if (!waiter.isMet()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+}
+
+function describe({ metadata, status }: Pod): string {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'None';
+  const terminating = metadata?.deletionTimestamp == null ? '' : ' terminating';
+  return `${status?.phase} ${ready}${terminating}`;
+}
