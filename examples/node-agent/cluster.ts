@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { KubeConfigObject } from 'kubelet-status-manager/http';
+import { ApiServer } from 'kubelet-status-manager/testing';
+import { parse } from 'yaml';
+import { AgentError } from './agent-error.ts';
+
+/** The cluster that the agent's node is part of. */
+export interface Cluster {
+  /** The API server was started by this agent, and ends with it. */
+  readonly isOwn: boolean;
+  readonly kubeConfig: KubeConfigObject;
+  /** What relative file names in `kubeConfig` are relative to. */
+  readonly kubeConfigDir: string;
+  close(): Promise<void>;
+}
+
+/** Starts an API server in this process, which forgets everything when it is closed. */
+export async function startOwnCluster(): Promise<Cluster> {
+  try {
+    const apiServer = await ApiServer.start();
+    return { isOwn: true, kubeConfig: apiServer.kubeconfig(), kubeConfigDir: '.', close: () => apiServer.close() };
+  } catch (error) {
+    throw AgentError.from(error, 'cannot start an API server on the loopback interface');
+  }
+}
+
+/** The cluster of a kubeconfig's current context. Its messages never show what stands in the file. */
+export async function openCluster(file: string): Promise<Cluster> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw AgentError.from(error, `--kubeconfig ${file}`);
+  }
+  let kubeConfig: KubeConfigObject | null;
+  try {
+    kubeConfig = parse(text, { logLevel: 'silent' }) as KubeConfigObject | null;
+  } catch {
+    throw new AgentError(`--kubeconfig ${file}: this is no YAML`);
+  }
+  if (typeof kubeConfig?.['current-context'] !== 'string') {
+    throw new AgentError(`--kubeconfig ${file}: this is no kubeconfig with a current-context`);
+  }
+  return { isOwn: false, kubeConfig, kubeConfigDir: dirname(file), close: async () => {} };
+}

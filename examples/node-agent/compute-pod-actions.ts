@@ -1,0 +1,58 @@
+import { containerShouldRestart, type PodSpec } from 'kubelet-status-manager';
+import { type ContainerRecord, lastExitCode } from './container-record.ts';
+
+/** What is to be done for a pod that nobody asked to end. */
+export interface PodActions {
+  /** To be started now. */
+  readonly toStart: readonly ContainerRecord[];
+  /** To be started when their crash-loop back-off is over. */
+  readonly backingOff: readonly ContainerRecord[];
+  /** Nothing is left to be started, ever: what still runs (sidecars) has no more reason to. */
+  readonly finished: boolean;
+}
+
+/**
+ * Decides from the records alone, as they are at `nowMs`: init containers one after the other,
+ * each until it succeeds (a sidecar: until it runs), then the regular ones together; whatever has
+ * ended is started again when its restart policy says so.
+ * Source: kubelet `computePodActions`.
+ */
+export function computePodActions(spec: PodSpec, records: readonly ContainerRecord[], nowMs: number): PodActions {
+  const regular = records.filter(({ role }) => role === 'regular');
+  const isInitialized = regular.some((record) => record.process !== undefined || lastExitCode(record) !== undefined);
+  const toStart: ContainerRecord[] = [];
+  const backingOff: ContainerRecord[] = [];
+
+  for (const record of records) {
+    if (record.role === 'init' && isInitialized) continue;
+    if (canStart(spec, record)) {
+      (restartAtMs(record) > nowMs ? backingOff : toStart).push(record);
+    }
+    if (record.role !== 'regular' && !isInitialized && !letsTheNextOneStart(record)) {
+      return { toStart, backingOff, finished: record.role === 'init' && hasEndedForGood(spec, record) };
+    }
+  }
+  return { toStart, backingOff, finished: regular.every((record) => hasEndedForGood(spec, record)) };
+}
+
+/** When a container that has ended may be started again; in the past for all others. */
+export function restartAtMs(record: ContainerRecord): number {
+  return record.backOff ? record.finishedAtMs + record.backOff.delayMs : 0;
+}
+
+function letsTheNextOneStart(record: ContainerRecord): boolean {
+  return record.role === 'sidecar' ? record.status.state.running !== undefined : lastExitCode(record) === 0;
+}
+
+function canStart(spec: PodSpec, record: ContainerRecord): boolean {
+  if (record.process !== undefined || record.misconfigured) return false;
+  const exitCode = lastExitCode(record);
+  if (exitCode === undefined) return true;
+  // An init container that has succeeded has done its work, whatever the pod's restart policy says.
+  if (record.role === 'init' && exitCode === 0) return false;
+  return containerShouldRestart(record.spec, spec, exitCode);
+}
+
+function hasEndedForGood(spec: PodSpec, record: ContainerRecord): boolean {
+  return record.process === undefined && lastExitCode(record) !== undefined && !canStart(spec, record);
+}

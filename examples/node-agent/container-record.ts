@@ -1,0 +1,155 @@
+import type {
+  Clock,
+  Container,
+  ContainerState,
+  ContainerStateRunning,
+  ContainerStateTerminated,
+  ContainerStatus,
+  Pod,
+  PodStatus,
+} from 'kubelet-status-manager';
+import type { ContainerExit, RunningContainer } from './container-runtime.ts';
+import { type CrashLoopBackOff, type CrashLoopLimits, nextCrashLoopBackOff } from './crash-loop-back-off.ts';
+
+/** A sidecar is an init container with `restartPolicy: Always`: started in order, then kept running. */
+export type ContainerRole = 'init' | 'sidecar' | 'regular';
+
+/** What the agent knows about one container. The functions below are its only writers. */
+export interface ContainerRecord {
+  readonly spec: Container;
+  readonly role: ContainerRole;
+  /** What is published. */
+  status: ContainerStatus;
+  /** `starting` from the moment a start is asked for, absent when nothing runs. */
+  process?: 'starting' | RunningContainer;
+  /** It can never be started as it is written. */
+  misconfigured: boolean;
+  /** On the monotonic clock, as all times ending in `Ms` here. */
+  finishedAtMs: number;
+  backOff?: CrashLoopBackOff;
+}
+
+/**
+ * The records of a pod's containers, in the order of its spec: init containers first. A pod that
+ * an earlier agent has run goes on where its status ends; what ran then is lost.
+ */
+export function createContainerRecords(pod: Pod, clock: Clock): ContainerRecord[] {
+  const initContainers = pod.spec?.initContainers ?? [];
+  const { initContainerStatuses = [], containerStatuses = [] } = (pod.status ?? {}) as PodStatus;
+  const known = new Map([...initContainerStatuses, ...containerStatuses].map((status) => [status.name, status]));
+  const create = (spec: Container, role: ContainerRole): ContainerRecord => ({
+    spec,
+    role,
+    status: recoverStatus(spec, known.get(spec.name), initContainers.length > 0, isoTime(clock)),
+    misconfigured: false,
+    finishedAtMs: clock.monotonicMs(),
+  });
+  return [
+    ...initContainers.map((spec) => create(spec, spec.restartPolicy === 'Always' ? 'sidecar' : 'init')),
+    ...(pod.spec?.containers ?? []).map((spec) => create(spec, 'regular')),
+  ];
+}
+
+function recoverStatus(
+  spec: Container,
+  known: ContainerStatus | undefined,
+  hasInitContainers: boolean,
+  now: string,
+): ContainerStatus {
+  if (known?.state?.running)
+    return {
+      ...known,
+      state: { terminated: lostWhileRunning(known.state.running, now) },
+      ready: false,
+      started: false,
+    };
+  return {
+    state: { waiting: { reason: hasInitContainers ? 'PodInitializing' : 'ContainerCreating' } },
+    lastState: {},
+    ready: false,
+    started: false,
+    restartCount: 0,
+    imageID: '',
+    ...known,
+    name: spec.name,
+    image: spec.image ?? '',
+  };
+}
+
+function lostWhileRunning({ startedAt }: ContainerStateRunning, now: string): ContainerStateTerminated {
+  return {
+    exitCode: 137,
+    reason: 'ContainerStatusUnknown',
+    message: 'The process was lost when the agent that ran it ended',
+    startedAt,
+    finishedAt: now,
+  };
+}
+
+export function markStarting(record: ContainerRecord, clock: Clock, limits: CrashLoopLimits): void {
+  record.process = 'starting';
+  if (lastExitCode(record) === undefined) return;
+  record.backOff = nextCrashLoopBackOff(record.backOff, clock.monotonicMs(), limits);
+  record.status = { ...record.status, restartCount: record.status.restartCount + 1 };
+}
+
+/** There are no probes, so a running container has started and is ready. */
+export function markRunning(record: ContainerRecord, process: RunningContainer, clock: Clock): void {
+  record.process = process;
+  record.status = {
+    ...record.status,
+    state: { running: { startedAt: isoTime(clock) } },
+    lastState: lastStateOf(record),
+    ready: record.role !== 'init',
+    started: record.role !== 'init',
+    containerID: process.id,
+  };
+}
+
+export function markExited(record: ContainerRecord, exit: ContainerExit, clock: Clock): void {
+  const { state, containerID } = record.status;
+  delete record.process;
+  record.finishedAtMs = clock.monotonicMs();
+  record.status = {
+    ...record.status,
+    state: {
+      terminated: {
+        ...exit,
+        startedAt: state.running?.startedAt ?? null,
+        finishedAt: isoTime(clock),
+        ...(containerID !== undefined && { containerID }),
+      },
+    },
+    ready: record.role === 'init' && exit.exitCode === 0,
+    started: false,
+  };
+}
+
+export function markMisconfigured(record: ContainerRecord, message: string): void {
+  delete record.process;
+  record.misconfigured = true;
+  record.status = { ...record.status, state: { waiting: { reason: 'CreateContainerConfigError', message } } };
+}
+
+export function markBackingOff(record: ContainerRecord, podName: string): void {
+  const message = `back-off ${(record.backOff?.delayMs ?? 0) / 1000}s restarting failed container=${record.spec.name} pod=${podName}`;
+  record.status = {
+    ...record.status,
+    lastState: lastStateOf(record),
+    state: { waiting: { reason: 'CrashLoopBackOff', message } },
+  };
+}
+
+/** The exit that a restart is decided by: also that of a container that waits for its restart. */
+export function lastExitCode(record: ContainerRecord): number | undefined {
+  const { state, lastState } = record.status;
+  return (state.terminated ?? (state.waiting ? lastState.terminated : undefined))?.exitCode;
+}
+
+function lastStateOf({ status }: ContainerRecord): ContainerState {
+  return status.state.terminated ? { terminated: status.state.terminated } : status.lastState;
+}
+
+function isoTime(clock: Clock): string {
+  return new Date(clock.now()).toISOString();
+}

@@ -1,0 +1,28 @@
+import type { Container, Pod } from 'kubelet-status-manager';
+
+/** How a container ended. */
+export interface ContainerExit {
+  readonly exitCode: number;
+  /** A word for `terminated.reason`. */
+  readonly reason: string;
+  readonly message?: string;
+}
+
+/** A container that was started. */
+export interface RunningContainer {
+  /** Its `containerID`, with the runtime's scheme: `process://4711`. */
+  readonly id: string;
+  /** Resolves once it has ended; never rejects. */
+  readonly exited: Promise<ContainerExit>;
+  /** Asks it to end (SIGTERM) or makes it end (SIGKILL); does nothing when it has ended. */
+  signal(signal: 'SIGTERM' | 'SIGKILL'): void;
+}
+
+/** Runs containers: processes in this agent, something else in yours, a fake in the tests. */
+export interface ContainerRuntime {
+  /**
+   * Resolves when the container runs. Rejects with a ContainerConfigError when it never will as
+   * it is written, with another error when this start failed.
+   */
+  start(pod: Pod, container: Container, restartCount: number): Promise<RunningContainer>;
+}

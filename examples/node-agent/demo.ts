@@ -1,0 +1,91 @@
+import type { Clock, Logger, Pod, Timer } from 'kubelet-status-manager';
+import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
+import { AgentError } from './agent-error.ts';
+import { runAnnotation } from './agent.ts';
+import { parseDuration } from './duration.ts';
+import { podAnnotation, podName } from './pods.ts';
+
+const deleteAfterAnnotation = 'node-agent.kubelet-status-manager.dev/delete-after';
+
+/**
+ * Plays the part of a user of the cluster: creates pods, already bound to the agent's Node, and
+ * deletes those again, after a while, that are annotated so.
+ */
+export class Demo {
+  readonly #transport: KubeTransport;
+  readonly #nodeName: string;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #created: Pod[] = [];
+  readonly #timers: Timer[] = [];
+
+  constructor({
+    transport,
+    nodeName,
+    clock,
+    logger,
+  }: {
+    transport: KubeTransport;
+    nodeName: string;
+    clock: Clock;
+    logger: Logger;
+  }) {
+    this.#transport = transport;
+    this.#nodeName = nodeName;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  async createPods(manifests: readonly Pod[]): Promise<void> {
+    for (const manifest of manifests) {
+      const pod = await this.#createPod(manifest);
+      this.#created.push(pod);
+      const deleteAfterMs = parseDuration(podAnnotation(pod, deleteAfterAnnotation) ?? '');
+      if (deleteAfterMs === undefined) continue;
+      this.#timers.push(this.#clock.afterFunc(deleteAfterMs, () => void this.#deletePod(pod)));
+    }
+  }
+
+  /** Takes away what it brought. */
+  async deletePods(): Promise<void> {
+    await Promise.all(this.#created.map((pod) => this.#deletePod(pod)));
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) timer.stop();
+  }
+
+  async #createPod({ metadata, spec }: Pod): Promise<Pod> {
+    const namespace = metadata?.namespace ?? 'default';
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...metadata, namespace, annotations: { ...metadata?.annotations, [runAnnotation]: 'process' } },
+      spec: { automountServiceAccountToken: false, ...spec, nodeName: this.#nodeName },
+    };
+    try {
+      return (
+        await this.#transport.request('POST', `/api/v1/namespaces/${pathSegment(namespace, 'namespace')}/pods`, {
+          body,
+        })
+      ).json() as Pod;
+    } catch (error) {
+      throw AgentError.from(error, `cannot create the pod ${namespace}/${metadata?.name}`);
+    }
+  }
+
+  async #deletePod(pod: Pod): Promise<void> {
+    const { namespace = '', name = '', uid } = pod.metadata ?? {};
+    try {
+      await this.#transport.request(
+        'DELETE',
+        `/api/v1/namespaces/${pathSegment(namespace, 'namespace')}/pods/${pathSegment(name, 'name')}`,
+        {
+          body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+        },
+      );
+    } catch (error) {
+      this.#logger.debug({ pod: podName(pod), err: error }, 'Could not delete the pod; it may be gone already');
+    }
+  }
+}

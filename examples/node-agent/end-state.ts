@@ -1,0 +1,58 @@
+import type { Pod } from 'kubelet-status-manager';
+import type { SeenPod } from './pod-history.ts';
+import { isDeletionRequested, podAnnotation, summarizePod } from './pods.ts';
+
+const expectAnnotation = 'node-agent.kubelet-status-manager.dev/expect';
+
+/** What was to become of a pod, and what has. */
+export interface EndState {
+  readonly expected: string;
+  readonly found: string;
+  readonly isRight: boolean;
+}
+
+/** Judges a pod by what the API server holds: what anybody else would see of it. */
+export function judgeEndState(seen: SeenPod): EndState {
+  const expected = expectedEndState(seen);
+  return { expected, found: describe(seen), isRight: isReached(expected, seen) };
+}
+
+function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
+  if (isGone) return expected === 'Deleted';
+  const { phase, readyContainers, totalContainers, restarts } = summarizePod(pod);
+  switch (expected) {
+    case 'Running':
+      return phase === 'Running' && readyContainers === totalContainers;
+    case 'Restarted':
+      return restarts > 0;
+    default:
+      return phase === expected;
+  }
+}
+
+function expectedEndState({ pod, isGone }: SeenPod): string {
+  const annotated = podAnnotation(pod, expectAnnotation);
+  if (annotated !== undefined) return annotated;
+  if (isGone || isDeletionRequested(pod)) return 'Deleted';
+  return (pod.spec?.restartPolicy ?? 'Always') === 'Always' ? 'Running' : 'Succeeded';
+}
+
+function describe({ pod, isGone }: SeenPod): string {
+  if (isGone) return 'Deleted';
+  const { phase, reason, readyContainers, totalContainers, restarts } = summarizePod(pod);
+  return [
+    phase,
+    `${readyContainers}/${totalContainers} ready`,
+    restarts > 0 && `${restarts} restarts`,
+    reason,
+    whyWaiting(pod),
+    isDeletionRequested(pod) && 'being deleted',
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+function whyWaiting({ status }: Pod): string | undefined {
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return statuses.map((container) => container.state?.waiting?.message).find(Boolean) ?? undefined;
+}

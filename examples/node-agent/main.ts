@@ -1,0 +1,171 @@
+import { networkInterfaces } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { CommanderError } from 'commander';
+import { type Logger, type Pod, StatusManager, systemClock } from 'kubelet-status-manager';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import { destination, pino } from 'pino';
+import { stringify } from 'yaml';
+import { AgentError } from './agent-error.ts';
+import { NodeAgent } from './agent.ts';
+import { CleanUps } from './clean-ups.ts';
+import { openCluster, startOwnCluster } from './cluster.ts';
+import { kubeletCrashLoopLimits } from './crash-loop-back-off.ts';
+import { Demo } from './demo.ts';
+import { judgeEndState } from './end-state.ts';
+import { EventLog } from './event-log.ts';
+import { readManifests } from './manifests.ts';
+import { NodeRegistration } from './node-registration.ts';
+import { exitCodes, type Options, parseOptions } from './options.ts';
+import { PodHistory } from './pod-history.ts';
+import { podTableRows } from './pod-table.ts';
+import { ProcessRuntime } from './process-runtime.ts';
+import { waitForStopRequest } from './stop-request.ts';
+import { renderSummary } from './summary.ts';
+import { LiveTable } from './table.ts';
+import { WorkDirectory } from './work-directory.ts';
+
+// The compiler copies no YAML: the manifests stay beside the sources.
+const demoManifests = fileURLToPath(new URL('../../../examples/node-agent/manifests', import.meta.url));
+const demoCrashLoopBaseMs = 1000;
+/** How long the end of the agent may wait for its processes. */
+const maxShutdownGracePeriodSeconds = 10;
+
+const isTerminal = process.stdout.isTTY;
+const clock = systemClock;
+
+/** For people. Where the output is piped, stdout is for programs alone. */
+function say(text: string): void {
+  (isTerminal ? process.stdout : process.stderr).write(`${text}\n`);
+}
+
+function nodeAddresses(): string[] {
+  const address = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+  return [address ?? '127.0.0.1'];
+}
+
+/** Never resolves without a time, and keeps no process alive. */
+function timeOver(afterMs: number | undefined): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (afterMs !== undefined) setTimeout(resolve, afterMs, true).unref();
+  });
+}
+
+/** Runs the agent until its time is over or somebody ends it. True when that is a success. */
+async function run(options: Options, directory: WorkDirectory, logger: Logger, cleanUps: CleanUps): Promise<boolean> {
+  const stopRequest = waitForStopRequest();
+  const { nodeName } = options;
+  const addresses = nodeAddresses();
+  const manifests = await readManifests(options.manifests ?? (options.kubeconfig === undefined ? [demoManifests] : []));
+
+  const cluster = options.kubeconfig === undefined ? await startOwnCluster() : await openCluster(options.kubeconfig);
+  cleanUps.add('API server', () => cluster.close());
+  const podClient = createPodClient(cluster.kubeConfig, { kubeConfigDir: cluster.kubeConfigDir, logger });
+  const { transport } = podClient;
+  cleanUps.add('connections', () => transport.close());
+
+  const node = new NodeRegistration({ transport, nodeName, addresses, isTainted: !cluster.isOwn, clock, logger });
+  cleanUps.add('node', () => node.unregister({ remove: !cluster.isOwn }));
+  await node.register();
+
+  // The three parts of every agent: which pods there are, what becomes of them here, and what the API server hears of it.
+  const eventLog = new EventLog((line) => process.stdout.write(line), clock);
+  const podManager = createInformerPodManager({ transport, nodeName, clock, logger });
+  const statusManager: StatusManager = new StatusManager({
+    client: isTerminal ? podClient : eventLog.observe(podClient),
+    podManager,
+    podDeletionSafety: (pod) => agent.podCouldHaveRunningContainers(pod),
+    clock,
+    logger,
+  });
+  const runtime = new ProcessRuntime(directory.podsDirectory);
+  process.once('exit', () => runtime.killAll());
+  const crashLoopBaseMs =
+    options.crashLoopBaseMs ?? (cluster.isOwn ? demoCrashLoopBaseMs : kubeletCrashLoopLimits.baseMs);
+  const agent = new NodeAgent({
+    statusManager,
+    runtime,
+    crashLoopLimits: { ...kubeletCrashLoopLimits, baseMs: crashLoopBaseMs },
+    addresses,
+    onlyAnnotatedPods: !cluster.isOwn,
+    clock,
+    logger,
+  });
+  const history = new PodHistory((pod) => agent.runsPod(pod));
+
+  const handlePod = (pod: Pod): void => {
+    history.handlePod(pod);
+    agent.handlePod(pod);
+  };
+  podManager.subscribe({
+    onPodAdded: handlePod,
+    onPodUpdated: handlePod,
+    onPodRemoved: (pod) => {
+      history.handleRemovedPod(pod);
+      agent.handleRemovedPod(pod);
+    },
+  });
+  const demo = new Demo({ transport, nodeName, clock, logger });
+  cleanUps.add('demo pods', () => (cluster.isOwn ? demo.stop() : demo.deletePods()));
+  cleanUps.add('informer', () => podManager.stop());
+  cleanUps.add('status manager', () => statusManager.stop({ drain: true }));
+  cleanUps.add('pods', () => agent.stop({ maxGracePeriodSeconds: maxShutdownGracePeriodSeconds }));
+
+  podManager.start();
+  await podManager.whenSynced();
+  statusManager.start();
+  await demo.createPods(manifests);
+
+  const kubeconfig = options.kubeconfig ?? directory.writeKubeconfig(stringify(cluster.kubeConfig));
+  say(`Node ${nodeName} is ready. Look at its pods from another terminal:`);
+  say(
+    `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
+  );
+  say(`Logs are in ${directory.path}. Ctrl-C ends the agent.\n`);
+  const table = isTerminal
+    ? new LiveTable(process.stdout, () => podTableRows(history, statusManager), clock)
+    : undefined;
+  table?.start();
+  const isTimeOver = await Promise.race([stopRequest.then(() => false), timeOver(options.forMs)]);
+  table?.stop();
+
+  const endStates = history.all().map((seen) => [seen.pod, judgeEndState(seen)] as const);
+  if (!isTerminal) for (const [pod, endState] of endStates) eventLog.endState(pod, endState);
+  say(`\n${renderSummary(endStates, isTerminal && process.stdout.hasColors()).join('\n')}\n`);
+  say('Ending the pods; a second Ctrl-C kills them.');
+  return !isTimeOver || endStates.every(([, { isRight }]) => isRight);
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  let options: Options;
+  try {
+    options = parseOptions(args);
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
+  }
+
+  const directory = new WorkDirectory();
+  process.once('exit', () => directory.remove());
+  // On a terminal the table has the screen for itself.
+  const logger = pino(
+    { level: options.logLevel },
+    destination({ dest: isTerminal ? directory.agentLogFile : 2, sync: true }),
+  );
+  const cleanUps = new CleanUps();
+  try {
+    if (await run(options, directory, logger, cleanUps)) return exitCodes.success;
+    directory.keepLogs();
+    say(`Some pod is not in its right end state; the logs stay in ${directory.path}`);
+    return exitCodes.wrongEndState;
+  } catch (error) {
+    process.stderr.write(`node-agent: ${error instanceof AgentError ? error.message : String(error)}\n`);
+    return exitCodes.failure;
+  } finally {
+    await cleanUps.run(logger);
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,191 @@
+import { arch, availableParallelism, platform, release, totalmem, type } from 'node:os';
+import type { ApiError, Clock, Logger, Timer } from 'kubelet-status-manager';
+import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
+import { AgentError } from './agent-error.ts';
+
+/** Marks the Nodes that are this agent's, so that it never takes over another one. */
+const agentLabel = 'kubelet-status-manager.dev/node-agent';
+const leaseDurationSeconds = 40;
+const heartbeatMs = 10_000;
+/** The Lease says that the node lives; its status needs no more than this. */
+const heartbeatsPerNodeStatus = 30;
+
+export interface NodeRegistrationOptions {
+  readonly transport: KubeTransport;
+  readonly nodeName: string;
+  /** IP addresses of the node. */
+  readonly addresses: readonly string[];
+  /** Keeps pods away that do not ask for this node. */
+  readonly isTainted: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The agent's Node object and its heartbeat: a Lease every 10 seconds, the status every 5 minutes. */
+export class NodeRegistration {
+  readonly #options: NodeRegistrationOptions;
+  readonly #nodePath: string;
+  readonly #leasePath: string;
+  readonly #readySince: string;
+  #createdNode = false;
+  #isRegistered = false;
+  #isStopped = false;
+  #heartbeats = 0;
+  #timer: Timer | undefined;
+
+  constructor(options: NodeRegistrationOptions) {
+    this.#options = options;
+    this.#nodePath = `/api/v1/nodes/${pathSegment(options.nodeName, 'nodeName')}`;
+    this.#leasePath = `${leasesPath}/${pathSegment(options.nodeName, 'nodeName')}`;
+    this.#readySince = this.#isoTime();
+  }
+
+  /** Creates the Node, or takes up the one that an earlier run has left, and starts the heartbeat. */
+  async register(): Promise<void> {
+    try {
+      await this.#createNode();
+      this.#isRegistered = true;
+      await this.#reportStatus('True', 'AgentReady', 'The node agent runs the pods of this node');
+      await this.#renewLease();
+    } catch (error) {
+      throw AgentError.from(error, `cannot register the Node ${this.#options.nodeName}`);
+    }
+    this.#beatLater();
+  }
+
+  /** Reports the Node as not ready; removes it when this run has created it and `remove` is set. */
+  async unregister({ remove }: { remove: boolean }): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.stop();
+    if (!this.#isRegistered) return;
+    const { transport, logger, nodeName } = this.#options;
+    try {
+      if (remove && this.#createdNode) {
+        await transport.request('DELETE', this.#nodePath);
+        await transport.request('DELETE', this.#leasePath);
+      } else {
+        await this.#reportStatus('False', 'AgentStopped', 'The node agent has ended');
+      }
+    } catch (error) {
+      logger.warn({ node: nodeName, err: error }, 'Could not sign the Node off');
+    }
+  }
+
+  async #createNode(): Promise<void> {
+    const { transport, nodeName, isTainted } = this.#options;
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name: nodeName,
+        labels: {
+          'kubernetes.io/hostname': nodeName,
+          'kubernetes.io/os': platform(),
+          'kubernetes.io/arch': kubernetesArch(),
+          [agentLabel]: '',
+        },
+      },
+      spec: isTainted ? { taints: [{ key: agentLabel, effect: 'NoSchedule' }] } : {},
+    };
+    try {
+      await transport.request('POST', '/api/v1/nodes', { body });
+      this.#createdNode = true;
+    } catch (error) {
+      if ((error as ApiError).statusCode !== 409) throw error;
+      const node = (await transport.request('GET', this.#nodePath)).json() as { metadata: { labels?: object } };
+      if (!Object.hasOwn(node.metadata.labels ?? {}, agentLabel)) {
+        throw new AgentError(
+          'a Node of this name exists and is not of this agent; choose another one with --node-name',
+        );
+      }
+    }
+  }
+
+  async #reportStatus(ready: 'True' | 'False', reason: string, message: string): Promise<void> {
+    const { transport, nodeName, addresses } = this.#options;
+    const now = this.#isoTime();
+    const capacity = { cpu: String(availableParallelism()), memory: `${Math.floor(totalmem() / 1024)}Ki`, pods: '110' };
+    const status = {
+      conditions: [
+        {
+          type: 'Ready',
+          status: ready,
+          reason,
+          message,
+          lastHeartbeatTime: now,
+          lastTransitionTime: ready === 'True' ? this.#readySince : now,
+        },
+      ],
+      addresses: [
+        ...addresses.map((address) => ({ type: 'InternalIP', address })),
+        { type: 'Hostname', address: nodeName },
+      ],
+      capacity,
+      allocatable: capacity,
+      nodeInfo: {
+        machineID: '',
+        systemUUID: '',
+        bootID: '',
+        kernelVersion: release(),
+        osImage: type(),
+        containerRuntimeVersion: 'process://1',
+        kubeletVersion: 'node-agent',
+        kubeProxyVersion: '',
+        operatingSystem: platform(),
+        architecture: kubernetesArch(),
+      },
+    };
+    await transport.request('PATCH', `${this.#nodePath}/status`, {
+      body: { status },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+  }
+
+  async #renewLease(): Promise<void> {
+    const { transport, nodeName, clock } = this.#options;
+    const spec = {
+      holderIdentity: nodeName,
+      leaseDurationSeconds,
+      renewTime: new Date(clock.now()).toISOString().replace('Z', '000Z'), // of microseconds
+    };
+    try {
+      await transport.request('PATCH', this.#leasePath, {
+        body: { spec },
+        contentType: 'application/merge-patch+json',
+      });
+    } catch (error) {
+      if ((error as ApiError).statusCode !== 404) throw error;
+      const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: nodeName }, spec };
+      await transport.request('POST', leasesPath, { body });
+    }
+  }
+
+  #beatLater(): void {
+    if (this.#isStopped) return;
+    this.#timer = this.#options.clock.afterFunc(heartbeatMs, () => void this.#beat());
+  }
+
+  async #beat(): Promise<void> {
+    const { logger, nodeName } = this.#options;
+    this.#heartbeats++;
+    try {
+      await this.#renewLease();
+      if (this.#heartbeats % heartbeatsPerNodeStatus === 0) {
+        await this.#reportStatus('True', 'AgentReady', 'The node agent runs the pods of this node');
+      }
+    } catch (error) {
+      logger.warn({ node: nodeName, err: error }, 'Heartbeat failed');
+    }
+    this.#beatLater();
+  }
+
+  #isoTime(): string {
+    return new Date(this.#options.clock.now()).toISOString().replace(/\.\d+Z/, 'Z');
+  }
+}
+
+const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+
+function kubernetesArch(): string {
+  return arch() === 'x64' ? 'amd64' : arch();
+}

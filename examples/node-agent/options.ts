@@ -1,0 +1,104 @@
+import { hostname } from 'node:os';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from './duration.ts';
+
+/** What a command line asks for. */
+export interface Options {
+  /** Absent: an API server of its own. */
+  readonly kubeconfig?: string;
+  readonly nodeName: string;
+  /** YAML files, or directories of them, with the pods to create. Absent: the demo's, on an API server of its own. */
+  readonly manifests?: readonly string[];
+  /** How long to run. Absent: until a signal comes. */
+  readonly forMs?: number;
+  /** Absent: 1 second on an API server of its own, else the kubelet's 10 seconds. */
+  readonly crashLoopBaseMs?: number;
+  readonly logLevel: string;
+}
+
+/** The process' exit codes; `--help` lists them. */
+export const exitCodes = {
+  success: 0,
+  wrongEndState: 1,
+  usage: 2,
+  failure: 3,
+  forced: 130,
+} as const;
+
+const exitCodesHelp = `
+Exit codes:
+  ${exitCodes.success}    the time of --for is over and every pod is in its right end state,
+       or Ctrl-C, SIGTERM or SIGHUP ended the agent
+  ${exitCodes.wrongEndState}    the time of --for is over and some pod is not in its right end state
+  ${exitCodes.usage}    the command line is wrong
+  ${exitCodes.failure}    the agent could not start or could not go on
+  ${exitCodes.forced}  forced by a second Ctrl-C
+
+A pod's right end state is its annotation node-agent.kubelet-status-manager.dev/expect (Running,
+Succeeded, Failed, Restarted or Deleted), else Deleted once somebody has deleted it, else Running
+under restartPolicy Always and Succeeded under the others.`;
+
+/** Throws a CommanderError for --help (exitCode 0) and for what is wrong; its text has been printed. */
+export function parseOptions(args: readonly string[]): Options {
+  const command = new Command('node-agent')
+    .description(
+      'A small Kubernetes node agent that runs the containers of its pods as local processes.\n' +
+        'Without --kubeconfig it starts an API server of its own, in memory, and creates demo pods there.',
+    )
+    .addOption(
+      new Option(
+        '--kubeconfig <file>',
+        'join the cluster of this kubeconfig; only pods annotated kubelet-status-manager.dev/run: process are run there',
+      ),
+    )
+    .addOption(new Option('--node-name <name>', 'name of the Node').default(defaultNodeName()).argParser(readNodeName))
+    .addOption(
+      new Option('--manifests <path...>', 'YAML files, or directories of them, with pods to create on this node'),
+    )
+    .addOption(new Option('--for <duration>', 'end after this time, for example 20s or 1m30s').argParser(readDuration))
+    .addOption(
+      new Option(
+        '--crash-loop-base <duration>',
+        "first CrashLoopBackOff delay, doubled each time (default: 1s in the demo, else the kubelet's 10s)",
+      ).argParser(readDuration),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'how much to log')
+        .choices(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+        .default('warn'),
+    )
+    .addHelpText('after', exitCodesHelp)
+    .allowExcessArguments(false)
+    .showHelpAfterError('Try --help.')
+    .exitOverride();
+  const { for: forMs, crashLoopBase: crashLoopBaseMs, ...rest } = command.parse(args, { from: 'user' }).opts();
+  return {
+    ...rest,
+    ...(forMs !== undefined && { forMs }),
+    ...(crashLoopBaseMs !== undefined && { crashLoopBaseMs }),
+  } as Options;
+}
+
+function readDuration(text: string): number {
+  const durationMs = parseDuration(text);
+  if (!durationMs) throw new InvalidArgumentError('Expected a time above zero such as 20s, 1m30s or 500ms.');
+  if (durationMs > 86_400_000) throw new InvalidArgumentError('Expected at most 24h.');
+  return durationMs;
+}
+
+/** A Node's name is a DNS subdomain, and as the label `kubernetes.io/hostname` at most 63 characters long. */
+function readNodeName(text: string): string {
+  if (text.length <= 63 && text.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part))) return text;
+  throw new InvalidArgumentError(
+    'Expected lower-case letters, digits, "-" and ".", beginning and ending with a letter or digit, at most 63 characters.',
+  );
+}
+
+function defaultNodeName(): string {
+  const host = hostname()
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
+  return host === '' ? 'node-agent' : `node-agent-${host}`;
+}

@@ -1,0 +1,195 @@
+import type { Clock, ContainerStatus, Pod, Timer } from 'kubelet-status-manager';
+import { computePodActions, restartAtMs } from './compute-pod-actions.ts';
+import { ContainerConfigError } from './container-command.ts';
+import {
+  type ContainerRecord,
+  createContainerRecords,
+  markBackingOff,
+  markExited,
+  markMisconfigured,
+  markRunning,
+  markStarting,
+} from './container-record.ts';
+import type { ContainerRuntime, RunningContainer } from './container-runtime.ts';
+import type { CrashLoopLimits } from './crash-loop-back-off.ts';
+import { isDeletionRequested, isPodFinished, podName } from './pods.ts';
+
+/** Why a pod ends although it neither finished nor was deleted. */
+export interface Eviction {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface PodWorkerOptions {
+  readonly runtime: ContainerRuntime;
+  readonly clock: Clock;
+  readonly crashLoopLimits: CrashLoopLimits;
+  /** Called, never within itself, after anything about the pod may have changed. */
+  readonly onChange: (worker: PodWorker) => void;
+}
+
+/** Timers of Node.js take no more than 2³¹−1 ms, a grace period may be longer. */
+const longestDelayMs = 86_400_000;
+
+/**
+ * The life of one pod, from the moment it is bound to this node:
+ *
+ * - **syncing**: its containers are started, and started again, as its spec says. Left when the
+ *   pod is deleted or evicted, or when nothing is left to be started.
+ * - **terminating**: its containers are asked to end, sidecars last, and killed when the grace
+ *   period is over. Left when none runs any more.
+ * - **terminated**: nothing runs, nothing will.
+ *
+ * Each method first changes the state, then calls `sync`, which does what the state asks for.
+ * Source: kubelet `podWorkers`.
+ */
+export class PodWorker {
+  readonly #options: PodWorkerOptions;
+  readonly #records: readonly ContainerRecord[];
+  #pod: Pod;
+  #stage: 'syncing' | 'terminating' | 'terminated' = 'syncing';
+  #eviction: Eviction | undefined;
+  readonly #askedToEnd = new Set<ContainerRecord>();
+  #killAtMs = Infinity;
+  #alarm: Timer | undefined;
+  #onTerminated: () => void = () => {};
+  /** Resolves when the pod is terminated. */
+  readonly terminated = new Promise<void>((resolve) => {
+    this.#onTerminated = resolve;
+  });
+
+  constructor(pod: Pod, options: PodWorkerOptions) {
+    this.#pod = pod;
+    this.#options = options;
+    this.#records = createContainerRecords(pod, options.clock);
+  }
+
+  /** The pod as the API server showed it last. */
+  get pod(): Pod {
+    return this.#pod;
+  }
+
+  get eviction(): Eviction | undefined {
+    return this.#eviction;
+  }
+
+  get isTerminated(): boolean {
+    return this.#stage === 'terminated';
+  }
+
+  get initContainerStatuses(): ContainerStatus[] {
+    return this.#records.filter(({ role }) => role !== 'regular').map(({ status }) => status);
+  }
+
+  get containerStatuses(): ContainerStatus[] {
+    return this.#records.filter(({ role }) => role === 'regular').map(({ status }) => status);
+  }
+
+  /** Takes what the API server says about the pod now, and does what follows from it. */
+  update(pod: Pod): void {
+    this.#pod = pod;
+    if (isDeletionRequested(pod)) {
+      this.#terminateWithin(pod.metadata?.deletionGracePeriodSeconds ?? this.#gracePeriodSeconds);
+    } else if (isPodFinished(pod)) {
+      this.#terminateWithin(this.#gracePeriodSeconds);
+    }
+    this.sync();
+  }
+
+  /**
+   * Ends the pod although the API server shows no deletion: its object is gone, or the agent has a
+   * reason of its own (`eviction`), with which the pod fails unless it was ending before.
+   */
+  terminate({
+    eviction,
+    maxGracePeriodSeconds = Infinity,
+  }: { eviction?: Eviction; maxGracePeriodSeconds?: number } = {}): void {
+    if (this.#stage === 'syncing') this.#eviction = eviction;
+    this.#terminateWithin(Math.min(this.#gracePeriodSeconds, maxGracePeriodSeconds));
+    this.sync();
+  }
+
+  /** Does what the pod's state asks for. Cheap when that is nothing. */
+  sync(): void {
+    if (this.#stage === 'terminated') return;
+    this.#alarm?.stop();
+    this.#alarm = undefined;
+    if (this.#stage === 'syncing') this.#syncPod();
+    if (this.#stage === 'terminating') this.#syncTerminatingPod();
+    this.#options.onChange(this);
+  }
+
+  #syncPod(): void {
+    const now = this.#options.clock.monotonicMs();
+    const { toStart, backingOff, finished } = computePodActions(this.#pod.spec ?? {}, this.#records, now);
+    if (finished) {
+      this.#terminateWithin(this.#gracePeriodSeconds);
+      return;
+    }
+    for (const record of toStart) void this.#run(record);
+    for (const record of backingOff) markBackingOff(record, podName(this.#pod));
+    this.#syncAt(Math.min(...backingOff.map(restartAtMs)));
+  }
+
+  #syncTerminatingPod(): void {
+    const running = this.#records.filter((record) => record.process !== undefined);
+    if (running.length === 0) {
+      this.#stage = 'terminated';
+      this.#onTerminated();
+      return;
+    }
+    if (this.#options.clock.monotonicMs() >= this.#killAtMs) {
+      for (const record of running) signal(record, 'SIGKILL');
+      return;
+    }
+    // Sidecars go last, in the reverse order of their start, for the others may need them to end.
+    const others = running.filter(({ role }) => role !== 'sidecar');
+    for (const record of others.length > 0 ? others : running.slice(-1)) {
+      if (record.process === 'starting' || this.#askedToEnd.has(record)) continue;
+      this.#askedToEnd.add(record);
+      signal(record, 'SIGTERM');
+    }
+    this.#syncAt(this.#killAtMs);
+  }
+
+  /** One run of one container, from its start to its end; never rejects. */
+  async #run(record: ContainerRecord): Promise<void> {
+    const { runtime, clock, crashLoopLimits } = this.#options;
+    markStarting(record, clock, crashLoopLimits);
+    let process: RunningContainer;
+    try {
+      process = await runtime.start(this.#pod, record.spec, record.status.restartCount);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (error instanceof ContainerConfigError) markMisconfigured(record, message);
+      else markExited(record, { exitCode: 128, reason: 'StartError', message }, clock);
+      this.sync();
+      return;
+    }
+    markRunning(record, process, clock);
+    this.sync();
+    markExited(record, await process.exited, clock);
+    this.sync();
+  }
+
+  #terminateWithin(gracePeriodSeconds: number): void {
+    if (this.#stage === 'syncing') this.#stage = 'terminating';
+    // A later request may shorten the grace period, never lengthen it.
+    this.#killAtMs = Math.min(this.#killAtMs, this.#options.clock.monotonicMs() + gracePeriodSeconds * 1000);
+  }
+
+  get #gracePeriodSeconds(): number {
+    return this.#pod.spec?.terminationGracePeriodSeconds ?? 30;
+  }
+
+  #syncAt(timeMs: number): void {
+    if (timeMs === Infinity) return;
+    const { clock } = this.#options;
+    const delayMs = Math.max(0, timeMs - clock.monotonicMs());
+    this.#alarm = clock.afterFunc(Math.min(delayMs, longestDelayMs), () => this.sync());
+  }
+}
+
+function signal({ process }: ContainerRecord, name: 'SIGTERM' | 'SIGKILL'): void {
+  if (process !== undefined && process !== 'starting') process.signal(name);
+}
