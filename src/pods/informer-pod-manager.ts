@@ -41,15 +41,19 @@ type State = 'created' | 'running' | 'stopped';
 export class InformerPodManager implements PodManager, AsyncDisposable {
   readonly #source: PodSource;
   readonly #pods: KnownPods;
-  readonly #synced = Promise.withResolvers<void>();
+  readonly #synced: Promise<void>;
+  #settleSynced: (error?: StatusManagerError) => void = () => {};
   #state: State = 'created';
 
   /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
   constructor(source: PodSource, logger: Logger) {
     this.#source = source;
     this.#pods = new KnownPods(logger);
-    // Rejected when nobody may be waiting.
-    this.#synced.promise.catch(() => {});
+    this.#synced = new Promise((resolve, reject) => {
+      this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    // stop() rejects it when nobody may be waiting.
+    this.#synced.catch(() => {});
   }
 
   /** Begins to list and watch. Calling it again does nothing. @throws StatusManagerError INVALID_STATE after stop() */
@@ -61,7 +65,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
       replace: (pods) => this.#pods.replaceApiPods(pods),
       upsert: (pod) => this.#pods.upsertApiPod(pod),
       remove: (pod) => this.#pods.removeApiPod(pod),
-      synced: () => this.#synced.resolve(),
+      synced: () => this.#settleSynced(),
     });
   }
 
@@ -70,13 +74,13 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
    * StatusManagerError INVALID_STATE when stop() comes first.
    */
   whenSynced(): Promise<void> {
-    return this.#synced.promise;
+    return this.#synced;
   }
 
   /** Ends list and watch; resolves when no request and no timer is left. The pods stay readable. */
   async stop(): Promise<void> {
     this.#state = 'stopped';
-    this.#synced.reject(stoppedError());
+    this.#settleSynced(stoppedError());
     await this.#source.stop();
   }
 
@@ -135,23 +139,35 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
  */
 export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
   const { transport, nodeName, clock = systemClock, random = Math.random, logger = defaultLogger() } = options;
-  if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName)) throw invalid('nodeName', "to be a node's name", nodeName);
+  if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
+    throw invalid('nodeName', "to be a node's name", nodeName);
   const listTimeoutMs = milliseconds('listTimeoutMs', options.listTimeoutMs ?? 60_000);
   const inactivityTimeoutMs = milliseconds('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
-  const reflector = new PodReflector({ transport, nodeName, clock, random, logger, listTimeoutMs, inactivityTimeoutMs });
+  const reflector = new PodReflector({
+    transport,
+    nodeName,
+    clock,
+    random,
+    logger,
+    listTimeoutMs,
+    inactivityTimeoutMs,
+  });
   return new InformerPodManager(reflector, logger);
 }
 
 /**
  * A pod manager that listens to an informer of the node's pods, for example client-node's
- * `makeInformer` with a `fieldSelector`. Whoever made it starts, restarts and stops it: start the
- * pod manager first, then `await informer.start()`.
+ * `ListWatch` with the field selector `spec.nodeName=NAME`. Whoever made it starts, restarts and
+ * stops it: start the pod manager first, then `await informer.start()`.
  */
 export function informerPodManagerFrom(
   informer: InformerLike,
   options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> = {},
 ): InformerPodManager {
-  return new InformerPodManager(new InformerSource(informer, options.clock ?? systemClock), options.logger ?? defaultLogger());
+  return new InformerPodManager(
+    new InformerSource(informer, options.clock ?? systemClock),
+    options.logger ?? defaultLogger(),
+  );
 }
 
 function milliseconds(name: string, value: number): number {
@@ -160,7 +176,11 @@ function milliseconds(name: string, value: number): number {
 }
 
 function invalid(name: string, expected: string, value: unknown): StatusManagerError {
-  return new StatusManagerError('INVALID_OPTION', `Expected \`${name}\` ${expected}, got \`${String(value)}\` (${typeof value})`, { path: name });
+  return new StatusManagerError(
+    'INVALID_OPTION',
+    `Expected \`${name}\` ${expected}, got \`${String(value)}\` (${typeof value})`,
+    { path: name },
+  );
 }
 
 function stoppedError(): StatusManagerError {

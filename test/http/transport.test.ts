@@ -1,13 +1,17 @@
+import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
 import { version } from '../../src/client/http/user-agent.ts';
 import type { KubeTransport } from '../../src/http.ts';
 import { createKubeTransport, pathSegment } from '../../src/http.ts';
-import packageJson from '../../package.json' with { type: 'json' };
 import { kubeConfig } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { json, startKubeServer, status } from './kube-server.ts';
+
+const packageJson = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 
 let server: KubeServer;
 let transport: KubeTransport;

@@ -33,7 +33,7 @@ export class KnownPods {
     const known = [...this.#staticPods.values(), ...this.#apiPods.values()];
     const early = new Subscribers<PodListener>(this.#logger);
     early.add(listener);
-    for (const pod of known) early.notify(({ onPodAdded }) => onPodAdded?.call(listener, pod));
+    for (const pod of known) early.notify((newcomer) => newcomer.onPodAdded?.(pod));
     return this.#subscribers.add(listener);
   }
 
@@ -41,7 +41,8 @@ export class KnownPods {
     const present = new Map<string, Pod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
     // Removals first: a BasicPodManager that forgets a pod forgets its name, whoever bears it by then.
-    for (const [name, known] of this.#apiPods) if (uidOf(present.get(name)) !== uidOf(known)) this.#removeApiPod(name, known);
+    for (const [name, known] of this.#apiPods)
+      if (uidOf(present.get(name)) !== uidOf(known)) this.#removeApiPod(name, known);
     for (const pod of present.values()) this.upsertApiPod(pod);
   }
 
@@ -54,7 +55,11 @@ export class KnownPods {
       known = undefined;
     }
     // The same version again, for example after a relist: the object that was handed out stays.
-    if (known?.metadata?.resourceVersion !== undefined && known.metadata.resourceVersion === pod.metadata?.resourceVersion) return;
+    if (
+      known?.metadata?.resourceVersion !== undefined &&
+      known.metadata.resourceVersion === pod.metadata?.resourceVersion
+    )
+      return;
     this.#apiPods.set(name, pod);
     this.#set(pod, known);
   }
@@ -62,7 +67,8 @@ export class KnownPods {
   removeApiPod(pod: Pod): void {
     if (!this.#isUsable(pod)) return;
     const name = getPodFullName(pod);
-    if (uidOf(this.#apiPods.get(name)) === uidOf(pod)) this.#removeApiPod(name, pod);
+    const known = this.#apiPods.get(name);
+    if (known !== undefined && uidOf(known) === uidOf(pod)) this.#removeApiPod(name, known, pod);
   }
 
   setStaticPods(pods: Iterable<Pod>): void {
@@ -91,9 +97,9 @@ export class KnownPods {
     }
   }
 
-  #removeApiPod(name: string, pod: Pod): void {
+  #removeApiPod(name: string, known: Pod, last = known): void {
     this.#apiPods.delete(name);
-    this.#remove(pod);
+    this.#remove(known, last);
   }
 
   #set(pod: Pod, previous: Pod | undefined): void {
@@ -102,9 +108,9 @@ export class KnownPods {
     else this.#subscribers.notify((listener) => listener.onPodUpdated?.(pod, previous));
   }
 
-  #remove(pod: Pod): void {
-    this.manager.removePod(pod);
-    this.#subscribers.notify((listener) => listener.onPodRemoved?.(pod));
+  #remove(known: Pod, last = known): void {
+    this.manager.removePod(known);
+    this.#subscribers.notify((listener) => listener.onPodRemoved?.(last));
   }
 
   /** What a server sends is never reason to stop: an object that cannot be a pod is left out. */

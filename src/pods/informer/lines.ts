@@ -7,13 +7,17 @@ const NEWLINE = 10;
  * comes out whole. The rest behind the last newline comes last, if there is any. Throws an
  * `ApiError` `invalid-answer` for a line longer than `maxLineBytes`.
  */
-export async function* readLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<string, void> {
+export async function* readLines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxLineBytes: number,
+): AsyncGenerator<string, void> {
   let parts: Uint8Array[] = [];
   let length = 0;
   const add = (part: Uint8Array): void => {
     parts.push(part);
     length += part.length;
-    if (length > maxLineBytes) throw new ApiError(`a watch event is longer than ${maxLineBytes} bytes`, { kind: 'invalid-answer' });
+    if (length > maxLineBytes)
+      throw new ApiError(`a watch event is longer than ${maxLineBytes} bytes`, { kind: 'invalid-answer' });
   };
   const take = (): string => {
     const line = Buffer.concat(parts, length).toString('utf8');

@@ -169,7 +169,9 @@ export class PodReflector implements PodSource {
       signal: controller.signal,
       within: (ms) => {
         timer?.stop();
-        timer = this.#options.clock.afterFunc(ms, () => controller.abort(new DOMException(`nothing came for ${ms} ms`, 'TimeoutError')));
+        timer = this.#options.clock.afterFunc(ms, () =>
+          controller.abort(new DOMException(`nothing came for ${ms} ms`, 'TimeoutError')),
+        );
       },
       clear: () => {
         timer?.stop();

@@ -1,0 +1,457 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../src/client/api-error.ts';
+import type { InformerPodManager } from '../../src/informer.ts';
+import { createInformerPodManager } from '../../src/informer.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
+import { FakeTransport } from './fake-transport.ts';
+import { fromFile, mirror, pod, recorder, recordingLogger } from './pods.ts';
+
+let api: FakeTransport;
+let clock: FakeClock;
+let pods: InformerPodManager;
+let random: number;
+let logger: ReturnType<typeof recordingLogger>;
+let listener: ReturnType<typeof recorder>;
+
+beforeEach(() => {
+  api = new FakeTransport();
+  clock = new FakeClock();
+  random = 0;
+  logger = recordingLogger();
+  listener = recorder();
+  pods = createInformerPodManager({ transport: api, nodeName: 'node-a', clock, random: () => random, logger });
+});
+afterEach(async () => {
+  await pods.stop();
+  if (clock.pendingTimers > 0) throw new Error('a timer was left behind');
+  if (api.calls.some((call) => call.isWatch && !call.isOver && !call.signal.aborted))
+    throw new Error('a watch was left open');
+});
+
+const turn = (): Promise<void> => clock.yieldToEventLoop();
+const names = (): string[] =>
+  pods
+    .getPods()
+    .map(({ metadata }) => metadata?.uid ?? '')
+    .toSorted();
+
+/** Lists `listed` at version 10 and opens the watch. */
+async function sync(...listed: readonly ReturnType<typeof pod>[]): Promise<ReturnType<FakeTransport['last']>> {
+  pods.subscribe(listener);
+  pods.start();
+  api.last(1).list('10', listed);
+  await pods.whenSynced();
+  await turn();
+  listener.heard.length = 0;
+  const watch = api.last(2).open();
+  await turn();
+  return watch;
+}
+
+describe('list and watch', () => {
+  it('lists this node’s pods from the cache of the server, then watches from there with bookmarks', async () => {
+    random = 0.5;
+    pods.start();
+    expect(api.last(1).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '0' });
+    api.last(1).list('10', [pod('a', '7'), pod('b', '8')]);
+    await pods.whenSynced();
+    expect(names()).toEqual(['uid-a', 'uid-b']);
+    await turn();
+    expect(api.last(2).query).toEqual({
+      fieldSelector: 'spec.nodeName=node-a',
+      watch: true,
+      allowWatchBookmarks: true,
+      resourceVersion: '10',
+      timeoutSeconds: 450,
+    });
+  });
+
+  it('follows events, and a pod of an unknown type of event is no pod', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch
+      .event('ADDED', pod('b', '11'))
+      .event('MODIFIED', pod('a', '12'))
+      .event('DELETED', pod('b', '13'))
+      .event('MODIFIED', pod('c', '14'))
+      .event('ADDED', pod('a', '15'))
+      .event('DELETED', pod('unknown', '16'));
+    await turn();
+    expect(listener.heard).toEqual(['+uid-b@11', '~uid-a@7>12', '-uid-b@13', '+uid-c@14', '~uid-a@12>15']);
+    expect(names()).toEqual(['uid-a', 'uid-c']);
+    expect(pods.getPodByUID('uid-a')?.metadata?.resourceVersion).toBe('15');
+  });
+
+  it('a list may come without items', async () => {
+    pods.start();
+    api.last(1).answer({ metadata: { resourceVersion: '10' }, items: null });
+    await pods.whenSynced();
+    expect(names()).toEqual([]);
+  });
+
+  it.each([null, {}, { metadata: {} }, { metadata: { resourceVersion: '1' }, items: {} }, 'html'])(
+    '%j is no list, and is asked for again',
+    async (answer) => {
+      pods.start();
+      api.last(1).answer(answer);
+      await turn();
+      clock.advance(800);
+      await turn();
+      expect(api.last(2).isWatch).toBe(false);
+    },
+  );
+
+  it('an object that can be no pod is left out, and said so', async () => {
+    const watch = await sync();
+    watch
+      .event('ADDED', {})
+      .event('ADDED', { metadata: { name: 'x' } })
+      .event('DELETED', { metadata: null })
+      .event('ADDED', pod('a', '11'));
+    await turn();
+    expect(listener.heard).toEqual(['+uid-a@11']);
+    expect(logger.messages).toHaveLength(3);
+  });
+});
+
+describe('a watch that ends is resumed from the last version seen', () => {
+  it('at once, when it lasted', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch.event('MODIFIED', pod('a', '12')).event('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: '20' } });
+    await turn();
+    clock.advance(5000);
+    watch.end();
+    await turn();
+    expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '20' });
+    expect(listener.heard).toEqual(['~uid-a@7>12']);
+  });
+
+  it('with back-off, when it ended as soon as it began', async () => {
+    (await sync()).end();
+    await turn();
+    clock.advance(799);
+    await turn();
+    api.last(2);
+    clock.advance(1);
+    await turn();
+    expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '10' });
+  });
+
+  it('when it is cut, without a word to listeners', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch.event('MODIFIED', pod('a', '12'));
+    await turn();
+    watch.fail(new ApiError('cut', { kind: 'network' }));
+    await turn();
+    clock.advance(800);
+    await turn();
+    expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '12' });
+    expect(listener.heard).toEqual(['~uid-a@7>12']);
+  });
+
+  it.each([
+    ['half an event', '{"type":"ADDED","object":{"metada'],
+    ['no JSON', 'oops\n'],
+    ['an unknown type', '{"type":"SOMETHING","object":{}}\n'],
+    ['no object', '{"type":"ADDED"}\n'],
+    ['null', 'null\n'],
+  ])('when it sends %s', async (_what, text) => {
+    const watch = await sync();
+    watch.event('ADDED', pod('a', '12')).send(text);
+    watch.end();
+    await turn();
+    clock.advance(800);
+    await turn();
+    expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '12' });
+  });
+
+  it('when nothing comes for the inactivity timeout; bookmarks put it off', async () => {
+    const watch = await sync();
+    clock.advance(149_000);
+    watch.event('BOOKMARK', { metadata: { resourceVersion: '11' } });
+    await turn();
+    clock.advance(149_999);
+    await turn();
+    expect(watch.isOver).toBe(false);
+    clock.advance(1);
+    await turn();
+    expect(watch.isOver).toBe(true);
+    clock.advance(800);
+    await turn();
+    expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '11' });
+  });
+
+  it('when it is never answered', async () => {
+    pods.start();
+    api.last(1).list('10', []);
+    await turn();
+    clock.advance(150_000);
+    await turn();
+    expect(api.last(2).signal.aborted).toBe(true);
+  });
+});
+
+describe('what the server has forgotten is listed anew', () => {
+  const expired = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
+
+  it('by an ERROR event: at once when the list is old, the newest there is, and listeners hear the difference', async () => {
+    const watch = await sync(pod('same', '1'), pod('gone', '2'), pod('changed', '3'), pod('recreated', '4', 'uid-old'));
+    const same = pods.getPodByUID('uid-same');
+    clock.advance(60_000);
+    watch.event('ERROR', expired);
+    await turn();
+    expect(api.last(3).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '' });
+    expect(names()).toHaveLength(4);
+    api
+      .last(3)
+      .list('30', [pod('same', '1'), pod('changed', '21'), pod('recreated', '22', 'uid-new'), pod('new', '23')]);
+    await turn();
+    expect(listener.heard).toEqual(['-uid-gone@2', '-uid-old@4', '~uid-changed@3>21', '+uid-new@22', '+uid-new@23']);
+    expect(pods.getPodByUID('uid-same')).toBe(same);
+    expect(api.last(4).query).toMatchObject({ watch: true, resourceVersion: '30' });
+  });
+
+  it.each<[string, number, { causes?: { reason: string }[] }]>([
+    ['410', 410, {}],
+    ['400', 400, {}],
+    ['504 for a version that the server has not reached', 504, { causes: [{ reason: 'ResourceVersionTooLarge' }] }],
+  ])('by the answer %s to a watch', async (_what, statusCode, more) => {
+    (await sync()).end();
+    await turn();
+    clock.advance(60_000);
+    await turn();
+    api.last(3).refuse(statusCode, more);
+    await turn();
+    expect(api.last(4).isWatch).toBe(false);
+  });
+
+  it('with back-off when every list is forgotten at once', async () => {
+    (await sync()).event('ERROR', expired);
+    const gaps: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      const before = clock.monotonicMs();
+      await clock.advanceAsync(30_000);
+      gaps.push(api.calls.length);
+      api.calls.at(-1)!.list(String(40 + round), []);
+      await turn();
+      api.calls.at(-1)!.open().event('ERROR', expired);
+      await turn();
+      expect(clock.monotonicMs() - before).toBe(30_000);
+    }
+    expect(gaps).toEqual([3, 5, 7, 9]);
+  });
+});
+
+describe('failures', () => {
+  it('are tried again after 0.8 s, doubled up to 30 s, each with up to as much again', async () => {
+    pods.start();
+    const waits: number[] = [];
+    for (random of [0, 0, 0.5, 0, 0, 0, 0, 0.999]) {
+      api.calls.at(-1)!.refuse(500);
+      await turn();
+      const before = api.calls.length;
+      let waited = 0;
+      while (api.calls.length === before) {
+        clock.advance(100);
+        waited += 100;
+        await turn();
+      }
+      waits.push(waited);
+    }
+    expect(waits).toEqual([800, 1600, 4800, 6400, 12_800, 25_600, 30_000, 60_000]);
+    api.calls.at(-1)!.list('10', []);
+    await pods.whenSynced();
+  });
+
+  it('wait at least as long as the server asks', async () => {
+    pods.start();
+    api.last(1).refuse(429, { retryAfterMs: 7000 });
+    await turn();
+    clock.advance(6999);
+    await turn();
+    expect(api.calls).toHaveLength(1);
+    clock.advance(1);
+    await turn();
+    expect(api.calls).toHaveLength(2);
+  });
+
+  it('begin anew at 0.8 s after a watch that lasted', async () => {
+    pods.start();
+    for (let i = 1; i <= 5; i++) {
+      api.last(i).refuse(500);
+      await clock.advanceAsync(60_000);
+    }
+    api.last(6).list('10', []);
+    await turn();
+    const watch = api.last(7).open();
+    await turn();
+    clock.advance(5000);
+    watch.fail(new ApiError('cut', { kind: 'network' }));
+    await turn();
+    expect(api.calls).toHaveLength(7);
+    clock.advance(800);
+    await turn();
+    expect(api.calls).toHaveLength(8);
+  });
+
+  it('a list that hangs is given up', async () => {
+    pods.start();
+    clock.advance(60_000);
+    await turn();
+    expect(api.last(1).signal.aborted).toBe(true);
+    clock.advance(800);
+    await turn();
+    api.last(2);
+  });
+
+  it('say where things stand', async () => {
+    pods.start();
+    api.last(1).refuse(403, { reason: 'Forbidden' });
+    await turn();
+    expect(logger.messages).toEqual(['Watching pods was interrupted']);
+    expect(logger.fields[0]).toMatchObject({
+      nodeName: 'node-a',
+      kind: 'http',
+      statusCode: 403,
+      reason: 'Forbidden',
+      next: 'list',
+      delayMs: 800,
+    });
+  });
+});
+
+describe('lastEventAgeMs', () => {
+  it('counts from the last list, event or bookmark', async () => {
+    expect(pods.lastEventAgeMs()).toBeUndefined();
+    const watch = await sync();
+    clock.advance(3000);
+    expect(pods.lastEventAgeMs()).toBe(3000);
+    watch.event('BOOKMARK', { metadata: { resourceVersion: '11' } });
+    await turn();
+    clock.advance(200);
+    expect(pods.lastEventAgeMs()).toBe(200);
+  });
+});
+
+describe('static pods and their mirrors', () => {
+  it('are kept apart, and the mirror is found from either side', async () => {
+    const watch = await sync();
+    pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
+    watch.event('ADDED', pod('etcd', '11', 'uid-mirror', mirror));
+    await turn();
+    expect(listener.heard).toEqual(['+uid-static@0', '+uid-mirror@11']);
+    expect(names()).toEqual(['uid-static']);
+    expect(pods.translatePodUID('uid-mirror')).toBe('uid-static');
+    expect(pods.getMirrorPodByPod(pods.getPodByUID('uid-static')!)?.metadata?.uid).toBe('uid-mirror');
+    expect(pods.getUIDTranslations().podToMirror.get('uid-static')).toBe('uid-mirror');
+    watch.event('DELETED', pod('etcd', '12', 'uid-mirror', mirror));
+    await turn();
+    expect(pods.translatePodUID('uid-mirror')).toBe('uid-mirror');
+    expect(names()).toEqual(['uid-static']);
+  });
+
+  it('survive a relist, which knows nothing of them', async () => {
+    const watch = await sync();
+    pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
+    clock.advance(60_000);
+    watch.event('ERROR', { code: 410 });
+    await turn();
+    api.last(3).list('30', []);
+    await turn();
+    expect(names()).toEqual(['uid-static']);
+  });
+
+  it('setStaticPods tells the difference and leaves unchanged objects alone', () => {
+    pods.subscribe(listener);
+    const kept = pod('a', '0', 'uid-a', fromFile);
+    pods.setStaticPods([kept, pod('b', '0', 'uid-b', fromFile), pod('c', '0', 'uid-c', fromFile)]);
+    listener.heard.length = 0;
+    pods.setStaticPods([kept, pod('b', '1', 'uid-b', fromFile), pod('c', '0', 'uid-c2', fromFile)]);
+    expect(listener.heard).toEqual(['-uid-c@0', '~uid-b@0>1', '+uid-c2@0']);
+  });
+
+  it.each([
+    ['of the API', pod('a', '1')],
+    ['without a UID', { metadata: { name: 'a', annotations: fromFile } }],
+  ])('a pod %s is refused, and nothing changes', (_what, wrong) => {
+    const before = pod('b', '0', 'uid-b', fromFile);
+    pods.setStaticPods([before]);
+    expect(() => pods.setStaticPods([pod('c', '0', 'uid-c', fromFile), wrong])).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+    );
+    expect(pods.getPods()).toEqual([before]);
+  });
+});
+
+describe('listeners', () => {
+  it('hear of the pods known before, as added, and of nothing after the end of the subscription', async () => {
+    const watch = await sync(pod('a', '7'));
+    pods.setStaticPods([pod('s', '0', 'uid-s', fromFile)]);
+    const late = recorder();
+    const end = pods.subscribe(late);
+    expect(late.heard).toEqual(['+uid-s@0', '+uid-a@7']);
+    end();
+    watch.event('DELETED', pod('a', '11'));
+    await turn();
+    expect(late.heard).toHaveLength(2);
+  });
+
+  it('that throw harm nobody', async () => {
+    const angry = {
+      onPodAdded: () => {
+        throw new Error('no');
+      },
+    };
+    pods.subscribe(angry);
+    const watch = await sync(pod('a', '7'));
+    watch.event('ADDED', pod('b', '11')).event('ADDED', pod('c', '12'));
+    await turn();
+    expect(listener.heard).toEqual(['+uid-b@11', '+uid-c@12']);
+    expect(() => pods.subscribe(angry)).not.toThrow();
+  });
+});
+
+describe('life', () => {
+  it('start() twice lists once; after stop() it throws', async () => {
+    pods.start();
+    pods.start();
+    api.last(1);
+    await pods.stop();
+    expect(() => pods.start()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+  });
+
+  it('stop() before the first list rejects whenSynced', async () => {
+    const synced = pods.whenSynced();
+    pods.start();
+    await pods.stop();
+    await expect(synced).rejects.toMatchObject({ code: 'INVALID_STATE' });
+  });
+
+  it('stop() during back-off, and twice', async () => {
+    pods.start();
+    api.last(1).refuse(500);
+    await turn();
+    await Promise.all([pods.stop(), pods.stop()]);
+    expect(clock.pendingTimers).toBe(0);
+    api.last(1);
+  });
+
+  it('what is still in the pipe after stop() is not told; the pods stay readable', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch.event('ADDED', pod('b', '11'));
+    await pods.stop();
+    expect(listener.heard).toEqual([]);
+    expect(names()).toEqual(['uid-a']);
+    expect(watch.isOver).toBe(true);
+  });
+
+  it.each([
+    ['nodeName', ''],
+    ['nodeName', 'a,metadata.name=b'],
+    ['listTimeoutMs', 0],
+    ['inactivityTimeoutMs', Number.NaN],
+  ])('%s: %j is refused', (name, value) => {
+    expect(() => createInformerPodManager({ transport: api, nodeName: 'a', [name]: value })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: name }),
+    );
+  });
+});
