@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Pod } from '../../src/index.ts';
+import { generateAPIPodStatus, type ObservedPod } from '../../src/status/generate.ts';
 import { contractClients } from '../contract/clients.ts';
 import { expectOk, MERGE_PATCH, PODS_PATH, podManifest, uniqueName } from '../contract/pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
-import { CONTAINER_ID, creating, exited, running } from './statuses.ts';
-import { TestNode } from './test-node.ts';
+import { CONTAINER_ID, creating, exited, running } from './observations.ts';
+import { TestNode, type TestNodeOptions } from './test-node.ts';
 
 /*
  * A pod's life from pending to gone, the manager at work as the node's own user: node authorizer
@@ -22,9 +23,9 @@ for (const { serverKind, clientKind, title } of setups) {
       server = await serverKind.start();
     }, START_TIMEOUT_MS);
     afterAll(() => server.stop());
-    beforeEach(async () => {
-      node = await TestNode.start(server, clientKind);
-    });
+    const startNode = async (options: TestNodeOptions = {}): Promise<void> => {
+      node = await TestNode.start(server, clientKind, options);
+    };
     afterEach(() => node.stop());
 
     const uidOf = (pod: Pod): string => pod.metadata?.uid ?? '';
@@ -32,16 +33,23 @@ for (const { serverKind, clientKind, title } of setups) {
       pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
     const isTerminating = (pod: Pod): boolean => pod.metadata?.deletionTimestamp != null;
 
+    /** Reports what the agent sees, as an agent does. */
+    function report(pod: Pod, observed: ObservedPod, message?: string): void {
+      const previous = node.manager.getPodStatus(uidOf(pod));
+      const status = generateAPIPodStatus(pod, { ...observed, previous });
+      node.manager.setPodStatus(pod, message === undefined ? status : { ...status, message });
+    }
+
     /** Creates a pod as a user, and takes it to Running and Ready on the API server. */
     async function bringUp(metadata: object = {}): Promise<{ name: string; uid: string }> {
       const name = uniqueName('pod');
       await server.pods.create(name, { metadata });
       const pod = await node.pod(name);
       const uid = uidOf(pod);
-      node.manager.setPodStatus(pod, creating);
+      report(pod, creating);
       expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
       node.couldBeRunning.add(uid);
-      node.manager.setPodStatus(pod, running);
+      report(pod, running);
       expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
       node.manager.setContainerReadiness(uid, CONTAINER_ID, true);
       expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
@@ -53,13 +61,20 @@ for (const { serverKind, clientKind, title } of setups) {
     async function takeDown(name: string): Promise<void> {
       expectOk(await server.pods.delete(name));
       const pod = await node.pod(name, isTerminating);
-      node.manager.setPodStatus(pod, exited);
+      report(pod, exited);
       expect(await node.manager.whenWritten(uidOf(pod))).toMatchObject({ written: true });
       node.couldBeRunning.delete(uidOf(pod));
+      report(pod, { ...exited, podIsTerminal: true });
       node.manager.terminatePod(pod);
     }
 
-    it('a plain pod: pending, running, ready, deleted by a user, terminated, gone', async () => {
+    it.for<TestNodeOptions>([
+      {},
+      { patchStrategy: 'json-patch' },
+      { readBeforePatch: 'when-stale' },
+      { readBeforePatch: 'when-stale', patchStrategy: 'json-patch', concurrency: 1 },
+    ])('a plain pod, with %j: pending, running, ready, deleted by a user, terminated, gone', async (options) => {
+      await startNode(options);
       const { name, uid } = await bringUp();
       await takeDown(name);
       await node.gone(name);
@@ -81,7 +96,16 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.manager.inspect().pods).toEqual([]);
     });
 
+    it('a pod of which nothing changes costs no request, however often it is looked at', async () => {
+      await startNode();
+      const { name } = await bringUp();
+      const requests = node.client.verbsFor(name);
+      for (let batch = 0; batch < 3; batch += 1) expect(await node.manager.syncBatch(true)).toBe(0);
+      expect(node.client.verbsFor(name)).toEqual(requests);
+    });
+
     it('keeps the pod while a container could be running, however often it looks', async () => {
+      await startNode();
       const { name, uid } = await bringUp();
       expectOk(await server.pods.delete(name));
       const pod = await node.pod(name, isTerminating);
@@ -95,6 +119,7 @@ for (const { serverKind, clientKind, title } of setups) {
     });
 
     it('a pod with a finalizer: exactly one DELETE, and nothing more while it waits', async () => {
+      await startNode();
       const { name, uid } = await bringUp({ finalizers: ['example.com/hold'] });
       await takeDown(name);
       await node.outcome(uid, 'deleted');
@@ -112,9 +137,10 @@ for (const { serverKind, clientKind, title } of setups) {
     });
 
     it('a pod recreated under its name while its old status is on its way: the new one never gets it', async () => {
+      await startNode();
       const { name, uid } = await bringUp();
       const held = node.client.holdNextPatch();
-      node.manager.setPodStatus(await node.pod(name), { ...running, message: 'of the old pod' });
+      report(await node.pod(name), running, 'of the old pod');
       await held.reached;
       expectOk(await server.pods.delete(name, { gracePeriodSeconds: 0 }));
       const created = await server.pods.create(name);
@@ -125,7 +151,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.manager.getPodStatus(uid)).toBeUndefined();
       expect(expectOk(await server.pods.get(name))).toEqual(created);
 
-      node.manager.setPodStatus(recreated, { ...creating, message: 'of the new pod' });
+      report(recreated, creating, 'of the new pod');
       expect(await node.manager.whenWritten(uidOf(recreated))).toMatchObject({ written: true });
       expect(expectOk(await server.pods.get(name)).status).toMatchObject({
         phase: 'Pending',
@@ -137,6 +163,7 @@ for (const { serverKind, clientKind, title } of setups) {
     });
 
     it("a static pod's status goes to its mirror, and to a mirror that takes its place", async () => {
+      await startNode();
       const name = uniqueName('static-pod');
       const nodeUID = (await server.http.request('GET', '/api/v1/nodes/node-a')).body.metadata.uid as string;
       const createMirror = async (): Promise<Pod> => {
@@ -161,12 +188,12 @@ for (const { serverKind, clientKind, title } of setups) {
       };
       node.podManager.addPod(staticPod);
       // Nothing can be sent before there is a mirror.
-      node.manager.setPodStatus(staticPod, creating);
+      report(staticPod, creating);
       await node.manager.syncBatch(true);
       expect(node.client.verbsFor(name)).toEqual([]);
 
       await createMirror();
-      node.manager.setPodStatus(staticPod, running);
+      report(staticPod, running);
       node.manager.setContainerReadiness('static-uid', CONTAINER_ID, true);
       await node.pod(name, (pod) => readyOf(pod) === 'True');
 
@@ -180,13 +207,13 @@ for (const { serverKind, clientKind, title } of setups) {
     });
 
     it('the API server dies and comes back: what was set meanwhile arrives, and the pod can go', async () => {
+      await startNode();
       const { name, uid } = await bringUp();
       await server.kill();
       node.manager.setContainerReadiness(uid, CONTAINER_ID, false);
       await node.outcome(uid, 'retried');
+      report(await node.pod(name), running, 'set while it was away');
       node.manager.setContainerReadiness(uid, CONTAINER_ID, true);
-      const seen = node.manager.getPodStatus(uid);
-      node.manager.setPodStatus(await node.pod(name), { ...seen, message: 'set while it was away' });
       const written = node.manager.whenWritten(uid);
       await server.startAgain();
       await node.watchPods();

@@ -1,4 +1,10 @@
-import { BasicPodManager, type Pod, type StatusOutcome, StatusManager } from '../../src/index.ts';
+import {
+  BasicPodManager,
+  type Pod,
+  StatusManager,
+  type StatusManagerOptions,
+  type StatusOutcome,
+} from '../../src/index.ts';
 import type { PodClient } from '../../src/client/pod-client.ts';
 import type { ContractClientKind } from '../contract/clients.ts';
 import type { ContractServer } from '../contract/servers.ts';
@@ -8,6 +14,8 @@ import { RecordingClient } from './recording-client.ts';
 const NODE_NAME = 'node-a';
 const OWN_PODS = `fieldSelector=spec.nodeName%3D${NODE_NAME}`;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+export type TestNodeOptions = Pick<StatusManagerOptions, 'concurrency' | 'patchStrategy' | 'readBeforePatch'>;
 
 interface Waiter {
   readonly isMet: () => boolean;
@@ -34,15 +42,16 @@ export class TestNode {
   readonly #waiters = new Set<Waiter>();
   #watch: WatchStream | undefined;
 
-  static async start(server: ContractServer, kind: ContractClientKind): Promise<TestNode> {
+  static async start(server: ContractServer, kind: ContractClientKind, options: TestNodeOptions): Promise<TestNode> {
     const token = server.nodeToken(NODE_NAME);
-    const node = new TestNode(await kind.create({ ...server, token }), new KubeHttp({ ...server, token }));
+    const podClient = await kind.create({ ...server, token });
+    const node = new TestNode(podClient, new KubeHttp({ ...server, token }), options);
     await node.watchPods();
     node.manager.start();
     return node;
   }
 
-  private constructor(podClient: Required<PodClient>, http: KubeHttp) {
+  private constructor(podClient: Required<PodClient>, http: KubeHttp, options: TestNodeOptions) {
     this.#podClient = podClient;
     this.client = new RecordingClient(podClient);
     this.http = http;
@@ -51,6 +60,7 @@ export class TestNode {
       podManager: this.podManager,
       podDeletionSafety: ({ metadata }) => this.couldBeRunning.has(metadata?.uid ?? ''),
       syncPeriodMs: 500,
+      ...options,
     });
     this.manager.subscribe({
       onOutcome: (outcome) => {
