@@ -9,7 +9,12 @@ import type {
   PodStatus,
 } from 'kubelet-status-manager';
 import type { ContainerExit, RunningContainer } from './container-runtime.ts';
-import { type CrashLoopBackOff, type CrashLoopLimits, nextCrashLoopBackOff } from './crash-loop-back-off.ts';
+import {
+  type CrashLoopBackOff,
+  crashLoopBackOffAfterExit,
+  type CrashLoopLimits,
+  nextCrashLoopBackOff,
+} from './crash-loop-back-off.ts';
 
 /** A sidecar is an init container with `restartPolicy: Always`: started in order, then kept running. */
 export type ContainerRole = 'init' | 'sidecar' | 'regular';
@@ -26,7 +31,7 @@ export interface ContainerRecord {
   misconfigured: boolean;
   /** On the monotonic clock, as all times ending in `Ms` here. */
   finishedAtMs: number;
-  backOff?: CrashLoopBackOff;
+  backOff: CrashLoopBackOff | undefined;
 }
 
 /**
@@ -42,6 +47,7 @@ export function createContainerRecords(pod: Pod, clock: Clock): ContainerRecord[
     role,
     status: recoverStatus(spec, known.get(spec.name), initContainers.length > 0, isoTime(clock)),
     misconfigured: false,
+    backOff: undefined,
     finishedAtMs: clock.monotonicMs(),
   });
   return [
@@ -86,30 +92,38 @@ function lostWhileRunning({ startedAt }: ContainerStateRunning, now: string): Co
   };
 }
 
-export function markStarting(record: ContainerRecord, clock: Clock, limits: CrashLoopLimits): void {
+/** Returns the restart count that this run will have; it is published when the run has begun. */
+export function markStarting(record: ContainerRecord, clock: Clock, limits: CrashLoopLimits): number {
   record.process = 'starting';
-  if (lastExitCode(record) === undefined) return;
+  if (lastExitCode(record) === undefined) return record.status.restartCount;
   record.backOff = nextCrashLoopBackOff(record.backOff, clock.monotonicMs(), limits);
-  record.status = { ...record.status, restartCount: record.status.restartCount + 1 };
+  return record.status.restartCount + 1;
 }
 
 /** There are no probes, so a running container has started and is ready. */
-export function markRunning(record: ContainerRecord, process: RunningContainer, clock: Clock): void {
+export function markRunning(
+  record: ContainerRecord,
+  process: RunningContainer,
+  restartCount: number,
+  clock: Clock,
+): void {
   record.process = process;
   record.status = {
     ...record.status,
     state: { running: { startedAt: isoTime(clock) } },
     lastState: lastStateOf(record),
+    restartCount,
     ready: record.role !== 'init',
     started: record.role !== 'init',
     containerID: process.id,
   };
 }
 
-export function markExited(record: ContainerRecord, exit: ContainerExit, clock: Clock): void {
+export function markExited(record: ContainerRecord, exit: ContainerExit, clock: Clock, limits: CrashLoopLimits): void {
   const { state, containerID } = record.status;
   delete record.process;
   record.finishedAtMs = clock.monotonicMs();
+  record.backOff = crashLoopBackOffAfterExit(record.backOff, record.finishedAtMs, limits);
   record.status = {
     ...record.status,
     state: {
@@ -123,6 +137,19 @@ export function markExited(record: ContainerRecord, exit: ContainerExit, clock: 
     ready: record.role === 'init' && exit.exitCode === 0,
     started: false,
   };
+}
+
+/** A run that ended before it began; to the restart policy it is one that failed. */
+export function markStartFailed(
+  record: ContainerRecord,
+  restartCount: number,
+  message: string,
+  clock: Clock,
+  limits: CrashLoopLimits,
+): void {
+  const { containerID: _ofEarlierRun, ...status } = record.status;
+  record.status = { ...status, state: {}, lastState: lastStateOf(record), restartCount };
+  markExited(record, { exitCode: 128, reason: 'StartError', message }, clock, limits);
 }
 
 export function markMisconfigured(record: ContainerRecord, message: string): void {

@@ -10,20 +10,29 @@ export const kubeletCrashLoopLimits: CrashLoopLimits = { baseMs: 10_000, maxMs: 
 /** The delay that the next restart of one container has to keep, counted from its last exit. */
 export interface CrashLoopBackOff {
   readonly delayMs: number;
-  readonly updatedAtMs: number;
+  /** When the container was restarted last. */
+  readonly restartedAtMs: number;
 }
 
 /**
- * The back-off after a restart at `nowMs`. The first restart is immediate, so it is called for the
- * first time when that one is made. A container that ran for more than twice the longest delay
- * starts over.
+ * The back-off after a restart at `nowMs`. There is none before the first restart, which is
+ * therefore immediate.
  */
 export function nextCrashLoopBackOff(
   previous: CrashLoopBackOff | undefined,
   nowMs: number,
   limits: CrashLoopLimits,
 ): CrashLoopBackOff {
-  const startsOver = previous === undefined || nowMs - previous.updatedAtMs > 2 * limits.maxMs;
-  const delayMs = startsOver ? limits.baseMs : Math.min(2 * previous.delayMs, limits.maxMs);
-  return { delayMs, updatedAtMs: nowMs };
+  const delayMs = previous === undefined ? limits.baseMs : Math.min(2 * previous.delayMs, limits.maxMs);
+  return { delayMs, restartedAtMs: nowMs };
+}
+
+/** What is left of the back-off at an exit: nothing after a run of more than twice the longest delay. */
+export function crashLoopBackOffAfterExit(
+  previous: CrashLoopBackOff | undefined,
+  finishedAtMs: number,
+  limits: CrashLoopLimits,
+): CrashLoopBackOff | undefined {
+  const isOver = previous !== undefined && finishedAtMs - previous.restartedAtMs > 2 * limits.maxMs;
+  return isOver ? undefined : previous;
 }

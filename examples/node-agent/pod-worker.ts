@@ -8,6 +8,7 @@ import {
   markExited,
   markMisconfigured,
   markRunning,
+  markStartFailed,
   markStarting,
 } from './container-record.ts';
 import type { ContainerRuntime, RunningContainer } from './container-runtime.ts';
@@ -155,20 +156,20 @@ export class PodWorker {
   /** One run of one container, from its start to its end; never rejects. */
   async #run(record: ContainerRecord): Promise<void> {
     const { runtime, clock, crashLoopLimits } = this.#options;
-    markStarting(record, clock, crashLoopLimits);
+    const restartCount = markStarting(record, clock, crashLoopLimits);
     let process: RunningContainer;
     try {
-      process = await runtime.start(this.#pod, record.spec, record.status.restartCount);
+      process = await runtime.start(this.#pod, record.spec, restartCount);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (error instanceof ContainerConfigError) markMisconfigured(record, message);
-      else markExited(record, { exitCode: 128, reason: 'StartError', message }, clock);
+      else markStartFailed(record, restartCount, message, clock, crashLoopLimits);
       this.sync();
       return;
     }
-    markRunning(record, process, clock);
+    markRunning(record, process, restartCount, clock);
     this.sync();
-    markExited(record, await process.exited, clock);
+    markExited(record, await process.exited, clock, crashLoopLimits);
     this.sync();
   }
 
