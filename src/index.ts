@@ -21,7 +21,11 @@ export type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
 export type { PodManager, UIDTranslations } from './pods/pod-manager.ts';
 export { getPodFullName, isMirrorPod, isStaticPod } from './pods/static-pods.ts';
 
+export { type NodeResources, podResourcesAreReclaimed, type ReclaimedResult } from './pods/pod-resources-reclaimed.ts';
+
 // What an agent needs to make a status from what it sees
+export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
+export { computePodQOS } from './status/qos.ts';
 export {
   generateContainersReadyCondition,
   generatePodInitializedCondition,
@@ -38,6 +42,10 @@ export { podConditionByKubelet, podConditionSharedByKubelet } from './status/con
 export { containerShouldRestart } from './status/container-restart.ts';
 export { getPhase } from './status/phase.ts';
 export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
+
+export { createStatusPatch, diffPodStatus, type PodStatusChanges } from './status/strategic-merge.ts';
+export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
+export { createStatusJsonPatch } from './status/json-patch.ts';
 
 // The API server
 export { createCoreV1PodClient, type CoreV1PodClientOptions } from './client/core-v1-pod-client.ts';

@@ -1,4 +1,9 @@
+import type { JsonPatchOperation } from '../status/json-patch.ts';
+import type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
 import type { Pod } from '../types.ts';
+
+export type { JsonPatchOperation } from '../status/json-patch.ts';
+export type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
 
 /** Names one pod on the API server. */
 export interface PodReference {
@@ -8,17 +13,6 @@ export interface PodReference {
 
 /** How the body of a status patch is to be read by the API server. */
 export type PatchType = 'application/strategic-merge-patch+json' | 'application/json-patch+json';
-
-export interface JsonPatchOperation {
-  readonly op: 'add' | 'remove' | 'replace' | 'test';
-  readonly path: string;
-  readonly value?: unknown;
-}
-
-export interface StrategicMergePatchBody {
-  readonly metadata: { readonly uid: string };
-  readonly status?: { readonly [member: string]: unknown };
-}
 
 export type PodStatusPatch =
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }

@@ -13,7 +13,7 @@ import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { equalJSON } from '../status/equality.ts';
 import { createStatusJsonPatch } from '../status/json-patch.ts';
 import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
-import { createStatusPatch } from '../status/strategic-merge.ts';
+import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodStatus } from '../types.ts';
 import type { ResendDetector } from './resend-detector.ts';
 
@@ -256,6 +256,8 @@ export class PodSyncer {
 
   #createPatch(api: ApiPod, merged: PodStatus): PodStatusPatch | undefined {
     if (this.#options.patchStrategy === 'json-patch') {
+      // The JSON patch compares spellings; what only differs in spelling is not sent.
+      if (diffPodStatus(api.status, merged) === undefined) return undefined;
       const body = createStatusJsonPatch(api.uid, api.pod.status, merged);
       return body && { type: 'application/json-patch+json', body };
     }
