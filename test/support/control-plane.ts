@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { accessSync, closeSync, constants, openSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { accessSync, constants } from 'node:fs';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KubeHttp } from './kube-http.ts';
+import { ProcessGroup, type ServerProcess } from './process-group.ts';
 
 /*
  * A real etcd and kube-apiserver for tests, benchmarks and chaos runs; no vitest in here.
@@ -25,7 +25,7 @@ const POLL_MS = 50;
 export interface ControlPlaneOptions {
   /** One user `system:node:NAME` is made for each; their Node objects are not. Default `['node-a']`. */
   readonly nodeNames?: readonly string[];
-  /** Where to put the data, made if need be; removed by `stop()`. Default: a new temporary folder. */
+  /** The folder to make a temporary one in for the data, which `stop()` removes. Default: the system's. */
   readonly dir?: string;
 }
 
@@ -52,6 +52,7 @@ export interface ControlPlane {
   readonly caData: string;
   /** Of a user in `system:masters`. */
   readonly adminToken: string;
+  /** Where the data and the servers' logs are. */
   readonly dir: string;
   /** Of the user `system:node:NAME` in `system:nodes`; throws for a name that was not asked for. */
   nodeToken(nodeName: string): string;
@@ -101,10 +102,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
 class EarlyExitError extends Error {}
 
-async function startOnce({ nodeNames = ['node-a'], dir: givenDir }: ControlPlaneOptions): Promise<ControlPlane> {
+async function startOnce({
+  nodeNames = ['node-a'],
+  dir: parentDir = tmpdir(),
+}: ControlPlaneOptions): Promise<ControlPlane> {
   const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
-  const dir = givenDir ?? (await mkdtemp(path.join(tmpdir(), 'control-plane-')));
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const dir = await mkdtemp(path.join(parentDir, 'control-plane-'));
   const tokens = new Map(['admin', ...nodeNames].map((user) => [user, randomBytes(16).toString('hex')]));
   await writeCredentials(dir, tokens);
 
@@ -235,97 +238,6 @@ async function waitFor(check: () => Promise<boolean>, servers: readonly ServerPr
       throw new Error(`Not ready within ${START_DEADLINE_MS} ms\n${logs.join('\n')}`);
     }
     await delay(POLL_MS);
-  }
-}
-
-interface ServerProcess {
-  readonly name: string;
-  isAlive(): boolean;
-  logTail(): Promise<string>;
-  kill(signal: NodeJS.Signals): Promise<void>;
-}
-
-/**
- * The servers of one control plane and a shell that outlives this process: it is told over its
- * standard input which processes live, and when that input ends, be it because this process was
- * killed, it kills them and removes the folder.
- */
-class ProcessGroup {
-  readonly #dir: string;
-  readonly #watchdog: ChildProcess;
-  readonly #running = new Map<ChildProcess, ServerProcess>();
-  #ended: Promise<void> | undefined;
-
-  constructor(dir: string) {
-    this.#dir = dir;
-    const script = `trap '' INT TERM HUP; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"`;
-    this.#watchdog = spawn('/bin/sh', ['-c', script, 'sh', dir], {
-      stdio: ['pipe', 'ignore', 'ignore'],
-      detached: true,
-    });
-    this.#watchdog.unref();
-    // Somebody may have ended the shell: no reason to end the tests.
-    this.#watchdog.stdin?.on('error', () => {});
-    const input = this.#watchdog.stdin as unknown as { unref?: () => void };
-    input.unref?.();
-  }
-
-  start(name: string, file: string, args: readonly string[]): ServerProcess {
-    const logFile = path.join(this.#dir, `${name}.log`);
-    const log = openSync(logFile, 'a', 0o600);
-    // A process group of its own: Ctrl-C in a terminal is for the tests, which then end this.
-    const child = spawn(file, args, {
-      stdio: ['ignore', log, log],
-      detached: true,
-      cwd: this.#dir,
-    });
-    closeSync(log);
-    child.unref();
-    const exited = new Promise<void>((resolve) => {
-      child.once('exit', () => {
-        this.#running.delete(child);
-        this.#tellWatchdog();
-        resolve();
-      });
-      child.once('error', () => {
-        this.#running.delete(child);
-        resolve();
-      });
-    });
-    const server: ServerProcess = {
-      name,
-      isAlive: () => this.#running.has(child),
-      logTail: async () => (await readFile(logFile, 'utf8').catch(() => '')).split('\n').slice(-20).join('\n'),
-      kill: async (signal) => {
-        if (!this.#running.has(child)) return;
-        // Awaiting its exit must keep this process alive, which an unreferenced child does not.
-        child.ref();
-        child.kill(signal);
-        await exited;
-      },
-    };
-    this.#running.set(child, server);
-    this.#tellWatchdog();
-    return server;
-  }
-
-  end(): Promise<void> {
-    this.#ended ??= this.#end();
-    return this.#ended;
-  }
-
-  async #end(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((server) => server.kill('SIGKILL')));
-    this.#watchdog.ref();
-    const exited = once(this.#watchdog, 'exit');
-    this.#watchdog.stdin?.end();
-    await exited;
-    await rm(this.#dir, { recursive: true, force: true });
-  }
-
-  #tellWatchdog(): void {
-    const pids = [...this.#running.keys()].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
-    this.#watchdog.stdin?.write(`${pids.join(' ')}\n`);
   }
 }
 

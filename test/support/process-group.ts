@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+export interface ServerProcess {
+  readonly name: string;
+  isAlive(): boolean;
+  /** The last lines of what it printed. */
+  logTail(): Promise<string>;
+  /** Resolves when it has ended; at once when it had before. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+/**
+ * The servers of one control plane and a shell that outlives this process: it is told over its
+ * standard input which processes live, and when that input ends, be it because this process was
+ * killed, it kills them and removes the folder.
+ */
+export class ProcessGroup {
+  readonly #dir: string;
+  readonly #watchdog: ChildProcess;
+  readonly #running = new Map<ChildProcess, ServerProcess>();
+  #ended: Promise<void> | undefined;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    const script = `trap '' INT TERM HUP; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"`;
+    this.#watchdog = spawn('/bin/sh', ['-c', script, 'sh', dir], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    });
+    this.#watchdog.unref();
+    // Somebody may have ended the shell: no reason to end the tests.
+    this.#watchdog.stdin?.on('error', () => {});
+    const input = this.#watchdog.stdin as unknown as { unref?: () => void };
+    input.unref?.();
+  }
+
+  start(name: string, file: string, args: readonly string[]): ServerProcess {
+    const logFile = path.join(this.#dir, `${name}.log`);
+    const log = openSync(logFile, 'a', 0o600);
+    // A process group of its own: Ctrl-C in a terminal is for the tests, which then end this.
+    const child = spawn(file, args, {
+      stdio: ['ignore', log, log],
+      detached: true,
+      cwd: this.#dir,
+    });
+    closeSync(log);
+    child.unref();
+    const exited = new Promise<void>((resolve) => {
+      child.once('exit', () => {
+        this.#running.delete(child);
+        this.#tellWatchdog();
+        resolve();
+      });
+      child.once('error', () => {
+        this.#running.delete(child);
+        resolve();
+      });
+    });
+    const server: ServerProcess = {
+      name,
+      isAlive: () => this.#running.has(child),
+      logTail: async () => (await readFile(logFile, 'utf8').catch(() => '')).split('\n').slice(-20).join('\n'),
+      kill: async (signal) => {
+        if (!this.#running.has(child)) return;
+        // Awaiting its exit must keep this process alive, which an unreferenced child does not.
+        child.ref();
+        child.kill(signal);
+        await exited;
+      },
+    };
+    this.#running.set(child, server);
+    this.#tellWatchdog();
+    return server;
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((server) => server.kill('SIGKILL')));
+    if (this.#watchdog.exitCode === null && this.#watchdog.signalCode === null) {
+      this.#watchdog.ref();
+      const exited = once(this.#watchdog, 'exit');
+      this.#watchdog.stdin?.end();
+      await exited;
+    }
+    await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  #tellWatchdog(): void {
+    const pids = [...this.#running.keys()].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+    this.#watchdog.stdin?.write(`${pids.join(' ')}\n`);
+  }
+}
