@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import {
+  getPodCondition,
+  podConditionByKubelet,
+  podConditionObservedGeneration,
+  podConditionSharedByKubelet,
+  replaceOrAppendPodCondition,
+} from '../../src/status/conditions.ts';
+
+describe('ownership of conditions', () => {
+  it.each([
+    'PodScheduled',
+    'Ready',
+    'Initialized',
+    'ContainersReady',
+    'PodResizeInProgress',
+    'PodResizePending',
+    'PodReadyToStartContainers',
+    'AllContainersRestarting',
+  ])('%s is owned and not shared', (type) => {
+    expect(podConditionByKubelet(type)).toBe(true);
+    expect(podConditionSharedByKubelet(type)).toBe(false);
+  });
+
+  it('DisruptionTarget is shared and not owned', () => {
+    expect(podConditionByKubelet('DisruptionTarget')).toBe(false);
+    expect(podConditionSharedByKubelet('DisruptionTarget')).toBe(true);
+  });
+
+  it.each(['example.com/gate', 'ready', ''])('%j is somebody else’s', (type) => {
+    expect(podConditionByKubelet(type)).toBe(false);
+    expect(podConditionSharedByKubelet(type)).toBe(false);
+  });
+});
+
+describe('getPodCondition', () => {
+  it('finds the first of the type, and nothing in no list', () => {
+    const first = { type: 'Ready', status: 'True' };
+    expect(getPodCondition([{ type: 'A' }, first, { type: 'Ready', status: 'False' }], 'Ready')).toBe(first);
+    expect(getPodCondition([first], 'A')).toBeUndefined();
+    expect(getPodCondition(null, 'Ready')).toBeUndefined();
+    expect(getPodCondition(undefined, 'Ready')).toBeUndefined();
+  });
+});
+
+describe('replaceOrAppendPodCondition', () => {
+  const list = Object.freeze([
+    { type: 'A', status: 'True' },
+    { type: 'B', status: 'True' },
+  ]);
+
+  it('replaces in place or appends, in a new list', () => {
+    const a = { type: 'A', status: 'False' };
+    const c = { type: 'C', status: 'True' };
+    expect(replaceOrAppendPodCondition(list, a)).toEqual([a, list[1]]);
+    expect(replaceOrAppendPodCondition(list, c)).toEqual([...list, c]);
+  });
+});
+
+describe('podConditionObservedGeneration', () => {
+  it('is the pod’s generation once an earlier status is known', () => {
+    const pod = { metadata: { generation: 4 } };
+    expect(podConditionObservedGeneration(pod, {})).toBe(4);
+    expect(podConditionObservedGeneration(pod, undefined)).toBe(0);
+    expect(podConditionObservedGeneration(pod, null)).toBe(0);
+    expect(podConditionObservedGeneration({}, {})).toBe(0);
+  });
+});
