@@ -1,0 +1,165 @@
+/** One entry of `details.causes`. */
+export interface StatusCause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field: string;
+}
+
+interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** The resource an answer speaks of, as `details` names it. */
+export interface Subject {
+  readonly group: string;
+  readonly resource: string;
+  readonly kind: string;
+}
+
+/** A request that is answered with a `Status` of kind Failure. */
+export class ApiStatusError extends Error {
+  override readonly name = 'ApiStatusError';
+  readonly code: number;
+  readonly reason: string;
+  readonly details: StatusDetails | undefined;
+
+  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+    super(message);
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+  }
+
+  body(): object {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      ...(this.reason === '' ? {} : { reason: this.reason }),
+      ...(this.details === undefined ? {} : { details: this.details }),
+      code: this.code,
+    };
+  }
+}
+
+function qualified(subject: Subject): string {
+  return subject.group === '' ? subject.resource : `${subject.resource}.${subject.group}`;
+}
+
+function detailsOf(subject: Subject, name: string): StatusDetails {
+  return {
+    ...(name === '' ? {} : { name }),
+    ...(subject.group === '' ? {} : { group: subject.group }),
+    kind: subject.resource,
+  };
+}
+
+export function notFound(subject: Subject, name: string): ApiStatusError {
+  return new ApiStatusError(404, 'NotFound', `${qualified(subject)} "${name}" not found`, detailsOf(subject, name));
+}
+
+export function unknownPath(): ApiStatusError {
+  return new ApiStatusError(404, 'NotFound', 'the server could not find the requested resource', {});
+}
+
+export function alreadyExists(subject: Subject, name: string): ApiStatusError {
+  return new ApiStatusError(
+    409,
+    'AlreadyExists',
+    `${qualified(subject)} "${name}" already exists`,
+    detailsOf(subject, name),
+  );
+}
+
+export function conflict(subject: Subject, name: string, because: string): ApiStatusError {
+  const message = `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${because}`;
+  return new ApiStatusError(409, 'Conflict', message, detailsOf(subject, name));
+}
+
+export function modified(subject: Subject, name: string): ApiStatusError {
+  return conflict(
+    subject,
+    name,
+    'the object has been modified; please apply your changes to the latest version and try again',
+  );
+}
+
+export function badRequest(message: string): ApiStatusError {
+  return new ApiStatusError(400, 'BadRequest', message);
+}
+
+/** @param name the object's name, or `''` for a list or a create that has none yet */
+export function forbidden(subject: Subject, name: string, because: string): ApiStatusError {
+  const object = name === '' ? qualified(subject) : `${qualified(subject)} "${name}"`;
+  return new ApiStatusError(403, 'Forbidden', `${object} is forbidden: ${because}`, detailsOf(subject, name));
+}
+
+/** 422 with its causes. */
+export function invalid(subject: Subject, name: string, causes: readonly StatusCause[]): ApiStatusError {
+  const kind = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`;
+  const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  return new ApiStatusError(422, 'Invalid', `${kind} "${name}" is invalid: ${list}`, {
+    ...(name === '' ? {} : { name }),
+    ...(subject.group === '' ? {} : { group: subject.group }),
+    kind: subject.kind,
+    causes,
+  });
+}
+
+/** 422 for request parameters, which Kubernetes treats as an object of its own. */
+export function invalidOptions(kind: string, cause: StatusCause): ApiStatusError {
+  return invalid({ group: 'meta.k8s.io', resource: '', kind }, '', [cause]);
+}
+
+/** 422 for a patch whose outcome is not an object of the kind. */
+export function invalidPatch(because: string): ApiStatusError {
+  const cause = { reason: 'FieldValueInvalid', message: `Invalid value: ${because}`, field: 'patch' };
+  return new ApiStatusError(422, 'Invalid', ` "" is invalid: ${cause.field}: ${cause.message}`, { causes: [cause] });
+}
+
+export function methodNotAllowed(): ApiStatusError {
+  return new ApiStatusError(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
+}
+
+/** The resourceVersion of a watch or list is older than what is remembered. */
+export function expired(message: string): ApiStatusError {
+  return new ApiStatusError(410, 'Expired', message);
+}
+
+export function invalidValue(field: string, value: unknown, because: string): StatusCause {
+  return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${because}`, field };
+}
+
+export function requiredValue(field: string, because = ''): StatusCause {
+  return {
+    reason: 'FieldValueRequired',
+    message: because === '' ? 'Required value' : `Required value: ${because}`,
+    field,
+  };
+}
+
+export function forbiddenValue(field: string, because: string): StatusCause {
+  return { reason: 'FieldValueForbidden', message: `Forbidden: ${because}`, field };
+}
+
+export function unsupportedValue(field: string, value: unknown, supported: readonly string[]): StatusCause {
+  const values = supported.map((text) => JSON.stringify(text)).join(', ');
+  return {
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${values}`,
+    field,
+  };
+}

@@ -1,0 +1,132 @@
+import { groupVersionOf, type ResourceDefinition, resources } from './resources.ts';
+
+const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const aggregated = /application\/json;.*\bg=apidiscovery\.k8s\.io\b/;
+
+/** The media type of a discovery document for all groups at once. */
+export const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+
+export const version = {
+  major: '1',
+  minor: '37',
+  gitVersion: 'v1.37.1',
+  gitCommit: '',
+  gitTreeState: '',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: '',
+  compiler: '',
+  platform: '',
+};
+
+/** The document of a discovery path, undefined for a path that is none. */
+export function discoveryDocument(
+  path: string,
+  accept: string,
+): { readonly type: string; readonly body: object } | undefined {
+  if ((path === '/api' || path === '/apis') && aggregated.test(accept) && /\bv=v2\b/.test(accept)) {
+    return { type: aggregatedDiscoveryType, body: groupDiscoveryList(path === '/api') };
+  }
+  const body = plainDocument(path);
+  return body === undefined ? undefined : { type: 'application/json', body };
+}
+
+function plainDocument(path: string): object | undefined {
+  if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
+  if (path === '/api/v1') return resourceList('', 'v1');
+  const groups = namedGroups();
+  if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(groupBody) };
+  const [, root, group = '', groupVersion, ...rest] = path.split('/');
+  if (root !== 'apis' || rest.length > 0 || !groups.includes(group)) return undefined;
+  if (groupVersion === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupBody(group) };
+  return groupVersion === 'v1' ? resourceList(group, groupVersion) : undefined;
+}
+
+function namedGroups(): string[] {
+  return [...new Set(resources.map(({ group }) => group))].filter((group) => group !== '');
+}
+
+function groupBody(name: string): {
+  readonly name: string;
+  readonly versions: object[];
+  readonly preferredVersion: object;
+} {
+  const version = { groupVersion: `${name}/v1`, version: 'v1' };
+  return { name, versions: [version], preferredVersion: version };
+}
+
+function resourceList(group: string, version: string): object {
+  return {
+    kind: 'APIResourceList',
+    ...(group === '' ? {} : { apiVersion: 'v1' }),
+    groupVersion: groupVersionOf({ group, version }),
+    resources: resources.filter((one) => one.group === group && one.version === version).flatMap(resourceEntries),
+  };
+}
+
+function resourceEntries(definition: ResourceDefinition): object[] {
+  const { resource, singular, namespaced, kind, shortNames, categories } = definition;
+  return [
+    {
+      name: resource,
+      singularName: singular,
+      namespaced,
+      kind,
+      verbs: verbsOf(definition),
+      ...(shortNames.length === 0 ? {} : { shortNames }),
+      ...(categories === undefined ? {} : { categories }),
+    },
+    ...definition.subresources.map((subresource) => ({
+      name: `${resource}/${subresource}`,
+      singularName: '',
+      namespaced,
+      ...subresourceKind(subresource, kind),
+    })),
+  ];
+}
+
+function verbsOf({ resource }: ResourceDefinition): string[] {
+  return resource === 'namespaces' ? verbs.filter((verb) => verb !== 'deletecollection') : verbs;
+}
+
+function subresourceKind(
+  subresource: string,
+  kind: string,
+): { readonly kind: string; readonly verbs: readonly string[] } {
+  return subresource === 'binding'
+    ? { kind: 'Binding', verbs: ['create'] }
+    : { kind, verbs: ['get', 'patch', 'update'] };
+}
+
+function groupDiscoveryList(isCore: boolean): object {
+  const groups = isCore ? [''] : namedGroups();
+  const items = groups.map((group) => ({
+    metadata: group === '' ? {} : { name: group },
+    versions: [{ version: 'v1', freshness: 'Current', resources: discoveredResources(group) }],
+  }));
+  return { kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items };
+}
+
+function discoveredResources(group: string): object[] {
+  return resources
+    .filter((one) => one.group === group)
+    .map((definition) => {
+      const { resource, kind, singular, namespaced, shortNames, categories, subresources } = definition;
+      return {
+        resource,
+        responseKind: { group: '', version: '', kind },
+        scope: namespaced ? 'Namespaced' : 'Cluster',
+        singularResource: singular,
+        verbs: verbsOf(definition),
+        ...(shortNames.length === 0 ? {} : { shortNames }),
+        ...(categories === undefined ? {} : { categories }),
+        ...(subresources.length === 0
+          ? {}
+          : { subresources: subresources.map((name) => discoveredSubresource(name, kind)) }),
+      };
+    });
+}
+
+function discoveredSubresource(subresource: string, ofKind: string): object {
+  const { kind, verbs } = subresourceKind(subresource, ofKind);
+  return { subresource, responseKind: { group: '', version: '', kind }, verbs };
+}

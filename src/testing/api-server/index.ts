@@ -1,0 +1,3 @@
+export { ApiStatusError } from './api-status.ts';
+export type { PodAccess, PodDeletion } from './pod-access.ts';
+export { ApiServer, type ApiServerOptions, type HistoryEntry, type RequestRecord } from './server.ts';

@@ -1,0 +1,104 @@
+import isEqual from 'lodash/isEqual.js';
+import { setOwn } from '../../status/canonical-reader.ts';
+
+/** JSON as it comes from the wire. */
+export interface JSONObject {
+  [member: string]: unknown;
+}
+
+export interface OwnerReferenceObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+}
+
+/** `metadata` of a stored object. */
+export interface StoredMetadata {
+  readonly name: string;
+  readonly generateName?: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
+  readonly labels?: { readonly [name: string]: string };
+  readonly annotations?: { readonly [name: string]: string };
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReferenceObject[];
+}
+
+/** A stored object. Never mutated: a write stores a new object that shares what it did not change. */
+export interface StoredObject {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly metadata: StoredMetadata;
+  readonly [member: string]: unknown;
+}
+
+/** A deeper tree than this is refused before anything walks it. */
+const maxDepth = 500;
+
+export function isJSONObject(value: unknown): value is JSONObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The object at `member`, or an empty one. */
+export function objectOf(parent: JSONObject, member: string): JSONObject {
+  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
+  return isJSONObject(value) ? value : {};
+}
+
+/** The objects of the list at `member`; none when it is no list. */
+export function objectsOf(parent: JSONObject, member: string): JSONObject[] {
+  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
+  return Array.isArray(value) ? value.filter(isJSONObject) : [];
+}
+
+/** The string at `member`, or `''`. */
+export function stringOf(parent: JSONObject, member: string): string {
+  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+export function numberOf(parent: JSONObject, member: string): number {
+  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
+  return typeof value === 'number' ? value : 0;
+}
+
+export function specOf(object: StoredObject): JSONObject {
+  return objectOf(object, 'spec');
+}
+
+export function statusOf(object: StoredObject): JSONObject {
+  return objectOf(object, 'status');
+}
+
+/** Whether two stored objects are the same in all but their resourceVersion. */
+export function isSameObject(a: StoredObject, b: StoredObject): boolean {
+  return isEqual(withResourceVersion(a, ''), withResourceVersion(b, ''));
+}
+
+export function withResourceVersion(object: StoredObject, resourceVersion: string): StoredObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+/** A copy without members that are null, as Go's decoder leaves them unset; list elements stay. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isJSONObject(value)) return value;
+  const result: JSONObject = {};
+  for (const [member, inner] of Object.entries(value)) {
+    if (inner !== null) setOwn(result, member, withoutNulls(inner));
+  }
+  return result;
+}
+
+export function isTooDeep(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (depth > maxDepth) return true;
+  return Object.values(value).some((inner) => isTooDeep(inner, depth + 1));
+}

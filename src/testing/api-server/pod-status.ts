@@ -1,0 +1,175 @@
+import { isIP, isIPv4 } from 'node:net';
+import get from 'lodash/get.js';
+import { StatusManagerError } from '../../errors.ts';
+import { canonicalPodStatus } from '../../status/canonical.ts';
+import { setOwn } from '../../status/canonical-reader.ts';
+import {
+  containerShouldRestart,
+  hasRestartAllContainersRule,
+  isRestartableInitContainer,
+} from '../../status/container-restart.ts';
+import {
+  isKnownMember,
+  type PatchSchema,
+  podStatusMembers,
+  schemaOfMember,
+} from '../../status/strategic-merge-schema.ts';
+import type { Container, PodSpec } from '../../types.ts';
+import { forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
+import { DecodeError } from './decode.ts';
+import { isSubdomain, validateQualifiedName } from './metadata.ts';
+import {
+  isJSONObject,
+  type JSONObject,
+  objectOf,
+  objectsOf,
+  specOf,
+  statusOf,
+  stringOf,
+  type StoredObject,
+} from './objects.ts';
+
+/**
+ * A pod status as Go's structs would write it: unknown members dropped, times, quantities and
+ * empty members canonical; podIPs agree with podIP. `volumeHealth` is dropped: its gate is off.
+ * @throws DecodeError for a member of the wrong type
+ */
+export function decodePodStatus(raw: JSONObject): JSONObject {
+  const { volumeHealth: _, ...known } = onlyKnown(raw, { members: podStatusMembers }) as JSONObject;
+  refuseWrongTypes(known);
+  return withSyncedPodIPs({ ...canonicalPodStatus(known, { strict: false }) });
+}
+
+function onlyKnown(value: unknown, schema: PatchSchema): unknown {
+  if (Array.isArray(value)) return value.map((element) => onlyKnown(element, schema));
+  if (!isJSONObject(value)) return value;
+  if (schema.members === undefined) return value;
+  const result: JSONObject = {};
+  for (const [member, inner] of Object.entries(value)) {
+    if (isKnownMember(schema, member)) setOwn(result, member, onlyKnown(inner, schemaOfMember(schema, member)));
+  }
+  return result;
+}
+
+function refuseWrongTypes(status: JSONObject): void {
+  try {
+    canonicalPodStatus(status, { strict: true });
+  } catch (error) {
+    if (!(error instanceof StatusManagerError)) throw error;
+    // Go's decoder takes what only our strict reading refuses: an empty name, two states at once.
+    const value: unknown = get({ status }, error.path);
+    if (value === undefined || value === null || value === '' || isJSONObject(value)) return;
+    throw new DecodeError(error.message);
+  }
+}
+
+/** podIP and podIPs[0] are one field with two names; podIP wins. Source: `Convert_v1_PodStatus_To_core_PodStatus`. */
+function withSyncedPodIPs(status: JSONObject): JSONObject {
+  const podIP = stringOf(status, 'podIP');
+  const podIPs = objectsOf(status, 'podIPs');
+  const first = podIPs[0] === undefined ? '' : stringOf(podIPs[0], 'ip');
+  if (podIP === first) return status;
+  if (podIP === '') return { ...status, podIP: first };
+  return { ...status, podIPs: [{ ip: podIP }] };
+}
+
+/** What a status update of a pod may not say. Source: `validation.ValidatePodStatusUpdate`. */
+export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
+  const status = statusOf(next);
+  const before = statusOf(old);
+  return [
+    ...validateQosClass(status, before),
+    ...validateConditions(status),
+    ...validateIPs(status),
+    ...validateTransitions(next, old),
+    ...validateNominatedNode(next, before),
+    ...(Number(status['observedGeneration'] ?? 0) < 0
+      ? [invalidValue('status.observedGeneration', status['observedGeneration'], 'must be a non-negative integer')]
+      : []),
+  ];
+}
+
+function validateQosClass(status: JSONObject, before: JSONObject): StatusCause[] {
+  if (status['qosClass'] === before['qosClass']) return [];
+  return [invalidValue('status.qosClass', status['qosClass'], 'field is immutable')];
+}
+
+function validateConditions(status: JSONObject): StatusCause[] {
+  return objectsOf(status, 'conditions').flatMap((condition, i) =>
+    validateQualifiedName(stringOf(condition, 'type'), `status.conditions[${i}].Type`),
+  );
+}
+
+function validateIPs(status: JSONObject): StatusCause[] {
+  const podIPs = objectsOf(status, 'podIPs').map(({ ip }) => String(ip));
+  const hostIPs = objectsOf(status, 'hostIPs').map(({ ip }) => String(ip));
+  const rule = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+  const causes = podIPs.flatMap((ip, i) => (isIP(ip) === 0 ? [invalidValue(`status.podIPs[${i}]`, ip, rule)] : []));
+  causes.push(...validateFamilies(podIPs, 'status.podIPs'));
+  if (hostIPs.length === 0) return causes;
+  if (hostIPs[0] !== stringOf(status, 'hostIP')) {
+    causes.push(invalidValue('status.hostIPs[0].ip', hostIPs[0], 'must be equal to `hostIP`'));
+  }
+  causes.push(...hostIPs.flatMap((ip, i) => (isIP(ip) === 0 ? [invalidValue(`status.hostIPs[${i}]`, ip, rule)] : [])));
+  return [...causes, ...validateFamilies(hostIPs, 'status.hostIPs')];
+}
+
+function validateFamilies(ips: readonly string[], field: string): StatusCause[] {
+  const valid = ips.filter((ip) => isIP(ip) !== 0);
+  const ofBothFamilies = valid.length === 2 && isIPv4(valid[0] ?? '') !== isIPv4(valid[1] ?? '');
+  if (valid.length <= 1 || ofBothFamilies) return [];
+  return [
+    invalidValue(
+      field,
+      ips.map((ip) => ({ IP: ip })),
+      'may specify no more than one IP for each IP family',
+    ),
+  ];
+}
+
+function validateNominatedNode(next: StoredObject, before: JSONObject): StatusCause[] {
+  const field = 'status.nominatedNodeName';
+  const name = stringOf(statusOf(next), 'nominatedNodeName');
+  if (name === stringOf(before, 'nominatedNodeName') || name === '') return [];
+  const causes = isSubdomain(name) ? [] : [invalidValue(field, name, 'a lowercase RFC 1123 subdomain is required')];
+  if (stringOf(specOf(next), 'nodeName') !== '') {
+    causes.push(forbiddenValue(field, 'may not be set on pods that are already bound to a node'));
+  }
+  return causes;
+}
+
+/** A container that will not be restarted stays terminated, whoever writes the status. */
+function validateTransitions(next: StoredObject, old: StoredObject): StatusCause[] {
+  const spec: PodSpec = specOf(old);
+  if (spec.restartPolicy === 'Always' || hasRestartAllContainersRule(spec)) return [];
+  return [
+    ...validateListTransitions('containerStatuses', spec.containers ?? [], next, old),
+    ...validateListTransitions('initContainerStatuses', spec.initContainers ?? [], next, old),
+  ];
+}
+
+function validateListTransitions(
+  list: 'containerStatuses' | 'initContainerStatuses',
+  containers: readonly Container[],
+  next: StoredObject,
+  old: StoredObject,
+): StatusCause[] {
+  const spec: PodSpec = specOf(old);
+  const statuses = objectsOf(statusOf(next), list);
+  return objectsOf(statusOf(old), list).flatMap(({ name, state }, i) => {
+    const terminated = isJSONObject(state) ? state.terminated : undefined;
+    if (!isJSONObject(terminated)) return [];
+    const exitCode = Number(terminated.exitCode);
+    if (exitCode !== 0 && spec.restartPolicy === 'OnFailure') return [];
+    const container = containers.find((container) => container.name === name);
+    if (container !== undefined && mayRestart(list, container, spec, exitCode)) return [];
+    const status = statuses.find((status) => status.name === name);
+    if (status === undefined || objectOf(status, 'state').terminated !== undefined) return [];
+    return [forbiddenValue(`status.${list}[${i}].state`, 'may not be transitioned to non-terminated state')];
+  });
+}
+
+function mayRestart(list: string, container: Container, spec: PodSpec, exitCode: number): boolean {
+  const isSidecar = list === 'initContainerStatuses' && isRestartableInitContainer(container);
+  return isSidecar || containerShouldRestart(container, spec, exitCode);
+}

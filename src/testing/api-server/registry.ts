@@ -1,0 +1,371 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import { epochMsOf, timeFromEpochMs } from '../../status/canonical-time.ts';
+import {
+  alreadyExists,
+  ApiStatusError,
+  badRequest,
+  conflict,
+  forbidden,
+  invalid,
+  invalidPatch,
+  modified,
+  notFound,
+  type StatusCause,
+} from './api-status.ts';
+import { DecodeError } from './decode.ts';
+import { decodeMetadata, type SentMetadata, storedMetadata } from './metadata.ts';
+import {
+  isSameObject,
+  type JSONObject,
+  numberOf,
+  objectOf,
+  specOf,
+  statusOf,
+  stringOf,
+  type StoredObject,
+} from './objects.ts';
+import { applyPatch, type PatchMediaType } from './patch.ts';
+import { priorityOfClass } from './pod-defaults.ts';
+import { boundPod } from './pod-strategy.ts';
+import { groupVersionOf, type ResourceDefinition } from './resources.ts';
+import type { ObjectStore } from './store.ts';
+import type { DeleteOptions } from './strategy.ts';
+
+/** Names one object, or a part of it. */
+export interface Target {
+  readonly definition: ResourceDefinition;
+  /** `''` for a resource without namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+  /** `''` for the object itself. */
+  readonly subresource: string;
+}
+
+/** A write about to happen; a check throws to refuse it. */
+export interface Admission {
+  readonly operation: 'create' | 'update' | 'delete';
+  readonly target: Target;
+  readonly next: StoredObject | undefined;
+  readonly old: StoredObject | undefined;
+}
+
+/** On whose behalf, and whether for real. */
+export interface Request {
+  readonly verb: string;
+  readonly user: string;
+  readonly dryRun: boolean;
+  readonly admit: (admission: Admission) => void;
+}
+
+/** What became of a DELETE: the object as it is now, or as it was at the end. */
+export interface Deletion {
+  readonly object: StoredObject;
+  readonly isRemoved: boolean;
+}
+
+const randomCharacters = 'bcdfghjklmnpqrstvwxz2456789';
+
+/**
+ * The verbs on objects with everything that a server does to them on the way into the store.
+ * Synchronous, so that no two writes can interleave. Source: `registry/generic/registry/store.go`.
+ */
+export class Registry {
+  readonly #store: ObjectStore;
+  readonly #clock: Clock;
+
+  constructor(store: ObjectStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  get({ definition, namespace, name }: Target): StoredObject {
+    const object = this.#store.get(definition.table, namespace, name);
+    if (object === undefined) throw notFound(definition, name);
+    return object;
+  }
+
+  create(target: Target, body: JSONObject, request: Request): StoredObject {
+    const { definition, namespace } = target;
+    const sent = decodeBody(definition, body);
+    const { generateName, resourceVersion } = sent.metadata;
+    if (sent.metadata.namespace !== undefined && sent.metadata.namespace !== namespace) throw namespaceMismatch();
+    if (resourceVersion !== undefined) {
+      throw new ApiStatusError(500, '', 'resourceVersion should not be set on objects to be created');
+    }
+    const name = sent.metadata.name ?? (generateName === undefined ? '' : this.#generatedName(target, generateName));
+    this.#refuseMissingNamespace(target, name);
+    const now = this.#now();
+    const object = definition.strategy.prepareForCreate(
+      {
+        ...sent,
+        metadata: storedMetadata({
+          ...sent.metadata,
+          ...{ name, namespace: namespace === '' ? undefined : namespace, uid: randomUUID(), resourceVersion: '' },
+          ...{ creationTimestamp: now, generation: undefined },
+          ...{ deletionTimestamp: undefined, deletionGracePeriodSeconds: undefined },
+        }),
+      },
+      now,
+    );
+    request.admit({ operation: 'create', target, next: object, old: undefined });
+    refusePriority(definition, objectOf(body, 'spec'), object);
+    throwIfInvalid(definition, name, definition.strategy.validateCreate(object));
+    if (this.#store.get(definition.table, namespace, name) !== undefined) throw alreadyExists(definition, name);
+    return this.#put(target, object, request);
+  }
+
+  /** PUT. */
+  replace(
+    target: Target,
+    body: JSONObject,
+    request: Request,
+  ): { readonly object: StoredObject; readonly isNew: boolean } {
+    const { definition, namespace, name } = target;
+    const next = decodeBody(definition, body);
+    refuseOtherName(target, next);
+    const old = this.#store.get(definition.table, namespace, name);
+    if (old === undefined) {
+      if (definition.strategy.createOnUpdate !== true) throw notFound(definition, name);
+      return { object: this.create(target, body, request), isNew: true };
+    }
+    const { resourceVersion, uid } = next.metadata;
+    if (resourceVersion === undefined && definition.strategy.conditionalUpdateOnly === true) {
+      const message = 'Invalid value: 0: must be specified for an update';
+      throw invalid(definition, name, [{ reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' }]);
+    }
+    if (uid !== undefined && uid !== old.metadata.uid) {
+      const because = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
+      throw conflict(definition, name, because);
+    }
+    return { object: this.#update(target, next, old, request), isNew: false };
+  }
+
+  patch(target: Target, type: PatchMediaType, patch: unknown, request: Request): StoredObject {
+    const { definition } = target;
+    const old = this.get(target);
+    const current = definition.fromStored?.(old) ?? old;
+    const next = decodePatched(definition, applyPatch(definition.table, type, current, patch));
+    refuseOtherName(target, next);
+    return this.#update(target, next, old, request);
+  }
+
+  /** Marks the object as being deleted, or removes it. Source: `rest.BeforeDelete`. */
+  delete(target: Target, options: DeleteOptions, request: Request): Deletion {
+    const { definition } = target;
+    const old = this.get(target);
+    refusePreconditions(definition, old, options);
+    request.admit({ operation: 'delete', target, next: undefined, old });
+    const marked = markedForDeletion(definition, old, options, this.#clock.now());
+    const isUnchanged = marked === old;
+    const isFinal = marked.metadata.deletionGracePeriodSeconds === 0 && !hasFinalizers(marked);
+    if (isFinal && definition.strategy.gracePeriodSeconds === undefined) {
+      return { object: this.#remove(target, old, request), isRemoved: true };
+    }
+    const written = isUnchanged ? old : this.#put(target, marked, request);
+    if (!isFinal || isUnchanged) return { object: written, isRemoved: false };
+    return { object: this.#remove(target, written, request), isRemoved: true };
+  }
+
+  /** POST to `pods/binding`. */
+  bind(target: Target, binding: JSONObject, request: Request): void {
+    if (stringOf(objectOf(binding, 'metadata'), 'name') !== target.name) {
+      throw badRequest('name in URL does not match name in Binding object');
+    }
+    const pod = this.get(target);
+    const subject = { ...target.definition, resource: 'pods/binding' };
+    const nodeName = stringOf(specOf(pod), 'nodeName');
+    if (nodeName !== '')
+      throw conflict(subject, target.name, `pod ${target.name} is already assigned to node "${nodeName}"`);
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      throw conflict(subject, target.name, `pod ${target.name} is being deleted, cannot be assigned to a host`);
+    }
+    if (stringOf(objectOf(binding, 'target'), 'name') === '') {
+      const cause = { reason: 'FieldValueRequired', message: 'Required value', field: 'target.name' };
+      throw invalid({ group: '', resource: 'bindings', kind: 'Binding' }, target.name, [cause]);
+    }
+    this.#put(target, boundPod(pod, binding, this.#now()), request);
+  }
+
+  #update(target: Target, next: DecodedObject, old: StoredObject, request: Request): StoredObject {
+    const { definition, subresource, name } = target;
+    const { resourceVersion } = next.metadata;
+    if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion)
+      throw modified(definition, name);
+    const complete = { ...next, metadata: storedMetadata(withServerMetadata(next.metadata, old)) };
+    const prepared = definition.strategy.prepareForUpdate(complete, old, subresource);
+    throwIfInvalid(definition, name, definition.strategy.validateUpdate(prepared, old, subresource));
+    request.admit({ operation: 'update', target, next: prepared, old });
+    if (isSameObject(prepared, old)) return old;
+    const isFinal = prepared.metadata.deletionGracePeriodSeconds === 0 && !hasFinalizers(prepared);
+    if (prepared.metadata.deletionTimestamp === undefined || !isFinal) return this.#put(target, prepared, request);
+    this.#remove(target, prepared, request);
+    return prepared;
+  }
+
+  #put({ definition }: Target, object: StoredObject, request: Request): StoredObject {
+    return request.dryRun ? object : this.#store.put(definition.table, object, request);
+  }
+
+  #remove({ definition }: Target, object: StoredObject, request: Request): StoredObject {
+    return request.dryRun ? object : this.#store.remove(definition.table, object, request);
+  }
+
+  #now(): string {
+    return timeFromEpochMs(this.#clock.now());
+  }
+
+  #generatedName(target: Target, prefix: string): string {
+    const { definition, namespace } = target;
+    for (;;) {
+      const suffix = Array.from({ length: 5 }, () => randomCharacters[randomInt(randomCharacters.length)]).join('');
+      const name = prefix.slice(0, 58) + suffix;
+      if (this.#store.get(definition.table, namespace, name) === undefined) return name;
+    }
+  }
+
+  #refuseMissingNamespace({ definition, namespace }: Target, name: string): void {
+    if (namespace === '') return;
+    const found = this.#store.get('namespaces', '', namespace);
+    if (found === undefined) throw notFound({ group: '', resource: 'namespaces', kind: 'Namespace' }, namespace);
+    if (found.metadata.deletionTimestamp !== undefined) {
+      throw forbidden(
+        definition,
+        name,
+        `unable to create new content in namespace ${namespace} because it is being terminated`,
+      );
+    }
+  }
+}
+
+/** An object as a client sent it, spelled canonically. */
+interface DecodedObject {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly metadata: SentMetadata;
+  readonly [member: string]: unknown;
+}
+
+function decode(definition: ResourceDefinition, body: JSONObject): DecodedObject {
+  const raw = definition.toStored?.(body) ?? body;
+  const apiVersion = definition.toStored === undefined ? groupVersionOf(definition) : 'v1';
+  return { kind: definition.kind, apiVersion, metadata: decodeMetadata(raw), ...definition.strategy.decode(raw) };
+}
+
+function decodeBody(definition: ResourceDefinition, body: JSONObject): DecodedObject {
+  const { kind, version } = definition;
+  const { kind: sentKind = kind, apiVersion = groupVersionOf(definition) } = body;
+  const refusal = `${kind} in version "${version}" cannot be handled as a ${kind}`;
+  if (sentKind !== kind || apiVersion !== groupVersionOf(definition)) {
+    throw badRequest(
+      `${String(sentKind)} in version "${String(apiVersion)}" cannot be handled as a ${kind}: unknown conversion`,
+    );
+  }
+  try {
+    return decode(definition, body);
+  } catch (error) {
+    throw error instanceof DecodeError ? badRequest(`${refusal}: ${error.message}`) : error;
+  }
+}
+
+function decodePatched(definition: ResourceDefinition, object: JSONObject): DecodedObject {
+  try {
+    return decode(definition, object);
+  } catch (error) {
+    throw error instanceof DecodeError ? invalidPatch(error.message) : error;
+  }
+}
+
+/** What a client left out of the metadata, or may not set there, from the stored object. */
+function withServerMetadata(sent: SentMetadata, old: StoredObject): SentMetadata {
+  const { metadata } = old;
+  return {
+    ...sent,
+    namespace: metadata.namespace,
+    uid: sent.uid ?? metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    generation: metadata.generation,
+    creationTimestamp: sent.creationTimestamp ?? metadata.creationTimestamp,
+    deletionTimestamp: sent.deletionTimestamp ?? metadata.deletionTimestamp,
+    deletionGracePeriodSeconds: sent.deletionGracePeriodSeconds ?? metadata.deletionGracePeriodSeconds,
+  };
+}
+
+function markedForDeletion(
+  definition: ResourceDefinition,
+  old: StoredObject,
+  options: DeleteOptions,
+  nowMs: number,
+): StoredObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, generation } = old.metadata;
+  if (deletionTimestamp !== undefined) {
+    const { gracePeriodSeconds = deletionGracePeriodSeconds } = options;
+    if (gracePeriodSeconds >= deletionGracePeriodSeconds) return old;
+    const atMs = epochMsOf(deletionTimestamp) - (deletionGracePeriodSeconds - gracePeriodSeconds) * 1000;
+    return withDeletion(old, atMs, gracePeriodSeconds);
+  }
+  const seconds = definition.strategy.gracePeriodSeconds?.(old, options) ?? 0;
+  const marked = withDeletion(old, nowMs + seconds * 1000, seconds);
+  if (definition.table === 'namespaces') {
+    // Without a namespace controller it stays like this, as on a bare API server.
+    return { ...marked, status: { ...statusOf(old), phase: 'Terminating' } };
+  }
+  return generation === undefined
+    ? marked
+    : { ...marked, metadata: { ...marked.metadata, generation: generation + 1 } };
+}
+
+function withDeletion(object: StoredObject, atMs: number, deletionGracePeriodSeconds: number): StoredObject {
+  const metadata = { ...object.metadata, deletionTimestamp: timeFromEpochMs(atMs), deletionGracePeriodSeconds };
+  return { ...object, metadata: storedMetadata(metadata) };
+}
+
+function hasFinalizers(object: StoredObject): boolean {
+  const specFinalizers = object.kind === 'Namespace' ? specOf(object).finalizers : undefined;
+  return (object.metadata.finalizers?.length ?? 0) > 0 || (Array.isArray(specFinalizers) && specFinalizers.length > 0);
+}
+
+function refusePreconditions(definition: ResourceDefinition, old: StoredObject, options: DeleteOptions): void {
+  const { uid, resourceVersion, name } = old.metadata;
+  const subject = { ...definition, resource: definition.kind, group: '' };
+  if (options.uid !== undefined && options.uid !== uid) {
+    const because = `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
+    throw conflict(subject, name, because);
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
+    const because = `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
+    throw conflict(subject, name, because);
+  }
+}
+
+/** The Priority admission plugin: the number follows from the class. */
+function refusePriority(definition: ResourceDefinition, sent: JSONObject, pod: StoredObject): void {
+  if (definition.table !== 'pods') return;
+  const className = stringOf(sent, 'priorityClassName');
+  const priority = priorityOfClass(className);
+  if (priority === undefined) {
+    throw forbidden(definition, pod.metadata.name, `no PriorityClass with name ${className} was found`);
+  }
+  if (sent.priority !== undefined && sent.priority !== null && sent.priority !== priority) {
+    const because = `the integer value of priority (${numberOf(sent, 'priority')}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`;
+    throw forbidden(definition, pod.metadata.name, because);
+  }
+}
+
+function refuseOtherName({ name, namespace }: Target, { metadata }: DecodedObject): void {
+  if (metadata.name === undefined) {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  }
+  if (metadata.namespace !== undefined && metadata.namespace !== namespace) throw namespaceMismatch();
+}
+
+function namespaceMismatch(): ApiStatusError {
+  return badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly StatusCause[]): void {
+  if (causes.length > 0) throw invalid(definition, name, causes);
+}

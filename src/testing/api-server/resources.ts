@@ -1,0 +1,134 @@
+import type { Subject } from './api-status.ts';
+import { type JSONObject, objectOf, specOf, statusOf, stringOf } from './objects.ts';
+import {
+  eventFromEventsAPI,
+  eventStrategy,
+  eventToEventsAPI,
+  leaseStrategy,
+  namespaceStrategy,
+  nodeStrategy,
+} from './other-strategies.ts';
+import { podStrategy } from './pod-strategy.ts';
+import type { SelectableFields } from './selectors.ts';
+import type { Strategy } from './strategy.ts';
+
+/** One resource of one API version: its names, its verbs and what is particular to it. */
+export interface ResourceDefinition extends Subject {
+  readonly version: string;
+  /** The objects' table in the store; two API groups may show the same one. */
+  readonly table: string;
+  readonly singular: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+  readonly categories?: readonly string[];
+  readonly subresources: readonly string[];
+  readonly fields: SelectableFields;
+  readonly strategy: Strategy;
+  /** Between the stored spelling and that of this API version. */
+  readonly toStored?: (object: JSONObject) => JSONObject;
+  readonly fromStored?: (object: JSONObject) => JSONObject;
+}
+
+const metadataFields: SelectableFields = {
+  'metadata.name': ({ metadata }) => metadata.name,
+  'metadata.namespace': ({ metadata }) => metadata.namespace ?? '',
+};
+
+const podFields: SelectableFields = {
+  ...metadataFields,
+  'spec.nodeName': (pod) => stringOf(specOf(pod), 'nodeName'),
+  'spec.restartPolicy': (pod) => stringOf(specOf(pod), 'restartPolicy'),
+  'spec.schedulerName': (pod) => stringOf(specOf(pod), 'schedulerName'),
+  'spec.serviceAccountName': (pod) => stringOf(specOf(pod), 'serviceAccountName'),
+  'spec.hostNetwork': (pod) => String(specOf(pod).hostNetwork === true),
+  'status.phase': (pod) => stringOf(statusOf(pod), 'phase'),
+  'status.podIP': (pod) => stringOf(statusOf(pod), 'podIP'),
+  'status.nominatedNodeName': (pod) => stringOf(statusOf(pod), 'nominatedNodeName'),
+};
+
+const eventFields: SelectableFields = {
+  ...metadataFields,
+  ...referenceFields('involvedObject'),
+  reason: (event) => stringOf(event, 'reason'),
+  reportingComponent: (event) => stringOf(event, 'reportingComponent'),
+  source: (event) => stringOf(objectOf(event, 'source'), 'component') || stringOf(event, 'reportingComponent'),
+  type: (event) => stringOf(event, 'type'),
+};
+
+function referenceFields(prefix: string): SelectableFields {
+  const members = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
+  return Object.fromEntries(
+    members.map((member) => [`${prefix}.${member}`, (event) => stringOf(objectOf(event, 'involvedObject'), member)]),
+  );
+}
+
+const event = {
+  resource: 'events',
+  kind: 'Event',
+  version: 'v1',
+  table: 'events',
+  singular: 'event',
+  namespaced: true,
+  shortNames: ['ev'],
+  subresources: [],
+  strategy: eventStrategy,
+} as const;
+
+/** Everything this server serves. */
+export const resources: readonly ResourceDefinition[] = [
+  {
+    ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod' },
+    ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: ['status', 'binding'] },
+    fields: podFields,
+    strategy: podStrategy,
+  },
+  {
+    ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node' },
+    ...{ namespaced: false, shortNames: ['no'], subresources: ['status'] },
+    fields: { ...metadataFields, 'spec.unschedulable': (node) => String(specOf(node).unschedulable === true) },
+    strategy: nodeStrategy,
+  },
+  {
+    ...{
+      group: '',
+      version: 'v1',
+      resource: 'namespaces',
+      table: 'namespaces',
+      singular: 'namespace',
+      kind: 'Namespace',
+    },
+    ...{ namespaced: false, shortNames: ['ns'], subresources: ['status'] },
+    fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
+    strategy: namespaceStrategy,
+  },
+  { ...event, group: '', fields: eventFields },
+  {
+    ...event,
+    group: 'events.k8s.io',
+    fields: { ...eventFields, ...referenceFields('regarding') },
+    toStored: eventFromEventsAPI,
+    fromStored: eventToEventsAPI,
+  },
+  {
+    ...{
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      resource: 'leases',
+      table: 'leases',
+      singular: 'lease',
+      kind: 'Lease',
+    },
+    ...{ namespaced: true, shortNames: [], subresources: [] },
+    fields: metadataFields,
+    strategy: leaseStrategy,
+  },
+];
+
+/** `v1`, `coordination.k8s.io/v1`. */
+export function groupVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+export function resourceNamed(group: string, version: string, resource: string): ResourceDefinition | undefined {
+  return resources.find((one) => one.group === group && one.version === version && one.resource === resource);
+}

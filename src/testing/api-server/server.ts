@@ -1,0 +1,305 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type Clock, systemClock, type Timer } from '../../clock.ts';
+import { ApiStatusError, unknownPath } from './api-status.ts';
+import { discoveryDocument, version } from './discovery.ts';
+import { type Answer, Handlers } from './handlers.ts';
+import { isTrue } from './list.ts';
+import { openAPIDocument } from './openapi.ts';
+import { PodAccess } from './pod-access.ts';
+import { Registry, type Request } from './registry.ts';
+import { parseResourcePath } from './request.ts';
+import { resourceNamed } from './resources.ts';
+import { selfSignedCertificate } from './self-signed-certificate.ts';
+import { ObjectStore } from './store.ts';
+import { admin, Tokens, type User } from './users.ts';
+
+const loopback = '127.0.0.1';
+const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
+const maxRequestsKept = 1000;
+
+export interface ApiServerOptions {
+  /** For timestamps, ages, watch timeouts, bookmarks and `latencyMs`. Default: the real clock. */
+  readonly clock?: Clock;
+  /** On 127.0.0.1. Default 0: a free one. */
+  readonly port?: number;
+  /** The admin's bearer token. Default: a random one. */
+  readonly token?: string;
+  /** Names of Nodes whose own users exist too, with the rights of a kubelet; see `nodeToken`. */
+  readonly nodeUsers?: readonly string[];
+  /** HTTPS with a certificate of its own, without which kubectl sends no token. Default true. */
+  readonly tls?: boolean;
+  /** How long each answer takes, in milliseconds. Default 0. */
+  readonly latencyMs?: number;
+  /** How many writes are remembered, for watches and for `history`. Default 10,000. */
+  readonly historyLimit?: number;
+  /** Called once per request, when its answer is complete. */
+  readonly onRequest?: (request: RequestRecord) => void;
+}
+
+/** One request that was answered. */
+export interface RequestRecord {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly status: number;
+  /** `''` for a request without a valid token. */
+  readonly user: string;
+}
+
+/** One write to an object. */
+export interface HistoryEntry {
+  readonly resourceVersion: string;
+  /** create, update, patch, delete or bind; a deletion with grace is several. */
+  readonly verb: string;
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly user: string;
+  /** The object after the write; of a deletion its last state. */
+  readonly object: object;
+}
+
+/**
+ * An API server in memory that answers as kube-apiserver v1.37 does for pods, nodes, leases,
+ * events, bindings and namespaces: for client-node, for kubectl, and for a node's own user.
+ * Listens on 127.0.0.1 only, wants a bearer token and a loopback Host, and refuses a request with
+ * an Origin. Nothing is ever scheduled, garbage-collected or run.
+ */
+export class ApiServer implements AsyncDisposable {
+  /** Pods, read and written as the admin, past HTTP. */
+  readonly pods: PodAccess;
+  /** The admin's bearer token. */
+  readonly token: string;
+  /** The certificate to trust, PEM; `''` without TLS. */
+  readonly certificateAuthority: string;
+  readonly #clock: Clock;
+  readonly #latencyMs: number;
+  readonly #onRequest: ((request: RequestRecord) => void) | undefined;
+  readonly #store: ObjectStore;
+  readonly #handlers: Handlers;
+  readonly #tokens = new Tokens();
+  readonly #nodeTokens = new Map<string, string>();
+  readonly #server: Server;
+  readonly #delays = new Set<Timer>();
+  #requests: RequestRecord[] = [];
+  #port = 0;
+  #closed: Promise<void> | undefined;
+
+  /** Resolves when the server listens. @throws Error EADDRINUSE… as node:http does */
+  static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
+    const server = new ApiServer(options);
+    await server.#listen(options.port ?? 0);
+    return server;
+  }
+
+  private constructor(options: ApiServerOptions) {
+    this.#clock = options.clock ?? systemClock;
+    this.#latencyMs = options.latencyMs ?? 0;
+    this.#onRequest = options.onRequest;
+    this.#store = new ObjectStore(options.historyLimit ?? 10_000);
+    const registry = new Registry(this.#store, this.#clock);
+    this.#handlers = new Handlers(this.#store, registry, this.#clock);
+    this.pods = new PodAccess(this.#store, registry);
+    this.token = this.#tokens.add(admin, options.token);
+    for (const node of options.nodeUsers ?? []) {
+      this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
+    }
+    createNamespaces(registry);
+    const answer = (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response);
+    if (options.tls === false) {
+      this.certificateAuthority = '';
+      this.#server = createHttpServer(answer);
+    } else {
+      // Clients compare a certificate with their own clock, not with ours.
+      const { cert, key } = selfSignedCertificate(systemClock.now());
+      this.certificateAuthority = cert;
+      this.#server = createHttpsServer({ cert, key }, answer);
+    }
+    // Idle connections stay open until the client or close() ends them.
+    this.#server.keepAliveTimeout = 0;
+  }
+
+  /** `https://127.0.0.1:PORT`, without a slash at the end. */
+  get url(): string {
+    return `${this.certificateAuthority === '' ? 'http' : 'https'}://${loopback}:${this.#port}`;
+  }
+
+  /** The last 1,000 requests, oldest first. */
+  get requests(): readonly RequestRecord[] {
+    return this.#requests.slice(-maxRequestsKept);
+  }
+
+  /** The bearer token of a node's own user. @throws RangeError when `nodeUsers` did not name the node */
+  nodeToken(node: string): string {
+    const token = this.#nodeTokens.get(node);
+    if (token === undefined) throw new RangeError(`Expected \`nodeUsers\` to name ${JSON.stringify(node)}`);
+    return token;
+  }
+
+  /** A kubeconfig for the admin, or for a node's own user. Holds the token: keep it from logs. */
+  kubeconfig(node?: string): object {
+    const name = 'api-server';
+    const tls =
+      this.certificateAuthority === ''
+        ? { 'insecure-skip-tls-verify': true }
+        : { 'certificate-authority-data': Buffer.from(this.certificateAuthority).toString('base64') };
+    const token = node === undefined ? this.token : this.nodeToken(node);
+    return {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name, cluster: { server: this.url, ...tls } }],
+      users: [{ name, user: { token } }],
+      contexts: [{ name, context: { cluster: name, user: name, namespace: 'default' } }],
+      'current-context': name,
+    };
+  }
+
+  /** The same as text: YAML, of which JSON is a part. Write it to a file of mode 0600. */
+  kubeconfigYaml(node?: string): string {
+    return `${JSON.stringify(this.kubeconfig(node), null, 2)}\n`;
+  }
+
+  /**
+   * The remembered writes to one object, oldest first: by UID, or by `namespace/name` for all
+   * pods that ever had that name.
+   */
+  history(object: string): HistoryEntry[] {
+    return this.#store
+      .writesSince(0)
+      .filter((write) => {
+        const { uid, namespace, name } = write.object.metadata;
+        return uid === object || (write.resource === 'pods' && `${namespace ?? ''}/${name}` === object);
+      })
+      .map(({ revision, verb, type, user, object }) => ({
+        resourceVersion: String(revision),
+        verb,
+        type,
+        user,
+        object,
+      }));
+  }
+
+  /** Forgets all writes so far, as etcd's compaction does: a watch from an older resourceVersion gets 410. */
+  compact(): void {
+    this.#store.compact();
+  }
+
+  /** Ends watches and connections and stops listening. Idempotent; leaves no socket and no timer. */
+  close(): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      this.#handlers.close();
+      for (const delay of this.#delays) delay.stop();
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #listen(port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, loopback, () => {
+        this.#server.off('error', reject);
+        this.#port = (this.#server.address() as AddressInfo).port;
+        resolve();
+      });
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.method ?? '';
+    const path = request.url ?? '';
+    const user = this.#tokens.userOf(request.headers.authorization);
+    response.on('close', () => this.#record({ method, path, status: response.statusCode, user: user?.name ?? '' }));
+    response.on('error', () => {});
+    if (this.#latencyMs > 0) await this.#delay();
+    let answer: Answer | undefined;
+    try {
+      answer = await this.#route(request, response, user);
+    } catch (error) {
+      answer = failure(error);
+    }
+    if (answer !== undefined) send(response, answer.code, 'application/json', `${JSON.stringify(answer.body)}\n`);
+    // What was refused unread is taken off the connection, or the next request on it would not be found.
+    if (!request.complete) request.resume();
+  }
+
+  /** The answer, or undefined when it was written or is a stream. */
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    user: User | undefined,
+  ): Promise<Answer | undefined> {
+    this.#refuseBrowsers(request);
+    const url = new URL(request.url ?? '', this.url);
+    const { pathname, searchParams: query } = url;
+    const method = request.method ?? '';
+    if (user === undefined && !openPaths.has(pathname)) throw new ApiStatusError(401, 'Unauthorized', 'Unauthorized');
+    if (method === 'GET') {
+      if (pathname === '/healthz' || pathname === '/livez' || pathname === '/readyz') {
+        return send(response, 200, 'text/plain; charset=utf-8', 'ok');
+      }
+      if (pathname === '/version') return { code: 200, body: version };
+      const discovery = discoveryDocument(pathname.replace(/\/$/, ''), request.headers.accept ?? '');
+      if (discovery !== undefined) return send(response, 200, discovery.type, JSON.stringify(discovery.body));
+      const openAPI = pathname.startsWith('/openapi/v3') ? openAPIDocument(pathname) : undefined;
+      if (openAPI !== undefined) return { code: 200, body: openAPI };
+    }
+    const resource = parseResourcePath(method, pathname, isTrue(query.get('watch')));
+    if (resource === undefined || user === undefined) throw unknownPath();
+    return this.#handlers.handle({ request, response, query, user, resource });
+  }
+
+  /** Keeps web pages out, whose scripts can reach a loopback port but not choose these headers. */
+  #refuseBrowsers({ headers }: IncomingMessage): void {
+    const hosts = [loopback, 'localhost', '[::1]'].map((host) => `${host}:${this.#port}`);
+    if (headers.origin !== undefined || !hosts.includes(headers.host ?? '')) {
+      throw new ApiStatusError(403, 'Forbidden', 'only requests to a loopback Host without an Origin are served');
+    }
+  }
+
+  #delay(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.afterFunc(this.#latencyMs, () => {
+        this.#delays.delete(timer);
+        resolve();
+      });
+      this.#delays.add(timer);
+    });
+  }
+
+  #record(record: RequestRecord): void {
+    this.#requests.push(record);
+    if (this.#requests.length >= 2 * maxRequestsKept) this.#requests = this.#requests.slice(-maxRequestsKept);
+    this.#onRequest?.(record);
+  }
+}
+
+function send(response: ServerResponse, code: number, type: string, text: string): undefined {
+  response.writeHead(code, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-cache, private',
+  });
+  response.end(text);
+  return undefined;
+}
+
+function failure(error: unknown): Answer {
+  if (error instanceof ApiStatusError) return { code: error.code, body: error.body() };
+  const message = `Internal error occurred: ${error instanceof Error ? error.message : 'unknown'}`;
+  return { code: 500, body: new ApiStatusError(500, 'InternalError', message).body() };
+}
+
+function createNamespaces(registry: Registry): void {
+  const definition = resourceNamed('', 'v1', 'namespaces')!;
+  const request: Request = { verb: 'create', user: 'system:apiserver', dryRun: false, admit: () => {} };
+  for (const name of namespaces) {
+    registry.create({ definition, namespace: '', name, subresource: '' }, { metadata: { name } }, request);
+  }
+}

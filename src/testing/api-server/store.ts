@@ -1,0 +1,128 @@
+import { type StoredObject, withResourceVersion } from './objects.ts';
+
+export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** One write, as the watch cache and the history remember it. */
+export interface WriteRecord {
+  readonly revision: number;
+  /** What names the table: `pods`, `leases.coordination.k8s.io`. */
+  readonly resource: string;
+  readonly type: EventType;
+  /** The request's verb: create, update, patch, delete, bind. */
+  readonly verb: string;
+  readonly user: string;
+  /** The object after the write; of a deletion its last state, with the deletion's resourceVersion. */
+  readonly object: StoredObject;
+  readonly previous: StoredObject | undefined;
+}
+
+export interface Writer {
+  readonly verb: string;
+  readonly user: string;
+}
+
+type Listener = (record: WriteRecord) => void;
+
+/**
+ * All objects, the one counter that gives every write its resourceVersion, and a bounded log of
+ * the writes. Synchronous: a read and the write that follows it are one transaction.
+ */
+export class ObjectStore {
+  /** Objects by `namespace/name`, by resource. */
+  readonly #tables = new Map<string, Map<string, StoredObject>>();
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #limit: number;
+  #log: WriteRecord[] = [];
+  #forgottenRevision = 0;
+  #revision = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The newest revision that the log no longer tells about. */
+  get forgottenRevision(): number {
+    return this.#forgottenRevision;
+  }
+
+  get(resource: string, namespace: string, name: string): StoredObject | undefined {
+    return this.#tables.get(resource)?.get(keyOf(namespace, name));
+  }
+
+  /** The objects of one namespace, or of all, in the order of their keys. */
+  list(resource: string, namespace: string): StoredObject[] {
+    const objects: { readonly key: string; readonly object: StoredObject }[] = [];
+    for (const [key, object] of this.#tables.get(resource) ?? []) {
+      if (namespace === '' || key.startsWith(`${namespace}/`)) objects.push({ key, object });
+    }
+    return objects.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ object }) => object);
+  }
+
+  /** Stores a new object or a new state of one; gives it its resourceVersion. */
+  put(resource: string, object: StoredObject, writer: Writer): StoredObject {
+    const key = keyOf(object.metadata.namespace ?? '', object.metadata.name);
+    let table = this.#tables.get(resource);
+    if (table === undefined) this.#tables.set(resource, (table = new Map<string, StoredObject>()));
+    const previous = table.get(key);
+    const stored = withResourceVersion(object, String(++this.#revision));
+    table.set(key, stored);
+    this.#record({
+      resource,
+      type: previous === undefined ? 'ADDED' : 'MODIFIED',
+      object: stored,
+      previous,
+      ...writer,
+    });
+    return stored;
+  }
+
+  /** Removes the object; `last` is the state that its watchers see. */
+  remove(resource: string, last: StoredObject, writer: Writer): StoredObject {
+    const { namespace = '', name } = last.metadata;
+    const table = this.#tables.get(resource);
+    const previous = table?.get(keyOf(namespace, name));
+    table?.delete(keyOf(namespace, name));
+    const object = withResourceVersion(last, String(++this.#revision));
+    this.#record({ resource, type: 'DELETED', object, previous, ...writer });
+    return object;
+  }
+
+  /** The remembered writes after a revision, oldest first. */
+  writesSince(revision: number): WriteRecord[] {
+    const first = this.#log.findIndex((record) => record.revision > revision);
+    return first < 0 ? [] : this.#log.slice(first);
+  }
+
+  /** Calls `listener` after every write to the resource until the returned function is called. */
+  subscribe(resource: string, listener: Listener): () => void {
+    let listeners = this.#listeners.get(resource);
+    if (listeners === undefined) this.#listeners.set(resource, (listeners = new Set<Listener>()));
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }
+
+  /** Forgets all writes so far: watches from an older resourceVersion get 410. */
+  compact(): void {
+    this.#log = [];
+    this.#forgottenRevision = this.#revision;
+  }
+
+  #record(write: Omit<WriteRecord, 'revision'>): void {
+    const record = { revision: this.#revision, ...write };
+    this.#log.push(record);
+    // Twice the limit before the front is cut off, so that a write costs the same however long the log is.
+    if (this.#log.length >= 2 * this.#limit) {
+      const forgotten = this.#log.splice(0, this.#log.length - this.#limit);
+      this.#forgottenRevision = forgotten.at(-1)?.revision ?? this.#forgottenRevision;
+    }
+    for (const listener of this.#listeners.get(write.resource) ?? []) listener(record);
+  }
+}
+
+function keyOf(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}

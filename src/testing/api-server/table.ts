@@ -1,0 +1,104 @@
+import { nodeColumns, nodeRow } from './node-table.ts';
+import { type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
+import { podColumns, podRow } from './pod-table.ts';
+import type { ResourceDefinition } from './resources.ts';
+import { type Cell, type Column, column, ageOf, name } from './table-cells.ts';
+
+interface Printer {
+  readonly columns: readonly Column[];
+  /** `nowMs`: ages are counted from here. */
+  readonly row: (object: StoredObject, nowMs: number) => Cell[];
+}
+
+const age = column('Age', 'Time since the object was created.');
+
+const printers: { readonly [table: string]: Printer } = {
+  pods: { columns: podColumns, row: podRow },
+  nodes: { columns: nodeColumns, row: nodeRow },
+  events: {
+    columns: [
+      ...[column('Last Seen'), column('Type'), column('Reason'), column('Object'), column('Subobject', '', 1)],
+      ...[column('Source', '', 1), column('Message'), column('First Seen', '', 1), column('Count', '', 1)],
+      { ...name, priority: 1 },
+    ],
+    row: eventRow,
+  },
+  leases: {
+    columns: [name, column('Holder'), age],
+    row: (lease, nowMs) => [
+      lease.metadata.name,
+      stringOf(specOf(lease), 'holderIdentity'),
+      ageOf(lease.metadata.creationTimestamp, nowMs),
+    ],
+  },
+  namespaces: {
+    columns: [name, column('Status'), age],
+    row: ({ metadata, ...namespace }, nowMs) => [
+      metadata.name,
+      stringOf(objectOf(namespace, 'status'), 'phase'),
+      ageOf(metadata.creationTimestamp, nowMs),
+    ],
+  },
+};
+
+function eventRow(event: StoredObject, nowMs: number): Cell[] {
+  const involved = objectOf(event, 'involvedObject');
+  const firstSeen = stringOf(event, 'firstTimestamp') || stringOf(event, 'eventTime');
+  const lastSeen =
+    stringOf(objectOf(event, 'series'), 'lastObservedTime') || stringOf(event, 'lastTimestamp') || firstSeen;
+  return [
+    ageOf(lastSeen, nowMs),
+    stringOf(event, 'type'),
+    stringOf(event, 'reason'),
+    `${stringOf(involved, 'kind').toLowerCase()}/${stringOf(involved, 'name')}`,
+    stringOf(involved, 'fieldPath'),
+    sourceOf(event),
+    stringOf(event, 'message').trim(),
+    ageOf(firstSeen, nowMs),
+    numberOf(objectOf(event, 'series'), 'count') || numberOf(event, 'count') || 1,
+    event.metadata.name,
+  ];
+}
+
+function sourceOf(event: StoredObject): string {
+  const source: JSONObject = objectOf(event, 'source');
+  const component = stringOf(source, 'component') || stringOf(event, 'reportingComponent');
+  const host = stringOf(source, 'host') || stringOf(event, 'reportingInstance');
+  return [component, host].filter((text) => text !== '').join(', ');
+}
+
+/** How much of each object a Table's rows carry; the default is `Metadata`. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+/**
+ * The objects as kubectl prints them. Source: `printers/internalversion/printers.go`; the columns
+ * and their order are the real server's, the descriptions are shorter.
+ */
+export function tableOf(
+  definition: ResourceDefinition,
+  objects: readonly StoredObject[],
+  metadata: object,
+  nowMs: number,
+  includeObject: IncludeObject,
+): object {
+  const { columns, row } = printers[definition.table]!;
+  return {
+    kind: 'Table',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata,
+    columnDefinitions: columns,
+    rows: objects.map((object) => ({ cells: row(object, nowMs), object: partOf(object, includeObject) })),
+  };
+}
+
+function partOf(object: StoredObject, includeObject: IncludeObject): object | null {
+  if (includeObject === 'None') return null;
+  if (includeObject === 'Object') return object;
+  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
+}
+
+/** Whether the client asked for a Table before anything else. */
+export function wantsTable(accept: string): boolean {
+  const first = accept.split(',')[0] ?? '';
+  return /;\s*as=Table\b/.test(first) && /;\s*g=meta\.k8s\.io\b/.test(first);
+}

@@ -1,0 +1,146 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock, Timer } from '../../clock.ts';
+import { ApiStatusError, expired } from './api-status.ts';
+import { type ListOptions, revisionOf } from './list.ts';
+import type { StoredObject } from './objects.ts';
+import { withResourceVersion } from './objects.ts';
+import { groupVersionOf, type ResourceDefinition } from './resources.ts';
+import type { ObjectStore, WriteRecord } from './store.ts';
+
+/** Real servers send one about once a minute. */
+const bookmarkPeriodMs = 60_000;
+/** Without `timeoutSeconds` a real server chooses between 30 and 60 minutes. */
+const defaultTimeoutSeconds = 1800;
+/** A client that stops reading loses its watch rather than filling our memory. */
+const maxBufferedBytes = 64 * 1024 * 1024;
+
+export interface WatchRequest {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly options: ListOptions;
+  /** How an object is written into an event: itself, or as a Table. */
+  readonly render: (object: StoredObject) => object;
+}
+
+/**
+ * Streams one watch into an HTTP answer until its time is up, the client leaves or the server
+ * closes. Owns two timers and one subscription and gives them back in `stop`.
+ */
+export class Watch {
+  readonly #response: ServerResponse;
+  readonly #request: WatchRequest;
+  readonly #store: ObjectStore;
+  readonly #clock: Clock;
+  #unsubscribe: () => void = () => {};
+  #timeout: Timer | undefined;
+  #bookmark: Timer | undefined;
+  #isStopped = false;
+
+  constructor(response: ServerResponse, request: WatchRequest, store: ObjectStore, clock: Clock) {
+    this.#response = response;
+    this.#request = request;
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Synchronous up to the subscription, so that no write falls between what is known and what follows. */
+  start(): void {
+    const { options, definition } = this.#request;
+    this.#response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-cache, private' });
+    this.#response.flushHeaders();
+    this.#response.on('close', () => this.stop());
+    if (!this.#replay()) return;
+    this.#unsubscribe = this.#store.subscribe(definition.table, (record) => this.#onWrite(record));
+    const seconds = options.timeoutSeconds ?? 0;
+    const timeoutMs = (seconds > 0 ? seconds : defaultTimeoutSeconds) * 1000;
+    this.#timeout = this.#clock.afterFunc(timeoutMs, () => this.stop());
+    if (options.allowWatchBookmarks) this.#scheduleBookmark();
+  }
+
+  /** Ends the answer. */
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#unsubscribe();
+    this.#timeout?.stop();
+    this.#bookmark?.stop();
+    this.#response.end();
+  }
+
+  /** Sends what the client does not know yet; false when it is too old to be told. */
+  #replay(): boolean {
+    const { options } = this.#request;
+    const { resourceVersion, sendInitialEvents } = options;
+    const wantsState = sendInitialEvents ?? (resourceVersion === '' || resourceVersion === '0');
+    if (wantsState) {
+      this.#sendState();
+      if (sendInitialEvents === true && options.allowWatchBookmarks) {
+        this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' });
+      }
+      return true;
+    }
+    if (resourceVersion === '' || resourceVersion === '0') return true;
+    const revision = revisionOf(resourceVersion);
+    if (revision < this.#store.forgottenRevision) {
+      const message = `too old resource version: ${revision} (${this.#store.forgottenRevision})`;
+      this.#send('ERROR', expired(message).body());
+      this.stop();
+      return false;
+    }
+    for (const record of this.#store.writesSince(revision)) {
+      if (record.resource === this.#request.definition.table) this.#onWrite(record);
+    }
+    return true;
+  }
+
+  #sendState(): void {
+    const { definition, namespace, options } = this.#request;
+    for (const object of this.#store.list(definition.table, namespace)) {
+      if (options.selector(object)) this.#send('ADDED', this.#request.render(object));
+    }
+  }
+
+  #onWrite({ type, object, previous }: WriteRecord): void {
+    const { namespace, options, render } = this.#request;
+    if (namespace !== '' && object.metadata.namespace !== namespace) return;
+    const isSelected = type !== 'DELETED' && options.selector(object);
+    const wasSelected = previous !== undefined && options.selector(previous);
+    if (isSelected) this.#send(wasSelected ? 'MODIFIED' : 'ADDED', render(object));
+    else if (wasSelected) {
+      // An object that leaves the selection is shown as it was, with the resourceVersion of the write.
+      const last = type === 'DELETED' ? object : withResourceVersion(previous, object.metadata.resourceVersion);
+      this.#send('DELETED', render(last));
+    }
+  }
+
+  #scheduleBookmark(): void {
+    this.#bookmark = this.#clock.afterFunc(bookmarkPeriodMs, () => {
+      this.#sendBookmark();
+      this.#scheduleBookmark();
+    });
+  }
+
+  #sendBookmark(annotations?: { readonly [name: string]: string }): void {
+    const { definition } = this.#request;
+    const metadata = {
+      resourceVersion: String(this.#store.revision),
+      ...(annotations === undefined ? {} : { annotations }),
+    };
+    this.#send('BOOKMARK', { kind: definition.kind, apiVersion: groupVersionOf(definition), metadata });
+  }
+
+  #send(type: string, object: object): void {
+    if (this.#isStopped) return;
+    this.#response.write(`${JSON.stringify({ type, object })}\n`);
+    if (this.#response.writableLength > maxBufferedBytes) {
+      this.stop();
+      this.#response.destroy();
+    }
+  }
+}
+
+/** @throws ApiStatusError 500 for a resourceVersion that is none, as a real watch does */
+export function refuseBadResourceVersion(resourceVersion: string): void {
+  if (resourceVersion === '' || /^\d{1,15}$/.test(resourceVersion)) return;
+  throw new ApiStatusError(500, '', `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}`);
+}
