@@ -369,6 +369,12 @@ describe('needToReconcilePodReadiness', () => {
     ['not Ready, and the gate is missing', gated, [gateMissing], false],
     ['not Ready, and the gate changed from missing to False', gated, [gateMissing, gateIs('False')], true],
     ['not Ready, and the gate went True', gated, [gateMissing, gateIs('True')], true],
+    [
+      'not Ready without a message, and the gate is True',
+      gated,
+      [{ type: 'Ready', status: 'False' }, gateIs('True')],
+      true,
+    ],
     ['only the reason is another', gated, [{ ...gateMissing, reason: 'Whatever' }], false],
     [
       'a pod with a sidecar always comes out',
