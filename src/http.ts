@@ -3,7 +3,7 @@ export type { HttpPodClient } from './client/http/http-pod-client.ts';
 export { createPodClient } from './client/http/http-pod-client.ts';
 export type { InClusterConfigOptions } from './client/http/in-cluster-config.ts';
 export { inClusterConfig } from './client/http/in-cluster-config.ts';
-export type { ClientNodeKubeConfig, KubeConfigObject, KubeConfigSource } from './client/http/kube-config.ts';
+export type { ClientNodeKubeConfig, KubeConfigObject, KubeConfigSource } from './client/http/kube-config-types.ts';
 export type { KubeTransportOptions } from './client/http/transport-options.ts';
 export type { KubeRequestOptions, KubeResponse, KubeStream, KubeTransport } from './client/http/transport.ts';
 export { createKubeTransport } from './client/http/transport.ts';

@@ -122,10 +122,22 @@ describe('token file', () => {
     expect(last()).toBe('two');
   });
 
-  it('that never was is a failure without a request', async () => {
-    await expect(call(open(kubeConfig(server.url, user)))).rejects.toMatchObject({ name: 'ApiError', kind: 'network' });
-    expect(server.arrived).toEqual([]);
+  it('that never was: the token beside it is used', async () => {
+    await call(open(kubeConfig(server.url, user)));
+    expect(last()).toBe('fallback');
   });
+
+  it.each(['', undefined])(
+    'that never was, or is empty, with nothing beside it is a failure without a request',
+    async (content) => {
+      if (content !== undefined) await write(content);
+      await expect(call(open(kubeConfig(server.url, { tokenFile: 'token' })))).rejects.toMatchObject({
+        name: 'ApiError',
+        kind: 'network',
+      });
+      expect(server.arrived).toEqual([]);
+    },
+  );
 
   it('many requests at a 401 read it once and all go on', async () => {
     await write('one');
@@ -235,6 +247,17 @@ describe('exec plugin', () => {
     clock.advance(5000);
     await expect(call(transport)).rejects.toMatchObject({ statusCode: 401 });
     expect(await runs()).toBe(3);
+  });
+
+  it('that fails at a 401 leaves the 401 as the answer, and says so', async () => {
+    const transport = open(
+      kubeConfig(server.url, execUser(`${counting(`{token:'run-'+run}`)};if (run > 1) process.exit(5)`)),
+    );
+    await call(transport);
+    accept('other');
+    await expect(call(transport)).rejects.toMatchObject({ statusCode: 401 });
+    expect(warnings).toEqual([expect.stringMatching(/exit code 5.*could not be renewed after a 401/)]);
+    await expect(call(transport)).rejects.toMatchObject({ kind: 'network' });
   });
 
   it.each([

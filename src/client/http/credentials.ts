@@ -6,7 +6,7 @@ import type { Logger } from '../../logger.ts';
 import { ApiError, describeApiError } from '../api-error.ts';
 import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
-import type { Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config.ts';
+import type { Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
 
 /** As client-go: a token file is read again after a minute; so are certificates here. */
 const REREAD_MS = 60_000;
@@ -80,8 +80,17 @@ export class CredentialSource {
       this.#execCredential = undefined;
       this.#freshUntilMs = -Infinity;
     }
-    const renewed = this.fresh() ?? (await this.load());
-    return renewed === used ? undefined : renewed;
+    try {
+      const renewed = this.fresh() ?? (await this.load());
+      return renewed === used ? undefined : renewed;
+    } catch (error) {
+      // The 401 is what the caller hears; the next request meets this by itself.
+      this.#options.logger.warn(
+        { error: describeApiError(error).message },
+        'Credentials could not be renewed after a 401',
+      );
+      return undefined;
+    }
   }
 
   /** After a failed connection: certificates may have been rotated, so files are read before the next request. */
@@ -121,7 +130,7 @@ export class CredentialSource {
       readPem(cluster.caData, cluster.caFile),
       plugin?.cert ?? delegated?.cert?.toString() ?? readPem(user.certData, user.certFile),
       plugin?.key ?? delegated?.key?.toString() ?? readPem(user.keyData, user.keyFile),
-      user.tokenFile === undefined ? undefined : readToken(user.tokenFile),
+      user.tokenFile === undefined ? undefined : this.#readToken(user.tokenFile, user.token),
     ]);
     const token = fileToken ?? user.token ?? plugin?.token;
     const authorization = token === undefined ? (delegated?.authorization ?? basic(user)) : `Bearer ${token}`;
@@ -138,6 +147,18 @@ export class CredentialSource {
       },
       lifetimeMs: Math.min(isReread ? REREAD_MS : Infinity, expiresInMs),
     };
+  }
+
+  /** At first a token beside the file stands in for a file that cannot be read; later the last good one does. */
+  async #readToken(file: string, fallback: string | undefined): Promise<string> {
+    try {
+      const token = (await readFile(file, 'utf8')).trim();
+      if (token !== '') return token;
+      throw Object.assign(new Error('the token file is empty'), { code: 'EMPTY' });
+    } catch (error) {
+      if (fallback === undefined || this.#current !== undefined) throw error;
+      return fallback;
+    }
   }
 
   async #askPlugin(user: KubeUser, cluster: KubeCluster): Promise<ExecCredential | undefined> {
@@ -170,12 +191,6 @@ async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnT
 async function readPem(base64: string | undefined, file: string | undefined): Promise<string | undefined> {
   if (base64 !== undefined) return Buffer.from(base64, 'base64').toString();
   return file === undefined ? undefined : readFile(file, 'utf8');
-}
-
-async function readToken(file: string): Promise<string> {
-  const token = (await readFile(file, 'utf8')).trim();
-  if (token === '') throw Object.assign(new Error('the token file is empty'), { code: 'EMPTY' });
-  return token;
 }
 
 function basic({ username, password }: KubeUser): string | undefined {

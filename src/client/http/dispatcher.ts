@@ -3,7 +3,7 @@ import { Pool, ProxyAgent } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
 
 /** A list of ten thousand big pods is some 200 MB; more is not an answer any more. */
-const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
+export const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
 const KEEP_ALIVE_MS = 45_000;
 const TCP_KEEP_ALIVE_MS = 30_000;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
 import { ApiError } from '../api-error.ts';
-import type { ExecConfig, KubeCluster } from './kube-config.ts';
+import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
@@ -43,11 +43,11 @@ export async function runExecPlugin(
     apiVersion,
     spec: {
       interactive: false,
-      ...(exec.provideClusterInfo === true ? { cluster: await describeCluster(cluster) } : {}),
+      ...(exec.provideClusterInfo ? { cluster: await describeCluster(cluster) } : {}),
     },
   };
   const env: Record<string, string | undefined> = { ...options.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
-  for (const { name, value } of exec.env ?? []) env[name] = value;
+  for (const { name, value } of exec.env) env[name] = value;
   return readCredential(exec, await run(exec, env, options));
 }
 
@@ -67,7 +67,7 @@ async function describeCluster(cluster: KubeCluster): Promise<object> {
 
 function run(exec: ExecConfig, env: Record<string, string | undefined>, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
-    const plugin = spawn(exec.command, [...(exec.args ?? [])], {
+    const plugin = spawn(exec.command, [...exec.args], {
       env,
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: options.timeoutMs,

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { StatusManagerError } from '../../errors.ts';
-import type { KubeConfigObject } from './kube-config.ts';
+import type { KubeConfigObject } from './kube-config-types.ts';
 
 export interface InClusterConfigOptions {
   /** Default: `process.env`; read are `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */

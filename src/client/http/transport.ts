@@ -1,14 +1,14 @@
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
+import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
 import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
-import { createDispatcher } from './dispatcher.ts';
-import type { KubeCluster, KubeConfigSource } from './kube-config.ts';
+import { parseJson, readText } from './answer.ts';
+import { Connections } from './connections.ts';
+import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
 import { proxyFor } from './proxy.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
@@ -68,13 +68,6 @@ export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeT
   return new UndiciTransport(kubeConfig, resolveTransportOptions(options));
 }
 
-/** Connections that were opened with the same TLS material. */
-interface Connections {
-  readonly tls: Credentials['tls'];
-  readonly requests: Dispatcher;
-  readonly streams: Dispatcher;
-}
-
 type Headers = Readonly<Record<string, string | string[]>>;
 
 interface Call {
@@ -87,38 +80,39 @@ interface Call {
   readonly isStream: boolean;
 }
 
-const gunzipText = promisify(gunzip);
-const MAX_UNZIPPED_BYTES = 512 * 1024 * 1024;
-
 class UndiciTransport implements KubeTransport {
-  readonly #options: ResolvedTransportOptions;
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #credentials: CredentialSource;
-  readonly #cluster: KubeCluster;
   readonly #origin: string;
   readonly #basePath: string;
-  readonly #proxy: URL | undefined;
   readonly #headers: Headers;
   /** Whole header sets by content type, as long as the credentials are the same. */
   readonly #headersByType = new Map<string | undefined, Headers>();
   #headersFor: Credentials | undefined;
-  #connections: Connections | undefined;
-  /** Replaced ones that still have something under way. */
-  readonly #retired = new Set<Dispatcher>();
+  readonly #connections: Connections;
   #closed = false;
 
   constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
     const config = resolveKubeConfig(kubeConfig, options.kubeConfigDir);
     config.user(); // an unusable one is refused here, not at the first request
-    this.#options = options;
-    this.#cluster = config.cluster();
-    const server = readServer(this.#cluster.server);
+    const cluster = config.cluster();
+    const server = readServer(cluster.server);
+    this.#clock = options.clock;
     this.#origin = server.origin;
     this.#basePath = server.pathname.replace(/\/+$/, '');
-    this.#proxy = proxyFor(server, this.#cluster.proxyUrl, options.env);
+    this.#connections = new Connections({
+      origin: server.origin,
+      proxy: proxyFor(server, cluster.proxyUrl, options.env),
+      tlsServerName: cluster.tlsServerName,
+      skipTLSVerify: cluster.skipTLSVerify,
+      connections: options.connections,
+      connectTimeoutMs: options.connectTimeoutMs,
+      silenceTimeoutMs: options.silenceTimeoutMs,
+    });
     this.#credentials = new CredentialSource(config, options);
     this.#headers = {
       accept: 'application/json',
-      ...(this.#cluster.disableCompression ? undefined : { 'accept-encoding': 'gzip' }),
+      ...(cluster.disableCompression ? undefined : { 'accept-encoding': 'gzip' }),
       'user-agent': options.userAgent,
     };
   }
@@ -158,20 +152,14 @@ class UndiciTransport implements KubeTransport {
     return { statusCode: answer.statusCode, body: this.#chunks(answer.body, signal) };
   }
 
-  async closeIdle(): Promise<void> {
-    const connections = this.#connections;
-    this.#connections = undefined;
-    if (connections === undefined) return;
-    // A watch may go on for hours; its connection is closed when it ends.
-    void this.#retire(connections.streams);
-    await this.#retire(connections.requests);
+  closeIdle(): Promise<void> {
+    return this.#connections.closeIdle();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#credentials.close();
-    void this.closeIdle();
-    await Promise.all([...this.#retired].map((dispatcher) => dispatcher.destroy()));
+    await this.#connections.destroy();
   }
 
   #target(path: string, query: QueryParameters | undefined): string {
@@ -186,7 +174,7 @@ class UndiciTransport implements KubeTransport {
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
     const error = await this.#describe(answer, call.signal);
     if (error.statusCode !== 401) throw error;
-    const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal).catch(() => undefined);
+    const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
     if (renewed === undefined) throw error;
     const second = await this.#dispatch(call, renewed);
     if (second.statusCode >= 200 && second.statusCode < 300) return second;
@@ -198,7 +186,7 @@ class UndiciTransport implements KubeTransport {
     credentials: Credentials,
   ): Promise<Dispatcher.ResponseData> {
     if (this.#closed) throw closedError();
-    const { requests, streams } = this.#connectionsFor(credentials);
+    const { requests, streams } = this.#connections.openedWith(credentials.tls);
     const common = this.#commonHeaders(credentials, contentType);
     try {
       return await (isStream ? streams : requests).request({
@@ -232,52 +220,12 @@ class UndiciTransport implements KubeTransport {
     return headers;
   }
 
-  #connectionsFor({ tls }: Credentials): Connections {
-    if (this.#connections?.tls === tls) return this.#connections;
-    const { connections, connectTimeoutMs, silenceTimeoutMs } = this.#options;
-    const common = {
-      origin: this.#origin,
-      proxy: this.#proxy,
-      tls,
-      tlsServerName: this.#cluster.tlsServerName,
-      skipTLSVerify: this.#cluster.skipTLSVerify,
-      connectTimeoutMs,
-      headersTimeoutMs: silenceTimeoutMs,
-    };
-    const created = {
-      tls,
-      requests: createDispatcher({ ...common, connections, bodyTimeoutMs: silenceTimeoutMs }),
-      streams: createDispatcher({ ...common, connections: null, bodyTimeoutMs: 0, maxResponseBytes: -1 }),
-    };
-    void this.closeIdle();
-    this.#connections = created;
-    return created;
-  }
-
-  /** Resolves when nothing of it is under way any more. */
-  async #retire(dispatcher: Dispatcher): Promise<void> {
-    this.#retired.add(dispatcher);
+  async #readText(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<string> {
     try {
-      await dispatcher.close();
-    } catch {
-      // Destroyed meanwhile.
-    } finally {
-      this.#retired.delete(dispatcher);
-    }
-  }
-
-  async #readText({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<string> {
-    const encoding = headers['content-encoding'];
-    try {
-      if (encoding === undefined || encoding === 'identity') return await body.text();
-      const bytes = await body.arrayBuffer();
-      if (encoding === 'gzip') {
-        return (await gunzipText(bytes, { maxOutputLength: MAX_UNZIPPED_BYTES }).catch(refuseEncoding)).toString();
-      }
+      return await readText(answer);
     } catch (error) {
       throw this.#failure(error, signal);
     }
-    return refuseEncoding();
   }
 
   async *#chunks(
@@ -296,7 +244,7 @@ class UndiciTransport implements KubeTransport {
     const body = await this.#readText(answer, signal);
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
       { statusCode, headers, body },
-      this.#options.clock.now(),
+      this.#clock.now(),
     );
     // Without `cause`: nobody needs the whole answer in a log.
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
@@ -339,18 +287,6 @@ function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefin
     signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
-}
-
-function parseJson(text: string, statusCode: number): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ApiError(`the answer (${statusCode}) is no JSON`, { kind: 'invalid-answer', statusCode });
-  }
-}
-
-function refuseEncoding(): never {
-  throw new ApiError('the answer is compressed in a way that cannot be read', { kind: 'invalid-answer' });
 }
 
 function closedError(): ApiError {

@@ -1,0 +1,63 @@
+import { resolve } from 'node:path';
+import { StatusManagerError } from '../../errors.ts';
+import type { ExecConfig, ExecEnvVar } from './kube-config-types.ts';
+
+export function readExec(value: unknown, directory?: string): ExecConfig {
+  const exec = record(value);
+  const command = requireText(exec?.['command'], 'users[].user.exec.command');
+  // A command with a slash is a file, relative to the kubeconfig; one without is looked up in PATH.
+  const isFile = directory !== undefined && command.includes('/');
+  return {
+    apiVersion: optionalText(exec?.['apiVersion']),
+    command: isFile ? resolve(directory, command) : command,
+    args: textList(exec?.['args']),
+    env: readEnv(exec?.['env']),
+    installHint: optionalText(exec?.['installHint']),
+    provideClusterInfo: exec?.['provideClusterInfo'] === true,
+    interactiveMode: optionalText(exec?.['interactiveMode']),
+  };
+}
+
+function readEnv(value: unknown): ExecEnvVar[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((entry: unknown) => {
+    const variable = record(entry);
+    return {
+      name: requireText(variable?.['name'], 'users[].user.exec.env[].name'),
+      value: optionalText(variable?.['value']) ?? '',
+    };
+  });
+}
+
+export function unsupportedProvider(name: string): StatusManagerError {
+  return invalid(
+    'users[].user.auth-provider',
+    `not to need the legacy auth provider \`${name}\` (use an exec credential plugin, or pass client-node's KubeConfig)`,
+  );
+}
+
+/** Names what is wrong, never a value: a kubeconfig is full of secrets. */
+export function invalid(path: string, expected: string): StatusManagerError {
+  return new StatusManagerError('INVALID_ARGUMENT', `Expected \`kubeConfig.${path}\` ${expected}`, {
+    path: `kubeConfig.${path}`,
+  });
+}
+
+export function requireText(value: unknown, path: string): string {
+  if (typeof value !== 'string' || value === '') throw invalid(path, 'to be a non-empty string');
+  return value;
+}
+
+export function optionalText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export function textList(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
+}
+
+export function record(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
