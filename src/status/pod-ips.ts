@@ -1,7 +1,7 @@
 import type { Pod, PodStatusInput } from '../types.ts';
 
 /** What is known of the addresses of a pod and its node. */
-export interface KnownIPs {
+interface KnownIPs {
   readonly pod: Pod;
   /** Where addresses that are not seen now are taken from, best first. */
   readonly earlier: readonly PodStatusInput[];
@@ -10,7 +10,7 @@ export interface KnownIPs {
 }
 
 /** The members of a pod status that hold addresses; one that would be empty is absent. */
-export interface PodStatusIPs {
+interface PodStatusIPs {
   readonly hostIP?: string;
   readonly hostIPs?: readonly { readonly ip: string }[];
   readonly podIP?: string;
