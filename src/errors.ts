@@ -8,7 +8,9 @@ export type StatusManagerErrorCode =
   /** The allocation checkpoint cannot be read or is corrupt. */
   | 'CORRUPT_CHECKPOINT'
   /** The allocation checkpoint cannot be written. */
-  | 'CHECKPOINT_WRITE_FAILED';
+  | 'CHECKPOINT_WRITE_FAILED'
+  /** The directory or file of the journal cannot be used. */
+  | 'JOURNAL_UNUSABLE';
 
 export interface StatusManagerErrorOptions extends ErrorOptions {
   path?: string;

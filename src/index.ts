@@ -76,6 +76,10 @@ export { MemoryState } from './allocation/memory-state.ts';
 export { noopState } from './allocation/noop-state.ts';
 export { openCheckpointState } from './allocation/checkpoint-state.ts';
 
+// What survives a crash
+export { fileJournal, type FileJournalOptions, type FsyncPolicy } from './journal/file-journal.ts';
+export type { Journal, JournalEntry } from './journal/journal.ts';
+
 // The surroundings
 export { type Clock, systemClock, type Timer } from './clock.ts';
 export type { Logger, LogFunction } from './logger.ts';

@@ -4,6 +4,7 @@ import type { CoreV1ApiLike } from './client/core-v1-api-like.ts';
 import type { PodClient } from './client/pod-client.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { StatusManagerError } from './errors.ts';
+import type { Journal } from './journal/journal.ts';
 import { defaultLogger, type Logger } from './logger.ts';
 import { type Metrics, noopMetrics } from './metrics.ts';
 import type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
@@ -26,6 +27,12 @@ export interface StatusManagerOptions {
   readonly podManager?: PodManager | undefined;
   /** Where allocated resources are kept. Default: nowhere (`noopState`). */
   readonly allocationState?: State | undefined;
+  /**
+   * Keeps accepted but unsent statuses over a crash: `await fileJournal(dir)`. Default: none. What
+   * it has kept is cached at once and sent after `start()`, unless the API server shows something
+   * newer or a pod with another UID. `stop()` closes it.
+   */
+  readonly journal?: Journal | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Logger | undefined;
   /** Default: nothing is measured. */
@@ -76,6 +83,7 @@ export interface ResolvedOptions {
   readonly podDeletionSafety: PodDeletionSafety;
   readonly podManager: PodManager | undefined;
   readonly allocationState: State;
+  readonly journal: Journal | undefined;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -94,6 +102,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'podDeletionSafety',
   'podManager',
   'allocationState',
+  'journal',
   'logger',
   'metrics',
   'clock',
@@ -135,6 +144,7 @@ export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
         'delete',
         'removeOrphanedPods',
       ]) ?? noopState,
+    journal: port('journal', options.journal, ['accepted', 'settled', 'close']),
     logger: port('logger', options.logger, ['trace', 'debug', 'info', 'warn', 'error']) ?? defaultLogger(),
     metrics: port('metrics', options.metrics, Object.keys(noopMetrics) as (keyof Metrics)[]) ?? noopMetrics,
     clock,

@@ -7,11 +7,15 @@ import { type PodStatusListener, Subscribers } from './cache/subscribers.ts';
 import { isPodClient, toPodClient } from './client/to-pod-client.ts';
 import type { Clock } from './clock.ts';
 import { StatusManagerError } from './errors.ts';
+import type { Journal } from './journal/journal.ts';
 import type { Logger } from './logger.ts';
 import type { ResizeResolution, StatusGauges } from './metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { BasicPodManager } from './pods/basic-pod-manager.ts';
 import type { PodManager } from './pods/pod-manager.ts';
+import { canonicalPodStatus } from './status/canonical.ts';
+import { timeFromEpochMs } from './status/canonical-time.ts';
+import { normalizeStatus } from './status/normalize.ts';
 import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
 import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';
 import { ResendDetector } from './sync/resend-detector.ts';
@@ -31,6 +35,7 @@ import {
   requireInteger,
   requireOneOf,
   requirePod,
+  requirePods,
   requireString,
   requireText,
   requireUIDs,
@@ -99,6 +104,9 @@ export class StatusManager implements AsyncDisposable {
   readonly #subscribers: Subscribers<StatusListener>;
   readonly #outcomes: Outcomes;
   readonly #allocationState: State;
+  readonly #journal: Journal | undefined;
+  /** Statuses from the journal that nobody has set anew since: pod UID → when it was accepted. */
+  readonly #recovered = new Map<string, string>();
   readonly #podStartupLatency: PodStartupLatency | undefined;
   readonly #syncer: PodSyncer | undefined;
   readonly #loop: SyncLoop | undefined;
@@ -114,6 +122,7 @@ export class StatusManager implements AsyncDisposable {
     this.#clock = clock;
     this.#logger = logger;
     this.#allocationState = resolved.allocationState;
+    this.#journal = resolved.journal;
     this.#podStartupLatency = podStartupLatency;
     this.podManager = resolved.podManager ?? new BasicPodManager();
     this.#subscribers = new Subscribers(logger);
@@ -154,6 +163,8 @@ export class StatusManager implements AsyncDisposable {
       patchStrategy: resolved.patchStrategy,
       readBeforePatch: resolved.readBeforePatch,
       requestTimeoutMs: resolved.requestTimeoutMs,
+      recovered: this.#recovered,
+      onSettled: (uid) => this.#onSettled(uid),
       deletePodStatus: (uid) => this.#deletePodStatus(uid),
     });
     this.#loop = new SyncLoop({
@@ -166,6 +177,7 @@ export class StatusManager implements AsyncDisposable {
       syncPeriodMs: resolved.syncPeriodMs,
       concurrency: resolved.concurrency,
     });
+    this.#recover();
   }
 
   /**
@@ -274,6 +286,39 @@ export class StatusManager implements AsyncDisposable {
       this.#dropPodStatus(uid);
       this.#reportGone(uid, versioned);
     }
+  }
+
+  /**
+   * After a restart: takes what the API server shows of these pods, mirror pods too, for what was
+   * sent last, so that setting the same again sends nothing and no transition time moves. Pods that
+   * have a cached status already, or no phase yet, are left alone. Call it with the first list of
+   * pods, before the first `setPodStatus`; observe containers with `getPodStatus` as the previous
+   * status, so that Ready does not flip until the probes have spoken.
+   *
+   * Divergence: the kubelet starts with an empty cache and reads each pod once more.
+   * @returns how many statuses were taken over
+   */
+  seed(pods: Iterable<Pod>): number {
+    const all = requirePods('pods', pods);
+    let seeded = 0;
+    for (const pod of all) {
+      const apiUID = pod.metadata!.uid!;
+      const uid = this.podManager.translatePodUID(apiUID);
+      if (this.#cache.has(uid) || !pod.status?.phase) continue;
+      this.#cache.set(uid, {
+        version: 1,
+        podNamespace: pod.metadata!.namespace!,
+        podName: pod.metadata!.name!,
+        podIsFinished: false,
+        status: normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false })),
+        unsentSinceMs: undefined,
+        urgent: false,
+      });
+      this.#cache.markSent(uid, 1, 0);
+      this.#apiStatusVersions.set(apiUID, 1);
+      seeded++;
+    }
+    return seeded;
   }
 
   /** @returns ends the subscription */
@@ -394,11 +439,7 @@ export class StatusManager implements AsyncDisposable {
 
   /** Takes over the resize conditions that the pods' own statuses show, as after a restart. */
   backfillPodResizeConditions(pods: Iterable<Pod>): void {
-    if (typeof pods !== 'object' || pods === null || !(Symbol.iterator in pods))
-      refuse('pods', 'an iterable of pods', pods);
-    const all = [...pods];
-    for (const pod of all) requirePod(pod);
-    this.#resizeConditions.backfill(all);
+    this.#resizeConditions.backfill(requirePods('pods', pods));
   }
 
   getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined {
@@ -429,6 +470,7 @@ export class StatusManager implements AsyncDisposable {
     await this.#loop?.stop(drainMs);
     this.#outcomes.stop();
     await this.#closeClient?.();
+    await this.#journal?.close();
   }
 
   #sendingLoop(method: string): SyncLoop {
@@ -437,11 +479,39 @@ export class StatusManager implements AsyncDisposable {
     return this.#loop;
   }
 
+  /** Caches what the journal has kept, to be sent after start(). */
+  #recover(): void {
+    for (const { podUID, podNamespace, podName, podIsFinished, status, acceptedAt } of this.#journal?.recovered ?? []) {
+      this.#cache.set(podUID, {
+        version: 1,
+        podNamespace,
+        podName,
+        podIsFinished,
+        status: canonicalPodStatus(status, { strict: false }),
+        unsentSinceMs: this.#clock.monotonicMs(),
+        urgent: podIsFinished,
+      });
+      this.#recovered.set(podUID, acceptedAt);
+      this.#loop?.wake(podUID);
+    }
+  }
+
   #onAccepted(uid: string, superseded: VersionedPodStatus | undefined): void {
+    this.#recovered.delete(uid);
+    if (this.#journal !== undefined) {
+      const { podNamespace, podName, podIsFinished, status } = this.#cache.get(uid)!;
+      const acceptedAt = timeFromEpochMs(this.#clock.now());
+      this.#journal.accepted({ podUID: uid, podNamespace, podName, podIsFinished, acceptedAt, status });
+    }
     this.#loop?.wake(uid);
     if (superseded?.unsentSinceMs === undefined || !this.#outcomes.isObserved) return;
     const { podNamespace, podName, version } = superseded;
     this.#outcomes.report({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
+  }
+
+  #onSettled(uid: string): void {
+    this.#recovered.delete(uid);
+    this.#journal?.settled(uid);
   }
 
   /** The API object is gone. Source: kubelet `deletePodStatus` */
@@ -452,6 +522,7 @@ export class StatusManager implements AsyncDisposable {
 
   #dropPodStatus(uid: string): void {
     this.#cache.delete(uid);
+    this.#onSettled(uid);
     this.#resizeConditions.delete(uid);
     this.#allocationState.delete(uid);
     this.#syncer?.forget(uid);

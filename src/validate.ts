@@ -6,21 +6,31 @@ import type { Pod } from './types.ts';
  * Checks what a pod must have for its status to be kept and sent; its status is read leniently
  * elsewhere. @throws StatusManagerError INVALID_ARGUMENT
  */
-export function requirePod(pod: unknown): asserts pod is Pod {
-  if (!isObject(pod)) refuse('pod', 'an object', pod);
+export function requirePod(pod: unknown, path = 'pod'): asserts pod is Pod {
+  if (!isObject(pod)) refuse(path, 'an object', pod);
   const { metadata, spec } = pod;
-  if (!isObject(metadata)) refuse('pod.metadata', 'an object', metadata);
-  requireText('pod.metadata.uid', metadata.uid);
-  requireText('pod.metadata.name', metadata.name);
-  requireText('pod.metadata.namespace', metadata.namespace);
+  if (!isObject(metadata)) refuse(`${path}.metadata`, 'an object', metadata);
+  requireText(`${path}.metadata.uid`, metadata.uid);
+  requireText(`${path}.metadata.name`, metadata.name);
+  requireText(`${path}.metadata.namespace`, metadata.namespace);
   const { generation, annotations } = metadata;
   if (isSet(generation) && !Number.isSafeInteger(generation))
-    refuse('pod.metadata.generation', 'an integer', generation);
-  if (isSet(annotations) && !isObject(annotations)) refuse('pod.metadata.annotations', 'an object', annotations);
+    refuse(`${path}.metadata.generation`, 'an integer', generation);
+  if (isSet(annotations) && !isObject(annotations)) refuse(`${path}.metadata.annotations`, 'an object', annotations);
   if (!isSet(spec)) return;
-  if (!isObject(spec)) refuse('pod.spec', 'an object', spec);
+  if (!isObject(spec)) refuse(`${path}.spec`, 'an object', spec);
   for (const member of ['containers', 'initContainers', 'ephemeralContainers'] as const)
-    requireContainers(spec, member);
+    requireContainers(spec, member, path);
+}
+
+/** The pods of an iterable, each checked. */
+export function requirePods(path: string, value: unknown): readonly Pod[] {
+  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value))
+    refuse(path, 'an iterable of pods', value);
+  return Array.from(value as Iterable<unknown>, (pod, i) => {
+    requirePod(pod, `${path}[${i}]`);
+    return pod;
+  });
 }
 
 export function requireText(path: string, value: unknown): asserts value is string {
@@ -63,10 +73,10 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function requireContainers(spec: Raw, member: string): void {
+function requireContainers(spec: Raw, member: string, podPath: string): void {
   const containers = spec[member];
   if (!isSet(containers)) return;
-  const path = `pod.spec.${member}`;
+  const path = `${podPath}.spec.${member}`;
   if (!Array.isArray(containers)) refuse(path, 'a list', containers);
   for (let i = 0; i < containers.length; i++) {
     const container: unknown = containers[i];

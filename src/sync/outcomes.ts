@@ -16,8 +16,11 @@ export type StatusOutcome = {
        */
       readonly outcome: 'written' | 'unchanged' | 'superseded' | 'deleted';
     }
-  /** There is nobody left to write it to, or nothing left to write. */
-  | { readonly outcome: 'gone'; readonly reason: 'removed' | 'recreated' | 'stopped' }
+  /**
+   * There is nobody left to write it to, or nothing left to write. `outdated`: it came from the
+   * journal, and the API server shows something newer.
+   */
+  | { readonly outcome: 'gone'; readonly reason: 'removed' | 'recreated' | 'outdated' | 'stopped' }
   /** The API server will not have it as it is; it is tried again, but rarely. */
   | { readonly outcome: 'refused'; readonly error: ApiError; readonly nextTryInMs: number }
   /** It did not get through and is tried again. */
@@ -35,10 +38,10 @@ export type WrittenResult =
   | {
       readonly written: false;
       /**
-       * `not-cached`: the pod has no cached status. `removed`, `recreated`: the pod went first.
+       * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome `gone`.
        * `refused`: the API server will not have it; `error` says why. `stopped`: the manager stopped.
        */
-      readonly reason: 'not-cached' | 'removed' | 'recreated' | 'refused' | 'stopped';
+      readonly reason: 'not-cached' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
       readonly error?: ApiError;
     };
 

@@ -13,6 +13,7 @@ import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { equalJSON } from '../status/equality.ts';
 import { createStatusJsonPatch } from '../status/json-patch.ts';
 import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
+import { showsNewer } from '../status/newer.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodStatus } from '../types.ts';
 import type { ResendDetector } from './resend-detector.ts';
@@ -41,7 +42,7 @@ export type SyncResult =
       readonly deletion: Deletion;
     }
   /** There is nothing to sync: the status was removed, or belonged to a pod whose name another one has now. */
-  | { readonly kind: 'gone'; readonly version: number; readonly reason: 'removed' | 'recreated' }
+  | { readonly kind: 'gone'; readonly version: number; readonly reason: 'removed' | 'recreated' | 'outdated' }
   | {
       readonly kind: 'failed';
       readonly version: number;
@@ -65,6 +66,10 @@ export interface PodSyncerOptions {
   readonly patchStrategy: PatchStrategy;
   readonly readBeforePatch: ReadBeforePatch;
   readonly requestTimeoutMs: number;
+  /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
+  readonly recovered: ReadonlyMap<string, string>;
+  /** The pod's newest version has reached the API server. */
+  readonly onSettled: (uid: string) => void;
   /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string) => void;
 }
@@ -156,6 +161,12 @@ export class PodSyncer {
     const readAtMs = clock.monotonicMs();
 
     if (this.#isRecreated(uid, api.uid)) return this.#recreated(uid, versioned, api);
+    const acceptedAt = this.#options.recovered.get(uid);
+    if (acceptedAt !== undefined && showsNewer(api.status, versioned.status, acceptedAt)) {
+      this.#options.logger.info({ podUID: uid }, 'The API server shows a newer status than the journal; dropping it');
+      this.#options.deletePodStatus(uid);
+      return { kind: 'gone', version, reason: 'outdated' };
+    }
 
     const merged = this.#merge(uid, versioned, api);
     const patch = this.#createPatch(api, merged);
@@ -190,6 +201,7 @@ export class PodSyncer {
     );
     apiStatusVersions.set(api.uid, version);
     cache.markSent(uid, version, readAtMs);
+    if (cache.get(uid)?.unsentSinceMs === undefined) this.#options.onSettled(uid);
     const timesSent = patch === undefined ? 0 : this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
 
     const latest = answer ?? api;

@@ -1,0 +1,29 @@
+import type { PodStatus } from '../types.ts';
+
+/** One accepted status that has not reached the API server. */
+export interface JournalEntry {
+  readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly podIsFinished: boolean;
+  /** When it was accepted: a canonical time. */
+  readonly acceptedAt: string;
+  readonly status: PodStatus;
+}
+
+/**
+ * Keeps accepted but unsent statuses over a crash of the agent. A status is in the journal before
+ * `setPodStatus` returns, so before it can be sent: what a restart finds is never older than what
+ * the API server has seen. One journal serves one manager. No method throws: a journal that cannot
+ * write says so in the log, and the manager goes on without it.
+ */
+export interface Journal {
+  /** What the last run left unsent, at most one entry a pod. */
+  readonly recovered: readonly JournalEntry[];
+  /** The pod's newest status; replaces what was accepted of it before. */
+  accepted(entry: JournalEntry): void;
+  /** The pod's newest status has been written, or the pod is gone. */
+  settled(podUID: string): void;
+  /** Called by the manager's `stop()`. */
+  close(): Promise<void>;
+}

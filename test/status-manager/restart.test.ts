@@ -1,0 +1,187 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileJournal } from '../../src/journal/file-journal.ts';
+import { StatusManager, type StatusManagerOptions } from '../../src/index.ts';
+import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
+import type { Pod, PodStatusInput } from '../../src/types.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+
+const running: PodStatusInput = {
+  phase: 'Running',
+  startTime: '1999-12-31T00:00:00Z',
+  conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '1999-12-31T00:00:10Z' }],
+  containerStatuses: [{ name: 'app', ready: true, state: { running: { startedAt: '1999-12-31T00:00:05Z' } } }],
+};
+
+function pod(uid: string, status: PodStatusInput = {}, metadata: Pod['metadata'] = {}): Pod {
+  return {
+    metadata: { name: 'web', namespace: 'default', uid, ...metadata },
+    spec: { containers: [{ name: 'app' }] },
+    status,
+  };
+}
+
+function managerOn(server: FakePodClient, options: Partial<StatusManagerOptions> = {}): StatusManager {
+  return new StatusManager({
+    client: server,
+    podDeletionSafety: () => false,
+    clock: new FakeClock(),
+    logger: recordingLogger(),
+    ...options,
+  });
+}
+
+describe('restart of the agent', () => {
+  it('sends nothing, and reads nothing, when it finds what the API server shows', async () => {
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = managerOn(server);
+    expect(manager.seed([pod('a', running)])).toBe(1);
+    expect(manager.setPodStatus(pod('a', running), { ...running, startTime: null }).changed).toBe(false);
+    expect(await manager.syncBatch(true)).toBe(0);
+    expect(server.actions).toEqual([]);
+  });
+
+  it('keeps the transition time of Ready, and sends the first real change with one PATCH', async () => {
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = managerOn(server);
+    manager.seed([pod('a', running)]);
+    manager.setPodStatus(pod('a', running), {
+      ...running,
+      message: 'changed',
+      conditions: [{ type: 'Ready', status: 'True' }],
+    });
+    await manager.syncBatch(false);
+    expect(server.actionsOf({ verb: 'patch' })).toHaveLength(1);
+    expect(server.pod('default', 'web')?.status?.conditions?.[0]?.lastTransitionTime).toBe('1999-12-31T00:00:10Z');
+  });
+
+  it('leaves alone what is cached already, and pods without a phase', () => {
+    const manager = managerOn(new FakePodClient());
+    manager.setPodStatus(pod('a'), { phase: 'Pending' });
+    expect(manager.seed([pod('a', running), pod('b')])).toBe(0);
+    expect(manager.getPodStatus('a')?.phase).toBe('Pending');
+  });
+
+  it('seeds a static pod from its mirror', async () => {
+    const staticPod = pod('static', {}, { annotations: { 'kubernetes.io/config.source': 'file' } });
+    const mirror = pod('mirror', running, { annotations: { 'kubernetes.io/config.mirror': 'x' } });
+    const server = new FakePodClient([mirror]);
+    const manager = managerOn(server);
+    const { podManager } = manager as { podManager: { addPod?(added: Pod): void } };
+    podManager.addPod?.(staticPod);
+    podManager.addPod?.(mirror);
+    manager.seed([mirror]);
+    expect(manager.getPodStatus('static')?.phase).toBe('Running');
+    expect(await manager.syncBatch(false)).toBe(0);
+  });
+
+  it('finishes a terminal pod with a deletionTimestamp that it sees for the first time', async () => {
+    const failed = pod('a', { phase: 'Failed' }, { deletionTimestamp: '1999-12-31T00:00:00Z' });
+    const server = new FakePodClient([failed]);
+    const manager = managerOn(server);
+    manager.seed([failed]);
+    manager.terminatePod(failed);
+    await manager.syncBatch(false);
+    expect(server.actions.map(({ verb }) => verb)).toContain('delete');
+    expect(server.pod('default', 'web')).toBeUndefined();
+  });
+});
+
+describe('journal', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(path.join(tmpdir(), 'restart-'));
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  const failed: PodStatusInput = {
+    phase: 'Failed',
+    startTime: '1999-12-31T00:00:00Z',
+    containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 42, finishedAt: '1999-12-31T23:59:00Z' } } }],
+  };
+
+  /** An agent that accepts a status while the API server is down, and crashes. */
+  async function crash(uid: string, status: PodStatusInput): Promise<void> {
+    const server = new FakePodClient();
+    server.fail({}, 500, Number.POSITIVE_INFINITY);
+    const manager = managerOn(server, {
+      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+    });
+    manager.setPodStatus(pod(uid), status);
+    await manager.syncBatch(false);
+  }
+
+  async function restart(server: FakePodClient): Promise<StatusManager> {
+    return managerOn(server, {
+      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+    });
+  }
+
+  it('sends after a crash what was accepted before it, with the exit code nobody else knows', async () => {
+    await crash('a', failed);
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = await restart(server);
+    expect(manager.getPodStatus('a')).toMatchObject({ phase: 'Failed' });
+    expect(await manager.syncBatch(false)).toBe(1);
+    expect(server.pod('default', 'web')?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(42);
+    await manager.stop();
+
+    const third = await restart(new FakePodClient());
+    expect(third.inspect().pods).toEqual([]);
+    await third.stop();
+  });
+
+  it('sends it by itself after start()', async () => {
+    await crash('a', failed);
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = await restart(server);
+    const written = manager.whenWritten('a');
+    manager.start();
+    expect(await written).toEqual({ written: true, version: 1 });
+    await manager.stop();
+  });
+
+  it('never touches a pod with another UID', async () => {
+    await crash('a', failed);
+    const server = new FakePodClient([pod('b', running)]);
+    const manager = await restart(server);
+    await manager.syncBatch(false);
+    expect(server.actions.map(({ verb }) => verb)).toEqual(['get']);
+    expect(manager.inspect().pods).toEqual([]);
+    await manager.stop();
+  });
+
+  it.each<[string, PodStatusInput]>([
+    ['a terminal phase', { ...running, phase: 'Succeeded' }],
+    ['a later restart', { ...running, containerStatuses: [{ name: 'app', restartCount: 1, state: {} }] }],
+    [
+      'a later transition',
+      { ...running, conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2000-01-01T00:00:01Z' }] },
+    ],
+    [
+      'a later start',
+      { ...running, containerStatuses: [{ name: 'app', state: { running: { startedAt: '2000-01-01T00:00:01Z' } } }] },
+    ],
+  ])('drops what it kept when the API server shows %s', async (_newer, status) => {
+    await crash('a', running);
+    const server = new FakePodClient([pod('a', status)]);
+    const manager = await restart(server);
+    await manager.syncBatch(false);
+    expect(server.actions.map(({ verb }) => verb)).toEqual(['get']);
+    expect(manager.inspect().pods).toEqual([]);
+    await manager.stop();
+  });
+
+  it('a status that is set after the restart wins over the kept one', async () => {
+    await crash('a', { ...running, message: 'kept' });
+    const server = new FakePodClient([pod('a')]);
+    const manager = await restart(server);
+    manager.setPodStatus(pod('a'), { ...running, message: 'new' });
+    await manager.syncBatch(false);
+    expect(server.actionsOf({ verb: 'patch' })).toHaveLength(1);
+    expect(server.pod('default', 'web')?.status?.message).toBe('new');
+    await manager.stop();
+  });
+});

@@ -1,0 +1,36 @@
+import type { LogFunction, Logger } from '../../src/logger.ts';
+
+export interface LoggedLine {
+  readonly level: keyof Logger;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A logger that keeps every line. */
+export interface RecordingLogger extends Logger {
+  readonly lines: readonly LoggedLine[];
+  readonly warnings: readonly LoggedLine[];
+  readonly errors: readonly LoggedLine[];
+}
+
+export function recordingLogger(): RecordingLogger {
+  const lines: LoggedLine[] = [];
+  const log =
+    (level: keyof Logger): LogFunction =>
+    (fields, message) =>
+      void lines.push({ level, message, fields: { ...fields } });
+  return {
+    trace: log('trace'),
+    debug: log('debug'),
+    info: log('info'),
+    warn: log('warn'),
+    error: log('error'),
+    lines,
+    get warnings() {
+      return lines.filter(({ level }) => level === 'warn');
+    },
+    get errors() {
+      return lines.filter(({ level }) => level === 'error');
+    },
+  };
+}
