@@ -70,12 +70,10 @@ function nonEmptyList<T>(list: readonly T[] | undefined): readonly T[] | undefin
   return list === undefined || list.length === 0 ? undefined : list;
 }
 
-/** Stored metadata in the order in which a server writes it, without members that are not set. */
+/** Metadata without the members that are not set. */
 export function storedMetadata(metadata: SentMetadata): StoredMetadata {
-  const { name, generateName, namespace, uid, resourceVersion, generation, ...others } = metadata;
-  const ordered = { name, generateName, namespace, uid, resourceVersion, generation, ...others };
   return Object.fromEntries(
-    Object.entries(ordered).filter(([, value]) => value !== undefined),
+    Object.entries(metadata).filter(([, value]) => value !== undefined),
   ) as unknown as StoredMetadata;
 }
 
@@ -123,7 +121,7 @@ export function validateMetadataUpdate(next: StoredObject, old: StoredObject): S
   const { finalizers: before = [], deletionTimestamp } = old.metadata;
   const added = (next.metadata.finalizers ?? []).filter((finalizer) => !before.includes(finalizer));
   if (deletionTimestamp !== undefined && added.length > 0) {
-    const because = `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
+    const because = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((one) => JSON.stringify(one)).join(', ')}}`;
     causes.push(forbiddenValue('metadata.finalizers', because));
   }
   for (const member of ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {

@@ -1,5 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-import { type ApiStatusError, forbidden } from './api-status.ts';
+import { forbidden } from './api-status.ts';
 import { objectsOf, specOf, stringOf, type StoredObject } from './objects.ts';
 import type { Admission, Target } from './registry.ts';
 import { requiredFieldValue } from './selectors.ts';
@@ -50,20 +50,23 @@ function refusalFor(node: string, attributes: Attributes, store: ObjectStore): s
 }
 
 function refusalForPods(node: string, attributes: Attributes, store: ObjectStore): string | undefined {
-  const { verb, subresource, namespace, name, fieldSelector } = attributes;
+  const { verb, subresource, namespace, fieldSelector } = attributes;
+  const name = attributes.name || (requiredFieldValue(fieldSelector, 'metadata.name') ?? '');
   if (subresource === 'status') return verb === 'patch' || verb === 'update' ? undefined : '';
   if (subresource !== '') return '';
   switch (verb) {
-    case 'get': {
+    case 'get':
+    case 'list':
+    case 'watch': {
+      // A list by name counts as a get.
+      if (name === '') {
+        const isOwn = requiredFieldValue(fieldSelector, 'spec.nodeName') === node;
+        return isOwn ? undefined : 'node: can only list/watch pods with spec.nodeName field selector';
+      }
       const pod = store.get('pods', namespace, name);
       const isBound = pod !== undefined && nodeOf(pod) === node;
       return isBound ? undefined : `node: no relationship found between node '${node}' and this object`;
     }
-    case 'list':
-    case 'watch':
-      return requiredFieldValue(fieldSelector, 'spec.nodeName') === node
-        ? undefined
-        : 'node: can only list/watch pods with spec.nodeName field selector';
     case 'create':
     case 'delete':
       return undefined;
@@ -72,9 +75,9 @@ function refusalForPods(node: string, attributes: Attributes, store: ObjectStore
   }
 }
 
-function refusalForNodes(node: string, { verb, name, fieldSelector }: Attributes): string | undefined {
+function refusalForNodes(node: string, { verb, name, subresource, fieldSelector }: Attributes): string | undefined {
   if (['create', 'update', 'patch'].includes(verb)) return undefined;
-  if (!['get', 'list', 'watch'].includes(verb)) return '';
+  if (!['get', 'list', 'watch'].includes(verb) || subresource !== '') return '';
   const wanted = name || (requiredFieldValue(fieldSelector, 'metadata.name') ?? '');
   if (wanted === node) return undefined;
   const others = wanted === '' ? 'all nodes' : `'${wanted}'`;
@@ -98,11 +101,7 @@ function refusalForLeases(node: string, { verb, namespace, name }: Attributes): 
 export function admitNodeUser(node: string, admission: Admission, store: ObjectStore): void {
   const { definition, name } = admission.target;
   const reason = admissionRefusal(node, admission, store);
-  if (reason !== undefined) throw refused(definition, name || (admission.next?.metadata.name ?? ''), reason);
-}
-
-function refused(definition: Target['definition'], name: string, because: string): ApiStatusError {
-  return forbidden(definition, name, because);
+  if (reason !== undefined) throw forbidden(definition, name || (admission.next?.metadata.name ?? ''), reason);
 }
 
 function admissionRefusal(node: string, admission: Admission, store: ObjectStore): string | undefined {

@@ -16,26 +16,26 @@ const priorityClasses: { readonly [name: string]: number } = {
  */
 export function decodePodSpec(raw: JSONObject): JSONObject {
   const spec = withoutNulls(raw) as JSONObject;
-  const hostNetwork = spec['hostNetwork'] === true;
+  const hostNetwork = spec.hostNetwork === true;
   const path = 'spec';
   const decoded: JSONObject = {
     ...spec,
-    restartPolicy: spec['restartPolicy'] ?? 'Always',
-    terminationGracePeriodSeconds: spec['terminationGracePeriodSeconds'] ?? 30,
-    dnsPolicy: spec['dnsPolicy'] ?? 'ClusterFirst',
+    restartPolicy: spec.restartPolicy ?? 'Always',
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    dnsPolicy: spec.dnsPolicy ?? 'ClusterFirst',
     securityContext: decodeObject(spec, 'securityContext', path) ?? {},
-    schedulerName: spec['schedulerName'] ?? 'default-scheduler',
-    enableServiceLinks: spec['enableServiceLinks'] ?? true,
+    schedulerName: spec.schedulerName ?? 'default-scheduler',
+    enableServiceLinks: spec.enableServiceLinks ?? true,
   };
   for (const member of ['containers', 'initContainers', 'ephemeralContainers']) {
     const containers = decodeObjects(spec, member, path);
     if (containers !== undefined) decoded[member] = containers.map((raw) => decodeContainer(raw, hostNetwork));
   }
   const volumes = decodeObjects(spec, 'volumes', path);
-  if (volumes !== undefined) decoded['volumes'] = volumes.map(decodeVolume);
-  if (isJSONObject(spec['resources'])) decoded['resources'] = decodeResources(spec['resources']);
+  if (volumes !== undefined) decoded.volumes = volumes.map(decodeVolume);
+  if (isJSONObject(spec.resources)) decoded.resources = decodeResources(spec.resources);
   decodeObjects(spec, 'tolerations', path);
-  const grace = decoded['terminationGracePeriodSeconds'];
+  const grace = decoded.terminationGracePeriodSeconds;
   if (typeof grace !== 'number')
     throw new DecodeError('json: cannot unmarshal into field spec.terminationGracePeriodSeconds');
   return decoded;
@@ -46,16 +46,16 @@ function decodeContainer(raw: JSONObject, hostNetwork: boolean): JSONObject {
   const container: JSONObject = {
     ...raw,
     resources: decodeResources(objectOf(raw, 'resources')),
-    terminationMessagePath: raw['terminationMessagePath'] ?? '/dev/termination-log',
-    terminationMessagePolicy: raw['terminationMessagePolicy'] ?? 'File',
-    imagePullPolicy: raw['imagePullPolicy'] ?? (isLatest(image) ? 'Always' : 'IfNotPresent'),
+    terminationMessagePath: raw.terminationMessagePath ?? '/dev/termination-log',
+    terminationMessagePolicy: raw.terminationMessagePolicy ?? 'File',
+    imagePullPolicy: raw.imagePullPolicy ?? (isLatest(image) ? 'Always' : 'IfNotPresent'),
   };
   const ports = decodeObjects(raw, 'ports', 'spec.containers');
   if (ports !== undefined) {
-    container['ports'] = ports.map((port) => ({
-      ...(hostNetwork && port['hostPort'] === undefined ? { hostPort: port['containerPort'] } : {}),
+    container.ports = ports.map((port) => ({
+      ...(hostNetwork && port.hostPort === undefined ? { hostPort: port.containerPort } : {}),
       ...port,
-      protocol: port['protocol'] ?? 'TCP',
+      protocol: port.protocol ?? 'TCP',
     }));
   }
   for (const member of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
@@ -88,27 +88,29 @@ function decodeVolume(raw: JSONObject): JSONObject {
   for (const source of ['configMap', 'secret', 'downwardAPI', 'projected']) {
     if (isJSONObject(raw[source])) volume[source] = { defaultMode: 0o644, ...raw[source] };
   }
-  if (isJSONObject(raw['hostPath'])) volume['hostPath'] = { type: '', ...raw['hostPath'] };
+  if (isJSONObject(raw.hostPath)) volume.hostPath = { type: '', ...raw.hostPath };
   return volume;
 }
 
-/** What the default admission plugins add at create: priority and the two tolerations. */
+/** What the default admission plugins add at create. */
 export function admitPodSpec(spec: JSONObject): JSONObject {
+  const serviceAccountName = stringOf(spec, 'serviceAccountName') || stringOf(spec, 'serviceAccount');
+  return {
+    ...withDefaultTolerations(spec),
+    ...(serviceAccountName === '' ? {} : { serviceAccountName, serviceAccount: serviceAccountName }),
+    priority: priorityOfClass(stringOf(spec, 'priorityClassName')) ?? 0,
+    preemptionPolicy: spec.preemptionPolicy ?? 'PreemptLowerPriority',
+  };
+}
+
+/** The DefaultTolerationSeconds admission plugin, which acts on updates too. */
+export function withDefaultTolerations(spec: JSONObject): JSONObject {
   const tolerations = objectsOf(spec, 'tolerations');
   const missing = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].filter(
     (key) => !tolerations.some((toleration) => tolerates(toleration, key)),
   );
-  const serviceAccountName = stringOf(spec, 'serviceAccountName') || stringOf(spec, 'serviceAccount');
-  return {
-    ...spec,
-    ...(serviceAccountName === '' ? {} : { serviceAccountName, serviceAccount: serviceAccountName }),
-    tolerations: [
-      ...tolerations,
-      ...missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds })),
-    ],
-    priority: priorityClasses[stringOf(spec, 'priorityClassName')] ?? 0,
-    preemptionPolicy: spec['preemptionPolicy'] ?? 'PreemptLowerPriority',
-  };
+  const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
+  return { ...spec, tolerations: [...tolerations, ...added] };
 }
 
 function tolerates(toleration: JSONObject, key: string): boolean {

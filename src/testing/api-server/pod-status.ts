@@ -73,6 +73,22 @@ function withSyncedPodIPs(status: JSONObject): JSONObject {
   return { ...status, podIPs: [{ ip: podIP }] };
 }
 
+/** The status with what is never unset once it is known: the QoS class and the observed generations. */
+export function withKnownStatus(status: JSONObject, before: JSONObject): JSONObject {
+  const { qosClass, observedGeneration } = before;
+  const known = {
+    ...(qosClass === undefined ? {} : { qosClass }),
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    ...status,
+  };
+  if (status.conditions === undefined) return known;
+  const conditions = objectsOf(status, 'conditions').map((condition) => {
+    const old = objectsOf(before, 'conditions').find(({ type }) => type === condition.type)?.observedGeneration;
+    return old === undefined ? condition : { observedGeneration: old, ...condition };
+  });
+  return { ...known, conditions };
+}
+
 /** What a status update of a pod may not say. Source: `validation.ValidatePodStatusUpdate`. */
 export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
   const status = statusOf(next);
@@ -83,15 +99,15 @@ export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): 
     ...validateIPs(status),
     ...validateTransitions(next, old),
     ...validateNominatedNode(next, before),
-    ...(Number(status['observedGeneration'] ?? 0) < 0
-      ? [invalidValue('status.observedGeneration', status['observedGeneration'], 'must be a non-negative integer')]
+    ...(Number(status.observedGeneration ?? 0) < 0
+      ? [invalidValue('status.observedGeneration', status.observedGeneration, 'must be a non-negative integer')]
       : []),
   ];
 }
 
 function validateQosClass(status: JSONObject, before: JSONObject): StatusCause[] {
-  if (status['qosClass'] === before['qosClass']) return [];
-  return [invalidValue('status.qosClass', status['qosClass'], 'field is immutable')];
+  if (status.qosClass === before.qosClass) return [];
+  return [invalidValue('status.qosClass', status.qosClass, 'field is immutable')];
 }
 
 function validateConditions(status: JSONObject): StatusCause[] {

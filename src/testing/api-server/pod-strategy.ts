@@ -12,9 +12,9 @@ import {
   stringOf,
   type StoredObject,
 } from './objects.ts';
-import { admitPodSpec, decodePodSpec } from './pod-defaults.ts';
+import { admitPodSpec, decodePodSpec, withDefaultTolerations } from './pod-defaults.ts';
 import { podQOSClass } from './pod-qos.ts';
-import { decodePodStatus, validatePodStatusUpdate } from './pod-status.ts';
+import { decodePodStatus, validatePodStatusUpdate, withKnownStatus } from './pod-status.ts';
 import type { DeleteOptions, Strategy } from './strategy.ts';
 
 const restartPolicies = ['Always', 'OnFailure', 'Never'];
@@ -72,7 +72,6 @@ function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
     ...metadata
   } = next.metadata;
   const { generateName, ownerReferences, generation, deletionTimestamp } = old.metadata;
-  const status = statusOf(next);
   return {
     ...old,
     metadata: {
@@ -82,15 +81,14 @@ function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
       ...(generation === undefined ? {} : { generation }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
-    // A status without qosClass keeps the one the server computed.
-    status: status.qosClass === undefined ? { ...status, qosClass: statusOf(old).qosClass } : status,
+    status: withKnownStatus(statusOf(next), statusOf(old)),
   };
 }
 
 function onlySpecOf(next: StoredObject, old: StoredObject): StoredObject {
-  const isChanged = !isEqual(specOf(next), specOf(old));
-  const generation = (old.metadata.generation ?? 0) + (isChanged ? 1 : 0);
-  return { ...next, metadata: { ...next.metadata, generation }, status: statusOf(old) };
+  const spec = withDefaultTolerations(specOf(next));
+  const generation = (old.metadata.generation ?? 0) + (isEqual(spec, specOf(old)) ? 0 : 1);
+  return { ...next, metadata: { ...next.metadata, generation }, spec, status: statusOf(old) };
 }
 
 function validatePodSpec(spec: JSONObject): StatusCause[] {
