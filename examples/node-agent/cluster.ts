@@ -15,13 +15,13 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** Starts an API server in this process, which forgets everything when it is closed. */
-export async function startOwnCluster(): Promise<Cluster> {
+/** Starts an API server in this process, which forgets everything when it is closed. Port 0 stands for a free one. */
+export async function startOwnCluster(port: number): Promise<Cluster> {
   try {
-    const apiServer = await ApiServer.start();
+    const apiServer = await ApiServer.start({ port });
     return { isOwn: true, kubeConfig: apiServer.kubeconfig(), kubeConfigDir: '.', close: () => apiServer.close() };
   } catch (error) {
-    throw AgentError.from(error, 'cannot start an API server on the loopback interface');
+    throw AgentError.from(error, 'cannot start an API server');
   }
 }
 

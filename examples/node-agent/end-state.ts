@@ -1,6 +1,6 @@
 import type { Pod } from 'kubelet-status-manager';
 import type { SeenPod } from './pod-history.ts';
-import { isDeletionRequested, podAnnotation, summarizePod } from './pods.ts';
+import { isDeletionRequested, isPodFinished, podAnnotation, summarizePod } from './pods.ts';
 
 const expectAnnotation = 'node-agent.kubelet-status-manager.dev/expect';
 
@@ -30,11 +30,13 @@ function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
   }
 }
 
+/** Whoever deletes a pod wants it gone, whatever was expected of it before. */
 function expectedEndState({ pod, isGone }: SeenPod): string {
-  const annotated = podAnnotation(pod, expectAnnotation);
-  if (annotated !== undefined) return annotated;
   if (isGone || isDeletionRequested(pod)) return 'Deleted';
-  return (pod.spec?.restartPolicy ?? 'Always') === 'Always' ? 'Running' : 'Succeeded';
+  return (
+    podAnnotation(pod, expectAnnotation) ??
+    ((pod.spec?.restartPolicy ?? 'Always') === 'Always' ? 'Running' : 'Succeeded')
+  );
 }
 
 function describe({ pod, isGone }: SeenPod): string {
@@ -42,17 +44,17 @@ function describe({ pod, isGone }: SeenPod): string {
   const { phase, reason, readyContainers, totalContainers, restarts } = summarizePod(pod);
   return [
     phase,
-    `${readyContainers}/${totalContainers} ready`,
+    !isPodFinished(pod) && `${readyContainers}/${totalContainers} ready`,
     restarts > 0 && `${restarts} restarts`,
     reason,
-    whyWaiting(pod),
+    containerMessage(pod),
     isDeletionRequested(pod) && 'being deleted',
   ]
     .filter(Boolean)
     .join(', ');
 }
 
-function whyWaiting({ status }: Pod): string | undefined {
+function containerMessage({ status }: Pod): string | undefined {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return statuses.map((container) => container.state?.waiting?.message).find(Boolean) ?? undefined;
+  return statuses.map(({ state }) => state?.waiting?.message ?? state?.terminated?.message).find(Boolean) ?? undefined;
 }

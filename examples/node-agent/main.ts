@@ -20,7 +20,7 @@ import { exitCodes, type Options, parseOptions } from './options.ts';
 import { PodHistory } from './pod-history.ts';
 import { podTableRows } from './pod-table.ts';
 import { ProcessRuntime } from './process-runtime.ts';
-import { waitForStopRequest } from './stop-request.ts';
+import { StopRequest } from './stop-request.ts';
 import { renderSummary } from './summary.ts';
 import { LiveTable } from './table.ts';
 import { WorkDirectory } from './work-directory.ts';
@@ -55,12 +55,13 @@ function timeOver(afterMs: number | undefined): Promise<boolean> {
 
 /** Runs the agent until its time is over or somebody ends it. True when that is a success. */
 async function run(options: Options, directory: WorkDirectory, logger: Logger, cleanUps: CleanUps): Promise<boolean> {
-  const stopRequest = waitForStopRequest();
+  const stopRequest = new StopRequest();
   const { nodeName } = options;
   const addresses = nodeAddresses();
   const manifests = await readManifests(options.manifests ?? (options.kubeconfig === undefined ? [demoManifests] : []));
 
-  const cluster = options.kubeconfig === undefined ? await startOwnCluster() : await openCluster(options.kubeconfig);
+  const cluster =
+    options.kubeconfig === undefined ? await startOwnCluster(options.port) : await openCluster(options.kubeconfig);
   cleanUps.add('API server', () => cluster.close());
   const podClient = createPodClient(cluster.kubeConfig, { kubeConfigDir: cluster.kubeConfigDir, logger });
   const { transport } = podClient;
@@ -113,28 +114,32 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   cleanUps.add('status manager', () => statusManager.stop({ drain: true }));
   cleanUps.add('pods', () => agent.stop({ maxGracePeriodSeconds: maxShutdownGracePeriodSeconds }));
 
-  podManager.start();
-  await podManager.whenSynced();
-  statusManager.start();
-  await demo.createPods(manifests);
-
   const kubeconfig = options.kubeconfig ?? directory.writeKubeconfig(stringify(cluster.kubeConfig));
   say(`Node ${nodeName} is ready. Look at its pods from another terminal:`);
   say(
     `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
   );
   say(`Logs are in ${directory.path}. Ctrl-C ends the agent.\n`);
+  if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: directory.path });
+
+  podManager.start();
+  await podManager.whenSynced();
+  statusManager.start();
+  await demo.createPods(manifests);
+
   const table = isTerminal
     ? new LiveTable(process.stdout, () => podTableRows(history, statusManager), clock)
     : undefined;
   table?.start();
-  const isTimeOver = await Promise.race([stopRequest.then(() => false), timeOver(options.forMs)]);
+  const isTimeOver = await Promise.race([stopRequest.received.then(() => false), timeOver(options.forMs)]);
+  stopRequest.markEnding();
   table?.stop();
 
   const endStates = history.all().map((seen) => [seen.pod, judgeEndState(seen)] as const);
   if (!isTerminal) for (const [pod, endState] of endStates) eventLog.endState(pod, endState);
-  say(`\n${renderSummary(endStates, isTerminal && process.stdout.hasColors()).join('\n')}\n`);
-  say('Ending the pods; a second Ctrl-C kills them.');
+  const useColours = isTerminal && process.stdout.hasColors();
+  say(`\n${renderSummary(endStates, { isTimeOver, useColours }).join('\n')}\n`);
+  say('Ending the pods; Ctrl-C kills them at once.');
   return !isTimeOver || endStates.every(([, { isRight }]) => isRight);
 }
 

@@ -1,5 +1,5 @@
 import { arch, availableParallelism, platform, release, totalmem, type } from 'node:os';
-import type { ApiError, Clock, Logger, Timer } from 'kubelet-status-manager';
+import { ApiError, type Clock, type Logger, type Timer } from 'kubelet-status-manager';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 import { AgentError } from './agent-error.ts';
 
@@ -48,7 +48,8 @@ export class NodeRegistration {
       await this.#reportStatus('True', 'AgentReady', 'The node agent runs the pods of this node');
       await this.#renewLease();
     } catch (error) {
-      throw AgentError.from(error, `cannot register the Node ${this.#options.nodeName}`);
+      const hint = error instanceof ApiError && error.kind === 'network' ? ' (does the API server run?)' : '';
+      throw AgentError.from(error, `cannot register the Node ${this.#options.nodeName}${hint}`);
     }
     this.#beatLater();
   }
@@ -91,7 +92,7 @@ export class NodeRegistration {
       await transport.request('POST', '/api/v1/nodes', { body });
       this.#createdNode = true;
     } catch (error) {
-      if ((error as ApiError).statusCode !== 409) throw error;
+      if (!isApiError(error, 409)) throw error;
       const node = (await transport.request('GET', this.#nodePath)).json() as { metadata: { labels?: object } };
       if (!Object.hasOwn(node.metadata.labels ?? {}, agentLabel)) {
         throw new AgentError(
@@ -154,7 +155,7 @@ export class NodeRegistration {
         contentType: 'application/merge-patch+json',
       });
     } catch (error) {
-      if ((error as ApiError).statusCode !== 404) throw error;
+      if (!isApiError(error, 404)) throw error;
       const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: nodeName }, spec };
       await transport.request('POST', leasesPath, { body });
     }
@@ -188,4 +189,8 @@ const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leas
 
 function kubernetesArch(): string {
   return arch() === 'x64' ? 'amd64' : arch();
+}
+
+function isApiError(error: unknown, statusCode: number): boolean {
+  return error instanceof ApiError && error.statusCode === statusCode;
 }

@@ -6,6 +6,8 @@ import { parseDuration } from './duration.ts';
 export interface Options {
   /** Absent: an API server of its own. */
   readonly kubeconfig?: string;
+  /** Of an API server of its own; 0 stands for a free one. */
+  readonly port: number;
   readonly nodeName: string;
   /** YAML files, or directories of them, with the pods to create. Absent: the demo's, on an API server of its own. */
   readonly manifests?: readonly string[];
@@ -32,11 +34,11 @@ Exit codes:
   ${exitCodes.wrongEndState}    the time of --for is over and some pod is not in its right end state
   ${exitCodes.usage}    the command line is wrong
   ${exitCodes.failure}    the agent could not start or could not go on
-  ${exitCodes.forced}  forced by a second Ctrl-C
+  ${exitCodes.forced}  forced by a signal while the agent was ending
 
-A pod's right end state is its annotation node-agent.kubelet-status-manager.dev/expect (Running,
-Succeeded, Failed, Restarted or Deleted), else Deleted once somebody has deleted it, else Running
-under restartPolicy Always and Succeeded under the others.`;
+A pod's right end state is Deleted once somebody has deleted it, else what its annotation
+node-agent.kubelet-status-manager.dev/expect says (Running, Succeeded, Failed, Restarted or Deleted),
+else Running under restartPolicy Always and Succeeded under the others.`;
 
 /** Throws a CommanderError for --help (exitCode 0) and for what is wrong; its text has been printed. */
 export function parseOptions(args: readonly string[]): Options {
@@ -50,6 +52,12 @@ export function parseOptions(args: readonly string[]): Options {
         '--kubeconfig <file>',
         'join the cluster of this kubeconfig; only pods annotated kubelet-status-manager.dev/run: process are run there',
       ),
+    )
+    .addOption(
+      new Option('--port <port>', 'port of an API server of its own; 0 stands for a free one')
+        .default(0)
+        .argParser(readPort)
+        .conflicts('kubeconfig'),
     )
     .addOption(new Option('--node-name <name>', 'name of the Node').default(defaultNodeName()).argParser(readNodeName))
     .addOption(
@@ -84,6 +92,12 @@ function readDuration(text: string): number {
   if (!durationMs) throw new InvalidArgumentError('Expected a time above zero such as 20s, 1m30s or 500ms.');
   if (durationMs > 86_400_000) throw new InvalidArgumentError('Expected at most 24h.');
   return durationMs;
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('Expected a number from 0 to 65535.');
+  return port;
 }
 
 /** A Node's name is a DNS subdomain, and as the label `kubernetes.io/hostname` at most 63 characters long. */

@@ -36,6 +36,10 @@ const phaseColours: { readonly [phase: string]: Colour } = {
   Deleted: 'gray',
 };
 
+function colourOf({ phase, reason }: TableRow): Colour {
+  return phase === 'Running' && reason !== '' ? 'yellow' : (phaseColours[phase] ?? 'yellow');
+}
+
 /** The table as lines, each at most `width` characters wide. */
 export function renderTable(rows: readonly TableRow[], width: number, useColours: boolean): string[] {
   const widths = columns.map(({ title, member }) => Math.max(title.length, ...rows.map((row) => row[member].length)));
@@ -47,8 +51,7 @@ export function renderTable(rows: readonly TableRow[], width: number, useColours
       .slice(0, width);
   const lines = rows.map((row) => {
     const line = toLine(columns.map(({ member }) => row[member]));
-    const colour = phaseColours[row.phase];
-    return useColours && colour ? styleText(colour, line) : line;
+    return useColours ? styleText(colourOf(row), line) : line;
   });
   const title = toLine(columns.map((column) => column.title));
   return [useColours ? styleText('bold', title) : title, ...lines];
@@ -82,7 +85,9 @@ export class LiveTable {
   }
 
   #draw(): void {
-    const { columns, rows } = this.#stream;
+    // Some terminals do not tell their size, and say 0.
+    const columns = this.#stream.columns || 80;
+    const rows = this.#stream.rows || 24;
     // What is taller than the screen scrolls away and could not be drawn over.
     const lines = renderTable(this.#rows(), columns, this.#stream.hasColors()).slice(0, Math.max(1, rows - 1));
     moveCursor(this.#stream, -columns, -this.#height);
