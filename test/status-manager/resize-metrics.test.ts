@@ -1,0 +1,212 @@
+import { describe, expect, it } from 'vitest';
+import type { PendingResizeCount } from '../../src/metrics.ts';
+import type { PodConditionInput } from '../../src/types.ts';
+import { getTestPod, TestManager, testPodUID } from './fixture.ts';
+
+interface Resize {
+  readonly priority?: number;
+  readonly pending?: 'Deferred' | 'Infeasible';
+  readonly inProgress?: string;
+}
+
+/** One known pod for each, with its conditions set. */
+function resizing(resizes: readonly Resize[]): TestManager {
+  const t = new TestManager();
+  for (const [i, { priority, pending, inProgress }] of resizes.entries()) {
+    const uid = `pod-${i}`;
+    t.podManager.addPod(getTestPod({ metadata: { uid, name: uid }, spec: { priority } }));
+    if (pending !== undefined) t.manager.setPodResizePendingCondition(uid, pending, `message ${i}`, 1);
+    if (inProgress !== undefined) t.manager.setPodResizeInProgressCondition(uid, inProgress, '', 1);
+  }
+  t.manager.backfillPodResizeConditions([]);
+  return t;
+}
+
+function count(
+  reason: string,
+  priorityBucket: PendingResizeCount['priorityBucket'],
+  count: number,
+): PendingResizeCount {
+  return { reason, priorityBucket, count };
+}
+
+describe('TestRecordInProgressResizeCount', () => {
+  it.each<[string, Resize[], number]>([
+    ['no pods', [], 0],
+    ['one pod, no resize status', [{}], 0],
+    ['no pods in progress, one pending', [{ pending: 'Deferred' }], 0],
+    ['one pod in progress', [{ inProgress: '' }], 1],
+    ['two pods in progress (one with error)', [{ inProgress: '' }, { inProgress: 'Error' }], 2],
+  ])('%s', (_, resizes, expected) => {
+    expect(resizing(resizes).metrics.inProgressResizes).toBe(expected);
+  });
+
+  it('is counted anew when a condition is set for the first time, cleared or removed', () => {
+    const t = new TestManager();
+    t.manager.setPodResizeInProgressCondition('a', '', '', 1);
+    t.manager.setPodResizeInProgressCondition('b', '', '', 1);
+    expect(t.metrics.inProgressResizes).toBe(2);
+    t.manager.clearPodResizeInProgressCondition('a');
+    expect(t.metrics.inProgressResizes).toBe(1);
+    t.manager.setPodStatus(getTestPod({ metadata: { uid: 'b' } }), {});
+    t.manager.removeOrphanedStatuses([]);
+    expect(t.metrics.inProgressResizes).toBe(0);
+  });
+});
+
+describe('TestRecordPendingResizesCount', () => {
+  it.each<[string, Resize[], PendingResizeCount[]]>([
+    ['one pod, no resize status', [{}], []],
+    ['one pod in progress', [{ inProgress: '' }], []],
+    ['one pod deferred', [{ pending: 'Deferred' }], [count('deferred', 'normal', 1)]],
+    [
+      '2 pods infeasible, each with a different reason',
+      [{ pending: 'Infeasible' }, { pending: 'Infeasible' }],
+      [count('infeasible', 'normal', 2)],
+    ],
+    [
+      'one deferred, one infeasible',
+      [{ pending: 'Deferred' }, { pending: 'Infeasible' }],
+      [count('deferred', 'normal', 1), count('infeasible', 'normal', 1)],
+    ],
+    [
+      'multiple pods with different priority classes',
+      [
+        { pending: 'Deferred', priority: 2_000_000_000 },
+        { pending: 'Deferred', priority: 1_999_999_999 },
+        { pending: 'Deferred', priority: 100_000 },
+        { pending: 'Infeasible', priority: 99_999 },
+        { pending: 'Infeasible', priority: 1 },
+        { pending: 'Deferred', priority: 0 },
+        { pending: 'Deferred', priority: -1 },
+        { pending: 'Deferred', priority: -999 },
+        { pending: 'Deferred', priority: -1_000 },
+      ],
+      [
+        count('deferred', 'system-critical', 1),
+        count('deferred', 'high', 2),
+        count('infeasible', 'medium', 2),
+        count('deferred', 'normal', 1),
+        count('deferred', 'low', 2),
+        count('deferred', 'very-low', 1),
+      ],
+    ],
+    ['no pods', [], []],
+  ])('%s', (_, resizes, expected) => {
+    expect(resizing(resizes).metrics.pendingResizes).toEqual(expected);
+  });
+
+  it('skips pods that the pod manager does not know', () => {
+    const t = new TestManager();
+    t.manager.setPodResizePendingCondition('stranger', 'Deferred', '', 1);
+    expect(t.metrics.pendingResizes).toEqual([]);
+  });
+
+  it('is counted anew when the reason changes', () => {
+    const t = resizing([{ pending: 'Deferred' }]);
+    t.manager.setPodResizePendingCondition('pod-0', 'Infeasible', '', 1);
+    expect(t.metrics.pendingResizes).toEqual([count('infeasible', 'normal', 1)]);
+    t.manager.clearPodResizePendingCondition('pod-0');
+    expect(t.metrics.pendingResizes).toEqual([]);
+  });
+});
+
+describe('TestPodDeferredResizeDurationSeconds', () => {
+  const remove = {
+    deletePodStatus: async (t: TestManager) => {
+      // The name belongs to another pod now, so the sync forgets the status.
+      t.client.put(getTestPod({ metadata: { uid: 'other' } }));
+      await t.manager.syncBatch(true);
+    },
+    removeOrphanedStatuses: (t: TestManager) => t.manager.removeOrphanedStatuses([]),
+  };
+  const missing = (how: (t: TestManager) => unknown) => (t: TestManager) => {
+    t.podManager.removePod(getTestPod());
+    return how(t);
+  };
+  const high = { priorityBucket: 'high', seconds: 7.5 };
+
+  it.each<[string, string | undefined, (t: TestManager) => unknown, object[]]>([
+    [
+      'no condition present - no metric emitted',
+      undefined,
+      (t) => t.manager.clearPodResizePendingCondition(testPodUID),
+      [],
+    ],
+    [
+      'infeasible condition - no metric emitted',
+      'Infeasible',
+      (t) => t.manager.clearPodResizePendingCondition(testPodUID),
+      [],
+    ],
+    [
+      'deferred condition cleared as accepted',
+      'Deferred',
+      (t) => t.manager.clearPodResizePendingCondition(testPodUID),
+      [{ ...high, resolution: 'accepted' }],
+    ],
+    [
+      'deferred condition cleared as reverted',
+      'Deferred',
+      (t) => t.manager.clearPodResizePendingCondition(testPodUID, 'reverted'),
+      [{ ...high, resolution: 'reverted' }],
+    ],
+    [
+      'deferred condition removed via DeletePodStatus as terminated',
+      'Deferred',
+      remove.deletePodStatus,
+      [{ ...high, resolution: 'terminated' }],
+    ],
+    [
+      'deferred condition removed via RemoveOrphanedStatuses as terminated',
+      'Deferred',
+      remove.removeOrphanedStatuses,
+      [{ ...high, resolution: 'terminated' }],
+    ],
+    [
+      'deferred condition removed via DeletePodStatus as terminated with missing pod (unknown priority)',
+      'Deferred',
+      missing(remove.deletePodStatus),
+      [{ seconds: 7.5, resolution: 'terminated', priorityBucket: 'unknown' }],
+    ],
+    [
+      'deferred condition removed via RemoveOrphanedStatuses as terminated with missing pod (unknown priority)',
+      'Deferred',
+      missing(remove.removeOrphanedStatuses),
+      [{ seconds: 7.5, resolution: 'terminated', priorityBucket: 'unknown' }],
+    ],
+  ])('%s', async (_, reason, end, expected) => {
+    const t = new TestManager();
+    const pod = getTestPod({ spec: { priority: 100_000 } });
+    t.podManager.addPod(pod);
+    t.manager.setPodStatus(pod, {});
+    if (reason !== undefined) t.manager.setPodResizePendingCondition(testPodUID, reason, '', 1);
+    t.clock.advance(7_500);
+    await end(t);
+    expect(t.metrics.deferredResizes).toEqual(expected);
+    expect(t.manager.getPodResizeConditions(testPodUID)).toEqual([]);
+  });
+
+  it('counts from when the reason became Deferred', () => {
+    const t = new TestManager();
+    t.manager.setPodResizePendingCondition(testPodUID, 'Infeasible', '', 1);
+    t.clock.advance(60_000);
+    t.manager.setPodResizePendingCondition(testPodUID, 'Deferred', '', 1);
+    t.clock.advance(1_000);
+    t.manager.setPodResizePendingCondition(testPodUID, 'Deferred', 'again', 2);
+    t.clock.advance(1_000);
+    t.manager.clearPodResizePendingCondition(testPodUID);
+    expect(t.metrics.deferredResizes.map(({ seconds }) => seconds)).toEqual([2]);
+  });
+
+  it('counts from the backfill after a restart', () => {
+    const t = new TestManager();
+    const conditions: PodConditionInput[] = [
+      { type: 'PodResizePending', status: 'True', reason: 'Deferred', lastTransitionTime: '2020-01-01T00:00:00Z' },
+    ];
+    t.manager.backfillPodResizeConditions([getTestPod({ status: { conditions } })]);
+    t.clock.advance(3_000);
+    t.manager.clearPodResizePendingCondition(testPodUID);
+    expect(t.metrics.deferredResizes.map(({ seconds }) => seconds)).toEqual([3]);
+  });
+});

@@ -1,0 +1,196 @@
+import { describe, expect, it } from 'vitest';
+import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
+
+function ready(status: string): { conditions: { type: string; status: string }[] } {
+  return { conditions: [{ type: 'Ready', status }] };
+}
+
+describe('TestNewStatus', () => {
+  it('wakes the loop and gives the status a start time', async () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), t.newStatus());
+    expect(await t.consumeUpdates()).toBe(1);
+    expect(t.status().startTime).toBe(startTime);
+  });
+});
+
+describe('TestNewStatusPreservesPodStartTime', () => {
+  it('takes the start time of the pod’s own status', () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod({ status: { startTime: '2026-01-02T03:03:05Z' } }), t.newStatus());
+    expect(t.status().startTime).toBe('2026-01-02T03:03:05Z');
+  });
+});
+
+describe('TestNewStatusSetsReadyTransitionTime', () => {
+  it('gives a new Ready condition the present time', async () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), ready('True'));
+    expect(await t.consumeUpdates()).toBe(1);
+    expect(t.condition('Ready')?.lastTransitionTime).toBe(startTime);
+  });
+});
+
+describe('TestChangedStatus', () => {
+  it('wakes the loop at every change', async () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), t.newStatus());
+    expect(await t.consumeUpdates()).toBe(1);
+    t.manager.setPodStatus(getTestPod(), t.newStatus());
+    expect(await t.consumeUpdates()).toBe(1);
+    expect(t.version()).toBe(2);
+  });
+});
+
+describe('TestChangedStatusKeepsStartTime', () => {
+  it('keeps the first start time, in whole seconds', () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), t.newStatus({ startTime: new Date('2025-12-31T23:59:59.987Z') }));
+    t.clock.advance(60_000);
+    t.manager.setPodStatus(getTestPod(), t.newStatus());
+    expect(t.status().startTime).toBe('2025-12-31T23:59:59Z');
+    t.manager.setPodStatus(getTestPod(), t.newStatus({ startTime: '2026-06-06T06:06:06Z' }));
+    expect(t.status().startTime).toBe('2025-12-31T23:59:59Z');
+  });
+});
+
+describe('TestChangedStatusUpdatesLastTransitionTime', () => {
+  it('gives a condition whose status changed the present time', () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), ready('True'));
+    t.clock.advance(2_000);
+    t.manager.setPodStatus(getTestPod(), ready('False'));
+    expect(t.condition('Ready')).toMatchObject({ status: 'False', lastTransitionTime: '2026-01-02T03:04:07Z' });
+  });
+});
+
+describe('TestUnchangedStatus', () => {
+  it('does not wake the loop again', async () => {
+    const t = new TestManager();
+    const status = t.newStatus();
+    expect(t.manager.setPodStatus(getTestPod(), status).changed).toBe(true);
+    expect(t.manager.setPodStatus(getTestPod(), status).changed).toBe(false);
+    expect(await t.consumeUpdates()).toBe(1);
+    expect(t.version()).toBe(1);
+  });
+});
+
+describe('TestUnchangedStatusPreservesLastTransitionTime', () => {
+  it('neither sends nor moves the transition time', async () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), ready('True'));
+    expect(await t.consumeUpdates()).toBe(1);
+    t.clock.advance(5_000);
+    t.manager.setPodStatus(getTestPod(), ready('True'));
+    expect(await t.consumeUpdates()).toBe(0);
+    expect(t.condition('Ready')?.lastTransitionTime).toBe(startTime);
+  });
+});
+
+describe('setPodStatus', () => {
+  it('answers with the cached status, whether it is new or not', () => {
+    const t = new TestManager();
+    const first = t.manager.setPodStatus(getTestPod(), { phase: 'Running' });
+    expect(first).toEqual({ status: { phase: 'Running', startTime }, changed: true });
+    const second = t.manager.setPodStatus(getTestPod(), { phase: 'Running', conditions: [] });
+    expect(second).toEqual({ status: first.status, changed: false });
+  });
+
+  it.each([
+    ['the pod’s generation replaces what the caller says', 3, 7, 3],
+    ['a pod without generation has none', undefined, 7, undefined],
+  ])('%s', (_, generation, observedGeneration, expected) => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod({ metadata: { generation } }), { observedGeneration });
+    expect(t.status().observedGeneration).toBe(expected);
+  });
+
+  it('never lowers observedGeneration', () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod({ metadata: { generation: 3 } }), t.newStatus());
+    t.manager.setPodStatus(getTestPod({ metadata: { generation: 2 } }), t.newStatus());
+    expect(t.status().observedGeneration).toBe(3);
+  });
+
+  it('starts from the status of a static pod’s mirror, not from the static pod’s own', () => {
+    const t = new TestManager();
+    const annotations = { 'kubernetes.io/config.mirror': 'x' };
+    t.podManager.addPod(
+      getTestPod({ metadata: { uid: 'm', annotations }, status: { startTime: '2020-01-01T00:00:00Z' } }),
+    );
+    const own = getTestPod({
+      metadata: { annotations: { 'kubernetes.io/config.source': 'file' } },
+      status: { startTime: '2019-01-01T00:00:00Z' },
+    });
+    t.manager.setPodStatus(own, {});
+    expect(t.status().startTime).toBe('2020-01-01T00:00:00Z');
+  });
+
+  it('stores a status that says the same when the pod is being deleted', () => {
+    const t = new TestManager();
+    const pod = getTestPod({ metadata: { deletionTimestamp: startTime } });
+    t.manager.setPodStatus(pod, { phase: 'Running' });
+    expect(t.manager.setPodStatus(pod, { phase: 'Running' }).changed).toBe(true);
+    expect(t.version()).toBe(2);
+  });
+
+  it('refuses to bring a terminated container back, says why, counts it, and changes nothing', () => {
+    const t = new TestManager();
+    const pod = getTestPod({ spec: { containers: [{ name: 'app' }], restartPolicy: 'Never' } });
+    const before = t.manager.setPodStatus(pod, {
+      containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 1 } } }],
+    });
+    t.manager.getPodStatus(testPodUID);
+    const inspected = t.manager.inspect();
+    const result = t.manager.setPodStatus(pod, { containerStatuses: [{ name: 'app', state: { running: {} } }] });
+    expect(result).toEqual({
+      status: before.status,
+      changed: false,
+      rejected: {
+        reason: 'terminated container app attempted illegal transition to non-terminated state',
+        container: 'app',
+      },
+    });
+    expect(t.manager.inspect()).toEqual(inspected);
+    expect(t.metrics.refusedUpdates).toEqual(['illegal-container-transition']);
+    expect(t.logged.filter(({ level }) => level === 'error')).toEqual([
+      {
+        level: 'error',
+        fields: expect.objectContaining({ pod: 'new/foo', podUID: testPodUID, container: 'app' }),
+        message: 'Status update on pod aborted',
+      },
+    ]);
+  });
+
+  it('answers with an empty status when the first one is refused', () => {
+    const t = new TestManager();
+    const pod = getTestPod({
+      spec: { containers: [{ name: 'app' }], restartPolicy: 'Never' },
+      status: { containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 0 } } }] },
+    });
+    const { status, changed, rejected } = t.manager.setPodStatus(pod, {
+      containerStatuses: [{ name: 'app', state: { waiting: {} } }],
+    });
+    expect({ status, changed }).toEqual({ status: {}, changed: false });
+    expect(rejected?.container).toBe('app');
+    expect(t.manager.getPodStatus(testPodUID)).toBeUndefined();
+    expect(t.manager.inspect().isWakeUpWaiting).toBe(false);
+  });
+
+  it('keeps the time since when something is unsent over later changes, and starts anew after a write', async () => {
+    const pod = getTestPod();
+    const t = new TestManager([pod]);
+    const unsentForMs = (): number | undefined => t.manager.inspect().pods[0]?.unsentForMs;
+    t.manager.setPodStatus(pod, t.newStatus());
+    t.clock.advance(1_000);
+    t.manager.setPodStatus(pod, t.newStatus());
+    t.clock.advance(500);
+    expect(unsentForMs()).toBe(1_500);
+    await t.manager.syncBatch(false);
+    expect(unsentForMs()).toBeUndefined();
+    expect(t.metrics.syncDurations).toEqual([1.5]);
+    t.clock.advance(10_000);
+    t.manager.setPodStatus(pod, t.newStatus());
+    expect(unsentForMs()).toBe(0);
+  });
+});

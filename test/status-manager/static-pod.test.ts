@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
+import { getStaticPod, startTime, TestManager, testPodUID } from './fixture.ts';
+
+describe('TestStaticPod', () => {
+  it('sends the static pod’s status to its mirror, once there is one', async () => {
+    const { staticPod, mirrorPod } = getStaticPod();
+    const t = new TestManager([mirrorPod]);
+    t.podManager.addPod(staticPod);
+    const { status } = t.manager.setPodStatus(staticPod, t.newStatus({ startTime }));
+    expect(t.status()).toEqual(status);
+
+    // Should not sync pod in syncBatch because there is no corresponding mirror pod for the static pod.
+    expect(await t.manager.syncBatch(true)).toBe(0);
+    expect(await t.takeActions()).toEqual([]);
+
+    t.podManager.addPod(mirrorPod);
+    expect(t.podManager.translatePodUID('mirror-12345678')).toBe(testPodUID);
+    // Should be able to get the mirror pod status from status manager.
+    expect(isPodStatusByKubeletEqual(status, t.status('mirror-12345678'))).toBe(true);
+
+    // Should sync pod because the corresponding mirror pod is created.
+    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect(await t.takeActions()).toEqual(['get', 'patch']);
+    expect(t.client.pod('new', 'foo')?.status).toEqual(status);
+    expect(t.manager.inspect().apiStatusVersions).toEqual(new Map([['mirror-12345678', 1]]));
+
+    // syncBatch should not sync any pods because nothing is changed.
+    expect(await t.syncBatchWithoutReconcile()).toBe(0);
+    expect(await t.takeActions()).toEqual([]);
+
+    // Change mirror pod identity: should not update to mirror pod, because UID has changed.
+    t.podManager.removePod(mirrorPod);
+    t.podManager.addPod({ ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'new-mirror-pod' }, status: {} });
+    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect(await t.takeActions()).toEqual(['get']);
+    // Divergence: the kubelet drops the status here.
+    expect(t.manager.getPodStatus(testPodUID)).toEqual(status);
+  });
+});
+
+describe('TestDoNotDeleteMirrorPods', () => {
+  it('patches a finished mirror that is being deleted, and leaves it there', async () => {
+    const { staticPod, mirrorPod: mirror } = getStaticPod();
+    const mirrorPod = { ...mirror, metadata: { ...mirror.metadata, deletionTimestamp: startTime } };
+    const t = new TestManager([mirrorPod]);
+    t.podManager.setPods([staticPod, mirrorPod]);
+    t.manager.setPodStatus(staticPod, t.newStatus({ startTime, phase: 'Failed' }));
+    expect(await t.takeActions()).toEqual(['get', 'patch']);
+    t.manager.terminatePod(staticPod);
+    expect(await t.takeActions()).toEqual(['get']);
+    expect(t.client.pod('new', 'foo')?.status?.phase).toBe('Failed');
+  });
+});

@@ -1,0 +1,69 @@
+import type {
+  ContainerType,
+  Metrics,
+  PendingResizeCount,
+  PriorityBucket,
+  ResizeResolution,
+  StatusGauges,
+} from '../../src/metrics.ts';
+
+export interface RecordedTermination {
+  readonly containerType: ContainerType;
+  readonly exitCode: number;
+  readonly reason: string;
+}
+
+export interface RecordedDeferredResize {
+  readonly resolution: ResizeResolution;
+  readonly priorityBucket: PriorityBucket;
+  readonly seconds: number;
+}
+
+/** Metrics that keep all they are told, in order. */
+export class RecordingMetrics implements Metrics {
+  readonly syncDurations: number[] = [];
+  readonly terminations: RecordedTermination[] = [];
+  readonly deferredResizes: RecordedDeferredResize[] = [];
+  readonly requests: string[] = [];
+  readonly refusedUpdates: string[] = [];
+  /** The last counts; undefined when none were set. */
+  pendingResizes: readonly PendingResizeCount[] | undefined;
+  inProgressResizes: number | undefined;
+  #readStatusGauges: (() => StatusGauges) | undefined;
+
+  observePodStatusSyncDuration(seconds: number): void {
+    this.syncDurations.push(seconds);
+  }
+
+  incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void {
+    this.terminations.push({ containerType, exitCode, reason });
+  }
+
+  setPendingResizes(counts: readonly PendingResizeCount[]): void {
+    this.pendingResizes = counts;
+  }
+
+  setInProgressResizes(count: number): void {
+    this.inProgressResizes = count;
+  }
+
+  observeDeferredResizeDuration(resolution: ResizeResolution, priorityBucket: PriorityBucket, seconds: number): void {
+    this.deferredResizes.push({ resolution, priorityBucket, seconds });
+  }
+
+  incRequests(verb: string, outcome: string): void {
+    this.requests.push(`${verb} ${outcome}`);
+  }
+
+  incRefusedUpdates(reason: string): void {
+    this.refusedUpdates.push(reason);
+  }
+
+  registerStatusGauges(read: () => StatusGauges): void {
+    this.#readStatusGauges = read;
+  }
+
+  statusGauges(): StatusGauges {
+    return this.#readStatusGauges!();
+  }
+}
