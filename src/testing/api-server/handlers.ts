@@ -45,6 +45,7 @@ export class Handlers {
     const { resource, user, query } = call;
     const fieldSelector = query.get('fieldSelector') ?? '';
     authorize(user, { ...resource, fieldSelector }, this.#store);
+    refuseOtherThanJSONAnswers(call.request);
     switch (resource.verb) {
       case 'list':
         return this.#list(call);
@@ -88,7 +89,10 @@ export class Handlers {
     const { definition, namespace } = resource;
     const options = parseListOptions(definition, query, true);
     refuseBadResourceVersion(options.resourceVersion);
-    const render = (object: StoredObject) => this.#answer(call, 200, object).body;
+    const render = (object: StoredObject, isFirst: boolean) => {
+      const { body } = this.#answer(call, 200, object);
+      return isFirst || !wantsTable(call.request.headers.accept ?? '') ? body : { ...body, columnDefinitions: null };
+    };
     const watch = new Watch(response, { definition, namespace, options, render }, this.#store, this.#clock);
     this.#watches.add(watch);
     response.on('close', () => this.#watches.delete(watch));
@@ -180,6 +184,13 @@ function refuseOtherThanJSON(request: IncomingMessage): void {
   if (mediaTypeOf(request) === 'application/json') return;
   const message = 'the body of the request was in an unknown format - accepted media types include: application/json';
   throw new ApiStatusError(415, 'UnsupportedMediaType', message);
+}
+
+function refuseOtherThanJSONAnswers({ headers: { accept } }: IncomingMessage): void {
+  const ranges = (accept ?? '').split(',').map((range) => range.split(';')[0]!.trim());
+  if (!accept || ranges.some((range) => ['application/json', 'application/*', '*/*'].includes(range))) return;
+  const message = '406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch';
+  throw new ApiStatusError(406, 'NotAcceptable', message, {});
 }
 
 function includeObjectOf(query: URLSearchParams): IncludeObject {

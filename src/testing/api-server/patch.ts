@@ -27,19 +27,28 @@ export function applyPatch(table: string, type: PatchMediaType, object: object, 
 }
 
 function applyJSONPatch(object: object, patch: unknown): JSONObject {
-  if (!Array.isArray(patch)) {
-    throw badRequest(
-      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
-    );
+  if (!Array.isArray(patch) || !patch.every(isJSONObject)) {
+    throw badRequest('error decoding patch: json: cannot unmarshal into Go value of type []handlers.jsonPatchOp');
   }
   try {
-    const result = fastJSONPatch.applyPatch<unknown>(object, patch as Operation[], true, false);
-    if (isJSONObject(result.newDocument)) return result.newDocument;
+    let document: unknown = structuredClone(object);
+    for (const operation of patch) document = afterOperation(document, operation as unknown as Operation);
+    if (isJSONObject(document)) return document;
   } catch (error) {
     // Which operation failed, the real server does not say either.
     if (!(error instanceof Error)) throw error;
   }
   throw new ApiStatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+}
+
+/** Applies one operation to the document, which is changed. Two readings differ from RFC 6902, as the real server's do. */
+function afterOperation(document: unknown, operation: Operation): unknown {
+  const { op, path } = operation;
+  if (op === 'test' && operation.value == null && fastJSONPatch.getValueByPointer(document, path) == null)
+    return document;
+  const isAddition = op === 'replace' && fastJSONPatch.getValueByPointer(document, path) === undefined;
+  const read: Operation = isAddition ? { op: 'add', path, value: operation.value as unknown } : operation;
+  return fastJSONPatch.applyOperation<unknown>(document, read, true, true).newDocument;
 }
 
 /** Source: RFC 7386. */

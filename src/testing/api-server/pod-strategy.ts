@@ -1,4 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
+import { computePodQOS } from '../../status/qos.ts';
 import { forbiddenValue, requiredValue, type StatusCause, invalidValue, unsupportedValue } from './api-status.ts';
 import { decodeObject } from './decode.ts';
 import { isDomainLabel, validateMetadata, validateMetadataUpdate } from './metadata.ts';
@@ -13,7 +14,6 @@ import {
   type StoredObject,
 } from './objects.ts';
 import { admitPodSpec, decodePodSpec, withDefaultTolerations } from './pod-defaults.ts';
-import { podQOSClass } from './pod-qos.ts';
 import { decodePodStatus, validatePodStatusUpdate, withKnownStatus } from './pod-status.ts';
 import type { DeleteOptions, Strategy } from './strategy.ts';
 
@@ -36,7 +36,7 @@ export const podStrategy: Strategy = {
       ...object,
       metadata: { ...object.metadata, generation: 1 },
       spec,
-      status: { phase: 'Pending', qosClass: podQOSClass(spec) },
+      status: { phase: 'Pending', qosClass: computePodQOS({ spec }) },
     };
   },
 

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import { epochMsOf, timeFromEpochMs } from '../../status/canonical-time.ts';
+import { timeFromEpochMs } from '../../status/canonical-time.ts';
 import {
   alreadyExists,
   ApiStatusError,
@@ -8,27 +8,25 @@ import {
   conflict,
   forbidden,
   invalid,
-  invalidPatch,
   modified,
   notFound,
   type StatusCause,
 } from './api-status.ts';
-import { DecodeError } from './decode.ts';
-import { decodeMetadata, type SentMetadata, storedMetadata } from './metadata.ts';
 import {
-  isSameObject,
-  type JSONObject,
-  numberOf,
-  objectOf,
-  specOf,
-  statusOf,
-  stringOf,
-  type StoredObject,
-} from './objects.ts';
+  decodeBody,
+  type DecodedObject,
+  decodePatched,
+  namespaceMismatch,
+  refuseOtherName,
+  withServerMetadata,
+} from './decode-object.ts';
+import { hasFinalizers, markedForDeletion, refusePreconditions } from './deletion.ts';
+import { storedMetadata } from './metadata.ts';
+import { isSameObject, type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
 import { applyPatch, type PatchMediaType } from './patch.ts';
 import { priorityOfClass } from './pod-defaults.ts';
 import { boundPod } from './pod-strategy.ts';
-import { groupVersionOf, type ResourceDefinition } from './resources.ts';
+import type { ResourceDefinition } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 
@@ -238,106 +236,6 @@ export class Registry {
   }
 }
 
-/** An object as a client sent it, spelled canonically. */
-interface DecodedObject {
-  readonly kind: string;
-  readonly apiVersion: string;
-  readonly metadata: SentMetadata;
-  readonly [member: string]: unknown;
-}
-
-function decode(definition: ResourceDefinition, body: JSONObject): DecodedObject {
-  const raw = definition.toStored?.(body) ?? body;
-  const apiVersion = definition.toStored === undefined ? groupVersionOf(definition) : 'v1';
-  return { kind: definition.kind, apiVersion, metadata: decodeMetadata(raw), ...definition.strategy.decode(raw) };
-}
-
-function decodeBody(definition: ResourceDefinition, body: JSONObject): DecodedObject {
-  const { kind, version } = definition;
-  const { kind: sentKind = kind, apiVersion = groupVersionOf(definition) } = body;
-  const refusal = `${kind} in version "${version}" cannot be handled as a ${kind}`;
-  if (sentKind !== kind || apiVersion !== groupVersionOf(definition)) {
-    throw badRequest(
-      `${String(sentKind)} in version "${String(apiVersion)}" cannot be handled as a ${kind}: unknown conversion`,
-    );
-  }
-  try {
-    return decode(definition, body);
-  } catch (error) {
-    throw error instanceof DecodeError ? badRequest(`${refusal}: ${error.message}`) : error;
-  }
-}
-
-function decodePatched(definition: ResourceDefinition, object: JSONObject): DecodedObject {
-  try {
-    return decode(definition, object);
-  } catch (error) {
-    throw error instanceof DecodeError ? invalidPatch(error.message) : error;
-  }
-}
-
-/** What a client left out of the metadata, or may not set there, from the stored object. */
-function withServerMetadata(sent: SentMetadata, old: StoredObject): SentMetadata {
-  const { metadata } = old;
-  return {
-    ...sent,
-    namespace: metadata.namespace,
-    uid: sent.uid ?? metadata.uid,
-    resourceVersion: metadata.resourceVersion,
-    generation: metadata.generation,
-    creationTimestamp: sent.creationTimestamp ?? metadata.creationTimestamp,
-    deletionTimestamp: sent.deletionTimestamp ?? metadata.deletionTimestamp,
-    deletionGracePeriodSeconds: sent.deletionGracePeriodSeconds ?? metadata.deletionGracePeriodSeconds,
-  };
-}
-
-function markedForDeletion(
-  definition: ResourceDefinition,
-  old: StoredObject,
-  options: DeleteOptions,
-  nowMs: number,
-): StoredObject {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, generation } = old.metadata;
-  if (deletionTimestamp !== undefined) {
-    const { gracePeriodSeconds = deletionGracePeriodSeconds } = options;
-    if (gracePeriodSeconds >= deletionGracePeriodSeconds) return old;
-    const atMs = epochMsOf(deletionTimestamp) - (deletionGracePeriodSeconds - gracePeriodSeconds) * 1000;
-    return withDeletion(old, atMs, gracePeriodSeconds);
-  }
-  const seconds = definition.strategy.gracePeriodSeconds?.(old, options) ?? 0;
-  const marked = withDeletion(old, nowMs + seconds * 1000, seconds);
-  if (definition.table === 'namespaces') {
-    // Without a namespace controller it stays like this, as on a bare API server.
-    return { ...marked, status: { ...statusOf(old), phase: 'Terminating' } };
-  }
-  return generation === undefined
-    ? marked
-    : { ...marked, metadata: { ...marked.metadata, generation: generation + 1 } };
-}
-
-function withDeletion(object: StoredObject, atMs: number, deletionGracePeriodSeconds: number): StoredObject {
-  const metadata = { ...object.metadata, deletionTimestamp: timeFromEpochMs(atMs), deletionGracePeriodSeconds };
-  return { ...object, metadata: storedMetadata(metadata) };
-}
-
-function hasFinalizers(object: StoredObject): boolean {
-  const specFinalizers = object.kind === 'Namespace' ? specOf(object).finalizers : undefined;
-  return (object.metadata.finalizers?.length ?? 0) > 0 || (Array.isArray(specFinalizers) && specFinalizers.length > 0);
-}
-
-function refusePreconditions(definition: ResourceDefinition, old: StoredObject, options: DeleteOptions): void {
-  const { uid, resourceVersion, name } = old.metadata;
-  const subject = { ...definition, resource: definition.kind, group: '' };
-  if (options.uid !== undefined && options.uid !== uid) {
-    const because = `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`;
-    throw conflict(subject, name, because);
-  }
-  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
-    const because = `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
-    throw conflict(subject, name, because);
-  }
-}
-
 /** The Priority admission plugin: the number follows from the class. */
 function refusePriority(definition: ResourceDefinition, sent: JSONObject, pod: StoredObject): void {
   if (definition.table !== 'pods') return;
@@ -350,20 +248,6 @@ function refusePriority(definition: ResourceDefinition, sent: JSONObject, pod: S
     const because = `the integer value of priority (${numberOf(sent, 'priority')}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`;
     throw forbidden(definition, pod.metadata.name, because);
   }
-}
-
-function refuseOtherName({ name, namespace }: Target, { metadata }: DecodedObject): void {
-  if (metadata.name === undefined) {
-    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
-  }
-  if (metadata.name !== name) {
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
-  }
-  if (metadata.namespace !== undefined && metadata.namespace !== namespace) throw namespaceMismatch();
-}
-
-function namespaceMismatch(): ApiStatusError {
-  return badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
 function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly StatusCause[]): void {

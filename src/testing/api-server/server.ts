@@ -185,14 +185,26 @@ export class ApiServer implements AsyncDisposable {
     this.#store.compact();
   }
 
-  /** Ends watches and connections and stops listening. Idempotent; leaves no socket and no timer. */
-  close(): Promise<void> {
-    this.#closed ??= new Promise((resolve) => {
-      this.#handlers.close();
-      for (const delay of this.#delays) delay.stop();
+  /** Ends the server as a crash would: watches and connections are cut, nobody listens. Its objects stay. */
+  kill(): Promise<void> {
+    this.#handlers.close();
+    for (const delay of this.#delays) delay.stop();
+    this.#delays.clear();
+    return new Promise((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeAllConnections();
     });
+  }
+
+  /** Starts a killed server again on its port. What happened before is forgotten, as by a new watch cache. */
+  async startAgain(): Promise<void> {
+    this.#store.compact();
+    await this.#listen(this.#port);
+  }
+
+  /** Ends watches and connections and stops listening. Idempotent; leaves no socket and no timer. */
+  close(): Promise<void> {
+    this.#closed ??= this.kill();
     return this.#closed;
   }
 

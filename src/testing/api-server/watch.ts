@@ -7,8 +7,9 @@ import { withResourceVersion } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 import type { ObjectStore, WriteRecord } from './store.ts';
 
-/** Real servers send one about once a minute. */
 const bookmarkPeriodMs = 60_000;
+/** The last bookmark comes this long before the end. */
+const lastBookmarkMs = 2000;
 /** Without `timeoutSeconds` a real server chooses between 30 and 60 minutes. */
 const defaultTimeoutSeconds = 1800;
 /** A client that stops reading loses its watch rather than filling our memory. */
@@ -18,8 +19,8 @@ export interface WatchRequest {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly options: ListOptions;
-  /** How an object is written into an event: itself, or as a Table. */
-  readonly render: (object: StoredObject) => object;
+  /** How an object is written into an event: itself, or as a Table, whose columns the first one names. */
+  readonly render: (object: StoredObject, isFirst: boolean) => object;
 }
 
 /**
@@ -34,6 +35,8 @@ export class Watch {
   #unsubscribe: () => void = () => {};
   #timeout: Timer | undefined;
   #bookmark: Timer | undefined;
+  #endMs = 0;
+  #hasSentObject = false;
   #isStopped = false;
 
   constructor(response: ServerResponse, request: WatchRequest, store: ObjectStore, clock: Clock) {
@@ -53,6 +56,7 @@ export class Watch {
     this.#unsubscribe = this.#store.subscribe(definition.table, (record) => this.#onWrite(record));
     const seconds = options.timeoutSeconds ?? 0;
     const timeoutMs = (seconds > 0 ? seconds : defaultTimeoutSeconds) * 1000;
+    this.#endMs = this.#clock.monotonicMs() + timeoutMs;
     this.#timeout = this.#clock.afterFunc(timeoutMs, () => this.stop());
     if (options.allowWatchBookmarks) this.#scheduleBookmark();
   }
@@ -74,9 +78,7 @@ export class Watch {
     const wantsState = sendInitialEvents ?? (resourceVersion === '' || resourceVersion === '0');
     if (wantsState) {
       this.#sendState();
-      if (sendInitialEvents === true && options.allowWatchBookmarks) {
-        this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' });
-      }
+      if (options.allowWatchBookmarks) this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' });
       return true;
     }
     if (resourceVersion === '' || resourceVersion === '0') return true;
@@ -96,25 +98,27 @@ export class Watch {
   #sendState(): void {
     const { definition, namespace, options } = this.#request;
     for (const object of this.#store.list(definition.table, namespace)) {
-      if (options.selector(object)) this.#send('ADDED', this.#request.render(object));
+      if (options.selector(object)) this.#sendObject('ADDED', object);
     }
   }
 
   #onWrite({ type, object, previous }: WriteRecord): void {
-    const { namespace, options, render } = this.#request;
+    const { namespace, options } = this.#request;
     if (namespace !== '' && object.metadata.namespace !== namespace) return;
     const isSelected = type !== 'DELETED' && options.selector(object);
     const wasSelected = previous !== undefined && options.selector(previous);
-    if (isSelected) this.#send(wasSelected ? 'MODIFIED' : 'ADDED', render(object));
+    if (isSelected) this.#sendObject(wasSelected ? 'MODIFIED' : 'ADDED', object);
     else if (wasSelected) {
       // An object that leaves the selection is shown as it was, with the resourceVersion of the write.
       const last = type === 'DELETED' ? object : withResourceVersion(previous, object.metadata.resourceVersion);
-      this.#send('DELETED', render(last));
+      this.#sendObject('DELETED', last);
     }
   }
 
   #scheduleBookmark(): void {
-    this.#bookmark = this.#clock.afterFunc(bookmarkPeriodMs, () => {
+    const untilLastMs = this.#endMs - this.#clock.monotonicMs() - lastBookmarkMs;
+    if (untilLastMs <= 0) return;
+    this.#bookmark = this.#clock.afterFunc(Math.min(bookmarkPeriodMs, untilLastMs), () => {
       this.#sendBookmark();
       this.#scheduleBookmark();
     });
@@ -127,6 +131,11 @@ export class Watch {
       ...(annotations === undefined ? {} : { annotations }),
     };
     this.#send('BOOKMARK', { kind: definition.kind, apiVersion: groupVersionOf(definition), metadata });
+  }
+
+  #sendObject(type: string, object: StoredObject): void {
+    this.#send(type, this.#request.render(object, !this.#hasSentObject));
+    this.#hasSentObject = true;
   }
 
   #send(type: string, object: object): void {
