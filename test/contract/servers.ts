@@ -1,3 +1,4 @@
+import { ApiServer } from '../../src/testing/api-server/index.ts';
 import { controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
 import { KubeHttp } from '../support/kube-http.ts';
 import { PodApi } from './pod-api.ts';
@@ -12,9 +13,11 @@ export interface ContractServer {
   /** As admin. */
   readonly http: KubeHttp;
   readonly pods: PodApi;
+  /** Makes the server forget what happened up to now, so that a watch from there is too old. */
+  forgetHistory(): Promise<void>;
   /** Ends the server as a crash would; connections are cut. */
   kill(): Promise<void>;
-  /** Starts it again where it was, with all objects but without the history of events before. */
+  /** Starts it again where it was, with all its objects. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -47,6 +50,11 @@ const kubeApiServer: ContractServerKind = {
       nodeToken: (nodeName) => controlPlane.nodeToken(nodeName),
       http,
       pods: new PodApi(http),
+      // Its watch cache begins anew.
+      forgetHistory: async () => {
+        await controlPlane.killApiServer();
+        await controlPlane.startApiServer();
+      },
       kill: () => controlPlane.killApiServer(),
       startAgain: () => controlPlane.startApiServer(),
       stop: async () => {
@@ -57,7 +65,34 @@ const kubeApiServer: ContractServerKind = {
   },
 };
 
-export const contractServers: readonly ContractServerKind[] = [kubeApiServer];
+const inMemoryApiServer: ContractServerKind = {
+  name: 'ApiServer',
+  available: true,
+  async start() {
+    const server = await ApiServer.start({ nodeUsers: NODE_NAMES });
+    const { url, token } = server;
+    const caData = Buffer.from(server.certificateAuthority).toString('base64');
+    const http = new KubeHttp({ url, caData, token });
+    await createNodes(http);
+    return {
+      url,
+      caData,
+      adminToken: token,
+      nodeToken: (nodeName) => server.nodeToken(nodeName),
+      http,
+      pods: new PodApi(http),
+      forgetHistory: () => Promise.resolve(server.compact()),
+      kill: () => server.kill(),
+      startAgain: () => server.startAgain(),
+      stop: async () => {
+        await http.close();
+        await server.close();
+      },
+    };
+  },
+};
+
+export const contractServers: readonly ContractServerKind[] = [inMemoryApiServer, kubeApiServer];
 
 async function createNodes(http: KubeHttp): Promise<void> {
   for (const name of ['node-a', 'node-b']) {

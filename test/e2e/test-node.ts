@@ -13,6 +13,7 @@ import { RecordingClient } from './recording-client.ts';
 
 const NODE_NAME = 'node-a';
 const OWN_PODS = `fieldSelector=spec.nodeName%3D${NODE_NAME}`;
+const INITIAL_EVENTS = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export type TestNodeOptions = Pick<StatusManagerOptions, 'concurrency' | 'patchStrategy' | 'readBeforePatch'>;
@@ -73,7 +74,7 @@ export class TestNode {
   /** Opens the watch, anew after the API server was away; resolves when all pods there are have been seen. */
   async watchPods(): Promise<void> {
     this.#watch?.close();
-    const watch = await this.http.watch(`/api/v1/pods?watch=true&allowWatchBookmarks=true&${OWN_PODS}`);
+    const watch = await this.http.watch(`/api/v1/pods?watch=true&${INITIAL_EVENTS}&${OWN_PODS}`);
     this.#watch = watch;
     const initial = new Set<string>();
     for (;;) {

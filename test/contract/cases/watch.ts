@@ -200,8 +200,7 @@ export function describeWatch(server: () => ContractServer): void {
     it('makes a watch from there a 410 Expired, as an event of a 200', async () => {
       const { name, pod } = await createPod();
       await server().pods.patchStatus(name, { phase: 'Running' });
-      await server().kill();
-      await server().startAgain();
+      await server().forgetHistory();
       const events = await watch({
         ...byRun(name),
         resourceVersion: pod.metadata.resourceVersion,
