@@ -73,6 +73,7 @@ describe('token file', () => {
     clock.advance(1000);
     await call(transport);
     expect(last()).toBe('two');
+    expect(new Set(server.arrived.map(({ connection }) => connection)).size).toBe(1);
   });
 
   it('is read again at a 401, and the request is made once more', async () => {
@@ -117,7 +118,10 @@ describe('token file', () => {
     expect(last()).toBe('one');
     expect(warnings).toEqual(['{"code":"ENOENT"}Credentials could not be read again, the last ones are used on']);
     await write('two');
-    clock.advance(10_000);
+    clock.advance(9999);
+    await call(transport);
+    expect(last()).toBe('one');
+    clock.advance(1);
     await call(transport);
     expect(last()).toBe('two');
   });
@@ -167,6 +171,8 @@ describe('client certificate', () => {
     await call(transport);
     expect(last()).toBe('client-b');
     expect(server.arrived.map(({ connection }) => connection)).toEqual([1, 1, 2]);
+    await server.quiet(1);
+    expect(server.openSockets()).toBe(1);
   });
 
   it('and a CA by file are looked at again after a failed connection', async () => {

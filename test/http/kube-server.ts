@@ -28,8 +28,8 @@ export interface KubeServer extends AsyncDisposable {
   readonly openSockets: () => number;
   /** How requests are answered from now on; at first with a pod. */
   respond: (request: Arrived, response: ServerResponse) => void;
-  /** Resolves when no connection is open. */
-  quiet(): Promise<void>;
+  /** Resolves when no connection is open, or no more than `count`; the server itself closes none. */
+  quiet(count?: number): Promise<void>;
 }
 
 export function testPem(name: string): string {
@@ -81,7 +81,7 @@ export async function startKubeServer({
   const arrived: Arrived[] = [];
   const sockets = new Map<Socket, number>();
   let connections = 0;
-  let onQuiet: () => void = () => {};
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const chunks: Buffer[] = [];
@@ -116,9 +116,10 @@ export async function startKubeServer({
     sockets.set(socket, ++connections);
     socket.on('close', () => {
       sockets.delete(socket);
-      if (sockets.size === 0) onQuiet();
+      for (const waiter of waiting) if (sockets.size <= waiter.count) waiter.resolve();
     });
   });
+  listener.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
 
   const server: KubeServer = {
@@ -126,7 +127,8 @@ export async function startKubeServer({
     arrived,
     openSockets: () => sockets.size,
     respond: (_request, response) => json(response, pod('web')),
-    quiet: () => (sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => (onQuiet = resolve))),
+    quiet: (count = 0) =>
+      sockets.size <= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => listener.close(resolve));
       for (const socket of sockets.keys()) socket.destroy();

@@ -282,7 +282,7 @@ describe('stream', () => {
     await narrow.close();
   });
 
-  it('outlives the limit on silence, and leaving the loop ends it', async () => {
+  it('ends when the reader leaves the loop', async () => {
     server.respond = (_request, response) => response.write('x');
     const { body } = await transport.stream('/watch');
     for await (const _ of body) break;

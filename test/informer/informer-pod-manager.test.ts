@@ -224,20 +224,27 @@ describe('what the server has forgotten is listed anew', () => {
     expect(api.last(4).isWatch).toBe(false);
   });
 
-  it('with back-off when every list is forgotten at once', async () => {
+  it('with back-off when what was just listed is forgotten', async () => {
     (await sync()).event('ERROR', expired);
-    const gaps: number[] = [];
-    for (let round = 0; round < 4; round++) {
-      const before = clock.monotonicMs();
-      await clock.advanceAsync(30_000);
-      gaps.push(api.calls.length);
-      api.calls.at(-1)!.list(String(40 + round), []);
+    await turn();
+    for (const [calls, waitMs] of [
+      [2, 800],
+      [4, 1600],
+      [6, 3200],
+    ] as const) {
+      clock.advance(waitMs - 1);
       await turn();
-      api.calls.at(-1)!.open().event('ERROR', expired);
+      expect(api.calls).toHaveLength(calls);
+      clock.advance(1);
       await turn();
-      expect(clock.monotonicMs() - before).toBe(30_000);
+      api.last(calls + 1).list('40', []);
+      await turn();
+      api
+        .last(calls + 2)
+        .open()
+        .event('ERROR', expired);
+      await turn();
     }
-    expect(gaps).toEqual([3, 5, 7, 9]);
   });
 });
 
@@ -274,7 +281,10 @@ describe('failures', () => {
     expect(api.calls).toHaveLength(2);
   });
 
-  it('begin anew at 0.8 s after a watch that lasted', async () => {
+  it.each([
+    ['was cut', 0],
+    ['came to its end', -1],
+  ])('begin anew at 0.8 s after a watch that lasted and %s', async (what, fewer) => {
     pods.start();
     for (let i = 1; i <= 5; i++) {
       api.last(i).refuse(500);
@@ -285,12 +295,17 @@ describe('failures', () => {
     const watch = api.last(7).open();
     await turn();
     clock.advance(5000);
-    watch.fail(new ApiError('cut', { kind: 'network' }));
+    if (what === 'was cut') watch.fail(new ApiError('cut', { kind: 'network' }));
+    else watch.end();
     await turn();
-    expect(api.calls).toHaveLength(7);
-    clock.advance(800);
+    if (what !== 'was cut') api.last(8).refuse(500);
     await turn();
-    expect(api.calls).toHaveLength(8);
+    clock.advance(799);
+    await turn();
+    expect(api.calls).toHaveLength(7 - fewer);
+    clock.advance(1);
+    await turn();
+    expect(api.calls).toHaveLength(8 - fewer);
   });
 
   it('a list that hangs is given up', async () => {

@@ -7,66 +7,91 @@ export interface ConnectionsOptions extends Pick<
   DispatcherOptions,
   'origin' | 'proxy' | 'tlsServerName' | 'skipTLSVerify' | 'connectTimeoutMs'
 > {
-  /** Most at a time for requests. */
+  /** Most at a time, streams apart. */
   readonly connections: number;
   readonly silenceTimeoutMs: number;
 }
 
-/** Connections that were opened with the same TLS material; those of streams keep nobody waiting. */
-interface Opened {
+/** Connections that were opened with the same TLS material. */
+interface Pooled {
   readonly tls: TlsMaterial;
-  readonly requests: Dispatcher;
-  readonly streams: Dispatcher;
+  readonly dispatcher: Dispatcher;
 }
 
-/** The connections of one transport: the ones in use, and older ones on which something still ends. */
+/** The connection of one stream. */
+export interface StreamConnection {
+  openedWith(tls: TlsMaterial): Dispatcher;
+  /** Ends the stream, if it still goes on, and its connection. */
+  release(): void;
+}
+
+/** The connections of one transport: a pool for requests, and one for each stream. */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  #opened: Opened | undefined;
-  readonly #retired = new Set<Dispatcher>();
+  #pool: Pooled | undefined;
+  /** To be closed or destroyed: streams, and former pools on which a request still ends. */
+  readonly #others = new Set<Dispatcher>();
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
   }
 
   /** Opens nothing by itself; another `tls` object retires the connections of the last. */
-  openedWith(tls: TlsMaterial): Opened {
-    if (this.#opened?.tls === tls) return this.#opened;
+  openedWith(tls: TlsMaterial): Dispatcher {
+    if (this.#pool?.tls === tls) return this.#pool.dispatcher;
     const { connections, silenceTimeoutMs, ...common } = this.#options;
-    const either = { ...common, tls, headersTimeoutMs: silenceTimeoutMs };
     void this.closeIdle();
-    this.#opened = {
+    const dispatcher = createDispatcher({
+      ...common,
       tls,
-      requests: createDispatcher({ ...either, connections, bodyTimeoutMs: silenceTimeoutMs }),
-      streams: createDispatcher({ ...either, connections: null, bodyTimeoutMs: 0, maxResponseBytes: -1 }),
+      connections,
+      headersTimeoutMs: silenceTimeoutMs,
+      bodyTimeoutMs: silenceTimeoutMs,
+    });
+    this.#pool = { tls, dispatcher };
+    return dispatcher;
+  }
+
+  /** Not of the pool: a watch must take no place in it, and undici reconnects after an abort. */
+  forStream(): StreamConnection {
+    const { silenceTimeoutMs, ...common } = this.#options;
+    let current: Dispatcher | undefined;
+    const release = (): void => {
+      if (current === undefined) return;
+      this.#others.delete(current);
+      current.destroy().catch(() => {});
+      current = undefined;
     };
-    return this.#opened;
+    return {
+      openedWith: (tls) => {
+        release();
+        const limits = { connections: 1, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs: 0, maxResponseBytes: -1 };
+        current = createDispatcher({ ...common, ...limits, tls });
+        this.#others.add(current);
+        return current;
+      },
+      release,
+    };
   }
 
-  /** Resolves when the requests under way have ended; streams may go on. */
+  /** Resolves when the requests under way have ended; streams go on. */
   async closeIdle(): Promise<void> {
-    const opened = this.#opened;
-    this.#opened = undefined;
-    if (opened === undefined) return;
-    // A watch may go on for hours; its connection is closed when it ends.
-    void this.#retire(opened.streams);
-    await this.#retire(opened.requests);
-  }
-
-  /** Ends whatever is under way. */
-  async destroy(): Promise<void> {
-    void this.closeIdle();
-    await Promise.all([...this.#retired].map((dispatcher) => dispatcher.destroy()));
-  }
-
-  async #retire(dispatcher: Dispatcher): Promise<void> {
-    this.#retired.add(dispatcher);
+    const dispatcher = this.#pool?.dispatcher;
+    this.#pool = undefined;
+    if (dispatcher === undefined) return;
+    this.#others.add(dispatcher);
     try {
       await dispatcher.close();
     } catch {
       // Destroyed meanwhile.
     } finally {
-      this.#retired.delete(dispatcher);
+      this.#others.delete(dispatcher);
     }
+  }
+
+  /** Ends whatever is under way. */
+  async destroy(): Promise<void> {
+    void this.closeIdle();
+    await Promise.all([...this.#others].map((dispatcher) => dispatcher.destroy()));
   }
 }

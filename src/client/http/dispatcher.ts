@@ -14,8 +14,7 @@ export interface DispatcherOptions {
   readonly tls: TlsMaterial;
   readonly tlsServerName: string | undefined;
   readonly skipTLSVerify: boolean;
-  /** null: as many as there are requests at a time. */
-  readonly connections: number | null;
+  readonly connections: number;
   readonly connectTimeoutMs: number;
   readonly headersTimeoutMs: number;
   /** Longest silence within a body; 0: no limit. */
@@ -50,7 +49,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   if (proxy === undefined) return new Pool(origin, { ...pool, connect: secure });
   return new ProxyAgent({
     ...pool,
-    connections: options.connections ?? 0,
     uri: proxy.href,
     requestTls: secure,
     // undici would speak TLS to a SOCKS proxy for which these are set.

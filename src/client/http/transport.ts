@@ -77,7 +77,7 @@ interface Call {
   readonly contentType: string | undefined;
   readonly body: string | null;
   readonly signal: AbortSignal | undefined;
-  readonly isStream: boolean;
+  readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
 }
 
 class UndiciTransport implements KubeTransport {
@@ -126,7 +126,7 @@ class UndiciTransport implements KubeTransport {
       contentType: body === undefined ? undefined : contentType,
       body: body === undefined ? null : JSON.stringify(body),
       signal,
-      isStream: false,
+      connection: this.#connections,
     });
     const text = await this.#readText(answer, signal);
     return {
@@ -139,17 +139,24 @@ class UndiciTransport implements KubeTransport {
 
   async stream(path: string, options: Omit<KubeRequestOptions, 'body' | 'contentType'> = {}): Promise<KubeStream> {
     const { signal } = options;
-    const answer = await this.#send({
-      method: 'GET',
-      path: this.#target(path, options.query),
-      // Identity: what a proxy compresses it also holds back.
-      headers: { 'accept-encoding': 'identity', ...options.headers },
-      contentType: undefined,
-      body: null,
-      signal,
-      isStream: true,
-    });
-    return { statusCode: answer.statusCode, body: this.#chunks(answer.body, signal) };
+    const connection = this.#connections.forStream();
+    try {
+      const { statusCode, body } = await this.#send({
+        method: 'GET',
+        path: this.#target(path, options.query),
+        // Identity: what a proxy compresses it also holds back.
+        headers: { 'accept-encoding': 'identity', ...options.headers },
+        contentType: undefined,
+        body: null,
+        signal,
+        connection,
+      });
+      body.once('close', () => connection.release());
+      return { statusCode, body: this.#chunks(body, signal) };
+    } catch (error) {
+      connection.release();
+      throw error;
+    }
   }
 
   closeIdle(): Promise<void> {
@@ -182,14 +189,13 @@ class UndiciTransport implements KubeTransport {
   }
 
   async #dispatch(
-    { method, path, headers, contentType, body, signal, isStream }: Call,
+    { method, path, headers, contentType, body, signal, connection }: Call,
     credentials: Credentials,
   ): Promise<Dispatcher.ResponseData> {
     if (this.#closed) throw closedError();
-    const { requests, streams } = this.#connections.openedWith(credentials.tls);
     const common = this.#commonHeaders(credentials, contentType);
     try {
-      return await (isStream ? streams : requests).request({
+      return await connection.openedWith(credentials.tls).request({
         origin: this.#origin,
         method,
         path,
