@@ -138,12 +138,11 @@ export class SyncLoop {
       endWait();
     });
     try {
-      for (const uid of batch.incremental()) {
-        this.#backOff.release(uid);
-        this.#enqueue(uid);
-      }
-      this.#pump();
+      for (const uid of batch.incremental()) this.#backOff.release(uid);
       while (!isOver && !this.#aborter.signal.aborted && batch.incremental().length > 0) {
+        // Anew each time: what was set while its pod was in flight goes next.
+        for (const uid of batch.incremental()) this.#enqueue(uid);
+        this.#pump();
         await new Promise<void>((resolve) => {
           endWait = resolve;
           this.#quietWaiters.push(resolve);
