@@ -1,0 +1,124 @@
+import { readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentIsBuilt, livingGroups, RunningAgent } from './node-agent/run-agent.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'node-agent-manifests-'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+async function writeManifest(name: string, spec: object): Promise<string> {
+  const file = join(directory, `${name}.yaml`);
+  await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }));
+  return file;
+}
+
+/** A process that was killed is gone a moment later. */
+async function expectNoProcessLeft(agent: RunningAgent): Promise<void> {
+  await expect.poll(() => livingGroups(agent.pids()), { timeout: 5_000 }).toEqual([]);
+}
+
+describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run `npm run build` first)'}`, () => {
+  it('brings each demo pod to its right end state and leaves nothing behind', async () => {
+    await using agent = new RunningAgent(['--for', '6s', '--crash-loop-base', '500ms'], { AGENT_SECRET: 'hush' });
+    const { kubeconfig } = await agent.waitFor(({ event }) => event === 'started');
+    expect(statSync(kubeconfig!).mode & 0o777).toBe(0o600);
+    expect(statSync(join(kubeconfig!, '..')).mode & 0o777).toBe(0o700);
+    const token = /token: (\S+)/.exec(readFileSync(kubeconfig!, 'utf8'))?.[1];
+    expect(token).toBeTruthy();
+
+    expect(await agent.exitCode()).toBe(0);
+    const endStates = agent.events.filter(({ event }) => event === 'endState');
+    expect(endStates.map(({ pod, expected, isRight }) => ({ pod, expected, isRight }))).toEqual([
+      { pod: 'default/completes', expected: 'Succeeded', isRight: true },
+      { pod: 'default/crashes', expected: 'Restarted', isRight: true },
+      { pod: 'default/deleted', expected: 'Deleted', isRight: true },
+      { pod: 'default/init-container', expected: 'Running', isRight: true },
+      { pod: 'default/keeps-running', expected: 'Running', isRight: true },
+    ]);
+
+    const statuses = agent.events.filter(({ event }) => event === 'status');
+    expect(statuses.some(({ pod, reason }) => pod === 'default/crashes' && reason === 'CrashLoopBackOff')).toBe(true);
+    const states = statuses
+      .filter(({ pod }) => pod === 'default/init-container')
+      .map(({ containers }) => new Map(containers!.map(({ name, state }) => [name, state])));
+    for (const state of states.filter((one) => one.get('main')!.running)) {
+      expect(state.get('prepare')).toMatchObject({ terminated: { exitCode: 0 } });
+    }
+    expect(agent.events.filter(({ event }) => event === 'deleted').map(({ pod }) => pod)).toEqual(['default/deleted']);
+
+    expect(agent.pids().length).toBeGreaterThanOrEqual(6);
+    await expectNoProcessLeft(agent);
+    expect(agent.leftovers()).toEqual([]);
+    expect(agent.stdout + agent.stderr).not.toContain(token);
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('ends cleanly at %s in the middle', async (signal) => {
+    await using agent = new RunningAgent([]);
+    await agent.waitForRunning('default/keeps-running');
+    agent.signal(signal);
+    expect(await agent.exitCode()).toBe(0);
+    const last = agent.events.findLast(({ pod, event }) => pod === 'default/keeps-running' && event === 'status');
+    expect(last).toMatchObject({ phase: 'Failed', reason: 'Terminated' });
+    await expectNoProcessLeft(agent);
+    expect(agent.leftovers()).toEqual([]);
+  });
+
+  it('kills everything at a second signal', async () => {
+    const manifest = await writeManifest('stubborn', {
+      containers: [
+        { name: 'c', image: 'process', command: ['sh', '-c', "trap '' TERM; while true; do sleep 1; done"] },
+      ],
+    });
+    await using agent = new RunningAgent(['--manifests', manifest]);
+    await agent.waitForRunning('default/stubborn');
+    agent.signal('SIGINT');
+    await agent.waitFor(({ event }) => event === 'endState');
+    // Signals that follow at once count as the same keystroke.
+    const impatience = setInterval(() => agent.signal('SIGINT'), 100);
+    expect(await agent.exitCode()).toBe(130);
+    clearInterval(impatience);
+    await expectNoProcessLeft(agent);
+    expect(agent.leftovers()).toEqual([]);
+  });
+
+  it('leaves no process behind that a container has started', async () => {
+    const manifest = await writeManifest('parent', {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 1,
+      containers: [{ name: 'c', image: 'process', command: ['sh', '-c', 'sleep 3600 & exit 0'] }],
+    });
+    await using agent = new RunningAgent(['--manifests', manifest, '--for', '1s']);
+    expect(await agent.exitCode()).toBe(0);
+    expect(agent.pids()).toHaveLength(1);
+    await expectNoProcessLeft(agent);
+  });
+
+  it('tells with exit code 1 which pod is not in its right end state, and why, and keeps the logs', async () => {
+    const manifest = await writeManifest('no-command', { containers: [{ name: 'c', image: 'process' }] });
+    await using agent = new RunningAgent(['--manifests', manifest, '--for', '1s']);
+    expect(await agent.exitCode()).toBe(1);
+    expect(agent.stderr).toMatch(
+      /WRONG +default\/no-command +expected Running, found .*CreateContainerConfigError, the container has no command/,
+    );
+    expect(agent.leftovers()).toHaveLength(1);
+    expect(() => readFileSync(agent.events[0]!.kubeconfig!)).toThrow('ENOENT');
+  });
+
+  it.each([
+    { args: ['--node-name', 'Not_A_Name'], exitCode: 2, message: 'Expected lower-case letters' },
+    { args: ['--for', 'ages'], exitCode: 2, message: 'Expected a time above zero such as 20s' },
+    { args: ['--port', '70000'], exitCode: 2, message: 'Expected a number from 0 to 65535' },
+    { args: ['--kubeconfig', 'does-not-exist'], exitCode: 3, message: '--kubeconfig does-not-exist: ENOENT' },
+    { args: ['--manifests', 'does-not-exist'], exitCode: 3, message: '--manifests does-not-exist: ENOENT' },
+  ])('$args ends with exit code $exitCode', async ({ args, exitCode, message }) => {
+    await using agent = new RunningAgent(args);
+    expect(await agent.exitCode()).toBe(exitCode);
+    expect(agent.stderr).toContain(message);
+    expect(agent.leftovers()).toEqual([]);
+  });
+});

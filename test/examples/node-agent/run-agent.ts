@@ -1,0 +1,118 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const mainFile = fileURLToPath(new URL('../../../dist/examples/node-agent/main.js', import.meta.url));
+
+/** Where the agent has been built; the reason stands in the names of skipped tests. */
+export const agentIsBuilt = existsSync(mainFile);
+
+/** One line of what a piped agent writes; only the members that the tests read. */
+export interface AgentEvent {
+  readonly event: 'started' | 'status' | 'deleted' | 'endState';
+  readonly kubeconfig?: string;
+  readonly directory?: string;
+  readonly pod?: string;
+  readonly phase?: string;
+  readonly reason?: string;
+  readonly expected?: string;
+  readonly isRight?: boolean;
+  readonly containers?: readonly {
+    readonly name: string;
+    readonly containerID?: string;
+    readonly state: { readonly running?: object; readonly waiting?: object; readonly terminated?: object };
+  }[];
+}
+
+/** An agent in a process of its own, with a temporary directory of its own. */
+export class RunningAgent implements AsyncDisposable {
+  readonly events: AgentEvent[] = [];
+  stdout = '';
+  stderr = '';
+  readonly #temporary = mkdtempSync(join(tmpdir(), 'node-agent-test-'));
+  readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown>;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(args: readonly string[], env: { readonly [name: string]: string } = {}) {
+    this.#child = spawn(process.execPath, [mainFile, ...args], {
+      env: { PATH: process.env['PATH'], ...env, TMPDIR: this.#temporary },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    createInterface({ input: this.#child.stdout! }).on('line', (line) => {
+      this.stdout += `${line}\n`;
+      this.events.push(JSON.parse(line) as AgentEvent);
+      for (const watcher of this.#watchers) watcher();
+    });
+    this.#child.stderr!.on('data', (data) => {
+      this.stderr += String(data);
+    });
+    this.#closed = once(this.#child, 'close').then(() => {
+      for (const watcher of this.#watchers) watcher();
+    });
+  }
+
+  /** Resolves with the first event, past or to come, that `matches`. */
+  waitFor(matches: (event: AgentEvent) => boolean): Promise<AgentEvent> {
+    return new Promise((resolve, reject) => {
+      const watcher = (): void => {
+        const found = this.events.find(matches);
+        if (!found && this.#child.exitCode === null) return;
+        this.#watchers.delete(watcher);
+        if (found) resolve(found);
+        else reject(new Error(`The agent ended without it: ${this.stderr}`));
+      };
+      this.#watchers.add(watcher);
+      watcher();
+    });
+  }
+
+  waitForRunning(pod: string): Promise<AgentEvent> {
+    return this.waitFor((event) => event.pod === pod && event.phase === 'Running');
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async exitCode(): Promise<number | null> {
+    await this.#closed;
+    return this.#child.exitCode;
+  }
+
+  /** The process ids of all containers that the agent has told of. */
+  pids(): number[] {
+    const ids = this.events.flatMap(({ containers }) => containers ?? []).map(({ containerID }) => containerID);
+    return [...new Set(ids)].filter((id) => id !== undefined).map((id) => Number(id.replace('process://', '')));
+  }
+
+  /** What the agent has left in its temporary directory. */
+  leftovers(): string[] {
+    return readdirSync(this.#temporary);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#closed;
+    rmSync(this.#temporary, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Of the process groups that these processes lead, those in which something lives. What has ended
+ * and was not yet cleared away (a zombie) counts as dead.
+ */
+export function livingGroups(pids: readonly number[]): number[] {
+  const processes = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' }).trim().split('\n');
+  const living = new Set(
+    processes
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, state]) => !state?.startsWith('Z'))
+      .map(([group]) => Number(group)),
+  );
+  return pids.filter((pid) => living.has(pid));
+}
