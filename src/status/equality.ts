@@ -48,6 +48,8 @@ function equalMembers(a: JSONObject, b: JSONObject, except: ReadonlySet<string> 
     const y = b[member];
     if (x === y) {
       if (x === undefined || !Object.hasOwn(b, member)) return false;
+    } else if (!Object.hasOwn(b, member)) {
+      return false;
     } else if (!equalJSON(x, y) && !(resourceLists.has(member) && equalResourceLists(x, y))) {
       return false;
     }
