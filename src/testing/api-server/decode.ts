@@ -33,12 +33,7 @@ export function decodeInteger(raw: JSONObject, member: string, path: string): nu
   return refuse(`${path}.${member}`, value, 'integer');
 }
 
-export function decodeBoolean(raw: JSONObject, member: string, path: string): boolean | undefined {
-  const value = own(raw, member);
-  return value === undefined || typeof value === 'boolean' ? value : refuse(`${path}.${member}`, value, 'bool');
-}
-
-export function decodeList(raw: JSONObject, member: string, path: string): unknown[] | undefined {
+function decodeList(raw: JSONObject, member: string, path: string): unknown[] | undefined {
   const value = own(raw, member);
   return value === undefined || Array.isArray(value) ? value : refuse(`${path}.${member}`, value, 'list');
 }

@@ -4,7 +4,7 @@ const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', '
 const aggregated = /application\/json;.*\bg=apidiscovery\.k8s\.io\b/;
 
 /** The media type of a discovery document for all groups at once. */
-export const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
 export const version = {
   major: '1',

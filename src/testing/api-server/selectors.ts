@@ -8,7 +8,7 @@ export interface SelectableFields {
   readonly [field: string]: (object: StoredObject) => string;
 }
 
-export const everything: Selector = () => true;
+const everything: Selector = () => true;
 
 const labelRequirement =
   /^\s*(?:(!?)\s*([^\s!=<>(),]+)|([^\s!=<>(),]+)\s*(==?|!=)\s*([^\s!=<>(),]*)|([^\s!=<>(),]+)\s+(in|notin)\s*\(([^()]*)\)|([^\s!=<>(),]+)\s*([<>])\s*(-?\d+))\s*$/;

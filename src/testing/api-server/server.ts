@@ -33,7 +33,7 @@ export interface ApiServerOptions {
   readonly tls?: boolean;
   /** How long each answer takes, in milliseconds. Default 0. */
   readonly latencyMs?: number;
-  /** How many writes are remembered, for watches and for `history`. Default 10,000. */
+  /** How many writes are remembered at least, for watches and for `history`. Default 10,000; Infinity keeps all. */
   readonly historyLimit?: number;
   /** Called once per request, when its answer is complete. */
   readonly onRequest?: (request: RequestRecord) => void;
@@ -65,6 +65,11 @@ export interface HistoryEntry {
  * events, bindings and namespaces: for client-node, for kubectl, and for a node's own user.
  * Listens on 127.0.0.1 only, wants a bearer token and a loopback Host, and refuses a request with
  * an Origin. Nothing is ever scheduled, garbage-collected or run.
+ *
+ * Divergence: no managedFields, no server-side apply (415), no YAML or protobuf, no strict field
+ * validation; unknown members are dropped from metadata and a pod's status, and kept elsewhere;
+ * a request without a token is a 401, not anonymous; the words of errors differ where a client
+ * cannot tell.
  */
 export class ApiServer implements AsyncDisposable {
   /** Pods, read and written as the admin, past HTTP. */
@@ -86,7 +91,7 @@ export class ApiServer implements AsyncDisposable {
   #port = 0;
   #closed: Promise<void> | undefined;
 
-  /** Resolves when the server listens. @throws Error EADDRINUSE… as node:http does */
+  /** Resolves when the server listens. @throws RangeError for an option out of range; Error EADDRINUSE… as node:http does */
   static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
     const server = new ApiServer(options);
     await server.#listen(options.port ?? 0);
@@ -94,10 +99,14 @@ export class ApiServer implements AsyncDisposable {
   }
 
   private constructor(options: ApiServerOptions) {
-    this.#clock = options.clock ?? systemClock;
-    this.#latencyMs = options.latencyMs ?? 0;
+    const { clock = systemClock, latencyMs = 0, historyLimit = 10_000 } = options;
+    if (!(latencyMs >= 0)) throw new RangeError(`Expected \`latencyMs\` to be a number ≥ 0, got \`${latencyMs}\``);
+    if (!(historyLimit >= 1))
+      throw new RangeError(`Expected \`historyLimit\` to be a number ≥ 1, got \`${historyLimit}\``);
+    this.#clock = clock;
+    this.#latencyMs = latencyMs;
     this.#onRequest = options.onRequest;
-    this.#store = new ObjectStore(options.historyLimit ?? 10_000);
+    this.#store = new ObjectStore(historyLimit);
     const registry = new Registry(this.#store, this.#clock);
     this.#handlers = new Handlers(this.#store, registry, this.#clock);
     this.pods = new PodAccess(this.#store, registry);

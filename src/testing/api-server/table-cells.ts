@@ -27,7 +27,7 @@ export function ageOf(time: string | null | undefined, nowMs: number): string {
 }
 
 /** A duration in at most two units, fewer the longer it is. Source: `apimachinery/util/duration` `HumanDuration`. */
-export function humanDuration(ms: number): string {
+function humanDuration(ms: number): string {
   const seconds = Math.trunc(ms / 1000);
   if (seconds < -1) return '<invalid>';
   if (seconds < 0) return '0s';

@@ -18,6 +18,10 @@ describe('ApiServer', () => {
     expect(JSON.parse(server.kubeconfigYaml())).toEqual(server.kubeconfig());
   });
 
+  it.for([{ latencyMs: -1 }, { latencyMs: NaN }, { historyLimit: 0 }])('refuses to start with %o', async (options) => {
+    await expect(ApiServer.start(options)).rejects.toThrow(RangeError);
+  });
+
   it('takes its times from the clock', async () => {
     const clock = new FakeClock('2026-01-02T03:04:05.678Z');
     const { server } = await startServer({ clock });
