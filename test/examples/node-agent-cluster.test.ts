@@ -1,0 +1,136 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import type { Pod } from 'kubelet-status-manager';
+import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
+import { agentIsBuilt, livingGroups, RunningAgent } from './node-agent/run-agent.ts';
+
+const { reason } = controlPlaneAvailable();
+const kubectlIsThere = (process.env['PATH'] ?? '').split(delimiter).some((path) => existsSync(join(path, 'kubectl')));
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'node-agent-cluster-'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+async function writeManifest(name: string, command: readonly string[]): Promise<string> {
+  const file = join(directory, `${name}.json`);
+  const spec = { containers: [{ name: 'c', image: 'process', command }], terminationGracePeriodSeconds: 5 };
+  await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }));
+  return file;
+}
+
+const whyNotOnCluster = agentIsBuilt ? reason : 'run `npm run build` first';
+describe.skipIf(whyNotOnCluster !== '')(
+  `node agent on a real kube-apiserver${whyNotOnCluster && ` (skipped: ${whyNotOnCluster})`}`,
+  () => {
+    const pods = '/api/v1/namespaces/default/pods';
+    let controlPlane: ControlPlane;
+    let transport: KubeTransport;
+    let kubeconfig: string;
+    beforeAll(async () => {
+      controlPlane = await startControlPlane();
+      transport = createKubeTransport(controlPlane.kubeConfig('admin'));
+      kubeconfig = join(directory, 'kubeconfig');
+      await writeFile(kubeconfig, JSON.stringify(controlPlane.kubeConfig('admin')), { mode: 0o600 });
+    });
+    afterAll(async () => {
+      await transport?.close();
+      await controlPlane?.stop();
+    });
+
+    it('runs the pods that ask for it, leaves all others alone, and takes away what it brought', async () => {
+      const manifest = await writeManifest('mine', ['sleep', '3600']);
+      const args = ['--kubeconfig', kubeconfig, '--node-name', 'agent-1', '--manifests', manifest];
+      await using agent = new RunningAgent(args);
+      await agent.waitForRunning('default/mine');
+      const node = (await transport.request('GET', '/api/v1/nodes/agent-1')).json();
+      expect(node).toMatchObject({
+        spec: {
+          taints: expect.arrayContaining([{ key: 'kubelet-status-manager.dev/node-agent', effect: 'NoSchedule' }]),
+        },
+        status: { conditions: [{ type: 'Ready', status: 'True' }] },
+      });
+
+      const create = async (name: string, annotations: object): Promise<Pod> => {
+        const spec = {
+          nodeName: 'agent-1',
+          automountServiceAccountToken: false,
+          containers: [{ name: 'c', image: 'process', command: ['sleep', '3600'] }],
+        };
+        const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, annotations }, spec };
+        return (await transport.request('POST', pods, { body })).json() as Pod;
+      };
+      const foreign = await create('foreign', {});
+      // Created later, so that the agent has seen the other one by the time this one runs.
+      await create('asking', { 'kubelet-status-manager.dev/run': 'process' });
+      await agent.waitForRunning('default/asking');
+
+      agent.signal('SIGINT');
+      expect(await agent.exitCode()).toBe(0);
+      await expect.poll(() => livingGroups(agent.pids())).toEqual([]);
+      const read = async (path: string) => (await transport.request('GET', path)).json();
+      expect(await read(`${pods}/foreign`)).toEqual(foreign);
+      expect(await read(`${pods}/asking`)).toMatchObject({ status: { phase: 'Failed', reason: 'Terminated' } });
+      await expect(read(`${pods}/mine`)).rejects.toMatchObject({ statusCode: 404 });
+      await expect(read('/api/v1/nodes/agent-1')).rejects.toMatchObject({ statusCode: 404 });
+      expect(agent.stdout + agent.stderr).not.toContain(controlPlane.adminToken);
+    });
+
+    it('does not take over a Node that is not of an agent', async () => {
+      const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'real-node' } };
+      await transport.request('POST', '/api/v1/nodes', { body: node });
+      const before = (await transport.request('GET', '/api/v1/nodes/real-node')).text;
+      await using agent = new RunningAgent(['--kubeconfig', kubeconfig, '--node-name', 'real-node']);
+      expect(await agent.exitCode()).toBe(3);
+      expect(agent.stderr).toContain('a Node of this name exists and is not of this agent');
+      expect((await transport.request('GET', '/api/v1/nodes/real-node')).text).toBe(before);
+    });
+  },
+);
+
+const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlIsThere ? '' : 'there is no kubectl';
+describe.skipIf(whyNotKubectl !== '')(
+  `kubectl while the node agent runs${whyNotKubectl && ` (skipped: ${whyNotKubectl})`}`,
+  () => {
+    it('gets, watches, describes, deletes and applies', async () => {
+      await using agent = new RunningAgent([]);
+      const { kubeconfig } = await agent.waitFor(({ event }) => event === 'started');
+      await agent.waitForRunning('default/keeps-running');
+      const env = { PATH: process.env['PATH'], HOME: directory, KUBECONFIG: kubeconfig };
+      const kubectl = async (...args: string[]): Promise<string> =>
+        (await promisify(execFile)('kubectl', args, { env })).stdout;
+
+      expect(await kubectl('get', 'pods')).toMatch(/^keeps-running +1\/1 +Running +0 /m);
+      expect(await kubectl('get', 'nodes')).toMatch(/^node-agent\S* +Ready /m);
+      expect(await kubectl('describe', 'pod', 'keeps-running')).toMatch(/^ +ContainersReady +True/m);
+
+      const watch = spawn('kubectl', ['get', 'pods', '--watch'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+      const closed = once(watch, 'close');
+      const seen: string[] = [];
+      createInterface({ input: watch.stdout }).on('line', (line) => seen.push(line.replaceAll(/ +/g, ' ')));
+      await expect.poll(() => seen.join('\n'), { timeout: 10_000 }).toContain('keeps-running 1/1 Running');
+      await kubectl('delete', 'pod', 'keeps-running');
+      await expect.poll(() => seen.join('\n'), { timeout: 10_000 }).toContain('keeps-running 1/1 Terminating');
+      watch.kill();
+      await closed;
+      expect(await kubectl('get', 'pods', '--output', 'name')).not.toContain('keeps-running');
+
+      const nodeName = (await kubectl('get', 'nodes', '--output', 'jsonpath={.items[0].metadata.name}')).trim();
+      const applied = join(directory, 'applied.json');
+      const spec = { nodeName, containers: [{ name: 'c', image: 'process', command: ['sleep', '3600'] }] };
+      await writeFile(applied, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'applied' }, spec }));
+      expect(await kubectl('apply', '--filename', applied)).toContain('pod/applied created');
+      await agent.waitForRunning('default/applied');
+      expect(await kubectl('apply', '--filename', applied)).toContain('pod/applied unchanged');
+    });
+  },
+);
