@@ -89,6 +89,7 @@ export {
   type ContainerType,
   type PendingResizeCount,
   type PriorityBucket,
+  type OutcomeKind,
   type RequestOutcome,
   type RequestVerb,
   type ResizeResolution,

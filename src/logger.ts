@@ -16,3 +16,12 @@ export interface Logger {
 export function defaultLogger(): Logger {
   return pino({ name: 'kubelet-status-manager', level: 'warn' });
 }
+
+/**
+ * What may be logged of something that was thrown: its text, never the object, whose members and
+ * cause may hold secrets.
+ */
+export function thrownFields(thrown: unknown): { readonly reason: string; readonly stack?: string | undefined } {
+  if (!(thrown instanceof Error)) return { reason: `threw ${typeof thrown}` };
+  return { reason: thrown.message, stack: thrown.stack };
+}

@@ -5,6 +5,9 @@ export type RequestVerb = 'get' | 'patch' | 'delete';
 /** What came of one request: it succeeded, or its failure class. */
 export type RequestOutcome = 'ok' | 'not-visible' | 'refused' | 'stale' | 'throttled' | 'transient' | 'aborted';
 
+/** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
+export type OutcomeKind = 'written' | 'unchanged' | 'superseded' | 'refused' | 'retried' | 'deleted' | 'gone';
+
 export interface PendingResizeCount {
   /** Lower case: `deferred` or `infeasible`. */
   readonly reason: string;
@@ -22,8 +25,8 @@ export interface StatusGauges {
 }
 
 /**
- * Where the manager reports its measurements. Implementations must not throw and must be cheap;
- * `kubelet-status-manager/prometheus` has one over prom-client. Metric names: docs/metrics.md.
+ * Where the manager reports its measurements. Implementations must be cheap; what they throw is
+ * logged and harms nobody. `kubelet-status-manager/prometheus` has one over prom-client. Metric names: docs/metrics.md.
  */
 export interface Metrics {
   /** One pod sync: GET, PATCH and DELETE together. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
@@ -40,8 +43,13 @@ export interface Metrics {
   incRequests(verb: RequestVerb, outcome: RequestOutcome): void;
   /** One refused update of the cache; `reason` is the rejection's. */
   incRefusedUpdates(reason: string): void;
-  /** Called once by the manager: `read` gives the gauges at any later time. */
-  registerStatusGauges(read: () => StatusGauges): void;
+  /** One outcome of one version of a status, as listeners hear of it. */
+  incOutcomes(outcome: OutcomeKind): void;
+  /**
+   * Called once by the manager: `read` gives the gauges at any later time.
+   * @returns forgets them; called when the manager stops
+   */
+  registerStatusGauges(read: () => StatusGauges): () => void;
 }
 
 const nothing = (): void => {};
@@ -55,5 +63,6 @@ export const noopMetrics: Metrics = {
   observeDeferredResizeDuration: nothing,
   incRequests: nothing,
   incRefusedUpdates: nothing,
-  registerStatusGauges: nothing,
+  incOutcomes: nothing,
+  registerStatusGauges: () => nothing,
 };

@@ -5,7 +5,7 @@ import type { PodClient } from './client/pod-client.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { StatusManagerError } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
-import { defaultLogger, type Logger } from './logger.ts';
+import { defaultLogger, type Logger, thrownFields } from './logger.ts';
 import { type Metrics, noopMetrics } from './metrics.ts';
 import type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
 import type { PodManager } from './pods/pod-manager.ts';
@@ -13,6 +13,7 @@ import { describe } from './status/canonical-reader.ts';
 import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from './types.ts';
+import { unfailing } from './unfailing.ts';
 
 export interface StatusManagerOptions {
   /**
@@ -118,6 +119,10 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'random',
 ]);
 
+const levels = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
+const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
+
 /** @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
 export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
   if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
@@ -126,6 +131,9 @@ export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
       throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
   }
   const clock = port('clock', options.clock, ['now', 'monotonicMs', 'afterFunc', 'yieldToEventLoop']) ?? systemClock;
+  const logger = unfailing(port('logger', options.logger, levels) ?? defaultLogger(), levels, () => {});
+  const logThrow = (thrown: unknown, method: string): void => logger.error(thrownFields(thrown), `${method} threw`);
+  const latency = port('podStartupLatency', options.podStartupLatency, latencyMethods);
   return {
     client: options.client,
     podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety),
@@ -145,13 +153,10 @@ export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
         'removeOrphanedPods',
       ]) ?? noopState,
     journal: port('journal', options.journal, ['accepted', 'settled', 'close']),
-    logger: port('logger', options.logger, ['trace', 'debug', 'info', 'warn', 'error']) ?? defaultLogger(),
-    metrics: port('metrics', options.metrics, Object.keys(noopMetrics) as (keyof Metrics)[]) ?? noopMetrics,
+    logger,
+    metrics: unfailing(port('metrics', options.metrics, metricsMethods) ?? noopMetrics, metricsMethods, logThrow),
     clock,
-    podStartupLatency: port('podStartupLatency', options.podStartupLatency, [
-      'recordStatusUpdated',
-      'deletePodStartupState',
-    ]),
+    podStartupLatency: latency && unfailing(latency, latencyMethods, logThrow),
     syncPeriodMs: integer('syncPeriodMs', options.syncPeriodMs ?? defaultOptions.syncPeriodMs, 100, 3_600_000),
     concurrency: integer('concurrency', options.concurrency ?? defaultOptions.concurrency, 1, 1_000),
     readBeforePatch: oneOf('readBeforePatch', options.readBeforePatch ?? defaultOptions.readBeforePatch, [
@@ -169,7 +174,7 @@ export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
       600_000,
     ),
     limiter: resolveLimiter(options, clock),
-    random: options.random ?? Math.random,
+    random: func('random', options.random) ?? Math.random,
   };
 }
 
@@ -199,6 +204,10 @@ function port<T extends object>(
   return missing.length === 0
     ? value
     : refuse(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, value);
+}
+
+function func<T>(name: string, value: T | undefined): T | undefined {
+  return value === undefined || typeof value === 'function' ? value : refuse(name, 'a function', value);
 }
 
 function integer(name: string, value: number, min: number, max: number): number {

@@ -76,6 +76,11 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     help: 'Updates that the cache refused.',
     labelNames: ['reason'],
   });
+  const outcomes = metricIn(register, Counter<'outcome'>, {
+    name: 'kubelet_status_manager_outcomes_total',
+    help: 'What happened to versions of pod statuses.',
+    labelNames: ['outcome'],
+  });
 
   let pending: readonly PendingResizeCount[] = [];
   let inProgress = 0;
@@ -97,10 +102,14 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
       deferredResizeDuration.observe({ resolution, priority_bucket: priorityBucket }, seconds),
     incRequests: (verb, outcome) => requests.inc({ verb, outcome }),
     incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
+    incOutcomes: (outcome) => outcomes.inc({ outcome }),
     registerStatusGauges(read: () => StatusGauges) {
-      cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]);
-      unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]);
-      oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]);
+      const removals = [
+        cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]),
+        unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]),
+        oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]),
+      ];
+      return () => removals.forEach((remove) => remove());
     },
   };
 }
@@ -112,19 +121,21 @@ interface Sample<Label extends string> {
 
 /** A gauge whose values are read at each scrape: the sum over its sources. */
 class SourcedGauge<Label extends string = string> extends Gauge<Label> {
-  readonly #sources: (() => readonly Sample<Label>[])[] = [];
+  readonly #sources = new Set<() => readonly Sample<Label>[]>();
 
   constructor(configuration: GaugeConfiguration<Label>) {
     super({ ...configuration, collect: () => this.#collect() });
   }
 
-  addSource(read: () => readonly Sample<Label>[]): void {
-    this.#sources.push(read);
+  /** @returns takes the source away */
+  addSource(read: () => readonly Sample<Label>[]): () => void {
+    this.#sources.add(read);
+    return () => void this.#sources.delete(read);
   }
 
   #collect(): void {
     this.reset();
-    this.show(this.#sources.flatMap((read) => read()));
+    this.show([...this.#sources].flatMap((read) => read()));
   }
 
   protected show(samples: readonly Sample<Label>[]): void {

@@ -8,7 +8,7 @@ import { isPodClient, toPodClient } from './client/to-pod-client.ts';
 import type { Clock } from './clock.ts';
 import { StatusManagerError } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
-import type { Logger } from './logger.ts';
+import { type Logger, thrownFields } from './logger.ts';
 import type { ResizeResolution, StatusGauges } from './metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { BasicPodManager } from './pods/basic-pod-manager.ts';
@@ -16,6 +16,7 @@ import type { PodManager } from './pods/pod-manager.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
 import { timeFromEpochMs } from './status/canonical-time.ts';
 import { normalizeStatus } from './status/normalize.ts';
+import { isObject } from './status/canonical-reader.ts';
 import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
 import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';
 import { ResendDetector } from './sync/resend-detector.ts';
@@ -32,6 +33,7 @@ import type {
 import {
   refuse,
   requireBoolean,
+  requireDurationMs,
   requireInteger,
   requireOneOf,
   requirePod,
@@ -113,6 +115,7 @@ export class StatusManager implements AsyncDisposable {
   readonly #closeClient: (() => Promise<void>) | undefined;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #leaveGauges: () => void;
   #stopped: Promise<void> | undefined;
 
   /** Sets no timer and does no I/O. @throws StatusManagerError INVALID_OPTION */
@@ -127,6 +130,7 @@ export class StatusManager implements AsyncDisposable {
     this.podManager = resolved.podManager ?? new BasicPodManager();
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(
+      metrics,
       () => !this.#subscribers.isEmpty,
       (outcome) => this.#subscribers.notify((listener) => listener.onOutcome?.(outcome)),
     );
@@ -140,7 +144,12 @@ export class StatusManager implements AsyncDisposable {
       subscribers: this.#subscribers,
       onAccepted: (uid, superseded) => this.#onAccepted(uid, superseded),
     });
-    metrics.registerStatusGauges(() => this.#statusGauges());
+    const unregister = metrics.registerStatusGauges(() => this.#statusGauges()) as (() => void) | undefined;
+    this.#leaveGauges = () => {
+      metrics.setPendingResizes([]);
+      metrics.setInProgressResizes(0);
+      unregister?.();
+    };
 
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
@@ -201,9 +210,10 @@ export class StatusManager implements AsyncDisposable {
    * first one. The cache stays readable.
    */
   stop(options: StopOptions = {}): Promise<void> {
+    if (!isObject(options)) refuse('options', 'an object', options);
     const { drain = false, deadlineMs = defaultDrainMs } = options;
     requireBoolean('drain', drain);
-    requireInteger('deadlineMs', deadlineMs);
+    requireDurationMs('deadlineMs', deadlineMs);
     this.#stopped ??= this.#stop(drain ? deadlineMs : undefined);
     return this.#stopped;
   }
@@ -375,7 +385,7 @@ export class StatusManager implements AsyncDisposable {
    * after `deadlineMs`, with the number of statuses that are still unsent.
    */
   async flush(deadlineMs: number): Promise<number> {
-    requireInteger('deadlineMs', deadlineMs);
+    requireDurationMs('deadlineMs', deadlineMs);
     return this.#sendingLoop('flush').flush(deadlineMs);
   }
 
@@ -469,7 +479,14 @@ export class StatusManager implements AsyncDisposable {
   async #stop(drainMs: number | undefined): Promise<void> {
     await this.#loop?.stop(drainMs);
     this.#outcomes.stop();
-    await this.#closeClient?.();
+    const closers: readonly ((() => void | Promise<void>) | undefined)[] = [this.#leaveGauges, this.#closeClient];
+    for (const close of closers) {
+      try {
+        await close?.();
+      } catch (error) {
+        this.#logger.warn(thrownFields(error), 'Closing failed');
+      }
+    }
     await this.#journal?.close();
   }
 
@@ -504,9 +521,9 @@ export class StatusManager implements AsyncDisposable {
       this.#journal.accepted({ podUID: uid, podNamespace, podName, podIsFinished, acceptedAt, status });
     }
     this.#loop?.wake(uid);
-    if (superseded?.unsentSinceMs === undefined || !this.#outcomes.isObserved) return;
+    if (superseded?.unsentSinceMs === undefined || this.#syncer?.isSending(uid, superseded.version)) return;
     const { podNamespace, podName, version } = superseded;
-    this.#outcomes.report({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
+    this.#outcomes.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
   }
 
   #onSettled(uid: string): void {
@@ -524,14 +541,14 @@ export class StatusManager implements AsyncDisposable {
     this.#cache.delete(uid);
     this.#onSettled(uid);
     this.#resizeConditions.delete(uid);
-    this.#allocationState.delete(uid);
     this.#syncer?.forget(uid);
     this.#loop?.forget(uid);
+    this.#allocationState.delete(uid);
   }
 
   #reportGone(podUID: string, { podNamespace, podName, version, unsentSinceMs }: VersionedPodStatus): void {
-    if (unsentSinceMs === undefined || !this.#outcomes.isObserved) return;
-    this.#outcomes.report({ podUID, podNamespace, podName, version, outcome: 'gone', reason: 'removed' });
+    if (unsentSinceMs === undefined) return;
+    this.#outcomes.reportLater({ podUID, podNamespace, podName, version, outcome: 'gone', reason: 'removed' });
   }
 
   #statusGauges(): StatusGauges {

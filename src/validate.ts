@@ -2,6 +2,9 @@ import { StatusManagerError } from './errors.ts';
 import { describe, isObject, type Raw } from './status/canonical-reader.ts';
 import type { Pod } from './types.ts';
 
+/** Beyond this, Node's timers fire at once. */
+const maxDurationMs = 2 ** 31 - 1;
+
 /**
  * Checks what a pod must have for its status to be kept and sent; its status is read leniently
  * elsewhere. @throws StatusManagerError INVALID_ARGUMENT
@@ -49,16 +52,26 @@ export function requireInteger(path: string, value: unknown): asserts value is n
   if (!Number.isSafeInteger(value)) refuse(path, 'an integer', value);
 }
 
+/** What a timer can wait for. */
+export function requireDurationMs(path: string, value: unknown): asserts value is number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) > maxDurationMs)
+    refuse(path, `an integer between 0 and ${maxDurationMs}`, value);
+}
+
 export function requireOneOf(path: string, value: unknown, allowed: readonly string[]): void {
   if (!allowed.includes(value as string))
     refuse(path, `one of ${allowed.map((word) => `'${word}'`).join(', ')}`, value);
 }
 
+/** Any iterable but a string. */
+export function requireIterable(path: string, value: unknown): asserts value is Iterable<unknown> {
+  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value)) refuse(path, 'an iterable', value);
+}
+
 /** A set of pod UIDs from any iterable but a string. */
 export function requireUIDs(path: string, value: unknown): ReadonlySet<string> {
-  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value))
-    refuse(path, 'an iterable of pod UIDs', value);
-  const uids = new Set<unknown>(value as Iterable<unknown>);
+  requireIterable(path, value);
+  const uids = new Set<unknown>(value);
   for (const uid of uids) if (typeof uid !== 'string') refuse(path, 'an iterable of strings', uid);
   return uids as Set<string>;
 }
@@ -73,14 +86,29 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function requireContainers(spec: Raw, member: string, podPath: string): void {
-  const containers = spec[member];
-  if (!isSet(containers)) return;
-  const path = `${podPath}.spec.${member}`;
-  if (!Array.isArray(containers)) refuse(path, 'a list', containers);
-  for (let i = 0; i < containers.length; i++) {
-    const container: unknown = containers[i];
-    if (!isObject(container)) refuse(`${path}[${i}]`, 'an object', container);
+function requireContainers(spec: Raw, member: string): void {
+  const path = `pod.spec.${member}`;
+  for (const [i, container] of requireObjects(path, spec[member]).entries()) {
     if (typeof container.name !== 'string') refuse(`${path}[${i}].name`, 'a string', container.name);
+    if (isSet(container.restartPolicyRules)) requireRestartPolicyRules(`${path}[${i}]`, container);
   }
+}
+
+function requireRestartPolicyRules(path: string, container: Raw): void {
+  const rulesPath = `${path}.restartPolicyRules`;
+  for (const [i, { exitCodes }] of requireObjects(rulesPath, container.restartPolicyRules).entries()) {
+    if (!isSet(exitCodes)) continue;
+    const exitCodesPath = `${rulesPath}[${i}].exitCodes`;
+    if (!isObject(exitCodes)) refuse(exitCodesPath, 'an object', exitCodes);
+    if (isSet(exitCodes.values) && !Array.isArray(exitCodes.values))
+      refuse(`${exitCodesPath}.values`, 'a list', exitCodes.values);
+  }
+}
+
+/** A list of objects; empty when absent. */
+function requireObjects(path: string, list: unknown): readonly Raw[] {
+  if (!isSet(list)) return [];
+  if (!Array.isArray(list)) refuse(path, 'a list', list);
+  for (let i = 0; i < list.length; i++) if (!isObject(list[i])) refuse(`${path}[${i}]`, 'an object', list[i]);
+  return list as readonly Raw[];
 }

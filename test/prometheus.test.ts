@@ -39,6 +39,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   { name: 'kubelet_status_manager_oldest_unsent_age_seconds', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome'] },
   { name: 'kubelet_status_manager_refused_updates_total', type: 'counter', labels: ['reason'] },
+  { name: 'kubelet_status_manager_outcomes_total', type: 'counter', labels: ['outcome'] },
 ];
 
 describe('createPrometheusMetrics', () => {
@@ -58,6 +59,7 @@ describe('createPrometheusMetrics', () => {
     adapter.observeDeferredResizeDuration('accepted', 'normal', 0);
     adapter.incRequests('get', 'ok');
     adapter.incRefusedUpdates('reason');
+    adapter.incOutcomes('written');
 
     const metric = (await register.getMetricsAsJSON()).find((json) => json.name === name)!;
     expect(metric.type).toBe(type);
@@ -75,6 +77,7 @@ describe('createPrometheusMetrics', () => {
     adapter.incTerminatedContainers('init_container', 137, 'Error');
     adapter.incRequests('patch', 'refused');
     adapter.incRefusedUpdates('terminated-container-restarted');
+    for (const outcome of ['written', 'superseded', 'written'] as const) adapter.incOutcomes(outcome);
     adapter.observePodStatusSyncDuration(0.25);
     adapter.observeDeferredResizeDuration('reverted', 'very-low', 7);
     expect(await scrape(register)).toEqual(
@@ -82,6 +85,8 @@ describe('createPrometheusMetrics', () => {
         'kubelet_terminated_containers_total{container_type="init_container",exit_code="137",reason="Error"} 2',
         'kubelet_status_manager_requests_total{verb="patch",outcome="refused"} 1',
         'kubelet_status_manager_refused_updates_total{reason="terminated-container-restarted"} 1',
+        'kubelet_status_manager_outcomes_total{outcome="written"} 2',
+        'kubelet_status_manager_outcomes_total{outcome="superseded"} 1',
         'kubelet_pod_status_sync_duration_seconds_sum 0.25',
         'kubelet_pod_deferred_resize_duration_seconds_sum{resolution="reverted",priority_bucket="very-low"} 7',
       ]),
@@ -140,6 +145,20 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_unsent_statuses 3',
       'kubelet_status_manager_oldest_unsent_age_seconds 30',
       'kubelet_status_manager_requests_total{verb="get",outcome="ok"} 2',
+    ]);
+  });
+
+  it('shows no longer what was unregistered, as the manager does when it stops', async () => {
+    const register = new Registry();
+    const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
+    const unregister = a.registerStatusGauges(() => gauges(10, 1, 30));
+    b.registerStatusGauges(() => gauges(5, 2, 7));
+    unregister();
+    unregister();
+    expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
+      'kubelet_status_manager_cached_statuses 5',
+      'kubelet_status_manager_unsent_statuses 2',
+      'kubelet_status_manager_oldest_unsent_age_seconds 7',
     ]);
   });
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../logger.ts';
+import { type Logger, thrownFields } from '../logger.ts';
 import type { Pod, PodStatus } from '../types.ts';
 
 /**
@@ -41,7 +41,7 @@ export class Subscribers<Listener extends object> {
       try {
         call(listener);
       } catch (error) {
-        this.#logger.error({ err: error }, 'A listener threw');
+        this.#logger.error(thrownFields(error), 'A listener threw');
       }
     }
   }

@@ -69,9 +69,4 @@ export class BackOff {
   release(uid: string): void {
     this.#holds.delete(uid);
   }
-
-  /** The pods that wait; in no order. */
-  entries(): Iterable<[string, Hold]> {
-    return this.#holds.entries();
-  }
 }

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { ApiError, FailureClass } from '../client/api-error.ts';
+import type { Metrics } from '../metrics.ts';
 
 /** What happened to one version of a pod's status. */
 export type StatusOutcome = {
@@ -53,24 +54,32 @@ interface Waiter {
 /** Name of the diagnostics channel on which every outcome of every manager is published. */
 export const outcomeChannelName = 'kubelet-status-manager:outcome';
 
-/** Makes what happens to updates visible: to listeners, on `node:diagnostics_channel`, and to those who wait. */
+/**
+ * Makes what happens to updates visible: to listeners, on `node:diagnostics_channel`, to those who
+ * wait, and as a metric.
+ */
 export class Outcomes {
   readonly #channel = channel(outcomeChannelName);
   readonly #waiters = new Map<string, Waiter[]>();
+  readonly #metrics: Metrics;
   readonly #hasListeners: () => boolean;
   readonly #notify: (outcome: StatusOutcome) => void;
 
-  constructor(hasListeners: () => boolean, notify: (outcome: StatusOutcome) => void) {
+  constructor(metrics: Metrics, hasListeners: () => boolean, notify: (outcome: StatusOutcome) => void) {
+    this.#metrics = metrics;
     this.#hasListeners = hasListeners;
     this.#notify = notify;
   }
 
-  /** False when nobody would hear of an outcome, so that it need not be built. */
-  get isObserved(): boolean {
-    return this.#waiters.size > 0 || this.#hasListeners() || this.#channel.hasSubscribers;
+  /** As `report`, in a turn of its own: for what happens inside a setter. */
+  reportLater(outcome: StatusOutcome): void {
+    if (this.#waiters.size > 0 || this.#hasListeners() || this.#channel.hasSubscribers)
+      queueMicrotask(() => this.report(outcome));
+    else this.#metrics.incOutcomes(outcome.outcome);
   }
 
   report(outcome: StatusOutcome): void {
+    this.#metrics.incOutcomes(outcome.outcome);
     this.#settleWaiters(outcome);
     if (this.#hasListeners()) this.#notify(outcome);
     if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
@@ -110,8 +119,12 @@ function resultFor(outcome: StatusOutcome, version: number): WrittenResult | und
   switch (outcome.outcome) {
     case 'written':
     case 'unchanged':
-    case 'deleted':
       return outcome.version >= version ? { written: true, version: outcome.version } : undefined;
+    case 'deleted':
+      // A version that came while the object was being deleted went with it.
+      return outcome.version >= version
+        ? { written: true, version: outcome.version }
+        : { written: false, reason: 'removed' };
     case 'gone':
       return { written: false, reason: outcome.reason };
     case 'refused':

@@ -2,7 +2,7 @@ import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cac
 import { ApiError, classifyApiError, describeAbort, describeApiError, type FailureClass } from '../client/api-error.ts';
 import type { PatchType, PodClient, PodStatusPatch } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+import { type Logger, thrownFields } from '../logger.ts';
 import type { Metrics, RequestVerb } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
@@ -17,6 +17,7 @@ import { showsNewer } from '../status/newer.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodStatus } from '../types.ts';
 import type { ResendDetector } from './resend-detector.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
@@ -87,6 +88,16 @@ interface ApiPod {
   readonly status: PodStatus;
 }
 
+/** A sync that is under way. */
+interface ActiveSync {
+  /** The cached version it works with. */
+  version: number;
+  /** That version is on its way to the API server. */
+  isSending: boolean;
+  /** The status has been dropped since the start; one that was set after that starts at version 1 again. */
+  isDropped: boolean;
+}
+
 /** A request that failed; carries what the loop needs to know. */
 class RequestFailure extends Error {
   readonly verb: RequestVerb;
@@ -110,6 +121,7 @@ export class PodSyncer {
   readonly #options: PodSyncerOptions;
   /** With `when-stale`: pod UID → the API object as our last request left it, while it is trusted. */
   readonly #trusted = new Map<string, ApiPod>();
+  readonly #active = new Map<string, ActiveSync>();
 
   constructor(options: PodSyncerOptions) {
     this.#options = options;
@@ -117,50 +129,74 @@ export class PodSyncer {
 
   /** Never rejects: a failed request is a result. */
   async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
-    let version = this.#options.cache.get(uid)?.version ?? 0;
+    const active = { version: this.#options.cache.get(uid)?.version ?? 0, isSending: false, isDropped: false };
+    this.#active.set(uid, active);
     try {
-      const trusted = this.#takeTrusted(uid);
-      if (trusted !== undefined) {
-        await permits.acquire(permits.signal);
-        const result = await this.#sync(uid, trusted, true, permits);
-        if (result !== undefined) return result;
-      }
-      const versioned = this.#options.cache.get(uid);
-      if (versioned === undefined) return { kind: 'gone', version, reason: 'removed' };
-      version = versioned.version;
-      await permits.acquire(permits.signal);
-      const got = await this.#request('get', permits, undefined, (signal) =>
-        this.#options.client.getPod({ namespace: versioned.podNamespace, name: versioned.podName }, { signal }),
-      );
-      return (await this.#sync(uid, apiPodOf(got), false, permits))!;
+      const result = await this.#readAndSync(uid, active, permits);
+      const isOver = result.kind === 'gone' || (result.kind !== 'failed' && result.deletion === 'done');
+      return active.isDropped && !isOver ? removed : result;
     } catch (error) {
+      if (active.isDropped) return removed;
+      const { version } = active;
       if (error instanceof RequestFailure)
         return { kind: 'failed', version, verb: error.verb, failure: error.failure, error: error.error };
       if (permits.signal.aborted)
         return { kind: 'failed', version, verb: 'get', failure: 'aborted', error: describeAbort(permits.signal) };
       throw error;
+    } finally {
+      this.#active.delete(uid);
     }
   }
 
-  /** Forgets what was seen of a pod, so that the next sync reads first. */
+  /** True while this very version is on its way to the API server. */
+  isSending(uid: string, version: number): boolean {
+    const active = this.#active.get(uid);
+    return active !== undefined && active.isSending && active.version === version;
+  }
+
+  /** The status was dropped: forgets what was seen of the pod; a sync under way settles nothing any more. */
   forget(uid: string): void {
+    const active = this.#active.get(uid);
+    if (active !== undefined) active.isDropped = true;
     this.#trusted.delete(uid);
     this.#options.resendDetector.forget(uid);
+  }
+
+  async #readAndSync(uid: string, active: ActiveSync, permits: SyncPermits): Promise<SyncResult> {
+    const trusted = this.#takeTrusted(uid);
+    const result = trusted && (await this.#sync(uid, active, trusted, true, permits));
+    if (result !== undefined) return result;
+    const versioned = this.#options.cache.get(uid);
+    if (versioned === undefined) return removed;
+    active.version = versioned.version;
+    await permits.acquire(permits.signal);
+    const got = await this.#request('get', permits, undefined, (signal) =>
+      this.#options.client.getPod({ namespace: versioned.podNamespace, name: versioned.podName }, { signal }),
+    );
+    return (await this.#sync(uid, active, apiPodOf(got), false, permits))!;
   }
 
   /**
    * The part behind the GET. With a `trusted` object that our last request left, undefined means:
    * it cannot be done without reading first.
    */
-  async #sync(uid: string, api: ApiPod, isTrusted: boolean, permits: SyncPermits): Promise<SyncResult | undefined> {
+  async #sync(
+    uid: string,
+    active: ActiveSync,
+    api: ApiPod,
+    isTrusted: boolean,
+    permits: SyncPermits,
+    hasPermit = false,
+  ): Promise<SyncResult | undefined> {
     const { cache, clock, apiStatusVersions } = this.#options;
     // A status that was set while we waited is sent instead of the older one.
     const versioned = cache.get(uid);
-    if (versioned === undefined) return { kind: 'gone', version: 0, reason: 'removed' };
+    if (versioned === undefined) return removed;
     const { version } = versioned;
+    active.version = version;
     const readAtMs = clock.monotonicMs();
 
-    if (this.#isRecreated(uid, api.uid)) return this.#recreated(uid, versioned, api);
+    if (this.#isRecreated(uid, api.uid)) return isTrusted ? undefined : this.#recreated(uid, versioned, api);
     const acceptedAt = this.#options.recovered.get(uid);
     if (acceptedAt !== undefined && showsNewer(api.status, versioned.status, acceptedAt)) {
       this.#options.logger.info({ podUID: uid }, 'The API server shows a newer status than the journal; dropping it');
@@ -174,44 +210,59 @@ export class PodSyncer {
 
     let answer: ApiPod | undefined;
     if (patch !== undefined) {
-      if (!isTrusted) await permits.acquire(permits.signal);
-      const reference = { namespace: versioned.podNamespace, name: versioned.podName };
-      let pod: Pod;
-      try {
-        pod = await this.#request('patch', permits, patch.type, (signal) =>
-          this.#options.client.patchPodStatus(reference, patch, { signal }),
-        );
-      } catch (error) {
-        if (
-          isTrusted &&
-          error instanceof RequestFailure &&
-          (error.failure === 'stale' || error.failure === 'not-visible')
-        )
-          return undefined;
-        throw error;
+      if (!hasPermit) {
+        await permits.acquire(permits.signal);
+        if (cache.get(uid)?.version !== version || active.isDropped)
+          return this.#sync(uid, active, api, isTrusted, permits, true);
       }
-      answer = apiPodOf(pod);
-      this.#options.podStartupLatency?.recordStatusUpdated(pod);
+      active.isSending = true;
+      try {
+        answer = await this.#patch(versioned, patch, permits);
+      } catch (error) {
+        if (isTrusted && error instanceof RequestFailure && failuresOfStaleReading.has(error.failure)) return undefined;
+        throw error;
+      } finally {
+        active.isSending = false;
+      }
     }
     const isAsExpected = answer === undefined || equalJSON(answer.status, merged);
-    if (isTrusted && !isAsExpected) return undefined;
+    if (isTrusted && answer !== undefined && !isAsExpected) {
+      // Somebody else has written since; the answer shows what a GET would.
+      const result = await this.#sync(uid, active, answer, false, permits);
+      return result?.kind === 'unchanged' ? { ...result, kind: 'written' } : result;
+    }
 
     this.#options.metrics.observePodStatusSyncDuration(
       Math.trunc(clock.monotonicMs() - (versioned.unsentSinceMs ?? readAtMs)) / 1000,
     );
-    apiStatusVersions.set(api.uid, version);
-    cache.markSent(uid, version, readAtMs);
-    if (cache.get(uid)?.unsentSinceMs === undefined) this.#options.onSettled(uid);
-    const timesSent = patch === undefined ? 0 : this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
+    let timesSent = 0;
+    if (!active.isDropped) {
+      apiStatusVersions.set(api.uid, version);
+      cache.markSent(uid, version, readAtMs);
+      if (cache.get(uid)?.unsentSinceMs === undefined) this.#options.onSettled(uid);
+      if (patch !== undefined) timesSent = this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
+    }
 
     const latest = answer ?? api;
     let deletion: Deletion = 'none';
     if (canBeDeleted(latest.pod, versioned.podIsFinished)) {
       deletion = await this.#delete(uid, versioned, latest.uid, permits);
-    } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && cache.has(uid)) {
+    } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && !active.isDropped) {
       this.#trust(uid, latest, merged);
     }
     return { kind: patch === undefined ? 'unchanged' : 'written', version, timesSent, deletion };
+  }
+
+  async #patch(
+    { podNamespace: namespace, podName: name }: VersionedPodStatus,
+    patch: PodStatusPatch,
+    permits: SyncPermits,
+  ): Promise<ApiPod> {
+    const pod = await this.#request('patch', permits, patch.type, (signal) =>
+      this.#options.client.patchPodStatus({ namespace, name }, patch, { signal }),
+    );
+    this.#options.podStartupLatency?.recordStatusUpdated(pod);
+    return apiPodOf(pod);
   }
 
   #isRecreated(uid: string, apiUID: string): boolean {
@@ -259,7 +310,7 @@ export class PodSyncer {
       return this.#options.podDeletionSafety.podCouldHaveRunningContainers(pod);
     } catch (error) {
       this.#options.logger.error(
-        { err: error, podUID: pod.metadata?.uid },
+        { ...thrownFields(error), podUID: pod.metadata?.uid },
         'podCouldHaveRunningContainers threw; taken as true',
       );
       return true;
@@ -327,14 +378,14 @@ export class PodSyncer {
     patchType: PatchType | undefined,
     call: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
+    permits.signal.throwIfAborted();
     const { clock, metrics, requestTimeoutMs } = this.#options;
     const controller = new AbortController();
     const abort = (): void => controller.abort(permits.signal.reason);
     const deadline = clock.afterFunc(requestTimeoutMs, () =>
       controller.abort(new ApiError(`No answer within ${requestTimeoutMs} ms`, { kind: 'timeout' })),
     );
-    if (permits.signal.aborted) abort();
-    else permits.signal.addEventListener('abort', abort, { once: true });
+    permits.signal.addEventListener('abort', abort, { once: true });
     try {
       const answer = await untilAborted(call(controller.signal), controller.signal);
       if (verb !== 'delete' && !isObject((answer as Pod | undefined)?.metadata)) {
@@ -346,7 +397,9 @@ export class PodSyncer {
       const error = controller.signal.aborted
         ? describeAbort(controller.signal)
         : describeApiError(rejection, clock.now());
-      const failure = classifyApiError(error, verb, patchType);
+      const classified = classifyApiError(error, verb, patchType);
+      // A client that gave up by itself: for us one more request without an answer.
+      const failure = classified === 'aborted' && !permits.signal.aborted ? 'transient' : classified;
       metrics.incRequests(verb, failure);
       throw new RequestFailure(verb, failure, error);
     } finally {
@@ -356,15 +409,11 @@ export class PodSyncer {
   }
 }
 
-/** Rejects as soon as `signal` aborts, also when the client ignores it. */
-function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    answer.then(resolve, reject);
-  });
-}
+/** Whoever drops a status says so himself. */
+const removed: SyncResult = { kind: 'gone', version: 0, reason: 'removed' };
+
+/** What a PATCH that was made without reading first may fail of, where one after a GET would not. */
+const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'refused']);
 
 function apiPodOf(pod: Pod): ApiPod {
   return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { StatusManagerError } from '../errors.ts';
+import { untilAborted } from './until-aborted.ts';
 
 export interface RequestLimiterOptions {
   /** Requests per second in the long run; default no limit. kubelet: `--kube-api-qps`. */
@@ -43,7 +44,8 @@ export class RequestLimiter {
     const now = this.#clock.monotonicMs();
     this.#fill(now);
     const forToken = this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#tokensPerMs;
-    return Math.max(forToken, this.#pausedUntilMs - now, 0);
+    // Whole milliseconds: a clock need not know less, and a wait that rounds to nothing would not end.
+    return Math.ceil(Math.max(forToken, this.#pausedUntilMs - now, 0));
   }
 
   /** True while the API server has asked everybody to wait. */
@@ -61,7 +63,8 @@ export class RequestLimiter {
     if (this.#tokensPerMs === Number.POSITIVE_INFINITY && !this.isPaused) return;
     const turn = this.#line.then(() => this.#take(signal));
     this.#line = turn.catch(() => {});
-    await turn;
+    // Those before it may belong to another manager, which waits on.
+    await untilAborted(turn, signal);
   }
 
   async #take(signal: AbortSignal): Promise<void> {

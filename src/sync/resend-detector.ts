@@ -52,7 +52,8 @@ export class ResendDetector {
 /** Top-level members of the status that a patch touches, without its directives. */
 function patchedMembers(patch: PodStatusPatch): string[] {
   if (patch.type === 'application/strategic-merge-patch+json') {
-    return Object.keys(patch.body.status ?? {}).map((member) => member.replace(/^\$setElementOrder\//, ''));
+    const members = Object.keys(patch.body.status ?? {}).map((member) => member.replace(/^\$setElementOrder\//, ''));
+    return [...new Set(members)];
   }
   const members = patch.body
     .filter(({ op, path }) => op !== 'test' && path.startsWith('/status'))

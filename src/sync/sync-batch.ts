@@ -1,5 +1,6 @@
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { Clock } from '../clock.ts';
+import { type Logger, thrownFields } from '../logger.ts';
 import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../pods/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
@@ -15,6 +16,7 @@ export interface SyncBatchOptions {
   readonly podManager: PodManager;
   readonly resendDetector: ResendDetector;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** A comparison that found no difference: still good for the same pod object and cached status. */
@@ -39,22 +41,32 @@ export class SyncBatch {
 
   /** The pods with a version that was not sent. One critical section. */
   incremental(): string[] {
+    const translations = this.#options.podManager.getUIDTranslations();
+    return this.#candidates(translations).filter((uid) => this.#isUnsent(uid, translations));
+  }
+
+  /**
+   * Those of `uids`, or of all pods, with something to send and an object to send it to. Unlike in
+   * the kubelet's batch a status counts that was set again after it had been dropped: its versions
+   * start at 1, below the one that was sent.
+   */
+  pending(uids?: Iterable<string>): string[] {
     const { cache, podManager } = this.#options;
     const translations = podManager.getUIDTranslations();
-    const uids = new Set<string>();
-    // The unsent ones, and those whose mirror may have become another object.
-    for (const candidates of [cache.unsentUIDs(), translations.podToMirror.keys()]) {
-      for (const uid of candidates) if (this.#isUnsent(uid, translations)) uids.add(uid);
-    }
-    return [...uids];
+    const candidates = uids === undefined ? this.#candidates(translations) : [...uids];
+    return candidates.filter(
+      (uid) =>
+        this.#isUnsent(uid, translations) ||
+        (cache.get(uid)?.unsentSinceMs !== undefined && translations.podToMirror.get(uid) !== ''),
+    );
   }
 
   /**
    * Compares every cached status with what was sent and with what the pod manager shows, and calls
-   * `onPod` for each pod to sync. Works in slices, each a critical section; between them others
-   * run, and what has gone meanwhile is skipped.
+   * `onPod` for each pod. Works in slices, each a critical section; between them others run, and
+   * what has gone meanwhile is skipped. A pod that cannot be compared holds up no other.
    */
-  async full(onPod: (uid: string) => void, signal?: AbortSignal): Promise<void> {
+  async full(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignal): Promise<void> {
     const { cache, clock, podManager } = this.#options;
     let translations = podManager.getUIDTranslations();
     this.#forgetVersionsOfStrangers(translations);
@@ -67,8 +79,18 @@ export class SyncBatch {
         translations = podManager.getUIDTranslations();
         sliceEndsMs = clock.monotonicMs() + sliceMs;
       }
-      if (this.#needsSync(uids[i]!, translations)) onPod(uids[i]!);
+      const uid = uids[i]!;
+      try {
+        onPod(uid, this.#needsSync(uid, translations));
+      } catch (error) {
+        this.#options.logger.error({ ...thrownFields(error), podUID: uid }, 'A pod cannot be compared');
+      }
     }
+  }
+
+  /** The unsent ones, and those whose mirror may have become another object. */
+  #candidates({ podToMirror }: UIDTranslations): string[] {
+    return [...new Set([...this.#options.cache.unsentUIDs(), ...podToMirror.keys()])];
   }
 
   #forgetVersionsOfStrangers({ mirrorToPod }: UIDTranslations): void {

@@ -1,6 +1,7 @@
+import { setMaxListeners } from 'node:events';
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { Clock, Timer } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+import { type Logger, thrownFields } from '../logger.ts';
 import { BackOff, type Hold } from './back-off.ts';
 import type { Outcomes, StatusOutcome } from './outcomes.ts';
 import type { PodSyncer, SyncPermits, SyncResult } from './pod-syncer.ts';
@@ -33,6 +34,8 @@ type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' 
 
 /** Pods that wait are looked at again at most this often. */
 const holdGranularityMs = 100;
+/** How long all wait when the API server is overloaded and does not say for how long. */
+const pauseMs = 1_000;
 
 /**
  * The one loop. A wake-up puts the pods with unsent versions in line, a tick also those that
@@ -58,11 +61,14 @@ export class SyncLoop {
   #tickTimer: Timer | undefined;
   #fullScan: Promise<void> | undefined;
   #holdTimer: { readonly dueMs: number; readonly timer: Timer } | undefined;
+  #flushes = 0;
   #quietWaiters: (() => void)[] = [];
 
   constructor(options: SyncLoopOptions) {
     this.#options = options;
     this.#backOff = new BackOff(options.random);
+    // Each request in flight listens.
+    setMaxListeners(0, this.#aborter.signal);
   }
 
   get state(): ManagerState {
@@ -91,9 +97,8 @@ export class SyncLoop {
   /** A status of this pod was accepted. */
   wake(uid: string): void {
     this.#isWakeUpWaiting = true;
-    if (this.#state !== 'running') return;
     this.#woken.add(uid);
-    this.#scheduleWakeUp();
+    if (this.#isSending) this.#scheduleWakeUp();
   }
 
   /** The pod's status has been dropped: nothing of it is to be sent any more. */
@@ -101,6 +106,7 @@ export class SyncLoop {
     this.#queue.remove(uid);
     this.#backOff.release(uid);
     this.#woken.delete(uid);
+    this.#noteQuiet();
   }
 
   /**
@@ -110,12 +116,13 @@ export class SyncLoop {
   async syncBatch(all: boolean): Promise<number> {
     this.#isWakeUpWaiting = false;
     const uids: string[] = [];
-    if (all) await this.#options.batch.full((uid) => uids.push(uid), this.#aborter.signal);
+    if (all) await this.#options.batch.full((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
     else uids.push(...this.#options.batch.incremental());
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
       for (const uid of remaining) {
+        if (this.#aborter.signal.aborted) return;
         while (this.#inFlight.has(uid)) await this.#inFlight.get(uid);
         await this.#syncOne(uid, permits);
       }
@@ -126,7 +133,7 @@ export class SyncLoop {
 
   /**
    * Tries every unsent version now, whatever its back-off, and resolves when none is left or
-   * `deadlineMs` have passed.
+   * `deadlineMs` have passed. What is set meanwhile is sent, too.
    * @returns how many statuses are still unsent
    */
   async flush(deadlineMs: number): Promise<number> {
@@ -137,29 +144,35 @@ export class SyncLoop {
       isOver = true;
       endWait();
     });
+    this.#flushes++;
     try {
-      for (const uid of batch.incremental()) this.#backOff.release(uid);
-      while (!isOver && !this.#aborter.signal.aborted && batch.incremental().length > 0) {
-        // Anew each time: what was set while its pod was in flight goes next.
-        for (const uid of batch.incremental()) this.#enqueue(uid);
-        this.#pump();
+      for (const uid of batch.pending()) {
+        this.#backOff.release(uid);
+        this.#enqueue(uid);
+      }
+      this.#pump();
+      while (!isOver && !this.#aborter.signal.aborted && batch.pending().length > 0) {
         await new Promise<void>((resolve) => {
           endWait = resolve;
           this.#quietWaiters.push(resolve);
         });
       }
     } finally {
+      this.#flushes--;
       deadline.stop();
     }
-    return batch.incremental().length;
+    return batch.pending().length;
   }
 
   /** Ends the loop: with a deadline it drains first. Resolves when nothing is left behind. */
   async stop(drainMs: number | undefined): Promise<void> {
-    const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     this.#tickTimer?.stop();
-    if (wasRunning && drainMs !== undefined) await this.flush(drainMs);
+    try {
+      if (drainMs !== undefined) await this.flush(drainMs);
+    } catch (error) {
+      this.#options.logger.error(thrownFields(error), 'Draining failed');
+    }
     this.#aborter.abort();
     this.#holdTimer?.timer.stop();
     this.#queue.clear();
@@ -167,6 +180,11 @@ export class SyncLoop {
     this.#noteQuiet();
     this.#options.outcomes.stop();
     this.#state = 'stopped';
+  }
+
+  /** By itself, not only by hand. */
+  get #isSending(): boolean {
+    return (this.#state === 'running' || this.#flushes > 0) && !this.#aborter.signal.aborted;
   }
 
   #armTick(): void {
@@ -180,12 +198,13 @@ export class SyncLoop {
 
   async #scan(): Promise<void> {
     try {
-      await this.#options.batch.full((uid) => {
-        this.#enqueue(uid);
+      await this.#options.batch.full((uid, needsSync) => {
+        if (needsSync) this.#enqueue(uid);
+        else if (this.#backOff.get(uid)?.reason === 'hot-loop') this.#backOff.release(uid);
         this.#pump();
       }, this.#aborter.signal);
     } catch (error) {
-      this.#options.logger.error({ err: error }, 'A full batch failed');
+      this.#options.logger.error(thrownFields(error), 'A full batch failed');
     } finally {
       this.#fullScan = undefined;
     }
@@ -197,8 +216,7 @@ export class SyncLoop {
     this.#isWakeUpScheduled = true;
     queueMicrotask(() => {
       this.#isWakeUpScheduled = false;
-      if (this.#state !== 'running') return;
-      this.#takeWakeUp();
+      if (this.#isSending) this.#takeWakeUp();
     });
   }
 
@@ -207,10 +225,9 @@ export class SyncLoop {
     const woken = this.#woken;
     this.#woken = new Set();
     try {
-      // Before start() nobody noted who was woken.
-      for (const uid of woken.size === 0 ? this.#options.batch.incremental() : woken) this.#enqueue(uid);
+      for (const uid of this.#options.batch.pending(woken)) this.#enqueue(uid);
     } catch (error) {
-      this.#options.logger.error({ err: error }, 'An incremental batch failed');
+      this.#options.logger.error(thrownFields(error), 'An incremental batch failed');
     }
     this.#pump();
   }
@@ -220,7 +237,8 @@ export class SyncLoop {
     const versioned = this.#options.cache.get(uid);
     if (versioned === undefined || this.#inFlight.has(uid)) return;
     const now = this.#options.clock.monotonicMs();
-    if (!this.#backOff.isHeld(uid, versioned.version, now)) this.#queue.add(uid, versioned.urgent, now);
+    if (this.#backOff.isHeld(uid, versioned.version, now)) return;
+    this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, now);
   }
 
   #pump(): void {
@@ -243,7 +261,7 @@ export class SyncLoop {
         this.#inFlight.delete(uid);
         if (versioned !== undefined) this.#settle(uid, versioned, result);
       } catch (error) {
-        logger.error({ err: error, podUID: uid }, 'Syncing a pod failed');
+        logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
         this.#inFlight.delete(uid);
       }
       this.#pump();
@@ -261,13 +279,15 @@ export class SyncLoop {
         break;
       case 'gone':
         this.#backOff.release(uid);
-        this.#options.outcomes.report({ ...subject, outcome: 'gone', reason: result.reason });
+        // Whoever removed it has said so.
+        if (result.reason !== 'removed')
+          this.#options.outcomes.report({ ...subject, outcome: 'gone', reason: result.reason });
         break;
       default:
         this.#settleWritten(subject, result);
     }
     // What was set meanwhile goes next.
-    if (this.#state === 'running' && (this.#options.cache.get(uid)?.version ?? 0) > result.version) this.#enqueue(uid);
+    if (this.#isSending && (this.#options.cache.get(uid)?.version ?? 0) > result.version) this.#enqueue(uid);
   }
 
   #settleWritten(
@@ -275,7 +295,7 @@ export class SyncLoop {
     { kind, timesSent, deletion }: SyncResult & { kind: 'written' | 'unchanged' },
   ): void {
     const { podUID, version } = subject;
-    if (timesSent >= hotLoopThreshold) {
+    if (timesSent >= hotLoopThreshold && deletion !== 'done') {
       this.#backOff.hold(
         podUID,
         'hot-loop',
@@ -286,16 +306,21 @@ export class SyncLoop {
     } else this.#backOff.release(podUID);
     this.#options.outcomes.report({ ...subject, outcome: kind });
     if (deletion === 'done') this.#options.outcomes.report({ ...subject, outcome: 'deleted' });
+    // There is nothing unsent, so only a full batch tries again.
+    else if (deletion !== 'none') this.#settleFailure(subject, { verb: 'delete', ...deletion });
   }
 
-  #settleFailure(subject: OutcomeSubject, { verb, failure, error }: SyncResult & { kind: 'failed' }): void {
+  #settleFailure(
+    subject: OutcomeSubject,
+    { verb, failure, error }: Pick<SyncResult & { kind: 'failed' }, 'verb' | 'failure' | 'error'>,
+  ): void {
     if (failure === 'aborted') return;
     const { clock, limiter, logger, outcomes } = this.#options;
     const { podUID, podNamespace, podName, version } = subject;
     const nextTryInMs = Math.ceil(
       this.#backOff.hold(podUID, failure, version, clock.monotonicMs(), error.message, error.retryAfterMs),
     );
-    if (failure === 'throttled') limiter.pause(nextTryInMs);
+    if (failure === 'throttled') limiter.pause(error.retryAfterMs ?? pauseMs);
     const fields = {
       pod: `${podNamespace}/${podName}`,
       podUID,
@@ -319,7 +344,7 @@ export class SyncLoop {
 
   /** One timer for all who wait; it goes off for the first of them. */
   #armHoldTimer(delayMs: number): void {
-    if (this.#state === 'created' || this.#state === 'stopped') return;
+    if (!this.#isSending) return;
     const dueMs = this.#options.clock.monotonicMs() + delayMs;
     if (this.#holdTimer !== undefined) {
       if (this.#holdTimer.dueMs <= dueMs) return;
@@ -331,14 +356,19 @@ export class SyncLoop {
   /** Puts in line whoever has waited long enough and still has something to send. */
   #releaseDue(): void {
     this.#holdTimer = undefined;
-    const { batch, clock } = this.#options;
+    if (!this.#isSending) return;
+    const { batch, clock, logger } = this.#options;
     const now = clock.monotonicMs();
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const uid of batch.incremental()) {
-      const hold = this.#backOff.get(uid);
-      if (hold === undefined) continue;
-      if (hold.dueMs <= now) this.#enqueue(uid);
-      else nextMs = Math.min(nextMs, hold.dueMs);
+    try {
+      for (const uid of batch.pending()) {
+        const hold = this.#backOff.get(uid);
+        if (hold === undefined) continue;
+        if (hold.dueMs <= now) this.#enqueue(uid);
+        else nextMs = Math.min(nextMs, hold.dueMs);
+      }
+    } catch (error) {
+      logger.error(thrownFields(error), 'Pods that wait cannot be looked at');
     }
     // Not one by one where many wait: each look goes over all that is unsent.
     if (nextMs !== Number.POSITIVE_INFINITY) this.#armHoldTimer(Math.max(nextMs - now, holdGranularityMs));

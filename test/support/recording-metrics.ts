@@ -1,6 +1,7 @@
 import type {
   ContainerType,
   Metrics,
+  OutcomeKind,
   PendingResizeCount,
   PriorityBucket,
   ResizeResolution,
@@ -26,6 +27,7 @@ export class RecordingMetrics implements Metrics {
   readonly deferredResizes: RecordedDeferredResize[] = [];
   readonly requests: string[] = [];
   readonly refusedUpdates: string[] = [];
+  readonly outcomes: OutcomeKind[] = [];
   /** The last counts; undefined when none were set. */
   pendingResizes: readonly PendingResizeCount[] | undefined;
   inProgressResizes: number | undefined;
@@ -59,11 +61,19 @@ export class RecordingMetrics implements Metrics {
     this.refusedUpdates.push(reason);
   }
 
-  registerStatusGauges(read: () => StatusGauges): void {
-    this.#readStatusGauges = read;
+  incOutcomes(outcome: OutcomeKind): void {
+    this.outcomes.push(outcome);
   }
 
-  statusGauges(): StatusGauges {
-    return this.#readStatusGauges!();
+  registerStatusGauges(read: () => StatusGauges): () => void {
+    this.#readStatusGauges = read;
+    return () => {
+      this.#readStatusGauges = undefined;
+    };
+  }
+
+  /** Undefined when nobody has registered them, or not any more. */
+  statusGauges(): StatusGauges | undefined {
+    return this.#readStatusGauges?.();
   }
 }
