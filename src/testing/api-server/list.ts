@@ -7,6 +7,8 @@ import type { ObjectStore } from './store.ts';
 /** The query parameters of a list or a watch, checked. */
 export interface ListOptions {
   readonly selector: Selector;
+  /** Whether the selector may leave something out. */
+  readonly isSelective: boolean;
   readonly limit: number;
   readonly continueToken: string;
   /** `''` for the newest, `0` for any. */
@@ -36,6 +38,7 @@ export function parseListOptions(
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const options = {
     selector: (object: StoredObject) => fields(object) && labels(object),
+    isSelective: Boolean(query.get('fieldSelector')) || Boolean(query.get('labelSelector')),
     limit: integer(query, 'limit') ?? 0,
     continueToken: query.get('continue') ?? '',
     resourceVersion: query.get('resourceVersion') ?? '',
@@ -124,12 +127,10 @@ export function listPage(
     return { items, metadata: { resourceVersion: String(revision) } };
   }
   const token = Buffer.from(JSON.stringify({ revision, after: keyOf(last) })).toString('base64url');
-  const metadata = {
-    resourceVersion: String(revision),
-    continue: token,
-    remainingItemCount: matching.length - items.length,
-  };
-  return { items, metadata };
+  const metadata = { resourceVersion: String(revision), continue: token };
+  // With a selector a real server does not know what is left.
+  if (options.isSelective) return { items, metadata };
+  return { items, metadata: { ...metadata, remainingItemCount: matching.length - items.length } };
 }
 
 function refuseRevision(store: ObjectStore, { resourceVersion, resourceVersionMatch }: ListOptions): void {

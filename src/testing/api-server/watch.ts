@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../clock.ts';
 import { ApiStatusError, expired } from './api-status.ts';
 import { type ListOptions, revisionOf } from './list.ts';
-import type { StoredObject } from './objects.ts';
-import { withResourceVersion } from './objects.ts';
+import { type StoredObject, withResourceVersion } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 import type { ObjectStore, WriteRecord } from './store.ts';
 
@@ -12,8 +11,6 @@ const bookmarkPeriodMs = 60_000;
 const lastBookmarkMs = 2000;
 /** Without `timeoutSeconds` a real server chooses between 30 and 60 minutes. */
 const defaultTimeoutSeconds = 1800;
-/** A client that stops reading loses its watch rather than filling our memory. */
-const maxBufferedBytes = 64 * 1024 * 1024;
 
 export interface WatchRequest {
   readonly definition: ResourceDefinition;
@@ -141,10 +138,6 @@ export class Watch {
   #send(type: string, object: object): void {
     if (this.#isStopped) return;
     this.#response.write(`${JSON.stringify({ type, object })}\n`);
-    if (this.#response.writableLength > maxBufferedBytes) {
-      this.stop();
-      this.#response.destroy();
-    }
   }
 }
 

@@ -26,6 +26,14 @@ describe('lists', () => {
     expect(late.body).toMatchObject({ code: 410, reason: 'Expired' });
   });
 
+  it('count what is left only without a selector, and ignore limit at resourceVersion 0', async () => {
+    const { server, http } = await startServer();
+    for (const name of ['a', 'b']) server.pods.create(podOf(name));
+    const selected = (await http.request('GET', `${PODS}?limit=1&fieldSelector=metadata.name%21%3Dz`)).body;
+    expect(selected.metadata).toEqual({ resourceVersion: expect.any(String), continue: expect.any(String) });
+    expect(namesOf((await http.request('GET', `${PODS}?limit=1&resourceVersion=0`)).body)).toEqual(['a', 'b']);
+  });
+
   it.for([
     ['limit=x', 400],
     ['continue=x', 400],
@@ -256,6 +264,23 @@ describe('pods', () => {
       observedGeneration: 5,
       conditions: [{ type: 'A', status: 'False', observedGeneration: 4 }],
     });
+  });
+});
+
+describe("a mirror pod of a node's own user", () => {
+  it.for([
+    ['is taken', {}, 201],
+    ['is refused with an owner that is no controller', { controller: false }, 403],
+    ['is refused with an owner of another kind', { kind: 'Pod' }, 403],
+    ['is refused with another Node as owner', { name: 'node-b' }, 403],
+    ['is refused with another UID', { uid: 'other' }, 403],
+  ] as const)('%s', async ([, owner, code]) => {
+    const { server, http } = await startServer({ nodeUsers: ['node-a'] });
+    const node = (await http.request('POST', '/api/v1/nodes', { body: { metadata: { name: 'node-a' } } })).body;
+    const reference = { apiVersion: 'v1', kind: 'Node', name: 'node-a', uid: node.metadata.uid, controller: true };
+    const annotations = { 'kubernetes.io/config.mirror': 'hash' };
+    const body = podOf('m', {}, { annotations, ownerReferences: [{ ...reference, ...owner }] });
+    expect((await http.request('POST', PODS, { body, token: server.nodeToken('node-a') })).status).toBe(code);
   });
 });
 
