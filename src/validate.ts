@@ -23,14 +23,14 @@ export function requirePod(pod: unknown, path = 'pod'): asserts pod is Pod {
   if (!isSet(spec)) return;
   if (!isObject(spec)) refuse(`${path}.spec`, 'an object', spec);
   for (const member of ['containers', 'initContainers', 'ephemeralContainers'] as const)
-    requireContainers(spec, member, path);
+    requireContainers(`${path}.spec.${member}`, spec[member]);
+  requireObjects(`${path}.spec.readinessGates`, spec.readinessGates);
 }
 
 /** The pods of an iterable, each checked. */
 export function requirePods(path: string, value: unknown): readonly Pod[] {
-  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value))
-    refuse(path, 'an iterable of pods', value);
-  return Array.from(value as Iterable<unknown>, (pod, i) => {
+  requireIterable(path, value);
+  return Array.from(value, (pod, i) => {
     requirePod(pod, `${path}[${i}]`);
     return pod;
   });
@@ -86,22 +86,19 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function requireContainers(spec: Raw, member: string): void {
-  const path = `pod.spec.${member}`;
-  for (const [i, container] of requireObjects(path, spec[member]).entries()) {
-    if (typeof container.name !== 'string') refuse(`${path}[${i}].name`, 'a string', container.name);
-    if (isSet(container.restartPolicyRules)) requireRestartPolicyRules(`${path}[${i}]`, container);
+function requireContainers(path: string, containers: unknown): void {
+  for (const [i, { name, restartPolicyRules }] of requireObjects(path, containers).entries()) {
+    if (typeof name !== 'string') refuse(`${path}[${i}].name`, 'a string', name);
+    if (isSet(restartPolicyRules)) requireRestartPolicyRules(`${path}[${i}].restartPolicyRules`, restartPolicyRules);
   }
 }
 
-function requireRestartPolicyRules(path: string, container: Raw): void {
-  const rulesPath = `${path}.restartPolicyRules`;
-  for (const [i, { exitCodes }] of requireObjects(rulesPath, container.restartPolicyRules).entries()) {
+function requireRestartPolicyRules(path: string, rules: unknown): void {
+  for (const [i, { exitCodes }] of requireObjects(path, rules).entries()) {
     if (!isSet(exitCodes)) continue;
-    const exitCodesPath = `${rulesPath}[${i}].exitCodes`;
-    if (!isObject(exitCodes)) refuse(exitCodesPath, 'an object', exitCodes);
-    if (isSet(exitCodes.values) && !Array.isArray(exitCodes.values))
-      refuse(`${exitCodesPath}.values`, 'a list', exitCodes.values);
+    if (!isObject(exitCodes)) refuse(`${path}[${i}].exitCodes`, 'an object', exitCodes);
+    const { values } = exitCodes;
+    if (isSet(values) && !Array.isArray(values)) refuse(`${path}[${i}].exitCodes.values`, 'a list', values);
   }
 }
 

@@ -1,19 +1,11 @@
-import { StatusManagerError } from '../errors.ts';
 import type { Pod } from '../types.ts';
+import { requirePod, requirePods, requireText } from '../validate.ts';
 import type { PodManager, UIDTranslations } from './pod-manager.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from './static-pods.ts';
 
 function uidOf(pod: Pod): string {
   const uid = pod?.metadata?.uid;
-  if (typeof uid !== 'string' || uid === '') {
-    throw new StatusManagerError(
-      'INVALID_ARGUMENT',
-      `Expected \`pod.metadata.uid\` to be a non-empty string, got ${typeof uid}`,
-      {
-        path: 'pod.metadata.uid',
-      },
-    );
-  }
+  requireText('pod.metadata.uid', uid);
   return uid;
 }
 
@@ -30,10 +22,12 @@ export class BasicPodManager implements PodManager {
   readonly #podUIDByMirrorUID = new Map<string, string>();
   readonly #staticPodUIDs = new Set<string>();
 
-  /** Replaces all pods. Known translations of mirrors that stay are rebuilt. */
+  /**
+   * Replaces all pods. Known translations of mirrors that stay are rebuilt.
+   * @throws StatusManagerError INVALID_ARGUMENT; nothing has changed then
+   */
   setPods(pods: Iterable<Pod>): void {
-    const all = [...pods];
-    for (const pod of all) uidOf(pod);
+    const all = requirePods('pods', pods);
     for (const index of [this.#podByUID, this.#podByFullName, this.#mirrorPodByUID, this.#mirrorPodByFullName])
       index.clear();
     this.#podUIDByMirrorUID.clear();
@@ -46,7 +40,9 @@ export class BasicPodManager implements PodManager {
     this.updatePod(pod);
   }
 
+  /** @throws StatusManagerError INVALID_ARGUMENT; nothing has changed then */
   updatePod(pod: Pod): void {
+    requirePod(pod);
     const uid = uidOf(pod);
     const fullName = getPodFullName(pod);
     if (isMirrorPod(pod)) {
@@ -92,7 +88,8 @@ export class BasicPodManager implements PodManager {
   }
 
   getMirrorPodByPod(pod: Pod): Pod | undefined {
-    return this.#mirrorPodByFullName.get(getPodFullName(pod));
+    // Most nodes' pods are asked for far more often than there are mirrors: do not even build the name.
+    return this.#mirrorPodByFullName.size === 0 ? undefined : this.#mirrorPodByFullName.get(getPodFullName(pod));
   }
 
   translatePodUID(uid: string): string {
