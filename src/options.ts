@@ -50,9 +50,15 @@ export interface StatusManagerOptions {
    * the last answer cannot be relied on: one request an update in place of two. Default `always`.
    */
   readonly readBeforePatch?: ReadBeforePatch | undefined;
-  /** How a status is patched. Default `strategic-merge`, as the kubelet does. */
+  /**
+   * How a status is patched. Default `strategic-merge`, as the kubelet does. Divergence, on request
+   * only: `json-patch` tests what it replaces, so that a foreign write in between is a conflict.
+   */
   readonly patchStrategy?: PatchStrategy | undefined;
-  /** Milliseconds after which a request is given up; 1 to 600,000. Default 30,000. */
+  /**
+   * Milliseconds after which a request is given up; 1 to 600,000. Default 30,000. Divergence: the
+   * kubelet's requests have no deadline.
+   */
   readonly requestTimeoutMs?: number | undefined;
   /** Requests per second in the long run. Default: no limit. kubelet: `--kube-api-qps`. */
   readonly qps?: number | undefined;

@@ -15,9 +15,9 @@ const resizeStatusesFileName = 'pod_resize_status_state';
 
 /**
  * Opens the allocations that are kept in the folder `dir`, which is made (0755) when it is missing.
- * `allocated_pods_state` is the file of a kubelet v1.37, byte for byte; the resize statuses, for
- * which that has no place, are in `pod_resize_status_state` beside it. Missing files mean empty,
- * and none is written before the first change. One process at a time may use a folder.
+ * `allocated_pods_state` is the file of a kubelet v1.37, byte for byte. Divergence: the resize
+ * statuses, which such a kubelet does not keep, are in `pod_resize_status_state` beside it. Missing
+ * files mean empty, and none is written before the first change. One process at a time may use a folder.
  *
  * Rejects with a StatusManagerError: `CORRUPT_CHECKPOINT` names a file that cannot be read, is
  * corrupt or has the format of a kubelet before v1.33, and the way out; `CHECKPOINT_WRITE_FAILED`

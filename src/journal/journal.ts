@@ -16,6 +16,7 @@ export interface JournalEntry {
  * `setPodStatus` returns, so before it can be sent: what a restart finds is never older than what
  * the API server has seen. One journal serves one manager. No method throws: a journal that cannot
  * write says so in the log, and the manager goes on without it.
+ * Divergence: the kubelet forgets what it has not sent, and observes its containers anew.
  */
 export interface Journal {
   /** What the last run left unsent, at most one entry a pod. */

@@ -22,8 +22,8 @@ interface PodStatusIPs {
  * node's first family first. A pod in the node's network has the node's addresses, keeps those
  * it has, and gains one of a second family.
  *
- * Addresses once reported stay while nothing is seen in their place: the API server does not let
- * a status update take them away, so dropping them would be tried again at every full batch.
+ * Divergence: addresses once reported stay while nothing is seen in their place. The API server does
+ * not let a status update take them away, so the kubelet's dropping them is tried at every full batch.
  * Source: kubelet `generateAPIPodStatus`, `sortPodIPs`.
  */
 export function statusIPs({ pod, earlier, podIPs: seenPodIPs, hostIPs: seenHostIPs }: KnownIPs): PodStatusIPs {

@@ -12,7 +12,10 @@ interface Delays {
   readonly freeTries?: number;
 }
 
-/** Nothing waits for good: each delay doubles up to its bound, docs/parity.md has the requests an hour. */
+/**
+ * Nothing waits for good: each delay doubles up to its bound; docs/parity.md has the requests an hour.
+ * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
+ */
 const delays: Readonly<Record<HoldReason, Delays>> = {
   'not-visible': { firstMs: 1_000, maxMs: 600_000, endedByNewVersion: false },
   refused: { firstMs: 5_000, maxMs: 300_000, endedByNewVersion: true },

@@ -119,7 +119,10 @@ class RequestFailure extends Error {
  */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
-  /** With `when-stale`: pod UID → the API object as our last request left it, while it is trusted. */
+  /**
+   * With `when-stale`: pod UID → the API object as our last request left it, while it is trusted.
+   * Divergence, on request only: the kubelet reads before each patch.
+   */
   readonly #trusted = new Map<string, ApiPod>();
   readonly #active = new Map<string, ActiveSync>();
 

@@ -14,6 +14,7 @@ export interface RequestLimiterOptions {
 /**
  * How fast requests may go to one API server: a token bucket, and a pause for all when the server
  * says that it is overloaded. One limiter may be shared by several managers.
+ * Divergence: in the kubelet only the request that was answered with 429 waits.
  * Source: client-go `flowcontrol.NewTokenBucketRateLimiter`.
  */
 export class RequestLimiter {

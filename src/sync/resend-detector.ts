@@ -15,7 +15,7 @@ export const hotLoopThreshold = 3;
 
 /**
  * Notices hot loops: the API server takes a patch and shows the old status again, because it drops
- * a member, or because somebody else writes it.
+ * a member, or because somebody else writes it. Divergence: the kubelet patches on, at every tick.
  */
 export class ResendDetector {
   readonly #lastPatches = new Map<string, LastPatch>();

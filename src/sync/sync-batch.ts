@@ -46,9 +46,9 @@ export class SyncBatch {
   }
 
   /**
-   * Those of `uids`, or of all pods, with something to send and an object to send it to. Unlike in
-   * the kubelet's batch a status counts that was set again after it had been dropped: its versions
-   * start at 1, below the one that was sent.
+   * Those of `uids`, or of all pods, with something to send and an object to send it to.
+   * Divergence: a status that was set again after it had been dropped counts. Its versions start at
+   * 1, below the one that was sent, and the kubelet leaves it to the next full batch.
    */
   pending(uids?: Iterable<string>): string[] {
     const { cache, podManager } = this.#options;

@@ -41,6 +41,7 @@ const pauseMs = 1_000;
  * The one loop. A wake-up puts the pods with unsent versions in line, a tick also those that
  * differ from what the pod manager shows; at most `concurrency` pods are in flight, each pod at
  * most once. Failed pods wait by their own back-off.
+ * Divergence: the kubelet syncs one pod after the other, so that a request that hangs holds up all.
  *
  * Everything between two `await`s is one critical section. The only awaits are those of
  * `#syncOne`, of a full scan between its slices, and of those who wait for the loop to be quiet.

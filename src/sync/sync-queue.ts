@@ -3,7 +3,7 @@ const ageingMs = 5_000;
 
 /**
  * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each:
- * urgent pods go first, but nobody starves.
+ * urgent pods go first, but nobody starves. Divergence: the kubelet has no order but its map's.
  */
 export class SyncQueue {
   /** UID → since when it is ready. A Map keeps the order of insertion. */
