@@ -1,4 +1,4 @@
-import { isObject, objectAt, Place, quantityAt, type Raw } from '../status/canonical-reader.ts';
+import { isObject, objectAt, Place, quantityAt } from '../status/canonical-reader.ts';
 import type { ResourceClaim, ResourceList, ResourceRequirements } from '../types.ts';
 import { goMap, goString, goStruct } from './go-json.ts';
 import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';
@@ -53,13 +53,18 @@ export function decodeAllocations(data: string): Map<string, PodAllocation> {
   if (isObject(raw) && (Object.hasOwn(raw, 'allocationEntries') || Object.hasOwn(raw, 'resizeStatusEntries'))) {
     throw new Error('it has the format of a kubelet before v1.33 (`allocationEntries`, `resizeStatusEntries`)');
   }
-  return decodeEntries(raw, (entries, podUID, place) => {
-    const entry = objectAt(entries, podUID, place) ?? {};
+  return decodeEntries(raw, (value, podUID, place) => {
+    const entry = objectAt(value, podUID, place) ?? {};
     const inner = place.child(podUID);
     return {
-      containerResources: mapAt(entry, 'ContainerResources', inner, (...where) => frozenResourcesAt(...where) ?? {}),
-      podLevelResources: frozenResourcesAt(entry, 'PodLevelResources', inner) ?? null,
-      emptyDirVolumeLimits: mapAt(entry, 'EmptyDirVolumeLimits', inner, quantityAt),
+      containerResources: mapAt(
+        entry.ContainerResources,
+        'ContainerResources',
+        inner,
+        (...where) => frozenResourcesAt(...where) ?? {},
+      ),
+      podLevelResources: frozenResourcesAt(entry.PodLevelResources, 'PodLevelResources', inner) ?? null,
+      emptyDirVolumeLimits: mapAt(entry.EmptyDirVolumeLimits, 'EmptyDirVolumeLimits', inner, quantityAt),
     };
   });
 }
@@ -70,27 +75,26 @@ export function encodeResizeStatuses(resizeStatuses: ReadonlyMap<string, PodResi
 
 /** Throws an Error that says what is wrong with the data. */
 export function decodeResizeStatuses(data: string): Map<string, PodResizeStatus> {
-  return decodeEntries(JSON.parse(data), (entries, podUID, place) => {
-    const value = entries[podUID];
-    return isPodResizeStatus(value) ? value : place.refuse(podUID, 'a resize status', value);
-  });
+  return decodeEntries(JSON.parse(data), (value, podUID, place) =>
+    isPodResizeStatus(value) ? value : place.refuse(podUID, 'a resize status', value),
+  );
 }
 
-function decodeEntries<T>(raw: unknown, read: (entries: Raw, podUID: string, place: Place) => T): Map<string, T> {
+function decodeEntries<T>(raw: unknown, read: (value: unknown, podUID: string, place: Place) => T): Map<string, T> {
   const place = new Place(true, 'data');
   if (!isObject(raw) || !Object.hasOwn(raw, 'entries')) throw new TypeError('its data has no `entries`');
-  return mapAt(raw, 'entries', place, read) ?? new Map<string, T>();
+  return mapAt(raw.entries, 'entries', place, read) ?? new Map<string, T>();
 }
 
 /** The object at `member` as a map; null when it is null or absent. */
 function mapAt<T>(
-  raw: Raw,
+  value: unknown,
   member: string,
   place: Place,
-  read: (map: Raw, key: string, place: Place) => T,
+  read: (value: unknown, key: string, place: Place) => T,
 ): Map<string, T> | null {
-  const map = objectAt(raw, member, place);
+  const map = objectAt(value, member, place);
   if (map === undefined) return null;
   const inner = place.child(member);
-  return new Map(Object.keys(map).map((key) => [key, read(map, key, inner)]));
+  return new Map(Object.keys(map).map((key) => [key, read(map[key], key, inner)]));
 }

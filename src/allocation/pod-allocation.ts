@@ -22,17 +22,18 @@ export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAl
   const raw: unknown = pod;
   if (!isObject(raw)) return place.refuse('', 'an object', raw);
 
-  const podUID = requiredStringAt(objectAt(raw, 'metadata', place) ?? {}, 'uid', place.child('metadata'));
-  const spec = objectAt(raw, 'spec', place) ?? {};
+  const podUID = requiredStringAt(objectAt(raw.metadata, 'metadata', place)?.uid, 'uid', place.child('metadata'));
+  const spec = objectAt(raw.spec, 'spec', place) ?? {};
   const specPlace = place.child('spec');
 
   const containerResources = new Map<string, ResourceRequirements>();
   for (const list of ['initContainers', 'containers']) {
-    listAt(spec, list, specPlace, (container, containerPlace) => {
-      const name = requiredStringAt(container, 'name', containerPlace);
-      const resources = frozenResourcesAt(container, 'resources', containerPlace) ?? noResources;
+    listAt(spec[list], list, specPlace, (container, containerPlace) => {
+      const name = requiredStringAt(container.name, 'name', containerPlace);
+      const resources = frozenResourcesAt(container.resources, 'resources', containerPlace) ?? noResources;
       // An init container that ends before the others start cannot be resized.
-      const resizable = list === 'containers' || stringAt(container, 'restartPolicy', containerPlace) === 'Always';
+      const resizable =
+        list === 'containers' || stringAt(container.restartPolicy, 'restartPolicy', containerPlace) === 'Always';
       if (resizable) containerResources.set(name, resources);
     });
   }
@@ -40,7 +41,7 @@ export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAl
     podUID,
     allocation: {
       containerResources,
-      podLevelResources: frozenResourcesAt(spec, 'resources', specPlace) ?? null,
+      podLevelResources: frozenResourcesAt(spec.resources, 'resources', specPlace) ?? null,
       emptyDirVolumeLimits: null,
     },
   };

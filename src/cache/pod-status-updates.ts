@@ -35,7 +35,10 @@ export interface Rejection {
 
 /** What came of an update. */
 export interface UpdateResult {
-  /** The cached status after the call, frozen: the old one when refused, `{}` when there is none. */
+  /**
+   * The cached status after the call: the old one when refused, `{}` when there is none. A getter,
+   * frozen at its first reading.
+   */
   readonly status: PodStatus;
   /** True when a new version was stored. */
   readonly changed: boolean;
@@ -168,8 +171,8 @@ export class PodStatusUpdates {
   }
 
   /**
-   * The one place where a status enters the cache. `status` is canonical and may share its parts
-   * with the cached one, so nothing in it is changed in place.
+   * The one place where a status enters the cache. `newStatus` is canonical; its own members may be
+   * set here, but its parts may be shared with the cached one and are not changed in place.
    * Source: kubelet `updateStatusInternal`.
    */
   #updateStatusInternal(pod: Pod, newStatus: PodStatus, forceUpdate: boolean, isFinished: boolean): UpdateResult {
@@ -181,7 +184,8 @@ export class PodStatusUpdates {
     const illegal = checkContainerStateTransition(oldStatus, newStatus, pod.spec ?? {});
     if (illegal !== undefined) return this.#rejected(pod, illegal);
 
-    const status = normalizeStatus(pod, this.#carryOver(oldStatus, newStatus));
+    this.#carryOver(oldStatus, newStatus);
+    const status = normalizeStatus(pod, newStatus);
     this.#countTerminations(oldStatus, status);
     if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
       this.#logger.trace({ ...podFields(pod) }, 'Ignoring same status for pod');
@@ -201,7 +205,7 @@ export class PodStatusUpdates {
     this.#cache.set(uid, versioned);
     this.#onAccepted(uid, cached);
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
-    return updateResult(status, true);
+    return new CachedResult(status, true);
   }
 
   /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
@@ -210,18 +214,17 @@ export class PodStatusUpdates {
     return canonicalPodStatus((mirror ?? pod).status, { strict: false });
   }
 
-  /** Times, volume health and generation that a new status takes over from the old one. */
-  #carryOver(oldStatus: PodStatus, newStatus: PodStatus): PodStatus {
+  /** Times, volume health and generation that `status` takes over from the old one. */
+  #carryOver(oldStatus: PodStatus, status: PodStatus): void {
     const now = this.#now();
-    const status: PodStatus = { ...newStatus, startTime: oldStatus.startTime ?? newStatus.startTime ?? now };
-    const conditions = refreshLastTransitionTimes(oldStatus, newStatus.conditions, now);
+    status.startTime = oldStatus.startTime ?? status.startTime ?? now;
+    const conditions = refreshLastTransitionTimes(oldStatus, status.conditions, now);
     if (conditions !== undefined) status.conditions = conditions;
     if (status.volumeHealth === undefined && oldStatus.volumeHealth !== undefined)
       status.volumeHealth = oldStatus.volumeHealth;
     if ((oldStatus.observedGeneration ?? 0) > (status.observedGeneration ?? 0)) {
       status.observedGeneration = oldStatus.observedGeneration!;
     }
-    return status;
   }
 
   #countTerminations(oldStatus: PodStatus, status: PodStatus): void {
@@ -255,7 +258,7 @@ export class PodStatusUpdates {
   }
 
   #unchanged(podUID: string): UpdateResult {
-    return updateResult(this.#cache.get(podUID)?.status ?? {}, false);
+    return new CachedResult(this.#cache.get(podUID)?.status ?? {}, false);
   }
 
   #now(): string {
@@ -266,13 +269,18 @@ export class PodStatusUpdates {
 const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
 
 /** The status is frozen when somebody looks at it: most callers never do. */
-function updateResult(status: PodStatus, changed: boolean): UpdateResult {
-  return {
-    get status() {
-      return deepFreeze(status);
-    },
-    changed,
-  };
+class CachedResult implements UpdateResult {
+  readonly changed: boolean;
+  readonly #status: PodStatus;
+
+  constructor(status: PodStatus, changed: boolean) {
+    this.#status = status;
+    this.changed = changed;
+  }
+
+  get status(): PodStatus {
+    return deepFreeze(this.#status);
+  }
 }
 
 function haveSameHealth(

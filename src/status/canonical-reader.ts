@@ -20,8 +20,8 @@ const maxDepth = 64;
  */
 export class Place {
   readonly strict: boolean;
-  readonly #parent: Place | undefined;
   readonly #member: string | number;
+  readonly #parent: Place | undefined;
 
   constructor(strict: boolean, member: string | number, parent?: Place) {
     this.strict = strict;
@@ -66,88 +66,84 @@ export function isObject(value: unknown): value is Raw {
 }
 
 /** The object at `member`, or undefined when absent or null. */
-export function objectAt(raw: Raw, member: string, place: Place): Raw | undefined {
-  const value = raw[member];
+export function objectAt(value: unknown, member: string, place: Place): Raw | undefined {
   if (value === undefined || value === null) return undefined;
   if (isObject(value)) return value;
   return place.strict ? place.refuse(member, 'an object', value) : undefined;
 }
 
-export function stringAt(raw: Raw, member: string, place: Place): string {
-  const value = raw[member];
+export function stringAt(value: unknown, member: string, place: Place): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
-  return place.strict ? place.refuse(member, 'a string', value) : (value as string);
+  return place.strict ? place.refuse(member, 'a string', value) : (oddValue(value, place, member) as string);
 }
 
 /** As `stringAt`, for members without which an entry has no identity. */
-export function requiredStringAt(raw: Raw, member: string, place: Place): string {
-  const value = stringAt(raw, member, place);
-  if (value === '' && place.strict) place.refuse(member, 'a non-empty string', raw[member]);
-  return value;
+export function requiredStringAt(value: unknown, member: string, place: Place): string {
+  const text = stringAt(value, member, place);
+  if (text === '' && place.strict) place.refuse(member, 'a non-empty string', value);
+  return text;
 }
 
-export function booleanAt(raw: Raw, member: string, place: Place): boolean {
-  const value = raw[member];
+export function booleanAt(value: unknown, member: string, place: Place): boolean {
   if (typeof value === 'boolean') return value;
   if (value === undefined || value === null) return false;
-  return place.strict ? place.refuse(member, 'a boolean', value) : (value as boolean);
+  return place.strict ? place.refuse(member, 'a boolean', value) : (oddValue(value, place, member) as boolean);
 }
 
-export function int32At(raw: Raw, member: string, place: Place): number {
-  return integerAt(raw, member, place, -0x8000_0000, 0x7fff_ffff);
+export function int32At(value: unknown, member: string, place: Place): number {
+  return integerAt(value, member, place, -0x8000_0000, 0x7fff_ffff);
 }
 
-export function int64At(raw: Raw, member: string, place: Place): number {
-  return integerAt(raw, member, place, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+/** Divergence: Go's int64 goes beyond the whole numbers that JavaScript can tell apart. */
+export function int64At(value: unknown, member: string, place: Place): number {
+  return integerAt(value, member, place, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 }
 
-function integerAt(raw: Raw, member: string, place: Place, min: number, max: number): number {
-  const value = raw[member];
+function integerAt(value: unknown, member: string, place: Place, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   if (value === undefined || value === null) return 0;
-  return place.strict ? place.refuse(member, `an integer between ${min} and ${max}`, value) : (value as number);
+  return place.strict
+    ? place.refuse(member, `an integer between ${min} and ${max}`, value)
+    : (oddValue(value, place, member) as number);
 }
 
-export function timeAt(raw: Raw, member: string, place: Place): CanonicalTime {
-  const value = raw[member];
+export function timeAt(value: unknown, member: string, place: Place): CanonicalTime {
   const time = canonicalTime(value);
   if (time !== undefined) return time;
   return place.strict
     ? place.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
-    : (value as CanonicalTime);
+    : (oddValue(value, place, member) as CanonicalTime);
 }
 
-export function quantityAt(raw: Raw, member: string, place: Place): string | null {
-  const value = raw[member];
+export function quantityAt(value: unknown, member: string, place: Place): string | null {
   if (value === undefined || value === null) return null;
   const quantity = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : undefined;
   if (quantity !== undefined) return quantity;
-  return place.strict ? place.refuse(member, 'a quantity', value) : (value as string);
+  return place.strict ? place.refuse(member, 'a quantity', value) : (oddValue(value, place, member) as string);
 }
 
 /** The map of quantities at `member`; undefined when absent or empty. */
-export function resourceListAt(raw: Raw, member: string, place: Place): ResourceList | undefined {
-  const value = objectAt(raw, member, place);
+export function resourceListAt(input: unknown, member: string, place: Place): ResourceList | undefined {
+  const value = objectAt(input, member, place);
   if (value === undefined) return undefined;
   const inner = place.child(member);
   let list: ResourceList | undefined;
   for (const name of Object.keys(value)) {
     list ??= {};
     // Go's decoder reads a null quantity as zero.
-    setOwn(list, name, quantityAt(value, name, inner) ?? '0');
+    setOwn(list, name, quantityAt(value[name], name, inner) ?? '0');
   }
   return list;
 }
 
 /** The list at `member`, each element read by `read`; undefined when absent or empty. */
 export function listAt<T>(
-  raw: Raw,
+  value: unknown,
   member: string,
   place: Place,
   read: (element: Raw, place: Place) => T,
 ): T[] | undefined {
-  const value = raw[member];
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
   const length = value.length;
@@ -164,26 +160,24 @@ export function listAt<T>(
 
 /** A list of scalars at `member`; undefined when absent or empty. */
 export function scalarListAt<T extends string | number>(
-  raw: Raw,
+  value: unknown,
   member: string,
   place: Place,
-  read: (raw: Raw, member: string, place: Place) => T,
+  read: (value: unknown, member: string, place: Place) => T,
 ): T[] | undefined {
-  const value = raw[member];
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
   if (value.length === 0) return undefined;
-  const elements = value as unknown as Raw;
   const inner = place.child(member);
-  return Array.from(value, (_, i) => read(elements, String(i), inner));
+  return Array.from(value, (element, i) => read(element, '', inner.child(i)));
 }
 
 /**
  * Of the entries with the same key only the last stays, at the place of the first. A server's
- * list is left as it is.
+ * list is left as it is. Divergence: the kubelet takes both, and goes by the first here, the last there.
  */
 export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, place: Place): T[] | undefined {
-  if (list === undefined || !place.strict || !hasDuplicate(list, key)) return list;
+  if (list === undefined || list.length === 1 || !place.strict || !hasDuplicate(list, key)) return list;
   const byKey = new Map<unknown, T>();
   for (const entry of list) byKey.set(entry[key], entry);
   return [...byKey.values()];
@@ -197,7 +191,10 @@ function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
   return false;
 }
 
-/** Copies the members that `known` does not name into `target`, as they came. */
+/**
+ * Copies the members that `known` does not name into `target`, as they came. Divergence: the
+ * kubelet's structs have no place for a member that is newer than they are, and lose it.
+ */
 export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, place: Place): void {
   for (const member in raw) {
     if (!known.has(member) && Object.hasOwn(raw, member)) {
@@ -212,6 +209,11 @@ export function setOwn(target: object, member: string, value: unknown): void {
   if (member === '__proto__')
     Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });
   else (target as Mutable)[member] = value;
+}
+
+/** What a server has in the place of a scalar, as it came; a copy, for it may be an object of somebody else. */
+function oddValue(value: unknown, place: Place, member: string): unknown {
+  return cloneJSON(value, place, member, 0) ?? null;
 }
 
 function cloneJSON(value: unknown, place: Place, member: string, depth: number): unknown {

@@ -4,8 +4,13 @@ const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([+
 /** The instant that Go's zero `time.Time` stands for: "no time". */
 const zeroTime = '0001-01-01T00:00:00Z';
 const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+// Character codes.
 const zero = 48;
 const nine = 57;
+const dash = 45;
+const colon = 58;
+const letterT = 84;
+const letterZ = 90;
 
 /**
  * The canonical spelling of a time: UTC, whole seconds, fractions floored; null for "no time"
@@ -16,7 +21,7 @@ export function canonicalTime(value: unknown): CanonicalTime | undefined {
   if (typeof value === 'string') {
     return isCanonical(value) ? (value === zeroTime ? null : value) : fromText(value);
   }
-  return value instanceof Date ? fromEpochMs(value.getTime()) : undefined;
+  return value instanceof Date ? fromDate(value) : undefined;
 }
 
 /** The canonical spelling of a clock reading. */
@@ -30,12 +35,53 @@ export function epochMsOf(time: string): number {
 }
 
 function fromEpochMs(epochMs: number): CanonicalTime | undefined {
-  if (Number.isNaN(epochMs)) return undefined;
-  const iso = new Date(epochMs).toISOString();
-  // Years outside 0…9999 are spelled with a sign and six digits.
-  if (iso.length !== 24) return iso.startsWith('+') ? null : undefined;
-  const time = `${iso.slice(0, 19)}Z`;
-  return time === zeroTime ? null : time;
+  return fromDate(new Date(epochMs));
+}
+
+/** Not toISOString, which takes several times as long and leaves the milliseconds to be cut off. */
+function fromDate(date: Date): CanonicalTime | undefined {
+  const year = date.getUTCFullYear();
+  if (year > 9999) return null;
+  if (!(year >= 0)) return undefined;
+  const month = date.getUTCMonth() + 1;
+  const day = date.getUTCDate();
+  const hour = date.getUTCHours();
+  const minute = date.getUTCMinutes();
+  const second = date.getUTCSeconds();
+  if (year === 1 && month === 1 && day === 1 && hour === 0 && minute === 0 && second === 0) return null;
+  const century = Math.trunc(year / 100);
+  // One flat string: what is put together from parts would be flattened at each first comparison.
+  return String.fromCharCode(
+    tens(century),
+    ones(century),
+    tens(year % 100),
+    ones(year),
+    dash,
+    tens(month),
+    ones(month),
+    dash,
+    tens(day),
+    ones(day),
+    letterT,
+    tens(hour),
+    ones(hour),
+    colon,
+    tens(minute),
+    ones(minute),
+    colon,
+    tens(second),
+    ones(second),
+    letterZ,
+  );
+}
+
+/** The character code of the tens of a number below 100. */
+function tens(number: number): number {
+  return zero + Math.trunc(number / 10);
+}
+
+function ones(number: number): number {
+  return zero + (number % 10);
 }
 
 function digits(text: string, at: number): number {
@@ -49,21 +95,25 @@ function digits(text: string, at: number): number {
 function isCanonical(text: string): boolean {
   return (
     text.length === 20 &&
-    text[4] === '-' &&
-    text[7] === '-' &&
-    text[10] === 'T' &&
-    text[13] === ':' &&
-    text[16] === ':' &&
-    text[19] === 'Z' &&
+    text.charCodeAt(4) === dash &&
+    text.charCodeAt(7) === dash &&
+    text.charCodeAt(10) === letterT &&
+    text.charCodeAt(13) === colon &&
+    text.charCodeAt(16) === colon &&
+    text.charCodeAt(19) === letterZ &&
     isCalendarTime(
-      digits(text, 0) < 0 ? -1 : digits(text, 0) * 100 + digits(text, 2),
-      digits(text, 2) < 0 ? -1 : digits(text, 5),
+      year(digits(text, 0), digits(text, 2)),
+      digits(text, 5),
       digits(text, 8),
       digits(text, 11),
       digits(text, 14),
       digits(text, 17),
     )
   );
+}
+
+function year(century: number, yearOfCentury: number): number {
+  return century < 0 || yearOfCentury < 0 ? -1 : century * 100 + yearOfCentury;
 }
 
 function isCalendarTime(

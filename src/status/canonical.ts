@@ -1,5 +1,6 @@
 import type {
   ContainerExtendedResourceRequest,
+  ContainerStatus,
   NodeAllocatableMappedResources,
   NodeAllocatableOverheadResources,
   NodeAllocatableResourceClaimStatus,
@@ -92,43 +93,68 @@ export function canonicalPodStatus(input: unknown, options: CanonicalOptions): P
   }
   const raw = input;
   const status: PodStatus = {};
-  const observedGeneration = int64At(raw, 'observedGeneration', place);
+  const observedGeneration = int64At(raw.observedGeneration, 'observedGeneration', place);
   if (observedGeneration !== 0) status.observedGeneration = observedGeneration;
-  setString(status, 'phase', raw, place);
-  const conditions = lastOfEachKey(listAt(raw, 'conditions', place, canonicalPodCondition), 'type', place);
+  const phase = stringAt(raw.phase, 'phase', place);
+  if (phase !== '') status.phase = phase;
+  const conditions = lastOfEachKey(listAt(raw.conditions, 'conditions', place, canonicalPodCondition), 'type', place);
   if (conditions !== undefined) status.conditions = conditions;
-  setString(status, 'message', raw, place);
-  setString(status, 'reason', raw, place);
-  setString(status, 'nominatedNodeName', raw, place);
-  setString(status, 'hostIP', raw, place);
-  const hostIPs = lastOfEachKey(listAt(raw, 'hostIPs', place, canonicalIP), 'ip', place);
+  const message = stringAt(raw.message, 'message', place);
+  if (message !== '') status.message = message;
+  const reason = stringAt(raw.reason, 'reason', place);
+  if (reason !== '') status.reason = reason;
+  const nominatedNodeName = stringAt(raw.nominatedNodeName, 'nominatedNodeName', place);
+  if (nominatedNodeName !== '') status.nominatedNodeName = nominatedNodeName;
+  const hostIP = stringAt(raw.hostIP, 'hostIP', place);
+  if (hostIP !== '') status.hostIP = hostIP;
+  const hostIPs = lastOfEachKey(listAt(raw.hostIPs, 'hostIPs', place, canonicalIP), 'ip', place);
   if (hostIPs !== undefined) status.hostIPs = hostIPs;
-  setString(status, 'podIP', raw, place);
-  const podIPs = lastOfEachKey(listAt(raw, 'podIPs', place, canonicalIP), 'ip', place);
+  const podIP = stringAt(raw.podIP, 'podIP', place);
+  if (podIP !== '') status.podIP = podIP;
+  const podIPs = lastOfEachKey(listAt(raw.podIPs, 'podIPs', place, canonicalIP), 'ip', place);
   if (podIPs !== undefined) status.podIPs = podIPs;
-  const startTime = timeAt(raw, 'startTime', place);
+  const startTime = timeAt(raw.startTime, 'startTime', place);
   if (startTime !== null) status.startTime = startTime;
-  setContainerStatuses(status, 'initContainerStatuses', raw, place);
-  setContainerStatuses(status, 'containerStatuses', raw, place);
-  setString(status, 'qosClass', raw, place);
-  setContainerStatuses(status, 'ephemeralContainerStatuses', raw, place);
-  setString(status, 'resize', raw, place);
-  const resourceClaimStatuses = listAt(raw, 'resourceClaimStatuses', place, canonicalResourceClaimStatus);
+  const initContainerStatuses = containerStatusesAt(raw.initContainerStatuses, 'initContainerStatuses', place);
+  if (initContainerStatuses !== undefined) status.initContainerStatuses = initContainerStatuses;
+  const containerStatuses = containerStatusesAt(raw.containerStatuses, 'containerStatuses', place);
+  if (containerStatuses !== undefined) status.containerStatuses = containerStatuses;
+  const qosClass = stringAt(raw.qosClass, 'qosClass', place);
+  if (qosClass !== '') status.qosClass = qosClass;
+  const ephemeralContainerStatuses = containerStatusesAt(
+    raw.ephemeralContainerStatuses,
+    'ephemeralContainerStatuses',
+    place,
+  );
+  if (ephemeralContainerStatuses !== undefined) status.ephemeralContainerStatuses = ephemeralContainerStatuses;
+  const resize = stringAt(raw.resize, 'resize', place);
+  if (resize !== '') status.resize = resize;
+  const resourceClaimStatuses = listAt(
+    raw.resourceClaimStatuses,
+    'resourceClaimStatuses',
+    place,
+    canonicalResourceClaimStatus,
+  );
   if (resourceClaimStatuses !== undefined) status.resourceClaimStatuses = resourceClaimStatuses;
-  const extended = objectAt(raw, 'extendedResourceClaimStatus', place);
+  const extended = objectAt(raw.extendedResourceClaimStatus, 'extendedResourceClaimStatus', place);
   if (extended !== undefined) {
     status.extendedResourceClaimStatus = canonicalExtendedResourceClaimStatus(
       extended,
       place.child('extendedResourceClaimStatus'),
     );
   }
-  const allocatedResources = resourceListAt(raw, 'allocatedResources', place);
+  const allocatedResources = resourceListAt(raw.allocatedResources, 'allocatedResources', place);
   if (allocatedResources !== undefined) status.allocatedResources = allocatedResources;
-  const resources = resourcesAt(raw, 'resources', place);
+  const resources = resourcesAt(raw.resources, 'resources', place);
   if (resources !== undefined) status.resources = resources;
-  const nodeAllocatable = listAt(raw, 'nodeAllocatableResourceClaimStatuses', place, canonicalNodeAllocatable);
+  const nodeAllocatable = listAt(
+    raw.nodeAllocatableResourceClaimStatuses,
+    'nodeAllocatableResourceClaimStatuses',
+    place,
+    canonicalNodeAllocatable,
+  );
   if (nodeAllocatable !== undefined) status.nodeAllocatableResourceClaimStatuses = nodeAllocatable;
-  const volumeHealth = listAt(raw, 'volumeHealth', place, canonicalVolumeHealth);
+  const volumeHealth = listAt(raw.volumeHealth, 'volumeHealth', place, canonicalVolumeHealth);
   if (volumeHealth !== undefined) status.volumeHealth = volumeHealth;
   keepUnknownMembers(status, raw, podStatusMembers, place);
   return status;
@@ -140,62 +166,52 @@ export function canonicalVolumeHealthConditions(
   options: CanonicalOptions,
 ): VolumeHealthCondition[] | undefined {
   const name = options.name ?? 'conditions';
-  return listAt({ [name]: input }, name, new Place(options.strict, ''), canonicalVolumeHealthCondition);
+  return listAt(input, name, new Place(options.strict, ''), canonicalVolumeHealthCondition);
 }
 
 /** A pod condition in canonical form. */
 export function canonicalPodCondition(raw: Raw, place: Place): PodCondition {
   const condition: PodCondition = {
-    type: requiredStringAt(raw, 'type', place),
-    status: stringAt(raw, 'status', place),
-    lastProbeTime: timeAt(raw, 'lastProbeTime', place),
-    lastTransitionTime: timeAt(raw, 'lastTransitionTime', place),
+    type: requiredStringAt(raw.type, 'type', place),
+    status: stringAt(raw.status, 'status', place),
+    lastProbeTime: timeAt(raw.lastProbeTime, 'lastProbeTime', place),
+    lastTransitionTime: timeAt(raw.lastTransitionTime, 'lastTransitionTime', place),
   };
-  const observedGeneration = int64At(raw, 'observedGeneration', place);
+  const observedGeneration = int64At(raw.observedGeneration, 'observedGeneration', place);
   if (observedGeneration !== 0) condition.observedGeneration = observedGeneration;
-  const reason = stringAt(raw, 'reason', place);
+  const reason = stringAt(raw.reason, 'reason', place);
   if (reason !== '') condition.reason = reason;
-  const message = stringAt(raw, 'message', place);
+  const message = stringAt(raw.message, 'message', place);
   if (message !== '') condition.message = message;
   keepUnknownMembers(condition, raw, conditionMembers, place);
   return condition;
 }
 
-type StringMember = 'phase' | 'message' | 'reason' | 'nominatedNodeName' | 'hostIP' | 'podIP' | 'qosClass' | 'resize';
-
-function setString(status: PodStatus, member: StringMember, raw: Raw, place: Place): void {
-  const value = stringAt(raw, member, place);
-  if (value !== '') status[member] = value;
-}
-
-type ContainerStatusesMember = 'initContainerStatuses' | 'containerStatuses' | 'ephemeralContainerStatuses';
-
-function setContainerStatuses(status: PodStatus, member: ContainerStatusesMember, raw: Raw, place: Place): void {
-  const statuses = lastOfEachKey(listAt(raw, member, place, canonicalContainerStatus), 'name', place);
-  if (statuses !== undefined) status[member] = statuses;
+function containerStatusesAt(value: unknown, member: string, place: Place): ContainerStatus[] | undefined {
+  return lastOfEachKey(listAt(value, member, place, canonicalContainerStatus), 'name', place);
 }
 
 function canonicalIP(raw: Raw, place: Place): PodIP {
-  const ip: PodIP = { ip: stringAt(raw, 'ip', place) };
+  const ip: PodIP = { ip: stringAt(raw.ip, 'ip', place) };
   keepUnknownMembers(ip, raw, ipMembers, place);
   return ip;
 }
 
 function canonicalResourceClaimStatus(raw: Raw, place: Place): PodResourceClaimStatus {
-  const claim: PodResourceClaimStatus = { name: stringAt(raw, 'name', place) };
+  const claim: PodResourceClaimStatus = { name: stringAt(raw.name, 'name', place) };
   if (raw.resourceClaimName !== undefined && raw.resourceClaimName !== null) {
-    claim.resourceClaimName = stringAt(raw, 'resourceClaimName', place);
+    claim.resourceClaimName = stringAt(raw.resourceClaimName, 'resourceClaimName', place);
   }
   keepUnknownMembers(claim, raw, resourceClaimStatusMembers, place);
   return claim;
 }
 
 function canonicalExtendedResourceClaimStatus(raw: Raw, place: Place): PodExtendedResourceClaimStatus {
-  const mappings = listAt(raw, 'requestMappings', place, canonicalRequestMapping);
+  const mappings = listAt(raw.requestMappings, 'requestMappings', place, canonicalRequestMapping);
   const extended: PodExtendedResourceClaimStatus = {
     // The one list that Go writes even when it is nil, and then as null.
     requestMappings: mappings ?? (Array.isArray(raw.requestMappings) ? [] : null),
-    resourceClaimName: stringAt(raw, 'resourceClaimName', place),
+    resourceClaimName: stringAt(raw.resourceClaimName, 'resourceClaimName', place),
   };
   keepUnknownMembers(extended, raw, extendedResourceClaimStatusMembers, place);
   return extended;
@@ -203,21 +219,23 @@ function canonicalExtendedResourceClaimStatus(raw: Raw, place: Place): PodExtend
 
 function canonicalRequestMapping(raw: Raw, place: Place): ContainerExtendedResourceRequest {
   const mapping: ContainerExtendedResourceRequest = {
-    containerName: stringAt(raw, 'containerName', place),
-    resourceName: stringAt(raw, 'resourceName', place),
-    requestName: stringAt(raw, 'requestName', place),
+    containerName: stringAt(raw.containerName, 'containerName', place),
+    resourceName: stringAt(raw.resourceName, 'resourceName', place),
+    requestName: stringAt(raw.requestName, 'requestName', place),
   };
   keepUnknownMembers(mapping, raw, requestMappingMembers, place);
   return mapping;
 }
 
 function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResourceClaimStatus {
-  const claim: NodeAllocatableResourceClaimStatus = { resourceClaimName: stringAt(raw, 'resourceClaimName', place) };
-  const containers = scalarListAt(raw, 'containers', place, stringAt);
+  const claim: NodeAllocatableResourceClaimStatus = {
+    resourceClaimName: stringAt(raw.resourceClaimName, 'resourceClaimName', place),
+  };
+  const containers = scalarListAt(raw.containers, 'containers', place, stringAt);
   if (containers !== undefined) claim.containers = containers;
-  const mapping = listAt(raw, 'mapping', place, canonicalMappedResources);
+  const mapping = listAt(raw.mapping, 'mapping', place, canonicalMappedResources);
   if (mapping !== undefined) claim.mapping = mapping;
-  const overhead = listAt(raw, 'overhead', place, canonicalOverheadResources);
+  const overhead = listAt(raw.overhead, 'overhead', place, canonicalOverheadResources);
   if (overhead !== undefined) claim.overhead = overhead;
   keepUnknownMembers(claim, raw, nodeAllocatableMembers, place);
   return claim;
@@ -225,18 +243,18 @@ function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResour
 
 function canonicalMappedResources(raw: Raw, place: Place): NodeAllocatableMappedResources {
   const mapped: NodeAllocatableMappedResources = {
-    name: stringAt(raw, 'name', place),
-    quantity: quantityAt(raw, 'quantity', place),
+    name: stringAt(raw.name, 'name', place),
+    quantity: quantityAt(raw.quantity, 'quantity', place),
   };
   keepUnknownMembers(mapped, raw, mappedResourcesMembers, place);
   return mapped;
 }
 
 function canonicalOverheadResources(raw: Raw, place: Place): NodeAllocatableOverheadResources {
-  const overhead: NodeAllocatableOverheadResources = { name: stringAt(raw, 'name', place) };
-  const perPod = quantityAt(raw, 'perPod', place);
+  const overhead: NodeAllocatableOverheadResources = { name: stringAt(raw.name, 'name', place) };
+  const perPod = quantityAt(raw.perPod, 'perPod', place);
   if (perPod !== null) overhead.perPod = perPod;
-  const perContainer = quantityAt(raw, 'perContainer', place);
+  const perContainer = quantityAt(raw.perContainer, 'perContainer', place);
   if (perContainer !== null) overhead.perContainer = perContainer;
   keepUnknownMembers(overhead, raw, overheadResourcesMembers, place);
   return overhead;
@@ -244,10 +262,10 @@ function canonicalOverheadResources(raw: Raw, place: Place): NodeAllocatableOver
 
 function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
   const health: PodVolumeHealth = {
-    name: stringAt(raw, 'name', place),
-    lastTransitionTime: timeAt(raw, 'lastTransitionTime', place),
+    name: stringAt(raw.name, 'name', place),
+    lastTransitionTime: timeAt(raw.lastTransitionTime, 'lastTransitionTime', place),
   };
-  const healthConditions = listAt(raw, 'healthConditions', place, canonicalVolumeHealthCondition);
+  const healthConditions = listAt(raw.healthConditions, 'healthConditions', place, canonicalVolumeHealthCondition);
   if (healthConditions !== undefined) health.healthConditions = healthConditions;
   keepUnknownMembers(health, raw, volumeHealthMembers, place);
   return health;
@@ -255,10 +273,10 @@ function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
 
 function canonicalVolumeHealthCondition(raw: Raw, place: Place): VolumeHealthCondition {
   const condition: VolumeHealthCondition = {
-    status: stringAt(raw, 'status', place),
-    reason: stringAt(raw, 'reason', place),
+    status: stringAt(raw.status, 'status', place),
+    reason: stringAt(raw.reason, 'reason', place),
   };
-  const message = stringAt(raw, 'message', place);
+  const message = stringAt(raw.message, 'message', place);
   if (message !== '') condition.message = message;
   keepUnknownMembers(condition, raw, volumeHealthConditionMembers, place);
   return condition;

@@ -21,13 +21,20 @@ export function refreshLastTransitionTime(oldStatus: PodStatus, condition: PodCo
   return lastTransitionTime === condition.lastTransitionTime ? condition : { ...condition, lastTransitionTime };
 }
 
-/** The conditions of a new status, each timed one with its transition time refreshed. */
+/** The conditions of a new status, each timed one with its transition time refreshed; the same list when none changes. */
 export function refreshLastTransitionTimes(
   oldStatus: PodStatus,
   conditions: PodCondition[] | undefined,
   now: string,
 ): PodCondition[] | undefined {
-  return conditions?.map((condition) =>
-    timedConditions.has(condition.type) ? refreshLastTransitionTime(oldStatus, condition, now) : condition,
-  );
+  let refreshed = conditions;
+  for (let i = 0; conditions !== undefined && i < conditions.length; i++) {
+    const condition = conditions[i]!;
+    if (!timedConditions.has(condition.type)) continue;
+    const timed = refreshLastTransitionTime(oldStatus, condition, now);
+    if (timed === condition) continue;
+    if (refreshed === conditions) refreshed = [...conditions];
+    refreshed![i] = timed;
+  }
+  return refreshed;
 }

@@ -91,9 +91,9 @@ describe('setPodStatus', () => {
   it('answers with the cached status, whether it is new or not', () => {
     const t = new TestManager();
     const first = t.manager.setPodStatus(getTestPod(), { phase: 'Running' });
-    expect(first).toEqual({ status: { phase: 'Running', startTime }, changed: true });
+    expect([first.status, first.changed]).toEqual([{ phase: 'Running', startTime }, true]);
     const second = t.manager.setPodStatus(getTestPod(), { phase: 'Running', conditions: [] });
-    expect(second).toEqual({ status: first.status, changed: false });
+    expect([second.status, second.changed]).toEqual([first.status, false]);
   });
 
   it.each([
