@@ -15,7 +15,7 @@ import { createStatusJsonPatch } from '../status/json-patch.ts';
 import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
 import { showsNewer } from '../status/newer.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
-import type { Pod, PodStatus } from '../types.ts';
+import type { Pod, PodCondition, PodStatus } from '../types.ts';
 import type { ResendDetector } from './resend-detector.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -207,7 +207,15 @@ export class PodSyncer {
       return { kind: 'gone', version, reason: 'outdated' };
     }
 
-    const merged = this.#merge(uid, versioned, api);
+    const { status: merged, disruptionTarget } = mergePodStatus(
+      api.pod,
+      api.status,
+      versioned.status,
+      this.#couldHaveRunningContainers(api.pod),
+      timeFromEpochMs(clock.now()),
+    );
+    if (isTrusted && (disruptionTarget !== undefined || replacesConditions(api.status, merged))) return undefined;
+    this.#rememberDisruptionTarget(uid, versioned, disruptionTarget);
     const patch = this.#createPatch(api, merged);
     if (isTrusted && patch === undefined) return undefined;
 
@@ -288,24 +296,16 @@ export class PodSyncer {
     return { kind: 'gone', version: versioned.version, reason: 'recreated' };
   }
 
-  #merge(uid: string, versioned: VersionedPodStatus, api: ApiPod): PodStatus {
-    const { cache, clock } = this.#options;
-    const now = timeFromEpochMs(clock.now());
-    const merged = mergePodStatus(
-      api.pod,
-      api.status,
-      versioned.status,
-      this.#couldHaveRunningContainers(api.pod),
-      now,
-    );
-    const { disruptionTarget } = merged;
-    if (disruptionTarget !== undefined && !versioned.status.conditions?.includes(disruptionTarget)) {
-      const conditions = versioned.status.conditions?.map((other) =>
-        other.type === 'DisruptionTarget' ? disruptionTarget : other,
-      );
-      cache.replaceStatus(uid, { ...versioned.status, ...(conditions !== undefined && { conditions }) });
-    }
-    return merged.status;
+  /** The merge has refreshed its transition time; the kubelet does that in the cached status. */
+  #rememberDisruptionTarget(
+    uid: string,
+    { status }: VersionedPodStatus,
+    disruptionTarget: PodCondition | undefined,
+  ): void {
+    if (disruptionTarget === undefined || status.conditions === undefined) return;
+    if (status.conditions.includes(disruptionTarget)) return;
+    const conditions = status.conditions.map((other) => (other.type === 'DisruptionTarget' ? disruptionTarget : other));
+    this.#options.cache.replaceStatus(uid, { ...status, conditions });
   }
 
   #couldHaveRunningContainers(pod: Pod): boolean {
@@ -414,6 +414,11 @@ export class PodSyncer {
 
 /** Whoever drops a status says so himself. */
 const removed: SyncResult = { kind: 'gone', version: 0, reason: 'removed' };
+
+/** True when a patch writes or removes the list of conditions as a whole, of which others own a part. */
+function replacesConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
+  return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
+}
 
 /** What a PATCH that was made without reading first may fail of, where one after a GET would not. */
 const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'refused']);

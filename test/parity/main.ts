@@ -3,9 +3,10 @@ import type { Divergence } from './compare.ts';
 import { replayTrace } from './replay.ts';
 import { readTraces } from './trace.ts';
 
-const usage = `Usage: npm run parity -- [--concurrency N] [--when-stale] FILE…
+const usage = `Usage: npm run parity -- [--concurrency N] [--when-stale] [--json-patch] FILE…
 
 Replays traces of the kubelet's status manager (.jsonl or .jsonl.gz) and prints where we differ.
+With --when-stale or --json-patch the effects on the API server are compared, not the requests.
 Exit code: 0 no divergence, 1 some, 2 wrong usage.
 `;
 
@@ -13,11 +14,21 @@ const shownDivergences = 20;
 
 async function main(): Promise<number> {
   let files: string[];
-  let values: { concurrency?: string | undefined; 'when-stale'?: boolean | undefined; help?: boolean | undefined };
+  let values: {
+    concurrency?: string | undefined;
+    'when-stale'?: boolean | undefined;
+    'json-patch'?: boolean | undefined;
+    help?: boolean | undefined;
+  };
   try {
     ({ positionals: files, values } = parseArgs({
       allowPositionals: true,
-      options: { concurrency: { type: 'string' }, 'when-stale': { type: 'boolean' }, help: { type: 'boolean' } },
+      options: {
+        concurrency: { type: 'string' },
+        'when-stale': { type: 'boolean' },
+        'json-patch': { type: 'boolean' },
+        help: { type: 'boolean' },
+      },
     }));
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usage}`);
@@ -30,6 +41,7 @@ async function main(): Promise<number> {
   const options = {
     ...(values.concurrency !== undefined && { concurrency: Number(values.concurrency) }),
     ...(values['when-stale'] === true && { readBeforePatch: 'when-stale' as const }),
+    ...(values['json-patch'] === true && { patchStrategy: 'json-patch' as const }),
   };
 
   let traces = 0;
