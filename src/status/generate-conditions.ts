@@ -115,10 +115,11 @@ function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | 
   const faults: string[] = [];
   for (const { conditionType } of pod.spec?.readinessGates ?? []) {
     const condition = getPodCondition(conditions, conditionType);
+    const quoted = JSON.stringify(conditionType);
     if (condition === undefined) {
-      faults.push(`corresponding condition of pod readiness gate "${conditionType}" does not exist.`);
+      faults.push(`corresponding condition of pod readiness gate ${quoted} does not exist.`);
     } else if (condition.status !== 'True') {
-      faults.push(`the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status ?? ''}`);
+      faults.push(`the status of pod readiness gate ${quoted} is not "True", but ${condition.status ?? ''}`);
     }
   }
   if (faults.length === 0) return { status: 'True' };

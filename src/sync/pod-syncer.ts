@@ -250,6 +250,8 @@ export class PodSyncer {
     if (!active.isDropped) {
       apiStatusVersions.set(api.uid, version);
       cache.markSent(uid, version, readAtMs);
+      // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
+      if (api.uid !== uid) cache.markUnsent(uid);
       if (cache.get(uid)?.unsentSinceMs === undefined) this.#options.onSettled(uid);
       if (patch !== undefined) timesSent = this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
     }

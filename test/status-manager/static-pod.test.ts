@@ -37,6 +37,21 @@ describe('TestStaticPod', () => {
     // Divergence: the kubelet drops the status here.
     expect(t.manager.getPodStatus(testPodUID)).toEqual(status);
   });
+
+  it('looks again at once when the pod manager has forgotten the static pod and the mirror it was written to', async () => {
+    const { staticPod, mirrorPod } = getStaticPod();
+    const t = new TestManager([mirrorPod]);
+    t.podManager.setPods([staticPod, mirrorPod]);
+    t.manager.setPodStatus(staticPod, t.newStatus({ startTime }));
+    expect(await t.takeActions()).toEqual(['get', 'patch']);
+    expect(await t.manager.syncBatch(false)).toBe(0);
+
+    t.podManager.setPods([]);
+    // The API object is another one than the cached status belongs to.
+    expect(await t.manager.syncBatch(false)).toBe(1);
+    expect(await t.takeActions()).toEqual(['get']);
+    expect(t.manager.getPodStatus(testPodUID)).toBeUndefined();
+  });
 });
 
 describe('TestDoNotDeleteMirrorPods', () => {

@@ -197,6 +197,16 @@ describe('TestGeneratePodReadyCondition', () => {
       ],
     },
     {
+      name: 'a gate’s name is quoted as Go does it',
+      gates: ['a "gate"\t\\'],
+      statuses: [ready('a')],
+      expected: [
+        'False',
+        'ReadinessGatesNotReady',
+        'corresponding condition of pod readiness gate "a \\"gate\\"\\t\\\\" does not exist.',
+      ],
+    },
+    {
       name: 'unready containers go before gates',
       gates: ['gate'],
       statuses: [running('a')],
