@@ -1,0 +1,103 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { AgentCommand, AgentConfig, AgentReport } from './protocol.ts';
+
+const agentFile = fileURLToPath(new URL('agent-process.js', import.meta.url));
+const stopDeadlineMs = 15_000;
+const endDeadlineMs = 5_000;
+const stderrKept = 2_000;
+
+/** How an agent process ended. */
+export interface AgentEnd {
+  readonly left: readonly string[];
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** What was wrong with the way it ended; undefined when nothing was. */
+  readonly problem: string | undefined;
+}
+
+/** One agent process, seen from the run. */
+export class AgentHandle {
+  readonly config: AgentConfig;
+  readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown>;
+  readonly #waiters = new Map<AgentReport['kind'], ((report: AgentReport) => void)[]>();
+  #stderr = '';
+  #isEnding = false;
+
+  /** @param onReport hears of every report, in order; @param onCrash of an end that nobody asked for */
+  constructor(config: AgentConfig, onReport: (report: AgentReport) => void, onCrash: (why: string) => void) {
+    this.config = config;
+    this.#child = fork(agentFile, [], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] });
+    this.#closed = once(this.#child, 'close');
+    this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-stderrKept);
+    });
+    createInterface({ input: this.#child.stdout! }).on('line', (line) => {
+      const report = JSON.parse(line) as AgentReport;
+      onReport(report);
+      const waiters = this.#waiters.get(report.kind);
+      this.#waiters.delete(report.kind);
+      for (const resolve of waiters ?? []) resolve(report);
+    });
+    this.#child.on('error', () => {});
+    void this.#closed.then(() => {
+      if (!this.#isEnding) onCrash(`exit code ${this.#child.exitCode}, ${this.#child.signalCode}: ${this.#stderr}`);
+    });
+    this.tell({ do: 'run', config });
+  }
+
+  tell(command: AgentCommand): void {
+    if (this.#child.connected) this.#child.send(command, () => {});
+  }
+
+  /** The next report of this kind; undefined when none comes in time. */
+  next<Kind extends AgentReport['kind']>(
+    kind: Kind,
+    deadlineMs: number,
+  ): Promise<(AgentReport & { readonly kind: Kind }) | undefined> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(undefined), deadlineMs);
+      const waiters = this.#waiters.get(kind) ?? [];
+      this.#waiters.set(kind, [
+        ...waiters,
+        (report) => {
+          clearTimeout(timer);
+          resolve(report as AgentReport & { readonly kind: Kind });
+        },
+      ]);
+    });
+  }
+
+  /** As a power cut or the OOM killer ends it. What it had said is heard. */
+  async kill(): Promise<void> {
+    this.#isEnding = true;
+    this.#child.kill('SIGKILL');
+    await this.#closed;
+  }
+
+  /** Lets it end in good order, and judges that. */
+  async stop(drain: boolean): Promise<AgentEnd> {
+    this.#isEnding = true;
+    const stopping = this.next('stopped', stopDeadlineMs);
+    this.tell({ do: 'stop', drain });
+    const stopped = await Promise.race([stopping, this.#closed.then(() => undefined)]);
+    let problem = stopped === undefined ? 'did not stop in time' : undefined;
+    if (stopped !== undefined && !(await this.#endsByItself())) problem = 'did not end by itself after it had stopped';
+    if (this.#child.exitCode === null) await this.kill();
+    if (problem === undefined && this.#child.exitCode !== 0) problem = `ended with ${this.#child.exitCode}`;
+    if (problem !== undefined) problem = `${problem} ${this.#stderr}`.trim();
+    return { left: stopped?.left ?? [], outcomes: stopped?.outcomes ?? {}, problem };
+  }
+
+  async #endsByItself(): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), endDeadlineMs);
+    });
+    const inTime = await Promise.race([this.#closed.then(() => true), late]);
+    clearTimeout(timer);
+    return inTime;
+  }
+}

@@ -1,0 +1,72 @@
+import { writeSync } from 'node:fs';
+import { Agent } from './agent.ts';
+import type { AgentCommand, AgentReport } from './protocol.ts';
+
+/*
+ * An agent in a process of its own, so that it can be killed. It ends by itself when it has been
+ * stopped: whatever keeps it alive then is a leak.
+ */
+
+const stdout = 1;
+const leakDeadlineMs = 1_000;
+
+/** Synchronous: what has been said outlives a SIGKILL. */
+function say(report: AgentReport): void {
+  const line = Buffer.from(`${JSON.stringify(report)}\n`);
+  for (let written = 0; written < line.length;) written += writeSync(stdout, line, written);
+}
+
+let agent: Agent | undefined;
+let resourcesBefore: readonly string[] = [];
+
+process.on('message', (command: AgentCommand) => {
+  switch (command.do) {
+    case 'run':
+      resourcesBefore = process.getActiveResourcesInfo();
+      agent = new Agent(command.config, say);
+      void agent.start();
+      break;
+    case 'jump':
+      agent?.jump(command.ms);
+      break;
+    case 'speak':
+      agent?.speak();
+      break;
+    case 'settle':
+      agent?.settle();
+      break;
+    case 'show':
+      agent?.show();
+      break;
+    case 'stop':
+      void stop(command.drain);
+  }
+});
+// Whoever started this is gone.
+process.on('disconnect', () => {
+  if (agent !== undefined) process.exit(3);
+});
+process.on('warning', ({ name, message }) => say({ kind: 'log', level: 'error', message: name, reason: message }));
+
+async function stop(drain: boolean): Promise<void> {
+  const outcomes = (await agent?.stop(drain)) ?? {};
+  agent = undefined;
+  const deadline = Date.now() + leakDeadlineMs;
+  let left = resourcesLeft();
+  while (left.length > 0 && Date.now() < deadline) {
+    await new Promise((resolve) => setImmediate(resolve));
+    left = resourcesLeft();
+  }
+  say({ kind: 'stopped', left, outcomes });
+  process.disconnect();
+}
+
+/** Sockets, timers, handles and requests that were not there before the agent ran. */
+function resourcesLeft(): string[] {
+  const left = process.getActiveResourcesInfo().filter((name) => name !== 'Immediate');
+  for (const name of resourcesBefore) {
+    const i = left.indexOf(name);
+    if (i >= 0) left.splice(i, 1);
+  }
+  return left;
+}

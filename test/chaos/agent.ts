@@ -1,0 +1,191 @@
+import { mkdirSync } from 'node:fs';
+import { type Clock, fileJournal, type Logger, type Pod, StatusManager, systemClock } from '../../src/index.ts';
+import { createPodClient, type HttpPodClient } from '../../src/http.ts';
+import { createInformerPodManager, type InformerPodManager } from '../../src/informer.ts';
+import { PodLife } from './pod-life.ts';
+import type { AgentConfig, AgentReport } from './protocol.ts';
+import { Random } from './random.ts';
+
+const versionsPerIncarnation = 1_000_000;
+const orphanPeriodMs = 1_000;
+
+/** A node agent on the public API: informer, transport, status manager, journal, and random lives of its pods. */
+export class Agent {
+  readonly #config: AgentConfig;
+  readonly #say: (report: AgentReport) => void;
+  readonly #random: Random;
+  readonly #clock: Clock & { jump(ms: number): void };
+  readonly #logger: Logger;
+  readonly #client: HttpPodClient;
+  readonly #pods: InformerPodManager;
+  readonly #lives = new Map<string, PodLife>();
+  readonly #outcomes: Record<string, number> = {};
+  #manager: StatusManager | undefined;
+  #orphanTimer: ReturnType<typeof setInterval> | undefined;
+  #lastVersion: number;
+  #isSilent: boolean;
+  #isSettling = false;
+  #isStopped = false;
+
+  constructor(config: AgentConfig, say: (report: AgentReport) => void) {
+    this.#config = config;
+    this.#say = say;
+    this.#isSilent = config.isSilent;
+    this.#lastVersion = config.incarnation * versionsPerIncarnation;
+    this.#random = new Random(`${config.seed}/agent-${config.incarnation}`);
+    this.#clock = jumpingClock();
+    this.#logger = reportingLogger(say);
+    this.#client = createPodClient(kubeConfig(config), {
+      userAgent: `chaos-agent/${config.incarnation}`,
+      clock: this.#clock,
+      logger: this.#logger,
+    });
+    this.#pods = createInformerPodManager({
+      transport: this.#client.transport,
+      nodeName: config.nodeName,
+      listTimeoutMs: 2_500,
+      inactivityTimeoutMs: 4_000,
+      clock: this.#clock,
+      random: () => this.#random.next(),
+      logger: this.#logger,
+    });
+  }
+
+  /** Resolves when the agent has begun its work, or was stopped before it could. */
+  async start(): Promise<void> {
+    const { journalDir, options } = this.#config;
+    if (journalDir !== undefined) mkdirSync(journalDir, { recursive: true });
+    const logger = this.#logger;
+    const journal =
+      journalDir === undefined ? undefined : await fileJournal(journalDir, { logger, clock: this.#clock });
+    const manager = new StatusManager({
+      ...options,
+      client: this.#client,
+      podManager: this.#pods,
+      podDeletionSafety: (pod) => this.#couldHaveRunningContainers(pod),
+      ...(journal !== undefined && { journal }),
+      clock: this.#clock,
+      random: () => this.#random.next(),
+      logger,
+    });
+    this.#manager = manager;
+    manager.subscribe({
+      onOutcome: ({ outcome }) => {
+        this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1;
+      },
+    });
+    this.#pods.start();
+    await this.#pods.whenSynced().catch(() => {});
+    if (this.#isStopped) return;
+    manager.seed(this.#pods.getPods());
+    if (!this.#isSilent) this.#beginLives();
+    manager.start();
+    this.#orphanTimer = setInterval(() => this.#removeOrphans(), orphanPeriodMs);
+    this.#say({ kind: 'running' });
+  }
+
+  jump(ms: number): void {
+    this.#clock.jump(ms);
+  }
+
+  speak(): void {
+    if (!this.#isSilent) return;
+    this.#isSilent = false;
+    this.#beginLives();
+  }
+
+  settle(): void {
+    this.#isSettling = true;
+    for (const life of this.#lives.values()) life.settle();
+  }
+
+  show(): void {
+    const { pods = [] } = this.#manager?.inspect() ?? {};
+    this.#say({
+      kind: 'shown',
+      pods: pods.map(({ podUID }) => ({ uid: podUID, status: this.#manager!.getPodStatus(podUID)! })),
+      unsent: pods.filter(({ unsentForMs, isInFlight }) => unsentForMs !== undefined || isInFlight).length,
+    });
+  }
+
+  /** @returns what became of the updates, counted */
+  async stop(drain: boolean): Promise<Readonly<Record<string, number>>> {
+    this.#isStopped = true;
+    clearInterval(this.#orphanTimer);
+    for (const life of this.#lives.values()) life.stop();
+    await this.#manager?.stop({ drain, deadlineMs: 1_000 });
+    await this.#pods.stop();
+    await this.#client.transport.close();
+    return this.#outcomes;
+  }
+
+  #beginLives(): void {
+    this.#pods.subscribe({
+      onPodAdded: (pod) => this.#onAdded(pod),
+      onPodUpdated: (pod) => this.#lives.get(pod.metadata!.uid!)?.update(pod),
+      onPodRemoved: (pod) => {
+        this.#lives.get(pod.metadata!.uid!)?.stop();
+        this.#lives.delete(pod.metadata!.uid!);
+      },
+    });
+  }
+
+  #onAdded(pod: Pod): void {
+    const { uid, name } = pod.metadata!;
+    const life = new PodLife(pod, {
+      manager: this.#manager!,
+      clock: this.#clock,
+      random: this.#random.fork(`${name}`),
+      nextVersion: () => ++this.#lastVersion,
+      say: this.#say,
+      runtime: this.#config.runtime[uid!],
+    });
+    this.#lives.set(uid!, life);
+    if (this.#isSettling) life.settle();
+    life.start();
+  }
+
+  /** A silent agent finds nothing that runs: what the journal says of a pod's end may be written. */
+  #couldHaveRunningContainers(pod: Pod): boolean {
+    if (this.#isSilent) return false;
+    return this.#lives.get(pod.metadata?.uid ?? '')?.couldHaveRunningContainers ?? false;
+  }
+
+  #removeOrphans(): void {
+    this.#manager!.removeOrphanedStatuses(this.#pods.getPods().map(({ metadata }) => metadata!.uid!));
+  }
+}
+
+function jumpingClock(): Clock & { jump(ms: number): void } {
+  let offsetMs = 0;
+  return {
+    ...systemClock,
+    now: () => systemClock.now() + offsetMs,
+    jump: (ms) => {
+      offsetMs += ms;
+    },
+  };
+}
+
+function kubeConfig({ server, token }: AgentConfig): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'chaos', cluster: { server } }],
+    users: [{ name: 'agent', user: { token } }],
+    contexts: [{ name: 'chaos', context: { cluster: 'chaos', user: 'agent' } }],
+    'current-context': 'chaos',
+  };
+}
+
+function reportingLogger(say: (report: AgentReport) => void): Logger {
+  const at =
+    (level: 'warn' | 'error') =>
+    (fields: object, message: string): void => {
+      const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
+      const why = err instanceof Error ? err.stack : reason;
+      say({ kind: 'log', level, message, reason: typeof why === 'string' ? why : '' });
+    };
+  const nothing = (): void => {};
+  return { trace: nothing, debug: nothing, info: nothing, warn: at('warn'), error: at('error') };
+}

@@ -1,0 +1,443 @@
+import { once } from 'node:events';
+import {
+  Agent as HttpAgent,
+  createServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type RequestOptions,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { type Fault, FaultSchedule, type RequestKind } from './faults.ts';
+
+const loopback = '127.0.0.1';
+const htmlPage = '<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>\n';
+
+/** One request of an agent, as the proxy saw it. Times are those of `Date.now()`. */
+export interface Call {
+  readonly kind: RequestKind;
+  /** `namespace/name` of the pod; '' for lists and watches. */
+  readonly pod: string;
+  readonly incarnation: number;
+  readonly fault: string | undefined;
+  readonly arrivedAtMs: number;
+  /** undefined while it is under way. */
+  endedAtMs: number | undefined;
+  /** Who ended it: an answer in full, the agent, or the proxy with a broken answer. */
+  endedBy: 'answer' | 'agent' | 'proxy' | undefined;
+  /** Of the answer that the agent got. */
+  status: number | undefined;
+  /** How long the agent was told to wait, in ms. */
+  retryAfterMs: number | undefined;
+  /** Of a DELETE: what was asked, and the pod that the API server says it has deleted or begun to delete. */
+  deletion?: Deletion | undefined;
+}
+
+export interface Deletion {
+  readonly uid: string | undefined;
+  readonly gracePeriodSeconds: unknown;
+  /** undefined when the API server did not accept it. */
+  readonly deleted: { readonly phase: unknown; readonly deletionTimestamp: unknown } | undefined;
+}
+
+export interface FaultyProxyOptions {
+  /** Of the API server: `https://127.0.0.1:PORT`. */
+  readonly target: string;
+  /** PEM. */
+  readonly ca: () => string;
+  readonly seed: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** An HTTP proxy on loopback, between an agent and an API server, that does what networks and overloaded servers do. */
+export class FaultyProxy {
+  /** Every request, in order of arrival. */
+  readonly calls: Call[] = [];
+  /** Faults that were done, by kind. */
+  readonly faults: Record<string, number> = {};
+  readonly #options: FaultyProxyOptions;
+  readonly #schedule: FaultSchedule;
+  readonly #server: Server;
+  readonly #upstream: HttpAgent | HttpsAgent;
+  readonly #sockets = new Set<Socket>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #startedAtMs = Date.now();
+  #isCalm = false;
+  #isAway = false;
+  #port = 0;
+
+  static async start(options: FaultyProxyOptions): Promise<FaultyProxy> {
+    const proxy = new FaultyProxy(options);
+    proxy.#server.listen(0, loopback);
+    await once(proxy.#server, 'listening');
+    proxy.#port = (proxy.#server.address() as AddressInfo).port;
+    proxy.#startedAtMs = Date.now();
+    return proxy;
+  }
+
+  private constructor(options: FaultyProxyOptions) {
+    this.#options = options;
+    this.#schedule = new FaultSchedule(options.seed);
+    this.#upstream = isHttps(options.target) ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server.keepAliveTimeout = 0;
+    this.#server.requestTimeout = 0;
+    this.#server.on('clientError', (_error, socket) => socket.destroy());
+    this.#server.on('connection', (socket) => {
+      if (this.#isAway) return socket.destroy();
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.once('close', () => this.#sockets.delete(socket));
+      return undefined;
+    });
+  }
+
+  get url(): string {
+    return `http://${loopback}:${this.#port}`;
+  }
+
+  /** Faults end: what hangs is cut, and from now on everything is passed on as it is. */
+  calm(): void {
+    this.#isCalm = true;
+    this.#isAway = false;
+    for (const call of this.calls) if (call.endedAtMs === undefined) end(call, 'proxy');
+    this.#cutAll();
+  }
+
+  /** For this long nobody gets through, as when a network is down. */
+  goAway(ms: number): void {
+    this.#count('outage');
+    this.#isAway = true;
+    for (const call of this.calls) if (call.endedAtMs === undefined) end(call, 'proxy');
+    this.#cutAll();
+    this.#later(ms, () => {
+      this.#isAway = false;
+    });
+  }
+
+  /** Resolves with the number of connections of agents that were still open. */
+  async close(): Promise<number> {
+    const open = this.#sockets.size;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#cutAll();
+    await closed;
+    this.#upstream.destroy();
+    return open;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const target = classify(request);
+    const now = Date.now();
+    const fault = this.#isCalm ? undefined : this.#schedule.faultFor(target.kind, target.pod, now - this.#startedAtMs);
+    const call: Call = {
+      ...target,
+      incarnation: Number(/^chaos-agent\/(\d+)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? 0),
+      fault: fault?.kind,
+      arrivedAtMs: now,
+      endedAtMs: undefined,
+      endedBy: undefined,
+      status: undefined,
+      retryAfterMs: undefined,
+    };
+    this.calls.push(call);
+    if (fault !== undefined) this.#count(fault.kind);
+    const aborter = new AbortController();
+    response.on('error', () => {});
+    response.once('close', () => {
+      if (call.endedAtMs === undefined) end(call, 'agent');
+      aborter.abort();
+    });
+    try {
+      const body = await readBody(request);
+      if (target.kind === 'watch') await this.#watch(request, response, call, fault, aborter.signal);
+      else await this.#exchange(request, body, response, call, fault, aborter.signal);
+    } catch {
+      // The API server is away, or the agent has gone: either way there is nobody to answer, or nothing to say.
+      this.#cut(response, call);
+    }
+  }
+
+  async #exchange(
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+    call: Call,
+    fault: Fault | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (fault !== undefined && this.#answerAtOnce(fault, response, call)) return;
+    const answer = await this.#forward(request, body, signal);
+    if (fault?.kind === 'duplicate-request') await this.#forward(request, body, signal);
+    if (call.kind === 'delete') call.deletion = readDeletion(body, answer);
+    if (signal.aborted) return;
+    if (fault === undefined) return send(response, call, answer);
+    await this.#spoil(fault, answer, response, call);
+  }
+
+  /** Faults that keep a request from the API server. */
+  #answerAtOnce({ kind, random }: Fault, response: ServerResponse, call: Call): boolean {
+    switch (kind) {
+      case '500':
+      case '503':
+      case '429':
+        send(response, call, statusAnswer(Number(kind), kind !== '500' && random.chance(0.7) ? 1 : undefined));
+        return true;
+      case 'html':
+        send(response, call, { status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from(htmlPage) });
+        return true;
+      case 'reset':
+        this.#cut(response, call);
+        return true;
+      case 'hang':
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** Faults that befall the answer. */
+  async #spoil({ kind, random }: Fault, answer: Answer, response: ServerResponse, call: Call): Promise<void> {
+    const { body } = answer;
+    switch (kind) {
+      case 'lost-answer':
+        return random.chance(0.5) ? this.#cut(response, call) : send(response, call, statusAnswer(500, undefined));
+      case 'html-answer':
+        return send(response, call, {
+          ...answer,
+          headers: { 'content-type': 'text/html' },
+          body: Buffer.from(htmlPage),
+        });
+      case 'hang-after':
+        return;
+      case 'reset-mid-body':
+        writeHead(response, answer, body.length);
+        response.write(body.subarray(0, Math.floor(body.length / 2)));
+        await this.#delay(random.integer(0, 50));
+        return this.#cut(response, call);
+      case 'trickle': {
+        const pieces = random.integer(5, 40);
+        writeHead(response, answer, body.length);
+        call.status = answer.status;
+        for (let i = 0; i < pieces - 1 && !response.destroyed; i++) {
+          response.write(body.subarray(cutAt(body, i, pieces), cutAt(body, i + 1, pieces)));
+          await this.#delay(random.integer(1, 60));
+        }
+        end(call, 'answer');
+        response.end(body.subarray(cutAt(body, pieces - 1, pieces)));
+        return;
+      }
+      case 'delay':
+        await this.#delay(random.integer(20, 1_200));
+        return send(response, call, answer);
+      case 'duplicate-answer':
+        return sendTwice(response, call, answer);
+      default:
+        return send(response, call, answer);
+    }
+  }
+
+  async #watch(
+    request: IncomingMessage,
+    response: ServerResponse,
+    call: Call,
+    fault: Fault | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (fault?.kind === 'watch-gone') return send(response, call, statusAnswer(410, undefined));
+    if (fault !== undefined && this.#answerAtOnce(fault, response, call)) return;
+    const upstream = await this.#open(request, Buffer.alloc(0), signal);
+    writeHead(response, { status: upstream.statusCode ?? 0, headers: upstream.headers, body: Buffer.alloc(0) });
+    call.status = upstream.statusCode;
+    response.flushHeaders();
+    let isSilent = false;
+    if (fault !== undefined) {
+      this.#later(fault.random.integer(50, 3_000), () => {
+        if (call.endedAtMs !== undefined) return;
+        if (fault.kind === 'watch-silence') isSilent = true;
+        else this.#endWatch(fault, response, call);
+      });
+    }
+    for await (const chunk of upstream) if (!isSilent && !response.destroyed) response.write(chunk as Buffer);
+    if (call.endedAtMs === undefined) end(call, 'answer');
+    response.end();
+  }
+
+  #endWatch({ kind, random }: Fault, response: ServerResponse, call: Call): void {
+    if (kind === 'watch-reset') {
+      response.write('{"type":"MODIFIED","object":{"kind":"Po');
+      void this.#delay(random.integer(0, 20)).then(() => this.#cut(response, call));
+      return;
+    }
+    if (kind === 'watch-gone-event') {
+      const object: unknown = JSON.parse(statusAnswer(410, undefined).body.toString());
+      response.write(`${JSON.stringify({ type: 'ERROR', object })}\n`);
+    }
+    end(call, 'answer');
+    response.end();
+  }
+
+  async #forward(request: IncomingMessage, body: Buffer, signal: AbortSignal): Promise<Answer> {
+    const upstream = await this.#open(request, body, signal);
+    return { status: upstream.statusCode ?? 0, headers: upstream.headers, body: await readBody(upstream) };
+  }
+
+  /** Sends the request on; rejects when the API server does not answer or the agent goes away. */
+  #open(request: IncomingMessage, body: Buffer, signal: AbortSignal): Promise<IncomingMessage> {
+    const { host: _host, connection: _connection, 'transfer-encoding': _encoding, ...headers } = request.headers;
+    // A DELETE's answer is read here.
+    if (request.method === 'DELETE') delete headers['accept-encoding'];
+    const options: RequestOptions & { ca?: string } = {
+      method: request.method,
+      headers: { ...headers, ...(body.length > 0 && { 'content-length': body.length }) },
+      agent: this.#upstream,
+      signal,
+      ca: this.#options.ca(),
+    };
+    const url = new URL(request.url ?? '/', this.#options.target);
+    return new Promise((resolve, reject) => {
+      const upstream = (isHttps(this.#options.target) ? httpsRequest : httpRequest)(url, options, resolve);
+      upstream.on('error', reject);
+      upstream.end(body);
+    });
+  }
+
+  #cut(response: ServerResponse, call: Call): void {
+    if (call.endedAtMs === undefined) end(call, 'proxy');
+    response.destroy();
+  }
+
+  #cutAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #count(kind: string): void {
+    this.faults[kind] = (this.faults[kind] ?? 0) + 1;
+  }
+
+  #later(ms: number, run: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      run();
+    }, ms);
+    this.#timers.add(timer);
+  }
+
+  #delay(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#later(ms, resolve));
+  }
+}
+
+function classify({ method, url = '' }: IncomingMessage): { readonly kind: RequestKind; readonly pod: string } {
+  const { pathname, searchParams } = new URL(url, 'http://proxy');
+  const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(pathname) ?? [];
+  if (name !== undefined) {
+    const pod = `${namespace}/${name}`;
+    if (method === 'GET') return { kind: 'get', pod };
+    if (method === 'PATCH') return { kind: 'patch', pod };
+    if (method === 'DELETE') return { kind: 'delete', pod };
+  }
+  if (pathname === '/api/v1/pods') return { kind: searchParams.get('watch') === 'true' ? 'watch' : 'list', pod: '' };
+  return { kind: 'other', pod: '' };
+}
+
+async function readBody(message: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function readDeletion(body: Buffer, answer: Answer): Deletion {
+  const asked = parse(body) as { preconditions?: { uid?: string }; gracePeriodSeconds?: unknown } | undefined;
+  const pod = parse(answer.body) as
+    | { metadata?: { deletionTimestamp?: unknown }; status?: { phase?: unknown } }
+    | undefined;
+  return {
+    uid: asked?.preconditions?.uid,
+    gracePeriodSeconds: asked?.gracePeriodSeconds,
+    deleted:
+      answer.status === 200
+        ? { phase: pod?.status?.phase, deletionTimestamp: pod?.metadata?.deletionTimestamp }
+        : undefined,
+  };
+}
+
+function parse(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function statusAnswer(code: number, retryAfterSeconds: number | undefined): Answer {
+  const reasons: Readonly<Record<number, string>> = {
+    410: 'Expired',
+    429: 'TooManyRequests',
+    500: 'InternalError',
+    503: 'ServiceUnavailable',
+  };
+  const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: reasons[code], code };
+  return {
+    status: code,
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+    },
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}
+
+function end(call: Call, by: NonNullable<Call['endedBy']>): void {
+  call.endedAtMs = Date.now();
+  call.endedBy = by;
+}
+
+function send(response: ServerResponse, call: Call, answer: Answer): void {
+  end(call, 'answer');
+  call.status = answer.status;
+  const retryAfter = answer.headers['retry-after'];
+  if (typeof retryAfter === 'string') call.retryAfterMs = Number(retryAfter) * 1000;
+  writeHead(response, answer, answer.body.length);
+  response.end(answer.body);
+}
+
+/** The same answer again behind the first, in one write, as no request has asked for. */
+function sendTwice(response: ServerResponse, call: Call, { status, headers, body }: Answer): void {
+  end(call, 'answer');
+  call.status = status;
+  const type = String(headers['content-type'] ?? 'application/json');
+  const encoding =
+    headers['content-encoding'] === undefined ? '' : `content-encoding: ${String(headers['content-encoding'])}\r\n`;
+  const head = `HTTP/1.1 ${status} Again\r\ncontent-type: ${type}\r\n${encoding}content-length: ${body.length}\r\n\r\n`;
+  const once = Buffer.concat([Buffer.from(head), body]);
+  response.socket?.write(Buffer.concat([once, once]));
+  // node:http would keep the connection for this response.
+  setTimeout(() => response.destroy(), 100).unref();
+}
+
+function writeHead(response: ServerResponse, { status, headers }: Answer, length?: number): void {
+  const kept = ['content-type', 'content-encoding', 'retry-after', 'cache-control'].filter((name) => headers[name]);
+  response.writeHead(status, {
+    ...Object.fromEntries(kept.map((name) => [name, headers[name]])),
+    ...(length !== undefined && { 'content-length': length }),
+  });
+}
+
+function cutAt(body: Buffer, piece: number, pieces: number): number {
+  return Math.floor((body.length * piece) / pieces);
+}
+
+function isHttps(url: string): boolean {
+  return url.startsWith('https:');
+}

@@ -1,0 +1,240 @@
+import type { PodStatus } from '../../src/index.ts';
+import type { Json } from '../support/kube-http.ts';
+import type { Call } from './faulty-proxy.ts';
+import type { HistoryEvent } from './history.ts';
+import { type AgentOptions, readMessage } from './protocol.ts';
+import { foreignConditionType } from './users.ts';
+
+/** A promise of the manager that was broken. */
+export interface Violation {
+  readonly invariant: string;
+  readonly details: string;
+}
+
+/** By incarnation of the agent. */
+export type Limits = ReadonlyMap<number, Pick<AgentOptions, 'concurrency' | 'qps' | 'burst'>>;
+
+/** The proxy hears of an agent's giving up a while after the agent has gone on. */
+const abortSlackMs = 400;
+/** How much requests may bunch up on their way to the proxy. */
+const bunchingSlackMs = 500;
+/** An answer and a request may cross. */
+const crossingSlackMs = 150;
+const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
+
+/** The versions that a pod's status carries never go back, and are those of that pod. */
+export function checkVersions(history: readonly HistoryEvent[]): Violation[] {
+  const violations: Violation[] = [];
+  const versions = new Map<string, number>();
+  for (const { pod, resourceVersion } of history) {
+    const { uid, name } = pod.metadata as { uid: string; name: string };
+    const message = readMessage(pod.status?.message);
+    const last = versions.get(uid) ?? 0;
+    const version = message?.version ?? 0;
+    if (message !== undefined && message.uid !== uid) {
+      violations.push({
+        invariant: 'no write to another UID',
+        details: `${name} ${uid} @${resourceVersion}: ${pod.status.message}`,
+      });
+    } else if (version < last) {
+      violations.push({
+        invariant: 'versions never go back',
+        details: `${name} ${uid} @${resourceVersion}: ${last} → ${version}`,
+      });
+    }
+    versions.set(uid, version);
+  }
+  return violations;
+}
+
+export function checkTerminalIsFinal(history: readonly HistoryEvent[]): Violation[] {
+  const violations: Violation[] = [];
+  const phases = new Map<string, unknown>();
+  for (const { pod, resourceVersion } of history) {
+    const { uid, name } = pod.metadata as { uid: string; name: string };
+    const last = phases.get(uid);
+    const phase: unknown = pod.status?.phase;
+    if (terminalPhases.has(last) && phase !== last) {
+      violations.push({
+        invariant: 'terminal is final',
+        details: `${name} ${uid} @${resourceVersion}: ${String(last)} → ${String(phase)}`,
+      });
+    }
+    phases.set(uid, phase);
+  }
+  return violations;
+}
+
+/** What others wrote stays, and stays as they wrote it last. */
+export function checkForeignConditions(history: readonly HistoryEvent[]): Violation[] {
+  const violations: Violation[] = [];
+  const versions = new Map<string, number>();
+  for (const { pod, resourceVersion } of history) {
+    const { uid, name } = pod.metadata as { uid: string; name: string };
+    const conditions: Json[] = pod.status?.conditions ?? [];
+    const message: unknown = conditions.find(({ type }) => type === foreignConditionType)?.message;
+    const version = typeof message === 'string' ? Number(message.slice(1)) : 0;
+    const last = versions.get(uid) ?? 0;
+    if (version < last) {
+      violations.push({
+        invariant: "others' conditions stay",
+        details: `${name} ${uid} @${resourceVersion}: f${last} → ${String(message)}`,
+      });
+    }
+    versions.set(uid, version);
+  }
+  return violations;
+}
+
+/**
+ * A DELETE of an agent is for good (grace 0), is meant for one UID, comes after the containers
+ * have ended and the terminal phase is on the API server, and is not repeated by an agent that
+ * knows of its success. @param ended when the pod's containers had stopped, by UID
+ */
+export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, number>): Violation[] {
+  const violations: Violation[] = [];
+  const successful = new Set<string>();
+  for (const { kind, pod, deletion, arrivedAtMs, incarnation, endedBy, status } of calls) {
+    if (kind !== 'delete' || deletion === undefined) continue;
+    const { uid, gracePeriodSeconds, deleted } = deletion;
+    const complain = (details: string): void => {
+      violations.push({ invariant: 'one DELETE, and not early', details: `${pod} ${uid ?? ''}: ${details}` });
+    };
+    if (uid === undefined || gracePeriodSeconds !== 0) complain('without UID or with grace');
+    if (deleted === undefined || uid === undefined) continue;
+    const endedAtMs = ended.get(uid);
+    if (endedAtMs === undefined || endedAtMs > arrivedAtMs) complain('before its containers had ended');
+    if (!terminalPhases.has(deleted.phase)) complain(`in phase ${String(deleted.phase)}`);
+    if (deleted.deletionTimestamp == null) complain('nobody had asked for it');
+    const key = `${incarnation} ${uid}`;
+    if (successful.has(key)) complain('twice');
+    if (endedBy === 'answer' && status === 200) successful.add(key);
+  }
+  return violations;
+}
+
+/** Never more requests at once than `concurrency`, and never two for one pod. */
+export function checkConcurrency(calls: readonly Call[], limits: Limits): Violation[] {
+  const violations: Violation[] = [];
+  for (const [incarnation, { concurrency }] of limits) {
+    const own = podCalls(calls, incarnation);
+    const total = mostAtOnce(own);
+    if (total > concurrency) {
+      violations.push({
+        invariant: 'concurrency',
+        details: `agent ${incarnation}: ${total} requests at once, not ${concurrency}`,
+      });
+    }
+    for (const [pod, ofPod] of groupByPod(own)) {
+      const atOnce = mostAtOnce(ofPod);
+      if (atOnce > 1)
+        violations.push({ invariant: 'one request a pod', details: `agent ${incarnation}, ${pod}: ${atOnce} at once` });
+    }
+  }
+  return violations;
+}
+
+/** No window of time has more requests than the token bucket gives. */
+export function checkRate(calls: readonly Call[], limits: Limits): Violation[] {
+  for (const [incarnation, { qps, burst }] of limits) {
+    if (qps === undefined) continue;
+    const arrivals = podCalls(calls, incarnation).map(({ arrivedAtMs }) => arrivedAtMs);
+    for (let first = 0; first < arrivals.length; first++) {
+      for (let last = first; last < arrivals.length; last++) {
+        const windowMs = arrivals[last]! - arrivals[first]!;
+        const allowed = (burst ?? Math.ceil(qps)) + 1 + (qps * (windowMs + bunchingSlackMs)) / 1000;
+        const count = last - first + 1;
+        if (count > allowed) {
+          return [
+            {
+              invariant: 'rate',
+              details: `agent ${incarnation}: ${count} requests in ${windowMs} ms, allowed are ${Math.floor(allowed)}`,
+            },
+          ];
+        }
+      }
+    }
+  }
+  return [];
+}
+
+/** While the API server has asked for a pause, no request comes. */
+export function checkPauses(calls: readonly Call[]): Violation[] {
+  const violations: Violation[] = [];
+  for (const { kind, incarnation, retryAfterMs, endedAtMs, endedBy, pod, status } of calls) {
+    if (retryAfterMs === undefined || endedAtMs === undefined || endedBy !== 'answer' || !isPodKind(kind)) continue;
+    const early = calls.find(
+      (call) =>
+        call.incarnation === incarnation &&
+        isPodKind(call.kind) &&
+        call.arrivedAtMs > endedAtMs + crossingSlackMs &&
+        call.arrivedAtMs < endedAtMs + retryAfterMs - crossingSlackMs,
+    );
+    if (early === undefined) continue;
+    const details = `agent ${incarnation}: ${early.kind} of ${early.pod} ${early.arrivedAtMs - endedAtMs} ms after the ${status} of a ${kind} of ${pod}`;
+    violations.push({ invariant: 'Retry-After is obeyed', details });
+  }
+  return violations;
+}
+
+/** What the API server shows of a pod but what is cached says otherwise; undefined when they agree. */
+export function differenceTo(cached: PodStatus, shown: Json): string | undefined {
+  const ready = ({ conditions }: Json): unknown =>
+    (conditions as Json[] | undefined)
+      ?.filter(({ type }) => type === 'Ready' || type === 'ContainersReady')
+      .map(({ type, status, reason }) => [type, status, reason])
+      .sort();
+  const containers = ({ containerStatuses }: Json): unknown =>
+    (containerStatuses as Json[] | undefined)?.map(({ name, ready, started, restartCount, state }) => [
+      name,
+      ready,
+      started ?? false,
+      restartCount,
+      Object.keys(state)[0],
+      state.terminated?.exitCode,
+    ]);
+  const views: Readonly<Record<string, (status: Json) => unknown>> = {
+    phase: ({ phase }: Json) => phase,
+    reason: ({ reason }: Json) => reason ?? '',
+    message: ({ message }: Json) => message ?? '',
+    conditions: ready,
+    containers,
+  };
+  for (const [name, view] of Object.entries(views)) {
+    const [ours, theirs] = [JSON.stringify(view(cached)), JSON.stringify(view(shown))];
+    if (ours !== theirs) return `${name}: ${ours} is cached, ${theirs} is on the API server`;
+  }
+  return undefined;
+}
+
+function podCalls(calls: readonly Call[], incarnation: number): Call[] {
+  return calls.filter((call) => call.incarnation === incarnation && isPodKind(call.kind));
+}
+
+function isPodKind(kind: Call['kind']): boolean {
+  return kind === 'get' || kind === 'patch' || kind === 'delete';
+}
+
+function groupByPod(calls: readonly Call[]): Map<string, Call[]> {
+  const groups = new Map<string, Call[]>();
+  for (const call of calls) groups.set(call.pod, [...(groups.get(call.pod) ?? []), call]);
+  return groups;
+}
+
+function mostAtOnce(calls: readonly Call[]): number {
+  const edges = calls.flatMap(({ arrivedAtMs, endedAtMs, endedBy }) => {
+    const endMs = (endedAtMs ?? Number.POSITIVE_INFINITY) - (endedBy === 'agent' ? abortSlackMs : 0);
+    return endMs > arrivedAtMs
+      ? [
+          { atMs: arrivedAtMs, change: 1 },
+          { atMs: endMs, change: -1 },
+        ]
+      : [];
+  });
+  // An end and a beginning in the same millisecond: the end was first.
+  edges.sort((a, b) => a.atMs - b.atMs || a.change - b.change);
+  let now = 0;
+  let most = 0;
+  for (const { change } of edges) most = Math.max(most, (now += change));
+  return most;
+}

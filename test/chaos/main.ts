@@ -1,0 +1,99 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../../examples/node-agent/duration.ts';
+import { controlPlaneAvailable } from '../support/control-plane.ts';
+import { printResults } from './report.ts';
+import { run, type RunOptions } from './run.ts';
+import { serverKinds, type ServerKind } from './servers.ts';
+
+const maxSeed = 0xffff_ffff;
+
+interface Options {
+  readonly seed: string;
+  readonly for: number;
+  readonly server?: ServerKind | 'both';
+  readonly concurrency?: number;
+  readonly readBeforePatch?: 'always' | 'when-stale';
+  readonly patchStrategy?: 'strategic-merge' | 'json-patch';
+}
+
+const program = new Command('npm run chaos --')
+  .description(
+    'Random lives of a node agent against API servers behind a faulty proxy, and whether the manager keeps its promises.',
+  )
+  .option('--seed <seed>', 'decides what happens; any text', String(Math.floor(Math.random() * maxSeed)))
+  .option('--for <duration>', 'for example 20s or 2m; starting and a slow end come on top', readDuration, 60_000)
+  .addOption(
+    new Option('--server <kind>', 'default: both where KUBEBUILDER_ASSETS is set, else memory').choices([
+      ...serverKinds,
+      'both',
+    ]),
+  )
+  .option('--concurrency <n>', 'default: another one for each agent', readConcurrency)
+  .addOption(new Option('--read-before-patch <when>', 'default: at random').choices(['always', 'when-stale']))
+  .addOption(new Option('--patch-strategy <strategy>', 'default: at random').choices(['strategic-merge', 'json-patch']))
+  .addHelpText('after', '\nExit code: 0 no violation, 1 some, 2 wrong usage or a run that could not be made.')
+  .exitOverride();
+
+async function main(): Promise<number> {
+  let options: Options;
+  try {
+    options = program.parse().opts<Options>();
+  } catch (error) {
+    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
+  }
+  const { available, reason } = controlPlaneAvailable();
+  const server = options.server ?? (available ? 'both' : 'memory');
+  if (server !== 'memory' && !available) {
+    process.stderr.write(`Cannot run against a kube-apiserver: ${reason}\n`);
+    return 2;
+  }
+  const { seed, for: forMs, concurrency, readBeforePatch, patchStrategy } = options;
+  const fixed: RunOptions['fixed'] = {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(readBeforePatch !== undefined && { readBeforePatch }),
+    ...(patchStrategy !== undefined && { patchStrategy }),
+  };
+  const servers = server === 'both' ? serverKinds : [server];
+  process.stderr.write(`chaos, seed ${seed}, ${forMs / 1000} s, ${servers.join(' and ')}\n`);
+  const stopShowing = showProgress(forMs);
+  try {
+    const results = await Promise.all(servers.map((server) => run({ server, seed, forMs, fixed })));
+    stopShowing();
+    return printResults(seed, forMs, results) === 0 ? 0 : 1;
+  } catch (error) {
+    stopShowing();
+    process.stderr.write(`The run could not be made: ${(error as Error).stack}\n`);
+    return 2;
+  }
+}
+
+function showProgress(forMs: number): () => void {
+  if (!process.stderr.isTTY) return () => {};
+  const startedAtMs = Date.now();
+  const timer = setInterval(() => {
+    const seconds = Math.floor((Date.now() - startedAtMs) / 1000);
+    process.stderr.write(`\r${seconds} of ${Math.ceil(forMs / 1000)} s `);
+  }, 500);
+  return () => {
+    clearInterval(timer);
+    process.stderr.write('\r\u001B[K');
+  };
+}
+
+function readDuration(text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined || durationMs < 2_000 || durationMs > 86_400_000) {
+    throw new InvalidArgumentError('Expected a time from 2s to 24h such as 20s or 1m30s.');
+  }
+  return durationMs;
+}
+
+function readConcurrency(text: string): number {
+  const concurrency = Number(text);
+  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000) {
+    throw new InvalidArgumentError('Expected an integer between 1 and 1000.');
+  }
+  return concurrency;
+}
+
+process.exitCode = await main();

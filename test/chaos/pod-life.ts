@@ -1,0 +1,253 @@
+import {
+  type Clock,
+  type ContainerStatusInput,
+  generateAPIPodStatus,
+  type ObservedPod,
+  type Pod,
+  type StatusManager,
+  type Timer,
+} from '../../src/index.ts';
+import { type AgentReport, messageOf, type PodRuntime, type RuntimeContainer } from './protocol.ts';
+import type { Random } from './random.ts';
+
+export interface PodLifeOptions {
+  readonly manager: StatusManager;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly nextVersion: () => number;
+  readonly say: (report: AgentReport) => void;
+  /** As an earlier agent left it. */
+  readonly runtime: PodRuntime | undefined;
+}
+
+const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
+
+/**
+ * What happens to one pod on this node, at random: its containers start, get ready and unready,
+ * crash, restart and end, and every change is reported to the status manager as an agent does it.
+ */
+export class PodLife {
+  readonly #options: PodLifeOptions;
+  readonly #uid: string;
+  readonly #runtime: PodRuntime;
+  #pod: Pod;
+  #timer: Timer | undefined;
+  #state: 'living' | 'ending' | 'ended' = 'living';
+  #eviction: ObservedPod['eviction'];
+  #isSettling = false;
+
+  constructor(pod: Pod, options: PodLifeOptions) {
+    this.#pod = pod;
+    this.#uid = pod.metadata!.uid!;
+    this.#options = options;
+    this.#runtime = options.runtime ?? { containers: (pod.spec?.containers ?? []).map(created), ended: false };
+  }
+
+  /** True while a container runs or may start. */
+  get couldHaveRunningContainers(): boolean {
+    return !this.#runtime.ended;
+  }
+
+  start(): void {
+    const { manager, random } = this.#options;
+    const previous = manager.getPodStatus(this.#uid) ?? this.#pod.status;
+    if (this.#runtime.ended || terminalPhases.has(previous?.phase)) this.#end();
+    else if (this.#isDeleted) this.#beginEnd();
+    else {
+      if (random.chance(0.6)) this.#report();
+      this.#schedule();
+    }
+  }
+
+  update(pod: Pod): void {
+    this.#pod = pod;
+    if (this.#isDeleted && this.#state === 'living') this.#beginEnd();
+  }
+
+  /** What is under way comes to its end; nothing new is begun. */
+  settle(): void {
+    this.#isSettling = true;
+  }
+
+  stop(): void {
+    this.#timer?.stop();
+  }
+
+  get #isDeleted(): boolean {
+    return this.#pod.metadata?.deletionTimestamp != null;
+  }
+
+  #schedule(delayMs = this.#options.random.integer(20, 400)): void {
+    this.#timer = this.#options.clock.afterFunc(delayMs, () => this.#step());
+  }
+
+  #step(): void {
+    if (this.#isSettling) return;
+    this.#act();
+    if (this.#state === 'living') this.#schedule();
+  }
+
+  #act(): void {
+    const { random, manager } = this.#options;
+    const container = random.pick(this.#runtime.containers);
+    if (container.state === 'waiting') return this.#startContainer(container);
+    const restarts = this.#pod.spec?.restartPolicy ?? 'Always';
+    switch (
+      random.weighted({ cosmetic: 30, readiness: 25, startup: 4, burst: 6, crash: 10, exit: 6, evict: 2, again: 5 })
+    ) {
+      case 'cosmetic':
+        return this.#report();
+      case 'readiness':
+        if (container.state !== 'running') return;
+        container.ready = !container.ready;
+        this.#tellRuntime();
+        manager.setContainerReadiness(this.#uid, containerID(container), container.ready);
+        return;
+      case 'startup':
+        if (container.state !== 'running') return;
+        container.started = !container.started;
+        this.#tellRuntime();
+        manager.setContainerStartup(this.#uid, containerID(container), container.started);
+        return;
+      case 'burst':
+        for (let i = random.integer(2, 8); i > 0; i--) this.#report();
+        return;
+      case 'crash':
+        if (restarts !== 'Never' && container.state === 'running') this.#restart(container);
+        return;
+      case 'exit':
+        return this.#exit(container, restarts);
+      case 'evict':
+        this.#eviction = { reason: 'Evicted', message: 'The node was low on memory.' };
+        return this.#beginEnd();
+      case 'again':
+        manager.setPodStatus(this.#pod, manager.getPodStatus(this.#uid) ?? {});
+    }
+  }
+
+  #startContainer(container: RuntimeContainer): void {
+    Object.assign(container, { state: 'running', startedAt: this.#now(), started: true });
+    this.#tellRuntime();
+    this.#report();
+  }
+
+  #restart(container: RuntimeContainer): void {
+    const { startedAt } = container;
+    const finishedAt = this.#now();
+    container.last = { exitCode: 1, startedAt, finishedAt };
+    Object.assign(container, { restartCount: container.restartCount + 1, startedAt: finishedAt, ready: false });
+    this.#tellRuntime();
+    this.#report();
+  }
+
+  /** For good: the pod has ended when all its containers have. */
+  #exit(container: RuntimeContainer, restarts: string): void {
+    if (restarts === 'Always' || container.state !== 'running') return;
+    const exitCode = restarts === 'Never' ? this.#options.random.integer(0, 1) : 0;
+    this.#terminate(container, exitCode);
+    this.#tellRuntime();
+    if (this.#runtime.containers.every(({ state }) => state === 'terminated')) this.#beginEnd();
+    else this.#report();
+  }
+
+  /** Stops what runs, after a while, and says so; now and then it says so before it is true. */
+  #beginEnd(): void {
+    const { random, clock } = this.#options;
+    this.#timer?.stop();
+    this.#state = 'ending';
+    const isEarly = random.chance(0.3);
+    this.#timer = clock.afterFunc(random.integer(0, 400), () => {
+      for (const container of this.#runtime.containers) this.#terminate(container, 143);
+      this.#tellRuntime();
+      if (!isEarly) return this.#end();
+      this.#report(true);
+      this.#timer = clock.afterFunc(random.integer(100, 600), () => this.#end());
+    });
+  }
+
+  #end(): void {
+    this.#state = 'ended';
+    for (const container of this.#runtime.containers) this.#terminate(container, 143);
+    this.#runtime.ended = true;
+    this.#tellRuntime();
+    this.#report(true);
+    this.#options.say({ kind: 'ended', uid: this.#uid, atMs: Date.now() });
+    this.#options.manager.terminatePod(this.#pod);
+  }
+
+  #terminate(container: RuntimeContainer, exitCode: number): void {
+    if (container.state === 'terminated') return;
+    Object.assign(container, { state: 'terminated', exitCode, finishedAt: this.#now(), ready: false, started: false });
+  }
+
+  #report(podIsTerminal = false): void {
+    const { manager, nextVersion, say } = this.#options;
+    const isUp = this.#runtime.containers.some(({ startedAt }) => startedAt !== '');
+    const status = generateAPIPodStatus(this.#pod, {
+      containerStatuses: this.#runtime.containers.map(containerStatus),
+      hostIPs: ['10.1.0.1'],
+      ...(isUp && { podIPs: ['10.0.0.1'], sandboxes: [{ ready: !podIsTerminal, network: { ip: '10.0.0.1' } }] }),
+      podIsTerminal,
+      previous: manager.getPodStatus(this.#uid),
+      eviction: podIsTerminal ? this.#eviction : undefined,
+    });
+    const version = nextVersion();
+    const { changed, rejected } = manager.setPodStatus(this.#pod, {
+      ...status,
+      message: messageOf(version, this.#uid),
+    });
+    if (changed) say({ kind: 'accepted', uid: this.#uid, version });
+    if (rejected !== undefined) say({ kind: 'rejected', uid: this.#uid, reason: rejected.reason });
+  }
+
+  /** Before the manager is told, so that no later agent can know less than the API server. */
+  #tellRuntime(): void {
+    this.#options.say({ kind: 'runtime', uid: this.#uid, runtime: this.#runtime });
+  }
+
+  #now(): string {
+    return new Date(Math.floor(this.#options.clock.now() / 1000) * 1000).toISOString();
+  }
+}
+
+function created({ name }: { readonly name?: string | null | undefined }): RuntimeContainer {
+  return {
+    name: name ?? '',
+    state: 'waiting',
+    exitCode: 0,
+    restartCount: 0,
+    ready: false,
+    started: false,
+    startedAt: '',
+    finishedAt: '',
+  };
+}
+
+function containerID({ name, restartCount }: RuntimeContainer): string {
+  return `chaos://${name}-${restartCount}`;
+}
+
+function containerStatus(container: RuntimeContainer): ContainerStatusInput {
+  const { name, state, exitCode, restartCount, ready, started, startedAt, finishedAt, last } = container;
+  return {
+    name,
+    image: 'i',
+    imageID: 'sha256:i',
+    restartCount,
+    ready,
+    ...(startedAt !== '' && { containerID: containerID(container), started }),
+    state:
+      state === 'waiting'
+        ? { waiting: { reason: 'ContainerCreating' } }
+        : state === 'running'
+          ? { running: { startedAt } }
+          : { terminated: terminated(exitCode, startedAt || finishedAt, finishedAt) },
+    ...(last !== undefined && {
+      lastState: { terminated: terminated(last.exitCode, last.startedAt, last.finishedAt) },
+    }),
+  };
+}
+
+function terminated(exitCode: number, startedAt: string, finishedAt: string): object {
+  return { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt };
+}

@@ -1,0 +1,370 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Json } from '../support/kube-http.ts';
+import { AgentHandle } from './agent-handle.ts';
+import { FaultyProxy } from './faulty-proxy.ts';
+import {
+  checkConcurrency,
+  checkDeletes,
+  checkForeignConditions,
+  checkPauses,
+  checkRate,
+  checkTerminalIsFinal,
+  checkVersions,
+  differenceTo,
+  type Violation,
+} from './invariants.ts';
+import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from './protocol.ts';
+import { Random } from './random.ts';
+import { type ChaosServer, nodeName, type ServerKind, startServer } from './servers.ts';
+import { podNames, Users } from './users.ts';
+
+export interface RunOptions {
+  readonly server: ServerKind;
+  readonly seed: string;
+  /** How long, starting and stopping not included. */
+  readonly forMs: number;
+  /** What is not left to chance. */
+  readonly fixed: Partial<Pick<AgentOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>>;
+}
+
+export interface RunResult {
+  readonly server: ServerKind;
+  readonly calls: number;
+  readonly faults: Readonly<Record<string, number>>;
+  /** Statuses that the manager accepted. */
+  readonly updates: number;
+  /** What became of them, as far as an agent lived to tell. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly deeds: Readonly<Record<string, number>>;
+  readonly pods: number;
+  readonly agents: { readonly started: number; readonly killed: number };
+  /** From the end of the faults until the API server showed the last status of every pod; undefined when it never did. */
+  readonly settledAfterMs: number | undefined;
+  readonly violations: readonly Violation[];
+}
+
+/** The share of the time that belongs to the faults; the rest is for settling. */
+const chaosShare = 0.75;
+/** How long the last statuses may take to arrive once all is well. */
+const settleDeadlineMs = 75_000;
+const settlePollMs = 250;
+const podCounts: Readonly<Record<ServerKind, number>> = { memory: 32, 'kube-apiserver': 20 };
+
+/** One run against one API server. */
+export async function run(options: RunOptions): Promise<RunResult> {
+  return new Run(options).run();
+}
+
+class Run {
+  readonly #options: RunOptions;
+  readonly #random: Random;
+  readonly #names: readonly string[];
+  readonly #violations: Violation[] = [];
+  readonly #limits = new Map<number, AgentOptions>();
+  readonly #runtime: Record<string, PodRuntime> = {};
+  readonly #ended = new Map<string, number>();
+  /** The last version accepted of each pod, by UID. */
+  readonly #accepted = new Map<string, number>();
+  readonly #outcomes: Record<string, number> = {};
+  #updates = 0;
+  #incarnation = 0;
+  #killed = 0;
+  #journalDir: string | undefined;
+  #server!: ChaosServer;
+  #proxy!: FaultyProxy;
+  #agent!: AgentHandle;
+  #isOver = false;
+  #wakes: (() => void)[] = [];
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#random = new Random(`${options.seed}/${options.server}`);
+    this.#names = podNames(podCounts[options.server]);
+  }
+
+  async run(): Promise<RunResult> {
+    const { server, seed, forMs } = this.#options;
+    const dir = await mkdtemp(path.join(tmpdir(), 'chaos-'));
+    if (this.#random.chance(0.75)) this.#journalDir = path.join(dir, 'journal');
+    try {
+      this.#server = await startServer(
+        server,
+        this.#names.map((name) => `default/${name}`),
+      );
+      this.#proxy = await FaultyProxy.start({
+        target: this.#server.url,
+        ca: () => this.#server.ca,
+        seed: `${seed}/${server}`,
+      });
+      this.#startAgent(false);
+      const users = new Users(this.#server.http, this.#random.fork('users'));
+      users.start(this.#names);
+
+      await this.#chaos(forMs * chaosShare);
+      await users.stop();
+      const settledAfterMs = await this.#settle(users);
+      await this.#stopAgent(true);
+      const open = await this.#proxy.close();
+      if (open > 0) this.#complain('nothing is left', `${open} connections of agents were open at the end`);
+      const history = await this.#server.history();
+      this.#judge(history);
+      return {
+        server,
+        calls: this.#proxy.calls.length,
+        faults: this.#proxy.faults,
+        updates: this.#updates,
+        outcomes: this.#outcomes,
+        deeds: users.deeds,
+        pods: new Set(history.map(({ pod }) => pod.metadata.uid)).size,
+        agents: { started: this.#incarnation, killed: this.#killed },
+        settledAfterMs,
+        violations: this.#violations,
+      };
+    } finally {
+      await this.#server?.close();
+      await rm(dir, { recursive: true, force: true });
+    }
+  }
+
+  #judge(history: Parameters<typeof checkVersions>[0]): void {
+    const { calls } = this.#proxy;
+    this.#violations.push(
+      ...checkVersions(history),
+      ...checkTerminalIsFinal(history),
+      ...checkForeignConditions(history),
+      ...checkDeletes(calls, this.#ended),
+      ...checkConcurrency(calls, this.#limits),
+      ...checkRate(calls, this.#limits),
+      ...checkPauses(calls),
+    );
+  }
+
+  /** All that goes wrong around the agent, side by side. */
+  async #chaos(forMs: number): Promise<void> {
+    const over = setTimeout(() => {
+      this.#isOver = true;
+      for (const wake of this.#wakes) wake();
+    }, forMs);
+    try {
+      await Promise.all([
+        this.#restartAgents(),
+        this.#disturbServer(forMs),
+        this.#disturbNetwork(),
+        this.#jumpClocks(),
+      ]);
+    } finally {
+      clearTimeout(over);
+    }
+  }
+
+  async #restartAgents(): Promise<void> {
+    const random = this.#random.fork('restarts');
+    for (;;) {
+      await this.#pause(random.integer(2_000, 6_000));
+      if (this.#isOver) return;
+      const isSilent = this.#journalDir !== undefined && random.chance(0.3);
+      if (this.#journalDir !== undefined && random.chance(0.6)) await this.#killAgent();
+      else await this.#stopAgent(random.chance(0.5));
+      this.#startAgent(isSilent);
+      if (isSilent) await this.#pause(random.integer(300, 1_500));
+      this.#agent.tell({ do: 'speak' });
+    }
+  }
+
+  async #disturbServer(forMs: number): Promise<void> {
+    const random = this.#random.fork('server');
+    const isReal = this.#options.server === 'kube-apiserver';
+    // A real one takes some seconds to come back.
+    const pauses = isReal ? [0.1 * forMs, 0.35 * forMs] : [2_500, 6_000];
+    for (;;) {
+      await this.#pause(random.integer(Math.round(pauses[0]!), Math.round(pauses[1]!)));
+      if (this.#isOver) return;
+      if (this.#server.compact !== undefined && random.chance(0.5)) {
+        this.#server.compact();
+        continue;
+      }
+      await this.#server.down(random.pick(['kill', 'kill', 'stop']));
+      this.#count('server down');
+      await new Promise((resolve) => setTimeout(resolve, random.integer(100, 1_200)));
+      await this.#server.up();
+    }
+  }
+
+  async #disturbNetwork(): Promise<void> {
+    const random = this.#random.fork('network');
+    for (;;) {
+      await this.#pause(random.integer(2_000, 7_000));
+      if (this.#isOver) return;
+      this.#proxy.goAway(random.integer(100, 1_500));
+    }
+  }
+
+  async #jumpClocks(): Promise<void> {
+    const random = this.#random.fork('clocks');
+    for (;;) {
+      await this.#pause(random.integer(1_000, 4_000));
+      if (this.#isOver) return;
+      this.#count('clock jump');
+      this.#agent.tell({ do: 'jump', ms: random.integer(-4_000_000, 4_000_000) });
+    }
+  }
+
+  /** Resolves with how long it took until the API server showed what had been accepted last. */
+  async #settle(users: Users): Promise<number | undefined> {
+    const random = this.#random.fork('settle');
+    this.#proxy.calm();
+    const startedAtMs = Date.now();
+    if (this.#journalDir !== undefined && random.chance(0.7)) {
+      await this.#killAgent();
+      this.#startAgent(true);
+      const owed = new Map(this.#accepted);
+      await this.#until('a journaled status arrives', startedAtMs, () => this.#whatIsOwed(owed));
+      this.#agent.tell({ do: 'speak' });
+    }
+    this.#agent.tell({ do: 'settle' });
+    const mayGo = new Set(this.#names.filter(() => random.chance(0.5)));
+    await users.release((name) => mayGo.has(name));
+    return this.#until('every last status arrives', startedAtMs, () => this.#whatDiffers());
+  }
+
+  async #until(
+    invariant: string,
+    startedAtMs: number,
+    whatIsWrong: () => Promise<string | undefined>,
+  ): Promise<number | undefined> {
+    for (;;) {
+      const wrong = await whatIsWrong();
+      const passedMs = Date.now() - startedAtMs;
+      if (wrong === undefined) return passedMs;
+      if (passedMs > settleDeadlineMs) {
+        this.#complain(invariant, `after ${settleDeadlineMs / 1000} s: ${wrong}`);
+        return undefined;
+      }
+      await new Promise((resolve) => setTimeout(resolve, settlePollMs));
+    }
+  }
+
+  /** A journaled version that the API server does not show. */
+  async #whatIsOwed(owed: ReadonlyMap<string, number>): Promise<string | undefined> {
+    for (const { metadata, status } of await this.#pods()) {
+      const version = owed.get(metadata.uid) ?? 0;
+      const shown = readMessage(status?.message)?.version ?? 0;
+      if (shown < version)
+        return `${metadata.name} ${metadata.uid}: ${version} was accepted, ${shown} is on the API server`;
+    }
+    return undefined;
+  }
+
+  async #whatDiffers(): Promise<string | undefined> {
+    const showing = this.#agent.next('shown', 5_000);
+    this.#agent.tell({ do: 'show' });
+    const shown = await showing;
+    if (shown === undefined) return 'the agent does not answer';
+    const cached = new Map(shown.pods.map(({ uid, status }) => [uid, status]));
+    for (const { metadata, status } of await this.#pods()) {
+      const { uid, name, deletionTimestamp, finalizers = [] } = metadata;
+      const ours = cached.get(uid);
+      if (ours === undefined) return `${name} ${uid} has no cached status`;
+      if (deletionTimestamp != null && finalizers.length === 0) return `${name} ${uid} is still there`;
+      if ((this.#accepted.get(uid) ?? 0) > (readMessage(ours.message)?.version ?? 0)) {
+        return `${name} ${uid}: ${this.#accepted.get(uid)} was accepted, and ${ours.message} is cached`;
+      }
+      const difference = differenceTo(ours, status);
+      if (difference !== undefined) return `${name} ${uid}: ${difference}`;
+    }
+    return shown.unsent > 0 ? `${shown.unsent} pods are unsent` : undefined;
+  }
+
+  async #pods(): Promise<Json[]> {
+    return (await this.#server.http.request('GET', '/api/v1/pods')).body.items;
+  }
+
+  #startAgent(isSilent: boolean): void {
+    this.#incarnation++;
+    const random = this.#random.fork(`options-${this.#incarnation}`);
+    const qps = random.chance(0.3) ? random.integer(20, 60) : undefined;
+    const options: AgentOptions = {
+      concurrency: random.pick([1, 2, 4, 8, 16]),
+      readBeforePatch: random.pick(['always', 'when-stale']),
+      patchStrategy: random.pick(['strategic-merge', 'strategic-merge', 'json-patch']),
+      syncPeriodMs: random.integer(500, 2_000),
+      requestTimeoutMs: random.integer(1_500, 3_000),
+      ...(qps !== undefined && { qps, burst: random.integer(5, 30) }),
+      ...this.#options.fixed,
+    };
+    this.#limits.set(this.#incarnation, options);
+    this.#agent = new AgentHandle(
+      {
+        server: this.#proxy.url,
+        token: this.#server.nodeToken,
+        nodeName,
+        incarnation: this.#incarnation,
+        seed: `${this.#options.seed}/${this.#options.server}`,
+        journalDir: this.#journalDir,
+        isSilent,
+        options,
+        runtime: this.#runtime,
+      },
+      (report) => this.#onReport(report),
+      (why) => this.#complain('the agent lives', why),
+    );
+  }
+
+  async #killAgent(): Promise<void> {
+    this.#killed++;
+    await this.#agent.kill();
+  }
+
+  async #stopAgent(drain: boolean): Promise<void> {
+    const { left, outcomes, problem } = await this.#agent.stop(drain);
+    if (problem !== undefined) this.#complain('the agent ends', problem);
+    if (left.length > 0) this.#complain('nothing is left', left.join(', '));
+    for (const [outcome, count] of Object.entries(outcomes)) {
+      this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + count;
+    }
+  }
+
+  #onReport(report: AgentReport): void {
+    switch (report.kind) {
+      case 'accepted':
+        this.#updates++;
+        this.#accepted.set(report.uid, report.version);
+        break;
+      case 'rejected':
+        this.#complain('legal updates are accepted', `${report.uid}: ${report.reason}`);
+        break;
+      case 'runtime':
+        this.#runtime[report.uid] = report.runtime;
+        break;
+      case 'ended':
+        if (!this.#ended.has(report.uid)) this.#ended.set(report.uid, report.atMs);
+        break;
+      case 'log':
+        if (report.level === 'error') this.#complain('no error is logged', `${report.message}: ${report.reason}`);
+        break;
+      default:
+    }
+  }
+
+  #complain(invariant: string, details: string): void {
+    this.#violations.push({ invariant, details });
+  }
+
+  #count(fault: string): void {
+    this.#proxy.faults[fault] = (this.#proxy.faults[fault] ?? 0) + 1;
+  }
+
+  /** Ends early when the chaos is over. */
+  #pause(ms: number): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wakes.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}

@@ -1,0 +1,105 @@
+import { ApiServer, type HistoryEntry } from '../../src/testing/index.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { KubeHttp } from '../support/kube-http.ts';
+import { type HistoryEvent, HistoryRecorder } from './history.ts';
+
+export const nodeName = 'node-a';
+
+/** An API server under chaos: it can be killed and started again, and knows all that happened on it. */
+export interface ChaosServer {
+  readonly url: string;
+  /** PEM. */
+  readonly ca: string;
+  readonly nodeToken: string;
+  /** As admin, past the proxy. */
+  readonly http: KubeHttp;
+  /** In good order, or as a crash does it. */
+  down(how: 'stop' | 'kill'): Promise<void>;
+  up(): Promise<void>;
+  /** Makes every watch from before too old. */
+  compact?(): void;
+  /** Every state of every pod. To be called last: nothing is recorded after that. */
+  history(): Promise<HistoryEvent[]>;
+  close(): Promise<void>;
+}
+
+export const serverKinds = ['memory', 'kube-apiserver'] as const;
+export type ServerKind = (typeof serverKinds)[number];
+
+/** @param podNames of all pods that will ever be, as `namespace/name` */
+export function startServer(kind: ServerKind, podNames: readonly string[]): Promise<ChaosServer> {
+  return kind === 'memory' ? startApiServer(podNames) : startKubeApiServer();
+}
+
+async function startApiServer(podNames: readonly string[]): Promise<ChaosServer> {
+  const server = await ApiServer.start({ nodeUsers: [nodeName], historyLimit: 1_000_000 });
+  const ca = server.certificateAuthority;
+  const http = new KubeHttp({ url: server.url, caData: Buffer.from(ca).toString('base64'), token: server.token });
+  await createNode(http);
+  const events: HistoryEvent[] = [];
+  /** Before the server forgets. */
+  const remember = (): void => {
+    const last = events.at(-1)?.resourceVersion ?? 0;
+    const entries = podNames.flatMap((name) => server.history(name)).map(historyEvent);
+    const news = entries.filter(({ resourceVersion }) => resourceVersion > last);
+    events.push(...news.sort((a, b) => a.resourceVersion - b.resourceVersion));
+  };
+  return {
+    url: server.url,
+    ca,
+    nodeToken: server.nodeToken(nodeName),
+    http,
+    down: () => server.kill(),
+    up: () => {
+      remember();
+      return server.startAgain();
+    },
+    compact: () => {
+      remember();
+      server.compact();
+    },
+    history: () => {
+      remember();
+      return Promise.resolve(events);
+    },
+    close: async () => {
+      await http.close();
+      await server.close();
+    },
+  };
+}
+
+async function startKubeApiServer(): Promise<ChaosServer> {
+  const controlPlane = await startControlPlane({ nodeNames: [nodeName] });
+  const { url, caData, adminToken } = controlPlane;
+  const http = new KubeHttp({ url, caData, token: adminToken });
+  await createNode(http);
+  const recorder = new HistoryRecorder(http);
+  await recorder.start();
+  return {
+    url,
+    ca: Buffer.from(caData, 'base64').toString(),
+    nodeToken: controlPlane.nodeToken(nodeName),
+    http,
+    down: (how) => (how === 'kill' ? controlPlane.killApiServer() : controlPlane.stopApiServer()),
+    up: () => controlPlane.startApiServer(),
+    history: async () => {
+      await recorder.stop();
+      return recorder.events;
+    },
+    close: async () => {
+      await http.close();
+      await controlPlane.stop();
+    },
+  };
+}
+
+function historyEvent({ type, resourceVersion, object }: HistoryEntry): HistoryEvent {
+  return { type, resourceVersion: Number(resourceVersion), pod: object };
+}
+
+async function createNode(http: KubeHttp): Promise<void> {
+  const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } };
+  const { status } = await http.request('POST', '/api/v1/nodes', { body });
+  if (status !== 201) throw new Error(`Cannot create the Node: ${status}`);
+}
