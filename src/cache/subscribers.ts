@@ -4,7 +4,7 @@ import type { Pod, PodStatus } from '../types.ts';
 /**
  * Told of every accepted status change, in order of subscription, right after the change. What it
  * is given is frozen. A listener that throws is logged and harms nobody.
- * Source: kubelet `PodStatusUpdateListener`.
+ * Source: kubelet `PodUpdateNotifier`.
  */
 export interface PodStatusListener {
   /**

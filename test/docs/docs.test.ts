@@ -1,0 +1,183 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { defaultOptions } from '../../src/options.ts';
+import { createPrometheusMetrics } from '../../src/prometheus.ts';
+import { BackOff, type HoldReason } from '../../src/sync/back-off.ts';
+import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+
+/** Files of the folder, the whole tree of it, as paths from the root. */
+function filesIn(folder: string, ending: string): string[] {
+  return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: 'utf8' })
+    .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
+    .filter((path) => path.endsWith(ending));
+}
+
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...filesIn('docs', '.md'),
+  ...filesIn('examples', '.md'),
+];
+const parity = read('docs/parity.md');
+
+/** The cells of the table rows in `text`, without the padding. */
+function rowsOf(text: string): string[][] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !/^\|[\s:|-]+\|$/.test(line))
+    .map((line) => line.slice(1, line.lastIndexOf('|')).split('|'))
+    .map((cells) => cells.map((cell) => cell.trim()));
+}
+
+function section(document: string, heading: string): string {
+  const [, text] = document.split(new RegExp(`^## ${heading}$`, 'm'));
+  return text?.split(/^## /m)[0] ?? '';
+}
+
+describe('every document', () => {
+  it.each(documents)('%s links to files that exist', (document) => {
+    const links = [...read(document).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+    const missing = links
+      .filter((target) => !/^(https?:|#)/.test(target))
+      .filter((target) => !existsSync(new URL(target.split('#')[0]!, new URL(document, root))));
+    expect(missing).toEqual([]);
+  });
+
+  it.each(documents)('%s links to headings that exist', (document) => {
+    const anchors = [...read(document).matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor);
+    const headings = [...read(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\w\s-]/g, '')
+        .replaceAll(' ', '-'),
+    );
+    expect(anchors.filter((anchor) => !headings.includes(anchor!))).toEqual([]);
+  });
+
+  it.each(documents)('%s names scripts that package.json has', (document) => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const named = [...read(document).matchAll(/npm run ([\w:-]+)/g)].map(([, script]) => script!);
+    expect(named.filter((script) => !Object.hasOwn(scripts, script))).toEqual([]);
+  });
+});
+
+describe('README.md', () => {
+  const rows = rowsOf(section(read('README.md'), 'Options')).slice(1);
+  const defaultOf = new Map(
+    rows.flatMap(([names, fallback]) =>
+      [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => [name!, fallback!] as const),
+    ),
+  );
+
+  it('has a row for every option, and for no other', () => {
+    const [, members] = /export interface StatusManagerOptions \{\n([\s\S]*?)\n\}/.exec(read('src/options.ts'))!;
+    const options = [...members!.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, name]) => name!);
+    expect(options.length).toBeGreaterThan(10);
+    expect([...defaultOf.keys()].sort()).toEqual(options.sort());
+  });
+
+  it.each(Object.entries(defaultOptions))('shows the default of `%s`', (name, value) => {
+    const shown = defaultOf.get(name);
+    expect(shown).toBe(typeof value === 'number' ? value.toLocaleString('en-US') : `\`'${value}'\``);
+  });
+});
+
+describe('docs/metrics.md', () => {
+  it('lists every metric with its kind and labels, and no other', async () => {
+    const register = new Registry();
+    createPrometheusMetrics({ register });
+    const metrics = await register.getMetricsAsJSON();
+    const labelsOf = (name: string): string[] =>
+      (register.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames;
+    expect(
+      rowsOf(read('docs/metrics.md'))
+        .filter(([name]) => name!.startsWith('`kubelet_'))
+        .map(([name, kind, labels]) => [name, kind, labels]),
+    ).toEqual(
+      metrics.map(({ name, type }) => [
+        `\`${name}\``,
+        String(type),
+        labelsOf(name)
+          .map((label) => `\`${label}\``)
+          .join(', '),
+      ]),
+    );
+  });
+});
+
+describe('docs/parity.md', () => {
+  it('names the file of every mark `Divergence:`, and no file without one', () => {
+    const marked = filesIn('src', '.ts').filter((path) => /Divergence[:,]/.test(read(path)));
+    const deliberate = section(parity, '3\\. Deliberate differences');
+    const linked = [...deliberate.matchAll(/\]\(\.\.\/(src\/[^)]+\.ts)\)/g)].map(([, path]) => path!);
+    expect([...new Set(linked)].sort()).toEqual(marked.sort());
+  });
+
+  it('names files where the symbols of ours are', () => {
+    const rows = rowsOf(section(parity, "1\\. Upstream's symbols and ours")).filter(([, , file]) =>
+      file!.startsWith('['),
+    );
+    expect(rows.length).toBeGreaterThan(60);
+    const missing = rows.flatMap(([, ours, files]) => {
+      const text = [...files!.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, path]) => read(path!)).join('\n');
+      const symbols = [...ours!.matchAll(/`(?:\w+\.)?(\w+)`/g)].map(([, symbol]) => symbol!);
+      return symbols.filter((symbol) => !new RegExp(`\\b${symbol}\\b`).test(text) && !sourceHas(symbol));
+    });
+    expect(missing).toEqual([]);
+  });
+
+  const tests = rowsOf(section(parity, "2\\. Upstream's tests and ours")).filter(([name]) => name!.startsWith('`Test'));
+
+  it('has all test functions of upstream', () => {
+    expect(tests).toHaveLength(45);
+  });
+
+  it.each(tests)('%s is, with its cases, where it says', (name, cases, link) => {
+    const text = read(/\(\.\.\/(.*)\)$/.exec(link!)![1]!).replaceAll("\\'", "'");
+    expect(text).toContain(`describe('${name!.replaceAll('`', '')}'`);
+    expect(cases!.split(' · ').filter((one) => one !== '—' && !text.includes(one))).toEqual([]);
+  });
+
+  const hour = rowsOf(section(parity, '4\\. An hour of trouble')).filter(([reason]) => reason!.startsWith('`'));
+
+  it.each(hour)('%s has its tries an hour as the back-off gives them', (reason, ...cells) => {
+    const kind = reason!.replaceAll('`', '') as HoldReason;
+    const most = triesInAnHour(kind, 1 - Number.EPSILON);
+    const least = triesInAnHour(kind, 0);
+    expect(cells[3]).toBe(`${least}–${most}`);
+    expect(cells[4]).toBe(isEndedByNewVersion(kind) ? 'yes' : 'no');
+  });
+
+  it('has every class that is put off', () => {
+    const [, reasons] = /const delays[^=]*= \{\n([\s\S]*?)\n\};/.exec(read('src/sync/back-off.ts'))!;
+    const names = [...reasons!.matchAll(/^ {2}'?([\w-]+)'?: \{/gm)].map(([, name]) => `\`${name}\``);
+    expect(hour.map(([reason]) => reason)).toEqual(names);
+  });
+});
+
+function sourceHas(symbol: string): boolean {
+  return ['src/status-manager.ts', 'src/index.ts', 'src/informer.ts'].some((path) =>
+    new RegExp(`\\b${symbol}\\b`).test(read(path)),
+  );
+}
+
+/** A pod that fails at once and at each try after that. */
+function triesInAnHour(reason: HoldReason, jitter: number): number {
+  const backOff = new BackOff(() => jitter);
+  // A hot loop is noticed at the third of three ticks.
+  let tries = reason === 'hot-loop' ? hotLoopThreshold - 1 : 0;
+  for (let nowMs = tries * defaultOptions.syncPeriodMs; nowMs <= 3_600_000; tries++)
+    nowMs += backOff.hold('uid', reason, 1, nowMs, '');
+  return tries;
+}
+
+function isEndedByNewVersion(reason: HoldReason): boolean {
+  const backOff = new BackOff(() => 0);
+  for (let i = 0; i < 10; i++) backOff.hold('uid', reason, 1, 0, '');
+  return !backOff.isHeld('uid', 2, 0);
+}
