@@ -13,7 +13,10 @@ import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../
 import { agentIsBuilt, livingGroups, RunningAgent } from './node-agent/run-agent.ts';
 
 const { reason } = controlPlaneAvailable();
-const kubectlIsThere = (process.env['PATH'] ?? '').split(delimiter).some((path) => existsSync(join(path, 'kubectl')));
+const kubectlFile = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .map((path) => join(path, 'kubectl'))
+  .find((file) => existsSync(file));
 
 let directory: string;
 beforeAll(async () => {
@@ -97,7 +100,7 @@ describe.skipIf(whyNotOnCluster !== '')(
   },
 );
 
-const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlIsThere ? '' : 'there is no kubectl';
+const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlFile ? '' : 'there is no kubectl';
 describe.skipIf(whyNotKubectl !== '')(
   `kubectl while the node agent runs${whyNotKubectl && ` (skipped: ${whyNotKubectl})`}`,
   () => {
@@ -107,13 +110,13 @@ describe.skipIf(whyNotKubectl !== '')(
       await agent.waitForRunning('default/keeps-running');
       const env = { PATH: process.env['PATH'], HOME: directory, KUBECONFIG: kubeconfig };
       const kubectl = async (...args: string[]): Promise<string> =>
-        (await promisify(execFile)('kubectl', args, { env })).stdout;
+        (await promisify(execFile)(kubectlFile!, args, { env })).stdout;
 
       expect(await kubectl('get', 'pods')).toMatch(/^keeps-running +1\/1 +Running +0 /m);
       expect(await kubectl('get', 'nodes')).toMatch(/^node-agent\S* +Ready /m);
       expect(await kubectl('describe', 'pod', 'keeps-running')).toMatch(/^ +ContainersReady +True/m);
 
-      const watch = spawn('kubectl', ['get', 'pods', '--watch'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+      const watch = spawn(kubectlFile!, ['get', 'pods', '--watch'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
       const closed = once(watch, 'close');
       const seen: string[] = [];
       createInterface({ input: watch.stdout }).on('line', (line) => seen.push(line.replaceAll(/ +/g, ' ')));
