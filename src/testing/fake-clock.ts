@@ -18,8 +18,7 @@ export class FakeClock implements Clock {
 
   /** @param start where the wall clock stands; default 2000-01-01T00:00:00Z */
   constructor(start: number | string | Date = '2000-01-01T00:00:00Z') {
-    this.#wallMs = new Date(start).getTime();
-    if (Number.isNaN(this.#wallMs)) throw new RangeError(`Expected \`start\` to be a time, got ${String(start)}`);
+    this.#wallMs = epochMs('start', start);
   }
 
   now(): number {
@@ -48,13 +47,14 @@ export class FakeClock implements Clock {
 
   /** Moves both clocks by `ms`, firing the timers that come due on the way, each at its own time. */
   advance(ms: number): void {
-    const targetMs = this.#monotonicMs + ms;
+    const targetMs = this.#monotonicMs + duration(ms);
     for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
       this.#moveTo(Math.max(timer.dueMs, this.#monotonicMs));
       this.#timers.delete(timer);
       timer.callback();
     }
-    this.#moveTo(targetMs);
+    // A timer may have advanced the clock further.
+    this.#moveTo(Math.max(targetMs, this.#monotonicMs));
   }
 
   /**
@@ -62,7 +62,7 @@ export class FakeClock implements Clock {
    * code which awaits between two timers sees both.
    */
   async advanceAsync(ms: number): Promise<void> {
-    const targetMs = this.#monotonicMs + ms;
+    const targetMs = this.#monotonicMs + duration(ms);
     await this.yieldToEventLoop();
     for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
       this.advance(timer.dueMs - this.#monotonicMs);
@@ -74,7 +74,7 @@ export class FakeClock implements Clock {
 
   /** Sets the wall clock alone, as NTP or an operator does; timers and durations do not notice. */
   setWallTime(time: number | string | Date): void {
-    this.#wallMs = new Date(time).getTime();
+    this.#wallMs = epochMs('time', time);
   }
 
   #nextDue(untilMs: number): PendingTimer | undefined {
@@ -89,4 +89,15 @@ export class FakeClock implements Clock {
     this.#wallMs += monotonicMs - this.#monotonicMs;
     this.#monotonicMs = monotonicMs;
   }
+}
+
+function epochMs(name: string, time: number | string | Date): number {
+  const ms = new Date(time).getTime();
+  if (Number.isNaN(ms)) throw new RangeError(`Expected \`${name}\` to be a time, got ${String(time)}`);
+  return ms;
+}
+
+function duration(ms: number): number {
+  if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY)) throw new RangeError(`Expected \`ms\` to be a duration, got ${ms}`);
+  return ms;
 }

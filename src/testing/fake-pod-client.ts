@@ -108,7 +108,9 @@ export class FakePodClient implements PodClient {
       (_action, signal) =>
         new Promise((resolve, reject) => {
           void released.then(resolve);
-          signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+          const onAbort = (): void => reject(signal.reason as Error);
+          if (signal.aborted) onAbort();
+          signal.addEventListener('abort', onAbort, { once: true });
         }),
       times,
     );
