@@ -39,6 +39,20 @@ function section(document: string, heading: string): string {
   return text?.split(/^## /m)[0] ?? '';
 }
 
+/** Each imported name with the module it is from. */
+function importsOf(code: string): string[] {
+  const imports = [...code.matchAll(/^import \{ (.*) \} from '(.*)';$/gm)];
+  return imports.flatMap(([, names, from]) => names!.split(', ').map((name) => `${name} from ${from}`));
+}
+
+/** What is no import, without indentation. */
+function codeOf(code: string): string {
+  return code
+    .replaceAll(/^import .*\n/gm, '')
+    .replaceAll(/^ +/gm, '')
+    .trim();
+}
+
 describe('every document', () => {
   it.each(documents)('%s links to files that exist', (document) => {
     const links = [...read(document).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
@@ -59,6 +73,16 @@ describe('every document', () => {
     expect(anchors.filter((anchor) => !headings.includes(anchor!))).toEqual([]);
   });
 
+  it.each(documents)('%s shows TypeScript that compiles', (document) => {
+    const snippets = read('test/docs/snippets.test-d.ts');
+    const blocks = [...read(document).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block]) => block!);
+    const missing = blocks.flatMap((block) => [
+      ...importsOf(block).filter((one) => !importsOf(snippets).includes(one)),
+      ...[codeOf(block)].filter((code) => !codeOf(snippets).includes(code)),
+    ]);
+    expect(missing).toEqual([]);
+  });
+
   it.each(documents)('%s names scripts that package.json has', (document) => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const named = [...read(document).matchAll(/npm run ([\w:-]+)/g)].map(([, script]) => script!);
@@ -75,7 +99,7 @@ describe('README.md', () => {
   );
 
   it('has a row for every option, and for no other', () => {
-    const [, members] = /export interface StatusManagerOptions \{\n([\s\S]*?)\n\}/.exec(read('src/options.ts'))!;
+    const [, members] = /export interface StatusManagerOptions\b.* \{\n([\s\S]*?)\n\}/.exec(read('src/options.ts'))!;
     const options = [...members!.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, name]) => name!);
     expect(options.length).toBeGreaterThan(10);
     expect([...defaultOf.keys()].sort()).toEqual(options.sort());
@@ -138,15 +162,15 @@ describe('docs/parity.md', () => {
   });
 
   it.each(tests)('%s is, with its cases, where it says', (name, cases, link) => {
-    const text = read(/\(\.\.\/(.*)\)$/.exec(link!)![1]!).replaceAll("\\'", "'");
-    expect(text).toContain(`describe('${name!.replaceAll('`', '')}'`);
-    expect(cases!.split(' · ').filter((one) => one !== '—' && !text.includes(one))).toEqual([]);
+    const text = read(/\(\.\.\/(.*)\)$/.exec(link)![1]!).replaceAll("\\'", "'");
+    expect(text).toContain(`describe('${name.replaceAll('`', '')}'`);
+    expect(cases.split(' · ').filter((one) => one !== '—' && !text.includes(one))).toEqual([]);
   });
 
   const hour = rowsOf(section(parity, '4\\. An hour of trouble')).filter(([reason]) => reason!.startsWith('`'));
 
   it.each(hour)('%s has its tries an hour as the back-off gives them', (reason, ...cells) => {
-    const kind = reason!.replaceAll('`', '') as HoldReason;
+    const kind = reason.replaceAll('`', '') as HoldReason;
     const most = triesInAnHour(kind, 1 - Number.EPSILON);
     const least = triesInAnHour(kind, 0);
     expect(cells[3]).toBe(`${least}–${most}`);

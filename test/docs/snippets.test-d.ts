@@ -1,0 +1,92 @@
+/**
+ * The TypeScript blocks of the documents, word for word, so that the compiler reads them;
+ * docs.test.ts holds both to each other. Nothing here runs.
+ */
+/* oxlint-disable vitest/require-mock-type-parameters, no-restricted-imports -- the README shows the plain form */
+import { readFile } from 'node:fs/promises';
+import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
+import { BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+import { Registry } from 'prom-client';
+import { expect, vi } from 'vitest';
+import { parse } from 'yaml';
+import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox, PodStatusInput } from '../../src/index.ts';
+
+declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean };
+declare const podsOfThisNode: Pod[];
+declare const podsFromFiles: Pod[];
+declare const pod: Pod;
+declare const status: PodStatusInput;
+declare const uid: string;
+declare const name: string;
+declare const namespace: string;
+declare const body: object;
+declare const nodeName: string;
+declare const kubeConfigFile: string;
+declare const containerStatuses: ContainerStatusInput[];
+declare const sandboxes: PodSandbox[];
+declare const podIPs: string[];
+declare function podDeletionSafety(pod: Pod): boolean;
+declare function runPod(pod: Pod): void;
+declare function updatePod(pod: Pod): void;
+declare function forgetPod(pod: Pod): void;
+
+export async function overClientNode(): Promise<void> {
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromDefault();
+  const podManager = new BasicPodManager();
+  podManager.setPods(podsOfThisNode);
+
+  const manager = new StatusManager({
+    client: kubeConfig.makeApiClient(CoreV1Api),
+    podManager,
+    podDeletionSafety: (pod) => runtime.couldHaveRunningContainers(pod),
+  });
+  manager.start();
+
+  // Whenever a container changes:
+  const previous = manager.getPodStatus(uid);
+  manager.setPodStatus(pod, generateAPIPodStatus(pod, { containerStatuses, sandboxes, podIPs, previous }));
+  // When all containers of a pod have stopped for good:
+  manager.terminatePod(pod);
+
+  await manager.stop({ drain: true });
+}
+
+export async function overOurTransport(): Promise<void> {
+  const client = createPodClient(parse(await readFile(kubeConfigFile, 'utf8')));
+  const podManager = createInformerPodManager({ transport: client.transport, nodeName });
+  podManager.setStaticPods(podsFromFiles); // if there are any; their mirrors come with the others
+  podManager.start();
+  await podManager.whenSynced();
+
+  const manager = new StatusManager({ client, podManager, podDeletionSafety });
+  manager.start();
+  podManager.subscribe({ onPodAdded: runPod, onPodUpdated: updatePod, onPodRemoved: forgetPod });
+
+  await manager.stop({ drain: true });
+  await podManager.stop();
+  await client.transport.close();
+}
+
+export async function overMock(): Promise<void> {
+  const api = {
+    readNamespacedPod: vi.fn(async () => pod),
+    patchNamespacedPodStatus: vi.fn(async (_request: object) => pod),
+    deleteNamespacedPod: vi.fn(async () => pod),
+  };
+  const manager = new StatusManager({ client: api, podDeletionSafety: () => false });
+  manager.setPodStatus(pod, status);
+  expect(await manager.syncBatch(false)).toBe(1);
+  expect(api.patchNamespacedPodStatus.mock.calls[0]![0]).toEqual({ name, namespace, body });
+}
+
+export async function withMetrics(client: PodClient, podManager: PodManager): Promise<unknown> {
+  const register = new Registry();
+  const metrics = createPrometheusMetrics({ register });
+  const manager = new StatusManager({ client, podManager, podDeletionSafety, metrics });
+  const answer = await register.metrics(); // of GET /metrics
+  return { manager, answer };
+}
