@@ -1,0 +1,96 @@
+import { fileURLToPath } from 'node:url';
+import { jsonLinesOf } from '../children.ts';
+import type { Aim, Figure, Report } from '../report.ts';
+import type { MemoryTimes, WorkerAnswer } from './figures.ts';
+
+export interface MemoryOptions {
+  readonly pods: number;
+  readonly processes: number;
+  readonly oracle: string | undefined;
+  readonly progress: (text: string) => void;
+}
+
+/** A line of `kubelet-oracle bench-memory`. Microseconds, but for the bytes. */
+interface KubeletFigures {
+  readonly set_first_us: number;
+  readonly set_same_us: number;
+  readonly set_changed_us: number;
+  readonly reconcile_idle_us: number;
+  readonly cache_bytes_per_pod: number;
+}
+
+const worker = fileURLToPath(new URL('worker.js', import.meta.url));
+const inputs = ['json', 'date'] as const;
+type Input = (typeof inputs)[number];
+
+/** The paths that touch only memory, each in processes of its own, the kubelet's in between. */
+export async function benchMemory({ pods, processes, oracle, progress }: MemoryOptions): Promise<Report> {
+  const answers: Record<Input, WorkerAnswer[]> = { json: [], date: [] };
+  const kubelet: KubeletFigures[] = [];
+  for (let round = 1; round <= processes; round++) {
+    progress(`memory: process ${round} of ${processes}`);
+    for (const input of inputs) {
+      answers[input].push(
+        ...(await jsonLinesOf<WorkerAnswer>(process.execPath, ['--expose-gc', worker, input, String(pods)])),
+      );
+    }
+    if (oracle !== undefined)
+      kubelet.push(...(await jsonLinesOf<KubeletFigures>(oracle, ['bench-memory', String(pods)])));
+  }
+  const figures = inputs.flatMap((input) => figuresOf(input, answers[input], kubelet));
+  return {
+    title: `Memory paths, ${pods.toLocaleString('en-US')} pods of two containers`,
+    notes: [
+      'Each number is the median of processes of its own. Warm: on a second manager, after the same steps on another one; cold: on the first manager of the process.',
+      'The input of each setPodStatus is a new object, made inside the timed loop: JSON has its times as strings, Date as 8 `Date` objects.',
+      'Beside: the kubelet (Go), `kubelet-oracle bench-memory`, run in between. It has no memory of what it compared, so that each of its full batches is like the first.',
+    ],
+    figures,
+  };
+}
+
+function figuresOf(input: Input, answers: readonly WorkerAnswer[], kubelet: readonly KubeletFigures[]): Figure[] {
+  const label = input === 'json' ? 'JSON' : 'Date';
+  const beside = (member: keyof KubeletFigures): Figure['reference'] => ({
+    name: 'kubelet',
+    values: kubelet.map((figures) => figures[member]),
+  });
+  const times = (['warm', 'cold'] as const).flatMap((state) =>
+    rowsOf(input).map(({ name, unit, member, reference, aim }): Figure => ({
+      name: `${label} ${state}: ${name}`,
+      unit,
+      values: answers.map((answer) => answer[state][member]),
+      reference: reference && beside(reference),
+      aim: state === 'warm' ? aim : undefined,
+    })),
+  );
+  const bytes: Figure = {
+    name: `${label}: cached status`,
+    unit: 'bytes',
+    values: answers.map((answer) => answer.bytes),
+    reference: beside('cache_bytes_per_pod'),
+    aim: { of: 'ratio', atMost: 1.5 },
+  };
+  return [...times, bytes];
+}
+
+interface Row {
+  readonly name: string;
+  readonly unit: string;
+  readonly member: keyof MemoryTimes;
+  readonly reference?: keyof KubeletFigures;
+  readonly aim: Aim;
+}
+
+function rowsOf(input: Input): Row[] {
+  const set = { unit: 'µs', aim: { of: 'ratio', atMost: input === 'json' ? 0.5 : 1 } } as const;
+  const batch = { unit: 'µs/pod', reference: 'reconcile_idle_us' } as const;
+  return [
+    { ...set, name: 'setPodStatus, first', member: 'first', reference: 'set_first_us' },
+    { ...set, name: 'setPodStatus, same', member: 'same', reference: 'set_same_us' },
+    { ...set, name: 'setPodStatus, changed', member: 'changed', reference: 'set_changed_us' },
+    { ...batch, name: 'idle full batch, first', member: 'firstFullBatch', aim: { of: 'ratio', atMost: 0.6 } },
+    { ...batch, name: 'idle full batch, later', member: 'laterFullBatch', aim: { of: 'ratio', atMost: 0.05 } },
+    { name: 'longest hold of the event loop', unit: 'ms', member: 'longestSlice', aim: { of: 'value', atMost: 10 } },
+  ];
+}

@@ -1,0 +1,90 @@
+/*
+ * One process of the memory benchmark: every step on a manager of its own, first cold, then again
+ * on another manager in the warmed-up process; prints both as one line of JSON.
+ * Usage: node --expose-gc worker.js json|date PODS
+ */
+import { BasicPodManager, type Clock, type Pod, StatusManager, systemClock, type Time } from 'kubelet-status-manager';
+import { benchPods, runningStatus } from '../fixtures.ts';
+import { median } from '../statistics.ts';
+import { answeringClient } from './answering-client.ts';
+import type { MemoryTimes, WorkerAnswer } from './figures.ts';
+import { SliceMeter } from './slice-meter.ts';
+
+const laterFullBatches = 5;
+
+const [input = 'json', podsArgument = '10000'] = process.argv.slice(2);
+const time = timeSource(input);
+const pods = benchPods(Number(podsArgument));
+
+// No garbage is collected by force before all times are taken: V8 drops optimised code with the
+// hidden classes of objects of which none is alive at that moment.
+const cold = await measureTimes();
+const warm = await measureTimes();
+const bytes = measureBytes();
+process.stdout.write(`${JSON.stringify({ cold, warm, bytes } satisfies WorkerAnswer)}\n`);
+
+async function measureTimes(): Promise<MemoryTimes> {
+  const slices = new SliceMeter();
+  const manager = newManager(slices.clock);
+  const first = timeSets(manager, 0);
+  const same = timeSets(manager, 0);
+  const changed = timeSets(manager, 1);
+
+  await manager.syncBatch(false);
+  (manager.podManager as BasicPodManager).setPods(pods.map((pod) => asSeenOnTheApiServer(pod, manager)));
+  const firstFullBatch = await timeFullBatch(manager, slices);
+  const later: number[] = [];
+  for (let i = 0; i < laterFullBatches; i++) later.push(await timeFullBatch(manager, slices));
+  return { first, same, changed, firstFullBatch, laterFullBatch: median(later), longestSlice: slices.longestMs };
+}
+
+/** Heap bytes per cached status, without the pods and the manager themselves. */
+function measureBytes(): number {
+  const manager = newManager(systemClock);
+  const before = heapUsed();
+  timeSets(manager, 0);
+  return (heapUsed() - before) / pods.length;
+}
+
+function newManager(clock: Clock): StatusManager {
+  const podManager = new BasicPodManager();
+  podManager.setPods(pods);
+  return new StatusManager({ client: answeringClient(podManager), podManager, podDeletionSafety: () => true, clock });
+}
+
+/** Microseconds per call of setPodStatus, the making of its input included. */
+function timeSets(manager: StatusManager, restartCount: number): number {
+  const startMs = performance.now();
+  for (const pod of pods) manager.setPodStatus(pod, runningStatus(restartCount, time));
+  return ((performance.now() - startMs) * 1000) / pods.length;
+}
+
+/** Microseconds per pod of a full batch that has nothing to do. */
+async function timeFullBatch(manager: StatusManager, slices: SliceMeter): Promise<number> {
+  const startMs = performance.now();
+  slices.start();
+  const synced = await manager.syncBatch(true);
+  slices.end();
+  const us = ((performance.now() - startMs) * 1000) / pods.length;
+  if (synced !== 0) throw new Error(`Expected an idle full batch, but it synced ${synced} pods`);
+  return us;
+}
+
+/** The pod as a watch would bring it after the manager has written its status. */
+function asSeenOnTheApiServer(pod: Pod, manager: StatusManager): Pod {
+  const status = manager.getPodStatus(pod.metadata!.uid!);
+  return JSON.parse(JSON.stringify({ ...pod, metadata: { ...pod.metadata, resourceVersion: '2' }, status })) as Pod;
+}
+
+function timeSource(kind: string): () => Time {
+  const nowMs = Date.now();
+  if (kind === 'date') return () => new Date(nowMs);
+  const now = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  return () => now;
+}
+
+function heapUsed(): number {
+  if (globalThis.gc === undefined) throw new Error('Run it with --expose-gc');
+  globalThis.gc();
+  return process.memoryUsage().heapUsed;
+}

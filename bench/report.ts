@@ -1,0 +1,116 @@
+import { median } from './statistics.ts';
+
+/** What the issue that asked for a benchmark wants to see; of the ratio if there is a reference. */
+export interface Aim {
+  readonly of: 'ratio' | 'value';
+  readonly atMost?: number;
+  readonly atLeast?: number;
+}
+
+/** One thing measured, once in each process or round. */
+export interface Figure {
+  readonly name: string;
+  readonly unit: string;
+  readonly values: readonly number[];
+  /** What it is compared with, measured in the same run on the same machine. */
+  readonly reference?: { readonly name: string; readonly values: readonly number[] } | undefined;
+  readonly aim?: Aim | undefined;
+}
+
+/** The figures of one benchmark, with what is needed to read them. */
+export interface Report {
+  readonly title: string;
+  /** What was done, how often, and what the columns mean: whole sentences. */
+  readonly notes: readonly string[];
+  readonly figures: readonly Figure[];
+  /** Plots to be written beside the tables: file name → SVG. */
+  readonly plots?: Readonly<Record<string, string>>;
+}
+
+/** A figure as it is shown: medians, their ratio, and whether the aim holds. */
+export interface Summary {
+  readonly name: string;
+  readonly unit: string;
+  readonly samples: number;
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  readonly reference?: string;
+  readonly referenceMedian?: number;
+  readonly ratio?: number;
+  readonly aim?: string;
+  readonly isMet?: boolean;
+}
+
+export function summarize({ name, unit, values, reference, aim }: Figure): Summary {
+  const ours = median(values);
+  const theirs = reference === undefined || reference.values.length === 0 ? undefined : median(reference.values);
+  const ratio = theirs === undefined ? undefined : ours / theirs;
+  const judged = aim?.of === 'ratio' ? ratio : ours;
+  return {
+    name,
+    unit,
+    samples: values.length,
+    median: ours,
+    min: Math.min(...values),
+    max: Math.max(...values),
+    ...(theirs !== undefined && { reference: reference!.name, referenceMedian: theirs, ratio: ratio! }),
+    ...(aim !== undefined && { aim: describeAim(aim) }),
+    ...(aim !== undefined && judged !== undefined && { isMet: holds(aim, judged) }),
+  };
+}
+
+function describeAim({ of, atMost, atLeast }: Aim): string {
+  const bound = atMost === undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
+  return of === 'ratio' ? `${bound} ×` : bound;
+}
+
+function holds({ atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Aim, value: number): boolean {
+  return value <= atMost && value >= atLeast;
+}
+
+const columns = ['', 'unit', 'median', 'min … max', 'n', 'beside', 'ratio', 'aim', 'met'] as const;
+
+/** The cells of a report's table, the header first. */
+export function tableOf(report: Report): string[][] {
+  const rows = report.figures
+    .map(summarize)
+    .map((summary) => [
+      summary.name,
+      summary.unit,
+      showNumber(summary.median),
+      `${showNumber(summary.min)} … ${showNumber(summary.max)}`,
+      String(summary.samples),
+      summary.referenceMedian === undefined ? '' : `${summary.reference} ${showNumber(summary.referenceMedian)}`,
+      summary.ratio === undefined ? '' : summary.ratio.toFixed(2),
+      summary.aim ?? '',
+      summary.isMet === undefined ? '' : summary.isMet ? 'yes' : 'no',
+    ]);
+  return [[...columns], ...rows];
+}
+
+/** Three significant digits, thousands whole. */
+export function showNumber(value: number): string {
+  if (value >= 1000) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Columns side by side, as wide as their widest cell. */
+export function alignColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column]!))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+export function markdownTable([header = [], ...rows]: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
+  return line(header) + line(header.map(() => '---')) + rows.map(line).join('');
+}

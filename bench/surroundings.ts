@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of package.json; this file runs from dist/bench. */
+const projectRoot = new URL('../../', import.meta.url);
+
+export function projectPath(path: string): string {
+  return fileURLToPath(new URL(path, projectRoot));
+}
+
+/** What the figures hold for: machine, versions, date and the command that made them. */
+export function surroundings(command: string): Record<string, string> {
+  const { name, version } = JSON.parse(readFileSync(projectPath('package.json'), 'utf8')) as Record<string, string>;
+  const processors = cpus();
+  return {
+    command,
+    date: new Date().toISOString().slice(0, 10),
+    machine: `${processors.length} × ${processors[0]?.model.trim() || process.arch}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+    platform: `${process.platform} ${process.arch}`,
+    versions: `${name} ${version}, Node.js ${process.versions.node}, V8 ${process.versions.v8}`,
+  };
+}
+
+/**
+ * The program that runs the kubelet's own benchmarks: `path`, else KUBELET_ORACLE, else the one
+ * beside the project. Undefined when there is none: only our figures are printed then.
+ */
+export function findOracle(path: string | undefined): string | undefined {
+  const chosen = path ?? (process.env['KUBELET_ORACLE'] || undefined);
+  if (chosen !== undefined) return chosen;
+  const shared = projectPath('../shared/oracle/kubelet-oracle');
+  return isExecutable(shared) ? shared : undefined;
+}
+
+/** Lets `startControlPlane` find etcd and kube-apiserver: KUBEBUILDER_ASSETS, else those beside the project. */
+export function provideControlPlane(): void {
+  const assets = projectPath('../shared/controlplane/assets');
+  if (!process.env['KUBEBUILDER_ASSETS'] && isExecutable(assets)) {
+    process.env['KUBEBUILDER_ASSETS'] = execFileSync(assets, { encoding: 'utf8' }).trim();
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
