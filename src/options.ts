@@ -15,7 +15,8 @@ import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from './types.ts';
 import { unfailing } from './unfailing.ts';
 
-export interface StatusManagerOptions {
+/** What a manager is made of; `P` is the type of the `podManager` option. */
+export interface StatusManagerOptions<P extends PodManager = PodManager> {
   /**
    * How the API server is reached: a `CoreV1Api` of client-node, a mock of it, `createPodClient()`
    * of `kubelet-status-manager/http`, or any `PodClient`. Without one the cache works and nothing
@@ -25,7 +26,7 @@ export interface StatusManagerOptions {
   /** Whether a pod may still have containers running; the port, or its one method as a function. */
   readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
   /** Which pods this node has. Default: a `BasicPodManager`, to be had as `manager.podManager`. */
-  readonly podManager?: PodManager | undefined;
+  readonly podManager?: P | undefined;
   /** Where allocated resources are kept. Default: nowhere (`noopState`). */
   readonly allocationState?: State | undefined;
   /**
@@ -85,10 +86,10 @@ export const defaultOptions = {
 } as const;
 
 /** The options with their defaults, checked. */
-export interface ResolvedOptions {
+export interface ResolvedOptions<P extends PodManager> {
   readonly client: CoreV1ApiLike | PodClient | undefined;
   readonly podDeletionSafety: PodDeletionSafety;
-  readonly podManager: PodManager | undefined;
+  readonly podManager: P | undefined;
   readonly allocationState: State;
   readonly journal: Journal | undefined;
   readonly logger: Logger;
@@ -130,7 +131,7 @@ const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const
 const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
 
 /** @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
-export function resolveOptions(options: StatusManagerOptions): ResolvedOptions {
+export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>): ResolvedOptions<P> {
   if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!optionNames.has(name))

@@ -94,11 +94,12 @@ const defaultDrainMs = 10_000;
  * Setters are synchronous and never fail for what the API server says; they throw
  * `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) for invalid input, and
  * nothing has changed then. What is passed in is never mutated; what is handed out is frozen.
+ * A function that takes a manager with whatever pod manager takes a `StatusManager<PodManager>`.
  * Source: kubelet `status.Manager`.
  */
-export class StatusManager implements AsyncDisposable {
+export class StatusManager<P extends PodManager = BasicPodManager> implements AsyncDisposable {
   /** The pods of this node: the `podManager` option, or a `BasicPodManager` to fill. */
-  readonly podManager: PodManager;
+  readonly podManager: P;
   readonly #cache = new PodStatusCache();
   readonly #apiStatusVersions = new Map<string, number>();
   readonly #updates: PodStatusUpdates;
@@ -119,7 +120,7 @@ export class StatusManager implements AsyncDisposable {
   #stopped: Promise<void> | undefined;
 
   /** Sets no timer and does no I/O. @throws StatusManagerError INVALID_OPTION */
-  constructor(options: StatusManagerOptions) {
+  constructor(options: StatusManagerOptions<P>) {
     const resolved = resolveOptions(options);
     const { clock, logger, metrics, podStartupLatency } = resolved;
     this.#clock = clock;
@@ -127,7 +128,8 @@ export class StatusManager implements AsyncDisposable {
     this.#allocationState = resolved.allocationState;
     this.#journal = resolved.journal;
     this.#podStartupLatency = podStartupLatency;
-    this.podManager = resolved.podManager ?? new BasicPodManager();
+    // Without the option nothing tells P from its default.
+    this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(
       metrics,

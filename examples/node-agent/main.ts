@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { CommanderError } from 'commander';
 import { type Logger, type Pod, StatusManager, systemClock } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
-import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
 import { destination, pino } from 'pino';
 import { stringify } from 'yaml';
 import { AgentError } from './agent-error.ts';
@@ -74,7 +74,7 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   // The three parts of every agent: which pods there are, what becomes of them here, and what the API server hears of it.
   const eventLog = new EventLog((line) => process.stdout.write(line), clock);
   const podManager = createInformerPodManager({ transport, nodeName, clock, logger });
-  const statusManager: StatusManager = new StatusManager({
+  const statusManager: StatusManager<InformerPodManager> = new StatusManager({
     client: isTerminal ? podClient : eventLog.observe(podClient),
     podManager,
     podDeletionSafety: (pod) => agent.podCouldHaveRunningContainers(pod),

@@ -20,7 +20,7 @@ export class Agent {
   readonly #pods: InformerPodManager;
   readonly #lives = new Map<string, PodLife>();
   readonly #outcomes: Record<string, number> = {};
-  #manager: StatusManager | undefined;
+  #manager: StatusManager<InformerPodManager> | undefined;
   #orphanTimer: ReturnType<typeof setInterval> | undefined;
   #lastVersion: number;
   #isSilent: boolean;
@@ -141,8 +141,8 @@ export class Agent {
       runtime: this.#config.runtime[uid!],
     });
     this.#lives.set(uid!, life);
-    if (this.#isSettling) life.settle();
     life.start();
+    if (this.#isSettling) life.settle();
   }
 
   /** A silent agent finds nothing that runs: what the journal says of a pod's end may be written. */

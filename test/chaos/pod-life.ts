@@ -4,6 +4,7 @@ import {
   generateAPIPodStatus,
   type ObservedPod,
   type Pod,
+  type PodManager,
   type StatusManager,
   type Timer,
 } from '../../src/index.ts';
@@ -11,7 +12,7 @@ import { type AgentReport, messageOf, type PodRuntime, type RuntimeContainer } f
 import type { Random } from './random.ts';
 
 export interface PodLifeOptions {
-  readonly manager: StatusManager;
+  readonly manager: StatusManager<PodManager>;
   readonly clock: Clock;
   readonly random: Random;
   readonly nextVersion: () => number;
@@ -54,7 +55,7 @@ export class PodLife {
     if (this.#runtime.ended || terminalPhases.has(previous?.phase)) this.#end();
     else if (this.#isDeleted) this.#beginEnd();
     else {
-      if (random.chance(0.6)) this.#report();
+      if (this.#isSettling || random.chance(0.6)) this.#report();
       this.#schedule();
     }
   }
@@ -64,9 +65,10 @@ export class PodLife {
     if (this.#isDeleted && this.#state === 'living') this.#beginEnd();
   }
 
-  /** What is under way comes to its end; nothing new is begun. */
+  /** What is under way comes to its end, a pod that was never reported is, and nothing new is begun. */
   settle(): void {
     this.#isSettling = true;
+    if (this.#state === 'living' && this.#options.manager.getPodStatus(this.#uid) === undefined) this.#report();
   }
 
   stop(): void {

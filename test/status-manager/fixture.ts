@@ -54,7 +54,7 @@ export class TestManager {
   #messages = 0;
 
   /** @param onServer the pods that the API server has */
-  constructor(onServer: readonly Pod[] = [], options: Partial<StatusManagerOptions> = {}) {
+  constructor(onServer: readonly Pod[] = [], options: Partial<StatusManagerOptions<BasicPodManager>> = {}) {
     this.client = new FakePodClient(onServer);
     this.manager = new StatusManager({
       client: this.client,

@@ -23,7 +23,10 @@ function pod(uid: string, status: PodStatusInput = {}, metadata: Pod['metadata']
   };
 }
 
-function managerOn(server: FakePodClient, options: Partial<StatusManagerOptions> = {}): StatusManager {
+function managerOn(
+  server: FakePodClient,
+  options: Partial<Omit<StatusManagerOptions, 'podManager'>> = {},
+): StatusManager {
   return new StatusManager({
     client: server,
     podDeletionSafety: () => false,
