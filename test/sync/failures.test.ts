@@ -1,0 +1,375 @@
+import { describe, expect, it } from 'vitest';
+import { ApiError, type FailureClass } from '../../src/client/api-error.ts';
+import { RequestLimiter } from '../../src/sync/request-limiter.ts';
+import type { FakeVerb } from '../../src/testing/fake-pod-client.ts';
+import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
+
+const second = 1_000;
+const minute = 60 * second;
+
+function http(statusCode: number, members: Partial<ApiError> = {}): ApiError {
+  return new ApiError(`scripted ${statusCode}`, { kind: 'http', statusCode, ...members });
+}
+
+/** Gaps between the tries of one pod, rounded to ms. */
+function gaps(times: readonly { readonly action: { readonly verb: FakeVerb }; readonly ms: number }[]): number[] {
+  const tries = times.filter(({ action }) => action.verb === 'get').map(({ ms }) => ms);
+  return tries.slice(1).map((ms, i) => Math.round(ms - tries[i]!));
+}
+
+interface FailureCase {
+  readonly failure: FailureClass;
+  readonly verb: FakeVerb;
+  readonly error: Error;
+  readonly firstDelays: readonly number[];
+  readonly maxMs: number;
+}
+
+const failures: readonly FailureCase[] = [
+  { failure: 'not-visible', verb: 'get', error: http(404), firstDelays: [1_000, 2_000, 4_000], maxMs: 10 * minute },
+  { failure: 'not-visible', verb: 'get', error: http(403), firstDelays: [1_000, 2_000, 4_000], maxMs: 10 * minute },
+  { failure: 'not-visible', verb: 'patch', error: http(404), firstDelays: [1_000, 2_000, 4_000], maxMs: 10 * minute },
+  { failure: 'refused', verb: 'patch', error: http(403), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
+  { failure: 'refused', verb: 'patch', error: http(422), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
+  { failure: 'refused', verb: 'get', error: http(400), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
+  { failure: 'stale', verb: 'patch', error: http(409), firstDelays: [0, 0, 0, 500, 1_000], maxMs: 30 * second },
+  {
+    failure: 'stale',
+    verb: 'patch',
+    error: http(422, { causes: [{ field: 'metadata.uid' }] }),
+    firstDelays: [0, 0, 0, 500, 1_000],
+    maxMs: 30 * second,
+  },
+  { failure: 'throttled', verb: 'patch', error: http(429), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
+  { failure: 'throttled', verb: 'get', error: http(503), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
+  { failure: 'transient', verb: 'get', error: http(500), firstDelays: [500, 1_000, 2_000], maxMs: 30 * second },
+  { failure: 'transient', verb: 'get', error: http(401), firstDelays: [500, 1_000, 2_000], maxMs: 30 * second },
+  {
+    failure: 'transient',
+    verb: 'patch',
+    error: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
+    firstDelays: [500, 1_000, 2_000],
+    maxMs: 30 * second,
+  },
+  {
+    failure: 'transient',
+    verb: 'get',
+    // A client that gives up by itself.
+    error: Object.assign(new Error('x'), { name: 'AbortError' }),
+    firstDelays: [500, 1_000, 2_000],
+    maxMs: 30 * second,
+  },
+];
+
+describe('back-off by failure class', () => {
+  it.each(failures)('$failure ($verb: $error.message)', async ({ failure, verb, error, firstDelays, maxMs }) => {
+    // Longer than any back-off, so that only the loop's own retries are seen.
+    const h = new SyncHarness({ syncPeriodMs: 3_600_000 });
+    h.addPods('a');
+    h.client.fail({ verb }, error, Number.POSITIVE_INFINITY);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(2 * 60 * minute - 1);
+    // The full batch of the first hour is one more try, if none is due then.
+    const delays = gaps(h.times);
+    expect(delays.slice(0, firstDelays.length)).toEqual(firstDelays);
+    const longest = Math.max(...delays);
+    // Nobody is parked for good, and nobody waits longer than the class allows.
+    expect(longest).toBe(maxMs);
+    const outcome = h.outcomes[0]!;
+    expect(outcome).toMatchObject(
+      failure === 'refused' ? { outcome: 'refused', nextTryInMs: 5_000 } : { outcome: 'retried', failure },
+    );
+    expect(h.metrics.requests.filter((request) => request === `${verb} ${failure}`).length).toBe(
+      h.times.filter(({ action }) => action.verb === verb).length,
+    );
+    expect(h.inspect('a').lastError).toBeTypeOf('string');
+    await h.manager.stop();
+  });
+
+  it('jitter takes up to a fifth off, by the injected `random`', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 3_600_000, random: () => 0.5 });
+    h.client.fail({ verb: 'get' }, 500, Number.POSITIVE_INFINITY);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(10 * second);
+    expect(gaps(h.times).slice(0, 3)).toEqual([450, 900, 1_800]);
+    await h.manager.stop();
+  });
+
+  it('ends with a success: the next failure starts over', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, 500, 3);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(5 * second);
+    expect(h.written('a')).toBe('1');
+    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined });
+    h.client.fail({ verb: 'get' }, 500);
+    h.set('a', '2');
+    await h.settle();
+    expect(h.inspect('a')).toMatchObject({ nextTryInMs: 500, lastError: 'scripted 500' });
+    await h.manager.stop();
+  });
+
+  it('holds for a full batch as well', async () => {
+    const h = new SyncHarness({ syncPeriodMs: second });
+    h.client.fail({ verb: 'get' }, 404, Number.POSITIVE_INFINITY);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(64 * second);
+    // After 0, 1, 3, 7, 15, 31 and 63 seconds, not at each of 64 ticks.
+    expect(h.count('get')).toBe(7);
+    await h.manager.stop();
+  });
+
+  it('but not for a batch that is driven by hand', async () => {
+    const h = new SyncHarness();
+    h.client.fail({ verb: 'get' }, 404, Number.POSITIVE_INFINITY);
+    h.set('a', '1');
+    for (let i = 0; i < 5; i++) expect(await h.manager.syncBatch(false)).toBe(1);
+    expect(h.count('get')).toBe(5);
+  });
+});
+
+describe('a new version', () => {
+  it('is tried at once where the last one was refused', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'patch' }, 422);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.logger.warnings.map(({ message }) => message)).toEqual(['The API server refuses the status of a pod']);
+    h.set('a', '2');
+    await h.settle();
+    expect(h.written('a')).toBe('2');
+    await h.manager.stop();
+  });
+
+  it('that was read instead is the one that counts as refused', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'patch' }, 422, Number.POSITIVE_INFINITY);
+    const release = h.client.hold({ verb: 'get' }, 1);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.set('a', '2');
+    release();
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['superseded 1', 'refused 2']);
+    expect(h.count('patch')).toBe(1);
+    await h.manager.stop();
+  });
+
+  it.each([404, 500, 429])('waits with its pod after %i', async (code) => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, code);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    for (let i = 2; i < 10; i++) {
+      h.set('a', String(i));
+      await h.settle();
+    }
+    expect(h.count('get')).toBe(1);
+    await h.clock.advanceAsync(1_000);
+    expect(h.written('a')).toBe('9');
+    await h.manager.stop();
+  });
+});
+
+describe('a UID that is not the object’s', () => {
+  it('is read anew without back-off, and the status of a pod that was recreated is dropped', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.react({ verb: 'get' }, () => () => h.client.put(podOf('a', { uid: 'another' })));
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'patch a', 'get a']);
+    expect(h.clock.monotonicMs()).toBe(0);
+    expect(h.client.pod('default', 'a')?.status).toEqual({ phase: 'Pending' });
+    expect(h.manager.inspect().pods).toEqual([]);
+    expect(h.takeOutcomes()).toEqual(['retried 1', 'gone 1']);
+    await h.manager.stop();
+  });
+});
+
+describe('static pods', () => {
+  const staticPod = podOf('s', { annotations: { 'kubernetes.io/config.source': 'file' } });
+  const mirror = podOf('s', { uid: 'mirror-s', annotations: { 'kubernetes.io/config.mirror': 'x' } });
+
+  it('without a known mirror are not read and not put off: they are sent when there is one', async () => {
+    const h = new SyncHarness({ syncPeriodMs: second });
+    h.podManager.addPod(staticPod);
+    h.manager.start();
+    h.set('s', '1');
+    await h.clock.advanceAsync(30 * second);
+    expect(h.count()).toBe(0);
+    h.addPod(mirror);
+    await h.clock.advanceAsync(second);
+    expect(h.written('s')).toBe('1');
+    await h.manager.stop();
+  });
+
+  it('whose mirror is another than the pod manager knows keep their status and are tried again', async () => {
+    const h = new SyncHarness({ syncPeriodMs: second });
+    h.podManager.addPod(staticPod);
+    h.addPod(mirror);
+    const recreated = { ...mirror, metadata: { ...mirror.metadata, uid: 'mirror-2' } };
+    h.client.put(recreated);
+    h.manager.start();
+    h.set('s', '1');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get s']);
+    h.podManager.removePod(mirror);
+    h.podManager.addPod(recreated);
+    await h.clock.advanceAsync(2 * second);
+    expect(h.written('s')).toBe('1');
+    await h.manager.stop();
+  });
+});
+
+describe('throttling', () => {
+  it.each<[string, FakeVerb, number]>([
+    ['a 429', 'patch', 429],
+    ['a 503', 'get', 503],
+    ['a 429 to DELETE', 'delete', 429],
+  ])('%s with Retry-After is obeyed for all pods', async (_what, verb, code) => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.addPods('b', 'c');
+    h.client.fail({ verb, name: 'a' }, http(code, { retryAfterMs: 17_000 }));
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.settle();
+    const before = h.times.length;
+    h.set('b', '1');
+    h.set('c', '1');
+    await h.clock.advanceAsync(16_999);
+    expect(h.times.length).toBe(before);
+    await h.clock.advanceAsync(1);
+    expect([h.written('b'), h.written('c')]).toEqual(['1', '1']);
+    await h.clock.advanceAsync(10_000);
+    expect(h.client.pod('default', 'a')).toBeUndefined();
+    await h.manager.stop();
+  });
+
+  it('a pod that is answered 503 for ever, without Retry-After, does not stop the others', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.client.fail({ verb: 'patch', name: 'a' }, 503, Number.POSITIVE_INFINITY);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(10 * minute);
+    for (let i = 0; i < 100; i++) {
+      h.set('b', String(i));
+      await h.clock.advanceAsync(second);
+      expect(h.written('b')).toBe(String(i));
+    }
+    await h.manager.stop();
+  });
+
+  it('with qps and burst there are never more requests than the bucket holds', async () => {
+    const h = new SyncHarness({ qps: 5, burst: 10 }).informed();
+    const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
+    h.addPods(...names);
+    h.manager.start();
+    for (const name of names) h.set(name, '1');
+    await h.clock.advanceAsync(minute);
+    expect(names.every((name) => h.written(name) === '1')).toBe(true);
+    expect(h.times.length).toBe(200);
+    for (const [i, { ms }] of h.times.entries()) {
+      const inSecond = h.times.slice(i).filter((other) => other.ms < ms + second).length;
+      expect(inSecond).toBeLessThanOrEqual(15);
+    }
+    // 200 requests: 10 at once, 190 at 5 a second.
+    expect(h.times.at(-1)!.ms).toBeGreaterThanOrEqual(38 * second);
+    expect(h.times.at(-1)!.ms).toBeLessThan(39 * second);
+    await h.manager.stop();
+  });
+
+  it('a limiter that two managers share counts and pauses for both, and one can stop without the other', async () => {
+    const first = new SyncHarness();
+    const limiter = new RequestLimiter({ qps: 2, burst: 2, clock: first.clock });
+    const shared = { limiter, clock: first.clock };
+    const [a, b] = [new SyncHarness(shared), new SyncHarness(shared)];
+    for (const h of [a, b]) {
+      h.addPods('p', 'q');
+      h.manager.start();
+      h.set('p', '1');
+      h.set('q', '1');
+    }
+    await first.clock.advanceAsync(second);
+    expect(a.count() + b.count()).toBe(4);
+    await first.clock.advanceAsync(5 * second);
+    expect(a.count() + b.count()).toBe(8);
+
+    a.client.fail({ verb: 'get' }, http(429, { retryAfterMs: 100_000 }));
+    a.set('p', '2');
+    await first.clock.advanceAsync(second);
+    b.set('p', '2');
+    a.set('q', '2');
+    await first.clock.advanceAsync(50 * second);
+    expect(b.written('p')).toBe('1');
+    // Its requests stand in line behind those of the other.
+    await a.manager.stop();
+    expect(a.manager.state).toBe('stopped');
+    await first.clock.advanceAsync(50 * second);
+    expect(b.written('p')).toBe('2');
+    await b.manager.stop();
+    expect(first.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a DELETE that fails', () => {
+  it.each([404, 409, 500])('with %i is tried again by full batches only, with back-off', async (code) => {
+    const h = new SyncHarness({ syncPeriodMs: 10_000 }).informed();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.client.fail({ verb: 'delete' }, code, 5);
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.clock.advanceAsync(9_999);
+    expect(h.count('delete')).toBe(1);
+    expect(h.outcomes.map(({ outcome }) => outcome)).toEqual(['written', 'retried']);
+    expect(h.inspect('a').lastError).toBe(`scripted ${code}`);
+    await h.clock.advanceAsync(10 * minute);
+    const deletes = h.times.filter(({ action }) => action.verb === 'delete');
+    expect(deletes).toHaveLength(6);
+    for (const { ms } of deletes.slice(1)) expect(ms % 10_000).toBe(0);
+    expect(h.client.pod('default', 'a')).toBeUndefined();
+    expect(h.manager.inspect().pods).toEqual([]);
+    await h.manager.stop();
+  });
+});
+
+describe('the failure is shown', () => {
+  it('with class, verb, reason and next try in the log', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'patch' }, 500);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.logger.lines.filter(({ message }) => message === 'Failed to update status for pod')).toEqual([
+      {
+        level: 'info',
+        message: 'Failed to update status for pod',
+        fields: {
+          pod: 'default/a',
+          podUID: uidOf('a'),
+          statusVersion: 1,
+          verb: 'patch',
+          failure: 'transient',
+          nextTryInMs: 500,
+          reason: 'scripted 500',
+        },
+      },
+    ]);
+    await h.manager.stop();
+  });
+});
