@@ -1,6 +1,8 @@
 import type { PodCondition, PodStatus, ResourceList } from '../types.ts';
 import { podConditionByKubelet, podConditionSharedByKubelet } from './conditions.ts';
 import { quantitiesEqual } from './quantity.ts';
+import { isSame } from './strategic-merge.ts';
+import { podStatusMembers } from './strategic-merge-schema.ts';
 
 type JSONObject = Record<string, unknown>;
 
@@ -25,6 +27,25 @@ export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatu
     equalConditions(oldStatus.conditions, status.conditions) &&
     equalMembers(oldStatus as JSONObject, status as JSONObject, notCompared)
   );
+}
+
+/**
+ * True when the server shows all that `status` says: as `isPodStatusByKubeletEqual`, but members
+ * that only the server has and this library does not know do not count. No patch takes them away,
+ * so a newer server's member is no reason to read its pods at every full batch.
+ */
+export function showsPodStatus(serverStatus: PodStatus, status: PodStatus): boolean {
+  return (
+    isPodStatusByKubeletEqual(serverStatus, status) ||
+    (equalConditions(serverStatus.conditions, status.conditions) &&
+      isSame(onlyCompared(serverStatus), onlyCompared(status), { members: podStatusMembers }))
+  );
+}
+
+function onlyCompared(status: PodStatus): PodStatus {
+  const compared = { ...status };
+  for (const member of notCompared) delete compared[member as keyof PodStatus];
+  return compared;
 }
 
 /** Semantic equality of two values in canonical form. */

@@ -4,7 +4,7 @@ import { type Logger, thrownFields } from '../logger.ts';
 import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../pods/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
-import { isPodStatusByKubeletEqual } from '../status/equality.ts';
+import { showsPodStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod, PodStatus } from '../types.ts';
 import { canBeDeleted } from './pod-syncer.ts';
@@ -147,7 +147,7 @@ export class SyncBatch {
     if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
       return false;
     const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
-    if (!isPodStatusByKubeletEqual(podStatus, status)) return true;
+    if (!showsPodStatus(podStatus, status)) return true;
     this.#compared.set(pod, { resourceVersion, status });
     return false;
   }

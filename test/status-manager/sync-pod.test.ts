@@ -204,6 +204,12 @@ describe('TestReconcilePodStatus', () => {
     expect(await t.takeActions()).toEqual(['get', 'get']);
   });
 
+  it('leaves alone what only a newer server knows (it was read at every full batch)', async () => {
+    const t = await synced();
+    t.podManager.updatePod(getTestPod({ status: { ...t.status(), ...{ 'x-new': { of: 'a later version' } } } }));
+    expect(await t.manager.syncBatch(true)).toBe(0);
+  });
+
   it('does not reconcile a pod that the pod manager does not know', async () => {
     const t = await synced();
     t.podManager.removePod(getTestPod());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
-import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
+import { isPodStatusByKubeletEqual, showsPodStatus } from '../../src/status/equality.ts';
 import { normalizeStatus } from '../../src/status/normalize.ts';
 import type { PodStatus, PodStatusInput } from '../../src/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
@@ -218,5 +218,48 @@ describe('isPodStatusByKubeletEqual: values', () => {
       }
     }
     expect(unnoticed).toEqual([]);
+  });
+});
+
+describe('showsPodStatus', () => {
+  const shows = (server: object, ours: object) => showsPodStatus(statusOf(server), statusOf(ours));
+
+  it.each<[string, object, object]>([
+    ['in the status', { phase: 'Running', 'x-new': 1 }, { phase: 'Running' }],
+    [
+      'in a container status',
+      { containerStatuses: [{ name: 'c', 'x-new': {} }] },
+      { containerStatuses: [{ name: 'c' }] },
+    ],
+    ['in a list with keys', { podIPs: [{ ip: 'a', 'x-new': 1 }] }, { podIPs: [{ ip: 'a' }] }],
+    ['in a condition of ours', { conditions: [{ type: 'Ready', 'x-new': 1 }] }, { conditions: [{ type: 'Ready' }] }],
+  ])(
+    'a newer server’s own member is no difference (it made every full batch read the pod once): %s',
+    (_, server, ours) => {
+      expect(shows(server, ours)).toBe(true);
+      expect(shows(ours, server)).toBe('conditions' in ours);
+    },
+  );
+
+  it.each<[string, object, object]>([
+    ['another value of an unknown member', { 'x-new': 1 }, { 'x-new': 2 }],
+    ['a known member that only the server has', { phase: 'Running' }, {}],
+    [
+      'one in a container status',
+      { containerStatuses: [{ name: 'c', started: true }] },
+      { containerStatuses: [{ name: 'c' }] },
+    ],
+    ['a condition of ours', { conditions: [{ type: 'Ready' }] }, {}],
+    ['one element more', { podIPs: [{ ip: 'a' }, { ip: 'b' }] }, { podIPs: [{ ip: 'a' }] }],
+  ])('%s is one', (_, server, ours) => {
+    expect(shows(server, ours)).toBe(false);
+    expect(shows(ours, server)).toBe(false);
+  });
+
+  it('quantities compare by value, and claim members not at all', () => {
+    const allocatedResources = { cpu: '1k' };
+    expect(
+      shows({ allocatedResources, resourceClaimStatuses: [{ name: 'a' }] }, { allocatedResources: { cpu: '1e3' } }),
+    ).toBe(true);
   });
 });
