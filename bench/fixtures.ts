@@ -6,6 +6,7 @@ import type { Pod, PodStatusInput, Time } from 'kubelet-status-manager';
  */
 
 const image = 'registry.example/app:1';
+const twoContainers = ['c0', 'c1'];
 const conditionTypes = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
 
 /** Pods of one node as a pod manager holds them, without a status. */
@@ -17,10 +18,7 @@ export function benchPods(count: number): Pod[] {
       spec: {
         nodeName: 'node-a',
         restartPolicy: 'Always',
-        containers: [
-          { name: 'c0', image },
-          { name: 'c1', image },
-        ],
+        containers: twoContainers.map((name) => ({ name, image })),
       },
     };
   });
@@ -30,7 +28,7 @@ export function benchPods(count: number): Pod[] {
  * A new status of a running pod; no object in it is shared with an earlier one.
  * @param time called for each time in it: JSON has strings, client-node has `Date`s
  */
-export function runningStatus(restartCount: number, time: () => Time, containers = 2): PodStatusInput {
+export function runningStatus(restartCount: number, time: () => Time, containers = twoContainers): PodStatusInput {
   return {
     phase: 'Running',
     conditions: conditionTypes.map((type) => ({ type, status: 'True', lastTransitionTime: time() })),
@@ -40,14 +38,14 @@ export function runningStatus(restartCount: number, time: () => Time, containers
     podIPs: [{ ip: '10.1.0.9' }],
     startTime: time(),
     qosClass: 'BestEffort',
-    containerStatuses: Array.from({ length: containers }, (_, i) => ({
-      name: `c${i}`,
+    containerStatuses: containers.map((name) => ({
+      name,
       state: { running: { startedAt: time() } },
       ready: true,
       restartCount,
       image,
       imageID: 'sha256:aaaa',
-      containerID: `containerd://c${i}`,
+      containerID: `containerd://${name}`,
       started: true,
     })),
   };

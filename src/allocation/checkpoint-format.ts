@@ -1,4 +1,4 @@
-import { isObject, objectAt, Place, quantityAt } from '../status/canonical-reader.ts';
+import { isObject, objectAt, Place, quantityAt, type Raw } from '../status/canonical-reader.ts';
 import type { ResourceClaim, ResourceList, ResourceRequirements } from '../types.ts';
 import { goMap, goString, goStruct } from './go-json.ts';
 import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';
@@ -53,20 +53,18 @@ export function decodeAllocations(data: string): Map<string, PodAllocation> {
   if (isObject(raw) && (Object.hasOwn(raw, 'allocationEntries') || Object.hasOwn(raw, 'resizeStatusEntries'))) {
     throw new Error('it has the format of a kubelet before v1.33 (`allocationEntries`, `resizeStatusEntries`)');
   }
-  return decodeEntries(raw, (value, podUID, place) => {
-    const entry = objectAt(value, podUID, place) ?? {};
-    const inner = place.child(podUID);
-    return {
+  return decodeEntries(raw, (value, podUID, place) =>
+    objectAt(value ?? {}, podUID, place, (entry) => ({
       containerResources: mapAt(
         entry.ContainerResources,
         'ContainerResources',
-        inner,
+        place,
         (...where) => frozenResourcesAt(...where) ?? {},
       ),
-      podLevelResources: frozenResourcesAt(entry.PodLevelResources, 'PodLevelResources', inner) ?? null,
-      emptyDirVolumeLimits: mapAt(entry.EmptyDirVolumeLimits, 'EmptyDirVolumeLimits', inner, quantityAt),
-    };
-  });
+      podLevelResources: frozenResourcesAt(entry.PodLevelResources, 'PodLevelResources', place) ?? null,
+      emptyDirVolumeLimits: mapAt(entry.EmptyDirVolumeLimits, 'EmptyDirVolumeLimits', place, quantityAt),
+    }))!,
+  );
 }
 
 export function encodeResizeStatuses(resizeStatuses: ReadonlyMap<string, PodResizeStatus>): string {
@@ -93,8 +91,7 @@ function mapAt<T>(
   place: Place,
   read: (value: unknown, key: string, place: Place) => T,
 ): Map<string, T> | null {
-  const map = objectAt(value, member, place);
-  if (map === undefined) return null;
-  const inner = place.child(member);
-  return new Map(Object.keys(map).map((key) => [key, read(map[key], key, inner)]));
+  const entries = (map: Raw): Map<string, T> =>
+    new Map(Object.keys(map).map((key) => [key, read(map[key], key, place)]));
+  return objectAt(value, member, place, entries) ?? null;
 }

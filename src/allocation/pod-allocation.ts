@@ -1,5 +1,5 @@
 import { resourcesAt } from '../status/canonical-container.ts';
-import { isObject, listAt, objectAt, Place, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
+import { isObject, listAt, objectAt, Place, type Raw, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
 
 /** What was granted to one pod; null where nothing was said. Frozen, quantities canonical. */
@@ -22,28 +22,26 @@ export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAl
   const raw: unknown = pod;
   if (!isObject(raw)) return place.refuse('', 'an object', raw);
 
-  const podUID = requiredStringAt(objectAt(raw.metadata, 'metadata', place)?.uid, 'uid', place.child('metadata'));
-  const spec = objectAt(raw.spec, 'spec', place) ?? {};
-  const specPlace = place.child('spec');
+  const podUID = objectAt(raw.metadata ?? {}, 'metadata', place, ({ uid }) => requiredStringAt(uid, 'uid', place))!;
+  const allocation = objectAt(raw.spec ?? {}, 'spec', place, allocationFromSpec)!;
+  return { podUID, allocation };
+}
 
+function allocationFromSpec(spec: Raw, place: Place): PodAllocation {
   const containerResources = new Map<string, ResourceRequirements>();
   for (const list of ['initContainers', 'containers']) {
-    listAt(spec[list], list, specPlace, (container, containerPlace) => {
-      const name = requiredStringAt(container.name, 'name', containerPlace);
-      const resources = frozenResourcesAt(container.resources, 'resources', containerPlace) ?? noResources;
+    listAt(spec[list], list, place, (container) => {
+      const name = requiredStringAt(container.name, 'name', place);
+      const resources = frozenResourcesAt(container.resources, 'resources', place) ?? noResources;
       // An init container that ends before the others start cannot be resized.
-      const resizable =
-        list === 'containers' || stringAt(container.restartPolicy, 'restartPolicy', containerPlace) === 'Always';
+      const resizable = list === 'containers' || stringAt(container.restartPolicy, 'restartPolicy', place) === 'Always';
       if (resizable) containerResources.set(name, resources);
     });
   }
   return {
-    podUID,
-    allocation: {
-      containerResources,
-      podLevelResources: frozenResourcesAt(spec.resources, 'resources', specPlace) ?? null,
-      emptyDirVolumeLimits: null,
-    },
+    containerResources,
+    podLevelResources: frozenResourcesAt(spec.resources, 'resources', place) ?? null,
+    emptyDirVolumeLimits: null,
   };
 }
 

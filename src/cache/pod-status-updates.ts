@@ -4,7 +4,7 @@ import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../pods/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
-import { timeFromEpochMs } from '../status/canonical-time.ts';
+import { TimeSpeller } from '../status/canonical-time.ts';
 import { isPodStatusByKubeletEqual } from '../status/equality.ts';
 import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
 import { isPodPhaseTerminal } from '../status/merge.ts';
@@ -76,6 +76,7 @@ export class PodStatusUpdates {
   readonly #metrics: Metrics;
   readonly #subscribers: Subscribers<PodStatusListener>;
   readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
+  readonly #times = new TimeSpeller();
 
   constructor(options: PodStatusUpdatesOptions) {
     this.#cache = options.cache;
@@ -210,8 +211,8 @@ export class PodStatusUpdates {
 
   /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
   #statusOfObject(pod: Pod): PodStatus {
-    const mirror = this.#podManager.getMirrorPodByPod(pod);
-    return canonicalPodStatus((mirror ?? pod).status, { strict: false });
+    const { status } = this.#podManager.getMirrorPodByPod(pod) ?? pod;
+    return status === undefined ? {} : canonicalPodStatus(status, { strict: false });
   }
 
   /** Times, volume health and generation that `status` takes over from the old one. */
@@ -262,7 +263,7 @@ export class PodStatusUpdates {
   }
 
   #now(): string {
-    return timeFromEpochMs(this.#clock.now());
+    return this.#times.spellEpochMs(this.#clock.now());
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   ContainerStateWaiting,
   ContainerStatus,
   ContainerUser,
+  ImageVolumeStatus,
   LinuxContainerUser,
   ResourceClaim,
   ResourceHealth,
@@ -68,12 +69,15 @@ const linuxUserMembers = new Set(['uid', 'gid', 'supplementalGroups']);
 const resourceStatusMembers = new Set(['name', 'resources']);
 const resourceHealthMembers = new Set(['resourceID', 'health', 'message']);
 
+/** What most `lastState`s are: one object for all of them. */
+const unknownState: ContainerState = Object.freeze({});
+
 /** A container status in canonical form. */
 export function canonicalContainerStatus(raw: Raw, place: Place): ContainerStatus {
   const status: ContainerStatus = {
     name: requiredStringAt(raw.name, 'name', place),
-    state: stateAt(raw.state, 'state', place),
-    lastState: stateAt(raw.lastState, 'lastState', place),
+    state: objectAt(raw.state, 'state', place, canonicalState) ?? unknownState,
+    lastState: objectAt(raw.lastState, 'lastState', place, canonicalState) ?? unknownState,
     ready: booleanAt(raw.ready, 'ready', place),
     restartCount: int32At(raw.restartCount, 'restartCount', place),
     image: stringAt(raw.image, 'image', place),
@@ -88,7 +92,7 @@ export function canonicalContainerStatus(raw: Raw, place: Place): ContainerStatu
   if (resources !== undefined) status.resources = resources;
   const volumeMounts = listAt(raw.volumeMounts, 'volumeMounts', place, canonicalVolumeMount);
   if (volumeMounts !== undefined) status.volumeMounts = volumeMounts;
-  const user = userAt(raw.user, 'user', place);
+  const user = objectAt(raw.user, 'user', place, canonicalUser);
   if (user !== undefined) status.user = user;
   const allocatedResourcesStatus = listAt(
     raw.allocatedResourcesStatus,
@@ -104,39 +108,36 @@ export function canonicalContainerStatus(raw: Raw, place: Place): ContainerStatu
 }
 
 /** Resource requirements in canonical form; present but empty is a value. */
-export function resourcesAt(input: unknown, member: string, place: Place): ResourceRequirements | undefined {
-  const value = objectAt(input, member, place);
-  if (value === undefined) return undefined;
-  const inner = place.child(member);
+export function resourcesAt(value: unknown, member: string, place: Place): ResourceRequirements | undefined {
+  return objectAt(value, member, place, canonicalResources);
+}
+
+function canonicalResources(raw: Raw, place: Place): ResourceRequirements {
   const resources: ResourceRequirements = {};
-  const limits = resourceListAt(value.limits, 'limits', inner);
+  const limits = resourceListAt(raw.limits, 'limits', place);
   if (limits !== undefined) resources.limits = limits;
-  const requests = resourceListAt(value.requests, 'requests', inner);
+  const requests = resourceListAt(raw.requests, 'requests', place);
   if (requests !== undefined) resources.requests = requests;
-  const claims = listAt(value.claims, 'claims', inner, canonicalClaim);
+  const claims = listAt(raw.claims, 'claims', place, canonicalClaim);
   if (claims !== undefined) resources.claims = claims;
-  keepUnknownMembers(resources, value, resourcesMembers, inner);
+  keepUnknownMembers(resources, raw, resourcesMembers, place);
   return resources;
 }
 
-function stateAt(input: unknown, member: string, place: Place): ContainerState {
-  const value = objectAt(input, member, place);
-  const state: ContainerState = {};
-  if (value === undefined) return state;
-  const inner = place.child(member);
-  const waiting = objectAt(value.waiting, 'waiting', inner);
-  if (waiting !== undefined) state.waiting = canonicalWaiting(waiting, inner.child('waiting'));
-  const running = objectAt(value.running, 'running', inner);
-  if (running !== undefined) state.running = canonicalRunning(running, inner.child('running'));
-  const terminated = objectAt(value.terminated, 'terminated', inner);
-  if (terminated !== undefined) state.terminated = canonicalTerminated(terminated, inner.child('terminated'));
+function canonicalState(raw: Raw, place: Place): ContainerState {
+  const waiting = objectAt(raw.waiting, 'waiting', place, canonicalWaiting);
+  const running = objectAt(raw.running, 'running', place, canonicalRunning);
+  const terminated = objectAt(raw.terminated, 'terminated', place, canonicalTerminated);
   if (
-    inner.strict &&
+    place.strict &&
     Number(waiting !== undefined) + Number(running !== undefined) + Number(terminated !== undefined) > 1
   ) {
-    inner.refuse('', 'at most one of waiting, running and terminated', value);
+    place.refuse('', 'at most one of waiting, running and terminated', raw);
   }
-  keepUnknownMembers(state, value, stateMembers, inner);
+  const state: ContainerState = running === undefined ? {} : { running };
+  if (waiting !== undefined) state.waiting = waiting;
+  if (terminated !== undefined) state.terminated = terminated;
+  keepUnknownMembers(state, raw, stateMembers, place);
   return state;
 }
 
@@ -191,33 +192,33 @@ function canonicalVolumeMount(raw: Raw, place: Place): VolumeMountStatus {
   if (raw.recursiveReadOnly !== undefined && raw.recursiveReadOnly !== null) {
     mount.recursiveReadOnly = stringAt(raw.recursiveReadOnly, 'recursiveReadOnly', place);
   }
-  const volumeStatus = objectAt(raw.volumeStatus, 'volumeStatus', place);
-  if (volumeStatus !== undefined) mount.volumeStatus = canonicalVolumeStatus(volumeStatus, place.child('volumeStatus'));
+  const volumeStatus = objectAt(raw.volumeStatus, 'volumeStatus', place, canonicalVolumeStatus);
+  if (volumeStatus !== undefined) mount.volumeStatus = volumeStatus;
   keepUnknownMembers(mount, raw, volumeMountMembers, place);
   return mount;
 }
 
 function canonicalVolumeStatus(raw: Raw, place: Place): VolumeStatus {
   const status: VolumeStatus = {};
-  const image = objectAt(raw.image, 'image', place);
-  if (image !== undefined) {
-    const inner = place.child('image');
-    const imageRef = stringAt(image.imageRef, 'imageRef', inner);
-    status.image = imageRef === '' ? {} : { imageRef };
-    keepUnknownMembers(status.image, image, imageVolumeMembers, inner);
-  }
+  const image = objectAt(raw.image, 'image', place, canonicalImageVolume);
+  if (image !== undefined) status.image = image;
   keepUnknownMembers(status, raw, volumeStatusMembers, place);
   return status;
 }
 
-function userAt(input: unknown, member: string, place: Place): ContainerUser | undefined {
-  const value = objectAt(input, member, place);
-  if (value === undefined) return undefined;
-  const inner = place.child(member);
+function canonicalImageVolume(raw: Raw, place: Place): ImageVolumeStatus {
+  const image: ImageVolumeStatus = {};
+  const imageRef = stringAt(raw.imageRef, 'imageRef', place);
+  if (imageRef !== '') image.imageRef = imageRef;
+  keepUnknownMembers(image, raw, imageVolumeMembers, place);
+  return image;
+}
+
+function canonicalUser(raw: Raw, place: Place): ContainerUser {
   const user: ContainerUser = {};
-  const linux = objectAt(value.linux, 'linux', inner);
-  if (linux !== undefined) user.linux = canonicalLinuxUser(linux, inner.child('linux'));
-  keepUnknownMembers(user, value, userMembers, inner);
+  const linux = objectAt(raw.linux, 'linux', place, canonicalLinuxUser);
+  if (linux !== undefined) user.linux = linux;
+  keepUnknownMembers(user, raw, userMembers, place);
   return user;
 }
 

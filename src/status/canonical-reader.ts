@@ -1,6 +1,6 @@
 import { StatusManagerError } from '../errors.ts';
 import type { CanonicalTime, ResourceList } from '../types.ts';
-import { canonicalTime } from './canonical-time.ts';
+import { TimeSpeller } from './canonical-time.ts';
 import { canonicalQuantity } from './quantity.ts';
 
 /** An object whose members are not known yet. */
@@ -17,29 +17,29 @@ const maxDepth = 64;
  * Where in the input we are, and how we read. Strict: what a caller sets; anything odd throws a
  * StatusManagerError that names the path. Lenient: what a server or a pod manager holds; an odd
  * scalar is kept as it came, what should be an object or a list and is none counts as absent.
+ * One place moves through the whole input, so it is of no use any more once it has thrown.
  */
 export class Place {
   readonly strict: boolean;
-  readonly #member: string | number;
-  readonly #parent: Place | undefined;
+  readonly times = new TimeSpeller();
+  readonly #path: (string | number)[];
 
-  constructor(strict: boolean, member: string | number, parent?: Place) {
+  constructor(strict: boolean, name: string) {
     this.strict = strict;
-    this.#member = member;
-    this.#parent = parent;
+    this.#path = [name];
   }
 
-  child(member: string | number): Place {
-    return new Place(this.strict, member, this);
+  enter(member: string | number): void {
+    this.#path.push(member);
   }
 
-  path(): string {
-    return join(this.#parent?.path() ?? '', this.#member);
+  leave(): void {
+    this.#path.pop();
   }
 
   /** Throws: the value at `member` below this place is not what it should be. */
   refuse(member: string, expected: string, value: unknown): never {
-    const path = member === '' ? this.path() : join(this.path(), member);
+    const path = [...this.#path, ...(member === '' ? [] : [member])].reduce<string>(join, '');
     throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, {
       path,
     });
@@ -65,11 +65,19 @@ export function isObject(value: unknown): value is Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** The object at `member`, or undefined when absent or null. */
-export function objectAt(value: unknown, member: string, place: Place): Raw | undefined {
+/** What `read` makes of the object at `member`; undefined when absent or null. */
+export function objectAt<T>(
+  value: unknown,
+  member: string,
+  place: Place,
+  read: (raw: Raw, place: Place) => T,
+): T | undefined {
   if (value === undefined || value === null) return undefined;
-  if (isObject(value)) return value;
-  return place.strict ? place.refuse(member, 'an object', value) : undefined;
+  if (!isObject(value)) return place.strict ? place.refuse(member, 'an object', value) : undefined;
+  place.enter(member);
+  const object = read(value, place);
+  place.leave();
+  return object;
 }
 
 export function stringAt(value: unknown, member: string, place: Place): string {
@@ -109,7 +117,7 @@ function integerAt(value: unknown, member: string, place: Place, min: number, ma
 }
 
 export function timeAt(value: unknown, member: string, place: Place): CanonicalTime {
-  const time = canonicalTime(value);
+  const time = place.times.spell(value);
   if (time !== undefined) return time;
   return place.strict
     ? place.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
@@ -124,15 +132,16 @@ export function quantityAt(value: unknown, member: string, place: Place): string
 }
 
 /** The map of quantities at `member`; undefined when absent or empty. */
-export function resourceListAt(input: unknown, member: string, place: Place): ResourceList | undefined {
-  const value = objectAt(input, member, place);
-  if (value === undefined) return undefined;
-  const inner = place.child(member);
+export function resourceListAt(value: unknown, member: string, place: Place): ResourceList | undefined {
+  return objectAt(value, member, place, canonicalResourceList);
+}
+
+function canonicalResourceList(raw: Raw, place: Place): ResourceList | undefined {
   let list: ResourceList | undefined;
-  for (const name of Object.keys(value)) {
+  for (const name of Object.keys(raw)) {
     list ??= {};
     // Go's decoder reads a null quantity as zero.
-    setOwn(list, name, quantityAt(value[name], name, inner) ?? '0');
+    setOwn(list, name, quantityAt(raw[name], name, place) ?? '0');
   }
   return list;
 }
@@ -148,14 +157,20 @@ export function listAt<T>(
   if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
   const length = value.length;
   if (length === 0) return undefined;
-  const inner = place.child(member);
-  const list: T[] = [];
+  place.enter(member);
+  // A copy to overwrite: what is pushed to an empty list would be cached with room for 17.
+  const list = [...value] as T[];
+  let kept = 0;
   for (let i = 0; i < length; i++) {
     const element: unknown = value[i];
-    if (isObject(element)) list.push(read(element, inner.child(i)));
-    else if (place.strict) inner.child(i).refuse('', 'an object', element);
+    place.enter(i);
+    if (isObject(element)) list[kept++] = read(element, place);
+    else if (place.strict) place.refuse('', 'an object', element);
+    place.leave();
   }
-  return list.length === 0 ? undefined : list;
+  place.leave();
+  if (kept < length) list.length = kept;
+  return kept === 0 ? undefined : list;
 }
 
 /** A list of scalars at `member`; undefined when absent or empty. */
@@ -168,8 +183,15 @@ export function scalarListAt<T extends string | number>(
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
   if (value.length === 0) return undefined;
-  const inner = place.child(member);
-  return Array.from(value, (element, i) => read(element, '', inner.child(i)));
+  place.enter(member);
+  const list = Array.from(value, (element, i) => {
+    place.enter(i);
+    const scalar = read(element, '', place);
+    place.leave();
+    return scalar;
+  });
+  place.leave();
+  return list;
 }
 
 /**
@@ -184,10 +206,10 @@ export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, place: Pla
 }
 
 function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
-  if (list.length > 16) return new Set(list.map((entry) => entry[key])).size < list.length;
-  for (let i = 1; i < list.length; i++) {
-    for (let j = 0; j < i; j++) if (list[i]![key] === list[j]![key]) return true;
-  }
+  const keys = list.map((entry) => entry[key]);
+  // A list of conditions is too short to be worth a Set.
+  if (keys.length > 16) return new Set(keys).size < keys.length;
+  for (let i = 1; i < keys.length; i++) if (keys.indexOf(keys[i]!) < i) return true;
   return false;
 }
 

@@ -24,6 +24,41 @@ export function canonicalTime(value: unknown): CanonicalTime | undefined {
   return value instanceof Date ? fromDate(value) : undefined;
 }
 
+/**
+ * `canonicalTime` with a memory of the last one: most times of a status are one and the same, and
+ * one string for all of them is also less to keep.
+ */
+export class TimeSpeller {
+  #text: string | undefined;
+  /** Whole seconds since the epoch of the instant that `#text` spells; NaN when it came as a string. */
+  #second = Number.NaN;
+
+  spell(value: unknown): CanonicalTime | undefined {
+    if (value === undefined || value === null) return null;
+    if (value === this.#text) return this.#text;
+    const second = value instanceof Date ? Math.floor(value.getTime() / 1000) : Number.NaN;
+    if (second === this.#second) return this.#text;
+    return this.#remember(canonicalTime(value), second);
+  }
+
+  /** `timeFromEpochMs` with the same memory. */
+  spellEpochMs(epochMs: number): string {
+    const second = Math.floor(epochMs / 1000);
+    if (second === this.#second) return this.#text!;
+    const time = timeFromEpochMs(epochMs);
+    this.#remember(time, second);
+    return time;
+  }
+
+  #remember(time: CanonicalTime | undefined, second: number): CanonicalTime | undefined {
+    if (typeof time === 'string') {
+      this.#text = time;
+      this.#second = second;
+    }
+    return time;
+  }
+}
+
 /** The canonical spelling of a clock reading. */
 export function timeFromEpochMs(epochMs: number): string {
   return fromEpochMs(epochMs) ?? zeroTime;

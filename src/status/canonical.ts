@@ -136,13 +136,13 @@ export function canonicalPodStatus(input: unknown, options: CanonicalOptions): P
     canonicalResourceClaimStatus,
   );
   if (resourceClaimStatuses !== undefined) status.resourceClaimStatuses = resourceClaimStatuses;
-  const extended = objectAt(raw.extendedResourceClaimStatus, 'extendedResourceClaimStatus', place);
-  if (extended !== undefined) {
-    status.extendedResourceClaimStatus = canonicalExtendedResourceClaimStatus(
-      extended,
-      place.child('extendedResourceClaimStatus'),
-    );
-  }
+  const extended = objectAt(
+    raw.extendedResourceClaimStatus,
+    'extendedResourceClaimStatus',
+    place,
+    canonicalExtendedResourceClaimStatus,
+  );
+  if (extended !== undefined) status.extendedResourceClaimStatus = extended;
   const allocatedResources = resourceListAt(raw.allocatedResources, 'allocatedResources', place);
   if (allocatedResources !== undefined) status.allocatedResources = allocatedResources;
   const resources = resourcesAt(raw.resources, 'resources', place);
