@@ -40,13 +40,18 @@ export async function replayTrace(trace: Trace, options: ReplayOptions = {}): Pr
   const replay = new Replay(trace, options);
   const divergences: Divergence[] = [];
   for (const [step, traceStep] of trace.steps.entries()) {
-    for (const difference of await replay.step(traceStep))
+    for (const difference of await replay.step(traceStep).catch(thrown))
       divergences.push({ trace: trace.name, step, op: traceStep.op, ...difference });
     // What follows would only repeat it.
     if (divergences.length > 0) break;
   }
   await replay.end();
   return divergences;
+}
+
+/** A step that throws is a difference, too. */
+function thrown(error: unknown): ReturnType<typeof differences> {
+  return [{ path: 'thrown', expected: undefined, got: String(error) }];
 }
 
 class Replay {
