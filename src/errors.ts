@@ -1,3 +1,4 @@
+/** Why the library throws. */
 export type StatusManagerErrorCode =
   /** An argument is not what the method takes; `path` names the member. */
   | 'INVALID_ARGUMENT'

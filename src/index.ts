@@ -25,7 +25,7 @@ export { type NodeResources, podResourcesAreReclaimed, type ReclaimedResult } fr
 
 // What an agent needs to make a status from what it sees
 export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
-export { computePodQOS } from './status/qos.ts';
+export { computePodQOS, type PodQOSClass } from './status/qos.ts';
 export {
   generateContainersReadyCondition,
   generatePodInitializedCondition,
@@ -40,7 +40,7 @@ export {
 } from './status/generate-runtime-conditions.ts';
 export { podConditionByKubelet, podConditionSharedByKubelet } from './status/conditions.ts';
 export { containerShouldRestart } from './status/container-restart.ts';
-export { getPhase } from './status/phase.ts';
+export { getPhase, type PodPhase } from './status/phase.ts';
 export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
 
 export { createStatusPatch, diffPodStatus, type PodStatusChanges } from './status/strategic-merge.ts';

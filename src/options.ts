@@ -195,7 +195,7 @@ function resolvePodDeletionSafety(value: unknown): PodDeletionSafety {
 
 function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Clock): RequestLimiter {
   if (limiter === undefined) {
-    return new RequestLimiter({ clock, ...(qps !== undefined && { qps }), ...(burst !== undefined && { burst }) });
+    return new RequestLimiter({ clock, qps, burst });
   }
   if (qps !== undefined || burst !== undefined) refuse('limiter', 'absent when `qps` or `burst` is given', limiter);
   return port('limiter', limiter, ['acquire', 'pause'])!;

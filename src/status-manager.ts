@@ -78,11 +78,12 @@ export interface ManagerInspection {
   readonly apiStatusVersions: ReadonlyMap<string, number>;
 }
 
+/** How `stop()` ends a manager. */
 export interface StopOptions {
   /** Send first what is unsent. Default false: requests in flight are given up. */
-  readonly drain?: boolean;
+  readonly drain?: boolean | undefined;
   /** How long draining may take, in milliseconds. Default 10,000. */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
 }
 
 const defaultDrainMs = 10_000;

@@ -10,6 +10,7 @@ interface PodResizeConditions {
   readonly inProgress?: PodCondition;
 }
 
+/** What came of a change of PodResizeInProgress: the generation that the condition speaks of, 0 without one. */
 export interface ResizeInProgressChange {
   readonly observedGeneration: number;
   readonly changed: boolean;

@@ -2,6 +2,7 @@ import type { RequestVerb } from '../metrics.ts';
 import type { PatchType } from './pod-client.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
+/** How a request failed. */
 export type ApiErrorKind =
   /** An answer outside 2xx; `statusCode` says which. */
   | 'http'
@@ -22,6 +23,7 @@ export interface ApiErrorCause {
   readonly message?: string;
 }
 
+/** What an `ApiError` is made of; its members of the same names say more. */
 export interface ApiErrorOptions extends ErrorOptions {
   readonly kind: ApiErrorKind;
   readonly statusCode?: number | undefined;

@@ -14,9 +14,10 @@ import type {
 import { RawAnswerMiddleware } from './raw-answer-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
 
+/** Options of `createCoreV1PodClient`. */
 export interface CoreV1PodClientOptions {
   /** For a `Retry-After` that is a date. Default: the real clock. */
-  readonly clock?: Pick<Clock, 'now'>;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
 /**

@@ -14,16 +14,19 @@ export interface PodReference {
 /** How the body of a status patch is to be read by the API server. */
 export type PatchType = 'application/strategic-merge-patch+json' | 'application/json-patch+json';
 
+/** A patch of a pod’s status with its content type. */
 export type PodStatusPatch =
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
   | { readonly type: 'application/json-patch+json'; readonly body: readonly JsonPatchOperation[] };
 
+/** Under which conditions, and how, a pod is deleted. */
 export interface DeletePodOptions {
   /** UID precondition: the API server refuses (409) when the object has another UID. */
   readonly uid: string;
   readonly gracePeriodSeconds: number;
 }
 
+/** What every request takes. */
 export interface RequestOptions {
   /** Aborted at the request's deadline or when the manager stops. */
   readonly signal: AbortSignal;
@@ -40,8 +43,9 @@ export interface PodClient {
   patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
   deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
   /**
-   * Lets go of idle connections; called by the manager's `stop()`. Requests in flight are left to
-   * end, and a later request opens a connection again, so that managers may share a client.
+   * Lets go of idle connections. Requests in flight are left to end, and a later request opens a
+   * connection again. A manager calls it only for a client that it made itself: close one that
+   * you hand in after `stop()`.
    */
   close?(): Promise<void>;
 }

@@ -16,6 +16,7 @@ import type { Journal, JournalEntry } from './journal.ts';
  */
 export type FsyncPolicy = 'always' | 'interval' | 'never';
 
+/** Options of `fileJournal`. */
 export interface FileJournalOptions {
   /** Default `interval`. */
   readonly fsync?: FsyncPolicy | undefined;

@@ -13,6 +13,7 @@ import { PodReflector } from './informer/pod-reflector.ts';
 import type { PodSource } from './informer/pod-source.ts';
 import type { PodManager, UIDTranslations } from './pod-manager.ts';
 
+/** Options of `createInformerPodManager`. */
 export interface InformerPodManagerOptions {
   /** Of a pod client (`createPodClient(…).transport`) or of its own (`createKubeTransport`); it is not closed here. */
   readonly transport: Pick<KubeTransport, 'request' | 'stream'>;

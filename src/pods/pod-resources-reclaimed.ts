@@ -12,6 +12,7 @@ export interface NodeResources {
   podCgroupExists?(pod: Pod): boolean;
 }
 
+/** Whether a node has got everything back. */
 export type ReclaimedResult =
   | { readonly reclaimed: true }
   | {

@@ -26,7 +26,9 @@ export interface PodStartupLatency {
   deletePodStartupState(podUID: string): void;
 }
 
+/** How a status is patched: see the option `patchStrategy`. */
 export type PatchStrategy = 'strategic-merge' | 'json-patch';
+/** When a pod is read before it is patched: see the option `readBeforePatch`. */
 export type ReadBeforePatch = 'always' | 'when-stale';
 
 /** What came of deleting the API object at the end of the pod's life. */

@@ -2,13 +2,14 @@ import { type Clock, systemClock } from '../clock.ts';
 import { StatusManagerError } from '../errors.ts';
 import { untilAborted } from './until-aborted.ts';
 
+/** Options of a `RequestLimiter`. */
 export interface RequestLimiterOptions {
   /** Requests per second in the long run; default no limit. kubelet: `--kube-api-qps`. */
-  readonly qps?: number;
+  readonly qps?: number | undefined;
   /** Requests that may be made at once after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
   /** Default: the system clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**

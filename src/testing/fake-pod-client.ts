@@ -11,6 +11,7 @@ import type {
 import { applyPodStatusPatch } from '../status/strategic-merge-apply.ts';
 import type { Pod } from '../types.ts';
 
+/** Which of the three requests of a `PodClient`. */
 export type FakeVerb = 'get' | 'patch' | 'delete';
 
 /** One request as it came in. */

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import { StatusManagerError } from '../../errors.ts';
 import type { KubeConfigObject } from './kube-config-types.ts';
 
+/** Options of `inClusterConfig`. */
 export interface InClusterConfigOptions {
   /** Default: `process.env`; read are `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;

@@ -97,6 +97,7 @@ export interface KubeConfigObject {
   readonly 'current-context'?: string | undefined;
 }
 
+/** Which API server to talk to, and as whom: a `KubeConfig` of client-node, or a kubeconfig as a plain object. */
 export type KubeConfigSource = ClientNodeKubeConfig | KubeConfigObject;
 
 /** Reads cluster and user anew at each call, so that what the owner of the configuration changed is seen. */

@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.ts';
 import { defaultLogger } from '../../logger.ts';
 import { defaultUserAgent } from './user-agent.ts';
 
+/** Options of `createPodClient` and `createKubeTransport`. */
 export interface KubeTransportOptions {
   /** Most connections open at a time for requests; watches have their own. Default 64. */
   readonly connections?: number | undefined;

@@ -14,6 +14,7 @@ import { proxyFor } from './proxy.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
 
+/** What goes with one request beside method and path. */
 export interface KubeRequestOptions {
   readonly query?: QueryParameters | undefined;
   /** Names in lower case; they win over the transport's own. */
@@ -26,6 +27,7 @@ export interface KubeRequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An answer, read to its end. */
 export interface KubeResponse {
   /** 200 to 299. */
   readonly statusCode: number;
@@ -35,6 +37,7 @@ export interface KubeResponse {
   json(): unknown;
 }
 
+/** An answer that is read as it comes. */
 export interface KubeStream {
   readonly statusCode: number;
   /** To be read once; leaving the loop ends the request. Throws `ApiError`s. */

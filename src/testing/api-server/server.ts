@@ -20,23 +20,24 @@ const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 const maxRequestsKept = 1000;
 
+/** Options of `ApiServer.start`. */
 export interface ApiServerOptions {
   /** For timestamps, ages, watch timeouts, bookmarks and `latencyMs`. Default: the real clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** On 127.0.0.1. Default 0: a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** The admin's bearer token. Default: a random one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Names of Nodes whose own users exist too, with the rights of a kubelet; see `nodeToken`. */
-  readonly nodeUsers?: readonly string[];
+  readonly nodeUsers?: readonly string[] | undefined;
   /** HTTPS with a certificate of its own, without which kubectl sends no token. Default true. */
-  readonly tls?: boolean;
+  readonly tls?: boolean | undefined;
   /** How long each answer takes, in milliseconds. Default 0. */
-  readonly latencyMs?: number;
+  readonly latencyMs?: number | undefined;
   /** How many writes are remembered at least, for watches and for `history`. Default 10,000; Infinity keeps all. */
-  readonly historyLimit?: number;
+  readonly historyLimit?: number | undefined;
   /** Called once per request, when its answer is complete. */
-  readonly onRequest?: (request: RequestRecord) => void;
+  readonly onRequest?: ((request: RequestRecord) => void) | undefined;
 }
 
 /** One request that was answered. */
