@@ -41,7 +41,7 @@ export async function benchMemory({ pods, processes, oracle, progress }: MemoryO
   return {
     title: `Memory paths, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
-      'Each number is the median of processes of its own. Warm: on a second manager, after the same steps on another one; cold: on the first manager of the process.',
+      'Each number is the median of processes of its own. Cold: on the first manager of the process; warm: on the third, after the same steps on the two before.',
       'The input of each setPodStatus is a new object, made inside the timed loop: JSON has its times as strings, Date as 8 `Date` objects.',
       'Beside: the kubelet (Go), `kubelet-oracle bench-memory`, run in between. It has no memory of what it compared, so that each of its full batches is like the first.',
     ],
