@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest';
+import type { WrittenResult } from '../../src/sync/outcomes.ts';
+import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
+
+const subject = { podUID: uidOf('a'), podNamespace: 'default', podName: 'a' };
+
+describe('outcomes', () => {
+  it('written, and unchanged when the API server shows it already', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.set('a', '1');
+    await h.manager.syncBatch(false);
+    await h.manager.syncBatch(true);
+    expect(h.outcomes).toEqual([
+      { ...subject, version: 1, outcome: 'written' },
+      { ...subject, version: 1, outcome: 'unchanged' },
+    ]);
+  });
+
+  it('superseded: a newer version came before it was sent', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    for (const message of ['1', '2', '3']) h.set('a', message);
+    await h.manager.syncBatch(false);
+    expect(h.takeOutcomes()).toEqual(['superseded 1', 'superseded 2', 'written 3']);
+  });
+
+  it('each version has one end: one that is on its way is written, not superseded', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    const release = h.client.hold({ verb: 'patch' }, 1);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.set('a', '2');
+    h.set('a', '3');
+    release();
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['superseded 2', 'written 1', 'written 3']);
+    await h.manager.stop();
+  });
+
+  it('refused, with the error and the next try; then written', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'patch' }, 422);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(5_000);
+    expect(h.outcomes).toEqual([
+      {
+        ...subject,
+        version: 1,
+        outcome: 'refused',
+        error: expect.objectContaining({ statusCode: 422 }),
+        nextTryInMs: 5_000,
+      },
+      { ...subject, version: 1, outcome: 'written' },
+    ]);
+    await h.manager.stop();
+  });
+
+  it('retried, with class, error and time', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, 404);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.outcomes).toEqual([
+      {
+        ...subject,
+        version: 1,
+        outcome: 'retried',
+        failure: 'not-visible',
+        error: expect.objectContaining({ statusCode: 404 }),
+        nextTryInMs: 1_000,
+      },
+    ]);
+    await h.manager.stop();
+  });
+
+  it('deleted, after what was written last', async () => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.manager.terminatePod(pod);
+    await h.manager.syncBatch(false);
+    expect(h.takeOutcomes()).toEqual(['written 1', 'deleted 1']);
+  });
+
+  it('gone: removed before it was sent, or recreated; nothing for one that had been written', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.set('b', '1');
+    await h.manager.syncBatch(false);
+    h.set('a', '1');
+    h.manager.removeOrphanedStatuses([]);
+    await h.settle();
+    expect(h.outcomes.slice(1)).toEqual([{ ...subject, version: 1, outcome: 'gone', reason: 'removed' }]);
+    h.client.put(podOf('a', { uid: 'another' }));
+    h.set('a', '2');
+    await h.manager.syncBatch(false);
+    expect(h.outcomes.slice(2)).toEqual([{ ...subject, version: 1, outcome: 'gone', reason: 'recreated' }]);
+  });
+
+  it('are counted, whether anybody listens or not', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.set('a', '1');
+    h.set('a', '2');
+    await h.manager.syncBatch(false);
+    h.set('a', '3');
+    h.manager.removeOrphanedStatuses([]);
+    await h.settle();
+    expect(h.metrics.outcomes).toEqual(['superseded', 'written', 'gone']);
+  });
+});
+
+describe('whenWritten', () => {
+  it.each<[string, (h: SyncHarness) => void | Promise<void>, WrittenResult]>([
+    [
+      'when it is written',
+      async (h) => {
+        await h.manager.syncBatch(false);
+      },
+      { written: true, version: 1 },
+    ],
+    [
+      'when a newer version is',
+      async (h) => {
+        h.set('a', '2');
+        await h.manager.syncBatch(false);
+      },
+      { written: true, version: 2 },
+    ],
+    [
+      'when the API server shows it already',
+      async (h) => {
+        const pod = h.client.pod('default', 'a')!;
+        h.client.put({ ...pod, status: h.manager.getPodStatus(uidOf('a'))! });
+        await h.manager.syncBatch(false);
+      },
+      { written: true, version: 1 },
+    ],
+    ['when it is removed', (h) => h.manager.removeOrphanedStatuses([]), { written: false, reason: 'removed' }],
+    [
+      'when its pod was recreated',
+      async (h) => {
+        h.client.put(podOf('a', { uid: 'another' }));
+        await h.manager.syncBatch(false);
+      },
+      { written: false, reason: 'recreated' },
+    ],
+    [
+      'when it is refused',
+      async (h) => {
+        h.client.fail({ verb: 'patch' }, 422);
+        await h.manager.syncBatch(false);
+      },
+      { written: false, reason: 'refused', error: expect.objectContaining({ statusCode: 422 }) },
+    ],
+    ['when the manager stops', (h) => h.manager.stop(), { written: false, reason: 'stopped' }],
+  ])('resolves %s', async (_when, happen, result) => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.set('a', '1');
+    const written = h.manager.whenWritten(uidOf('a'));
+    await happen(h);
+    expect(await written).toEqual(result);
+  });
+
+  it('waits through failures that are tried again', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, 500, 2);
+    h.manager.start();
+    h.set('a', '1');
+    let result: WrittenResult | undefined;
+    void h.manager.whenWritten(uidOf('a')).then((value) => {
+      result = value;
+    });
+    await h.clock.advanceAsync(600);
+    expect(result).toBeUndefined();
+    await h.clock.advanceAsync(1_000);
+    expect(result).toEqual({ written: true, version: 1 });
+    await h.manager.stop();
+  });
+
+  it('does not take an older version that was on its way for the cached one', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    const releaseFirst = h.client.hold({ verb: 'patch' }, 1);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.set('a', '2');
+    const releaseSecond = h.client.hold({ verb: 'patch' }, 1);
+    let isWritten = false;
+    void h.manager.whenWritten(uidOf('a')).then(() => {
+      isWritten = true;
+    });
+    releaseFirst();
+    await h.settle();
+    expect(isWritten).toBe(false);
+    releaseSecond();
+    await h.settle();
+    expect(isWritten).toBe(true);
+    await h.manager.stop();
+  });
+
+  it('a version that came while the object was being deleted went with it', async () => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    const release = h.client.hold({ verb: 'delete' }, 1);
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.settle();
+    h.set('a', 'too late', { phase: 'Failed' });
+    const written = h.manager.whenWritten(uidOf('a'));
+    release();
+    await h.settle();
+    expect(await written).toEqual({ written: false, reason: 'removed' });
+    await h.manager.stop();
+  });
+
+  it('answers at once when there is nothing to wait for', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    expect(await h.manager.whenWritten(uidOf('a'))).toEqual({ written: false, reason: 'not-cached' });
+    h.set('a', '1');
+    await h.manager.syncBatch(false);
+    expect(await h.manager.whenWritten(uidOf('a'))).toEqual({ written: true, version: 1 });
+    h.set('a', '2');
+    await h.manager.stop();
+    expect(await h.manager.whenWritten(uidOf('a'))).toEqual({ written: false, reason: 'stopped' });
+  });
+});

@@ -1,0 +1,84 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SyncQueue } from '../../src/sync/sync-queue.ts';
+
+function takeAll(queue: SyncQueue): string[] {
+  const taken: string[] = [];
+  for (let uid = queue.take(); uid !== undefined; uid = queue.take()) taken.push(uid);
+  return taken;
+}
+
+describe('SyncQueue', () => {
+  it('is first in, first out within a tier, urgent ones first', () => {
+    const queue = new SyncQueue();
+    queue.add('a', false, 0);
+    queue.add('u', true, 1);
+    queue.add('b', false, 2);
+    queue.add('v', true, 3);
+    expect(queue.size).toBe(4);
+    expect(takeAll(queue)).toEqual(['u', 'v', 'a', 'b']);
+    expect(queue.size).toBe(0);
+  });
+
+  it('holds each pod once: one that waits keeps its place, and moves up when it becomes urgent', () => {
+    const queue = new SyncQueue();
+    queue.add('a', false, 0);
+    queue.add('b', false, 1);
+    queue.add('a', false, 2);
+    queue.add('c', false, 3);
+    queue.add('c', true, 4);
+    queue.add('c', false, 5);
+    queue.add('c', true, 6);
+    expect(takeAll(queue)).toEqual(['c', 'a', 'b']);
+  });
+
+  it('lets a routine pod go before urgent ones that came five seconds later', () => {
+    const queue = new SyncQueue();
+    queue.add('a', false, 0);
+    queue.add('early', true, 4_999);
+    queue.add('late', true, 5_000);
+    expect(takeAll(queue)).toEqual(['early', 'a', 'late']);
+  });
+
+  it('forgets removed pods, and all of them', () => {
+    const queue = new SyncQueue();
+    for (const uid of ['a', 'b', 'c']) queue.add(uid, uid === 'b', 0);
+    queue.remove('b');
+    queue.remove('b');
+    expect(queue.take()).toBe('a');
+    queue.clear();
+    expect(queue.take()).toBeUndefined();
+  });
+
+  it('nobody waits for more than five seconds behind those who came later', () => {
+    const additions = fc.array(
+      fc.record({ uid: fc.nat(30), isUrgent: fc.boolean(), afterMs: fc.nat(3_000), takes: fc.nat(2) }),
+      { maxLength: 100 },
+    );
+    fc.assert(
+      fc.property(additions, (list) => {
+        const queue = new SyncQueue();
+        const since = new Map<string, number>();
+        let now = 0;
+        const take = (): void => {
+          const uid = queue.take();
+          if (uid === undefined) return;
+          const mine = since.get(uid)!;
+          since.delete(uid);
+          for (const other of since.values()) expect(mine - other).toBeLessThanOrEqual(5_000);
+        };
+        for (const { uid, isUrgent, afterMs, takes } of list) {
+          now += afterMs;
+          const name = String(uid);
+          // A pod that becomes urgent while it waits counts from then on.
+          const size = queue.size;
+          queue.add(name, isUrgent, now);
+          if (queue.size > size) since.set(name, now);
+          for (let i = 0; i < takes; i++) take();
+        }
+        while (queue.size > 0) take();
+        expect(since.size).toBe(0);
+      }),
+    );
+  });
+});
