@@ -163,6 +163,19 @@ describe('resize conditions', () => {
     expect(t.manager.getPodResizeConditions(testPodUID)[0]?.lastTransitionTime).toBe('2026-01-02T03:04:06Z');
   });
 
+  it.each([
+    ['', 'new', [undefined, 'new']],
+    ['new', '', ['new', undefined]],
+    ['', '', ['old', 'old']],
+  ])('in progress: reason %j and message %j keep the old ones only together', (reason, message, expected) => {
+    const { manager } = new TestManager();
+    manager.setPodResizeInProgressCondition(testPodUID, 'old', 'old', 1);
+    const { changed } = manager.setPodResizeInProgressCondition(testPodUID, reason, message, 1);
+    const [condition] = manager.getPodResizeConditions(testPodUID);
+    expect([condition?.reason, condition?.message]).toEqual(expected);
+    expect(changed).toBe(expected[0] !== 'old');
+  });
+
   it('a pending condition with another observedGeneration is a change', () => {
     const { manager } = new TestManager();
     expect(manager.setPodResizePendingCondition(testPodUID, 'Deferred', '', 1)).toBe(true);

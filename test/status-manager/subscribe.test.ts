@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { getTestPod, startTime, TestManager } from './fixture.ts';
+
+function listening(name = '', heard: unknown[] = []): { t: TestManager; heard: unknown[]; unsubscribe: () => void } {
+  const t = new TestManager();
+  const unsubscribe = t.manager.subscribe({
+    onPodUpdated: (pod, status, isAdded) =>
+      heard.push([name, 'updated', pod.metadata?.uid, pod.status === status, status.message, isAdded]),
+    onPodRemoved: (pod) => heard.push([name, 'removed', pod.metadata?.uid]),
+  });
+  return { t, heard, unsubscribe };
+}
+
+describe('subscribe', () => {
+  it('tells of every accepted change, with the new status, and whether the pod is new', () => {
+    const { t, heard } = listening();
+    t.manager.setPodStatus(getTestPod(), { message: 'a' });
+    t.manager.setPodStatus(getTestPod(), { message: 'a' });
+    t.manager.setPodStatus(getTestPod(), { message: 'b' });
+    expect(heard).toEqual([
+      ['', 'updated', '12345678', true, 'a', true],
+      ['', 'updated', '12345678', true, 'b', false],
+    ]);
+  });
+
+  it('a pod that is being deleted is not new', () => {
+    const { t, heard } = listening();
+    t.manager.setPodStatus(getTestPod({ metadata: { deletionTimestamp: startTime } }), { message: 'a' });
+    expect(heard).toEqual([['', 'updated', '12345678', true, 'a', false]]);
+  });
+
+  it('every accepted update of a finished pod is a removal', () => {
+    const { t, heard } = listening();
+    t.manager.terminatePod(getTestPod());
+    t.manager.setPodStatus(getTestPod(), { message: 'a', phase: 'Failed' });
+    expect(heard).toEqual([
+      ['', 'removed', '12345678'],
+      ['', 'removed', '12345678'],
+    ]);
+  });
+
+  it('nothing else notifies', async () => {
+    const { t, heard } = listening();
+    t.manager.setPodStatus(getTestPod(), {});
+    heard.length = 0;
+    t.client.put(getTestPod());
+    await t.manager.syncBatch(true);
+    t.manager.setPodResizePendingCondition('12345678', 'Deferred', '', 1);
+    t.manager.removeOrphanedStatuses([]);
+    expect(heard).toEqual([]);
+  });
+
+  it('calls in order of subscription, goes on after a listener that throws, and ends when asked', () => {
+    const { t, heard, unsubscribe } = listening('first');
+    t.manager.subscribe({
+      onPodUpdated: () => {
+        heard.push('second');
+        throw new Error('listener');
+      },
+    });
+    t.manager.subscribe({ onPodUpdated: () => heard.push('third') });
+    expect(t.manager.setPodStatus(getTestPod(), { message: 'a' }).changed).toBe(true);
+    expect(heard).toEqual([['first', 'updated', '12345678', true, 'a', true], 'second', 'third']);
+    expect(t.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+    heard.length = 0;
+    unsubscribe();
+    unsubscribe();
+    t.manager.setPodStatus(getTestPod(), { message: 'b' });
+    expect(heard).toEqual(['second', 'third']);
+  });
+
+  it('one listener that subscribes twice hears twice, and each subscription ends by itself', () => {
+    const t = new TestManager();
+    let calls = 0;
+    const listener = { onPodUpdated: () => void calls++ };
+    const first = t.manager.subscribe(listener);
+    t.manager.subscribe(listener);
+    t.manager.setPodStatus(getTestPod(), { message: 'a' });
+    first();
+    t.manager.setPodStatus(getTestPod(), { message: 'b' });
+    expect(calls).toBe(3);
+  });
+
+  it('a listener may call the manager: it sees the change it is told of', () => {
+    const t = new TestManager();
+    const seen: unknown[] = [];
+    t.manager.subscribe({
+      onPodUpdated: (pod, status) => {
+        seen.push(t.status() === status);
+        if (status.message === 'a') t.manager.setPodStatus(pod, { message: 'b' });
+      },
+    });
+    t.manager.setPodStatus(getTestPod(), { message: 'a' });
+    expect(seen).toEqual([true, true]);
+    expect(t.status().message).toBe('b');
+  });
+});
