@@ -30,3 +30,27 @@ export class StatusManagerError extends Error {
     this.path = options.path ?? '';
   }
 }
+
+/** Throws INVALID_ARGUMENT: `path` names the member, `expected` what it is to be. */
+export function refuseArgument(path: string, expected: string, value: unknown): never {
+  throw refusal('INVALID_ARGUMENT', path, expected, value);
+}
+
+/** Throws INVALID_OPTION, as `refuseArgument`. */
+export function refuseOption(name: string, expected: string, value: unknown): never {
+  throw refusal('INVALID_OPTION', name, expected, value);
+}
+
+function refusal(code: StatusManagerErrorCode, path: string, expected: string, value: unknown): StatusManagerError {
+  return new StatusManagerError(code, `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, { path });
+}
+
+/** A short text for a value of any kind that never dumps it. */
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'string') return `\`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\` (string)`;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
+    return `${value} (${typeof value})`;
+  return typeof value;
+}

@@ -3,13 +3,12 @@ import { noopState } from './allocation/noop-state.ts';
 import type { CoreV1ApiLike } from './client/core-v1-api-like.ts';
 import type { PodClient } from './client/pod-client.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { StatusManagerError } from './errors.ts';
+import { refuseOption, StatusManagerError } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import { defaultLogger, type Logger, thrownFields } from './logger.ts';
 import { type Metrics, noopMetrics } from './metrics.ts';
 import type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
 import type { PodManager } from './pods/pod-manager.ts';
-import { describe } from './status/canonical-reader.ts';
 import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from './types.ts';
@@ -132,7 +131,7 @@ const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
 
 /** @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
 export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>): ResolvedOptions<P> {
-  if (typeof options !== 'object' || options === null) refuse('options', 'an object', options);
+  if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!optionNames.has(name))
       throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
@@ -189,7 +188,7 @@ function resolvePodDeletionSafety(value: unknown): PodDeletionSafety {
   if (typeof value === 'function') return { podCouldHaveRunningContainers: value as (pod: Pod) => boolean };
   return (
     port('podDeletionSafety', value as PodDeletionSafety | undefined, ['podCouldHaveRunningContainers']) ??
-    refuse('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value)
+    refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value)
   );
 }
 
@@ -197,7 +196,8 @@ function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Cl
   if (limiter === undefined) {
     return new RequestLimiter({ clock, qps, burst });
   }
-  if (qps !== undefined || burst !== undefined) refuse('limiter', 'absent when `qps` or `burst` is given', limiter);
+  if (qps !== undefined || burst !== undefined)
+    refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);
   return port('limiter', limiter, ['acquire', 'pause'])!;
 }
 
@@ -210,25 +210,19 @@ function port<T extends object>(
   const missing = methods.filter((method) => typeof (value as T | null)?.[method] !== 'function');
   return missing.length === 0
     ? value
-    : refuse(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, value);
+    : refuseOption(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, value);
 }
 
 function func<T>(name: string, value: T | undefined): T | undefined {
-  return value === undefined || typeof value === 'function' ? value : refuse(name, 'a function', value);
+  return value === undefined || typeof value === 'function' ? value : refuseOption(name, 'a function', value);
 }
 
 function integer(name: string, value: number, min: number, max: number): number {
   return Number.isInteger(value) && value >= min && value <= max
     ? value
-    : refuse(name, `an integer between ${min} and ${max}`, value);
+    : refuseOption(name, `an integer between ${min} and ${max}`, value);
 }
 
 function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  return allowed.includes(value) ? value : refuse(name, allowed.map((word) => `'${word}'`).join(' or '), value);
-}
-
-function refuse(name: string, expected: string, value: unknown): never {
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${name}\` to be ${expected}, got ${describe(value)}`, {
-    path: name,
-  });
+  return allowed.includes(value) ? value : refuseOption(name, allowed.map((word) => `'${word}'`).join(' or '), value);
 }

@@ -6,7 +6,7 @@ import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-co
 import { type PodStatusListener, Subscribers } from './cache/subscribers.ts';
 import { isPodClient, toPodClient } from './client/to-pod-client.ts';
 import type { Clock } from './clock.ts';
-import { StatusManagerError } from './errors.ts';
+import { refuseArgument, StatusManagerError } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import { type Logger, thrownFields } from './logger.ts';
 import type { ResizeResolution, StatusGauges } from './metrics.ts';
@@ -31,7 +31,6 @@ import type {
   VolumeHealthConditionInput,
 } from './types.ts';
 import {
-  refuse,
   requireBoolean,
   requireDurationMs,
   requireInteger,
@@ -213,7 +212,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
    * first one. The cache stays readable.
    */
   stop(options: StopOptions = {}): Promise<void> {
-    if (!isObject(options)) refuse('options', 'an object', options);
+    if (!isObject(options)) refuseArgument('options', 'an object', options);
     const { drain = false, deadlineMs = defaultDrainMs } = options;
     requireBoolean('drain', drain);
     requireDurationMs('deadlineMs', deadlineMs);
@@ -276,7 +275,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   ): UpdateResult {
     requireText('podUID', podUID);
     requireText('volumeName', volumeName);
-    if (!Array.isArray(conditions)) refuse('conditions', 'a list', conditions);
+    if (!Array.isArray(conditions)) refuseArgument('conditions', 'a list', conditions);
     return this.#updates.setPodVolumeHealth(podUID, volumeName, conditions);
   }
 
@@ -338,7 +337,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   subscribe(listener: StatusListener): () => void {
     const { onPodUpdated, onPodRemoved, onOutcome } = (listener ?? {}) as Partial<StatusListener>;
     if (![onPodUpdated, onPodRemoved, onOutcome].some((method) => typeof method === 'function')) {
-      refuse('listener', 'an object with onPodUpdated, onPodRemoved or onOutcome', listener);
+      refuseArgument('listener', 'an object with onPodUpdated, onPodRemoved or onOutcome', listener);
     }
     return this.#subscribers.add(listener);
   }

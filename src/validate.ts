@@ -1,5 +1,5 @@
-import { StatusManagerError } from './errors.ts';
-import { describe, isObject, type Raw } from './status/canonical-reader.ts';
+import { refuseArgument } from './errors.ts';
+import { isObject, type Raw } from './status/canonical-reader.ts';
 import type { Pod } from './types.ts';
 
 /** Beyond this, Node's timers fire at once. */
@@ -10,18 +10,19 @@ const maxDurationMs = 2 ** 31 - 1;
  * elsewhere. @throws StatusManagerError INVALID_ARGUMENT
  */
 export function requirePod(pod: unknown, path = 'pod'): asserts pod is Pod {
-  if (!isObject(pod)) refuse(path, 'an object', pod);
+  if (!isObject(pod)) refuseArgument(path, 'an object', pod);
   const { metadata, spec } = pod;
-  if (!isObject(metadata)) refuse(`${path}.metadata`, 'an object', metadata);
+  if (!isObject(metadata)) refuseArgument(`${path}.metadata`, 'an object', metadata);
   requireText(`${path}.metadata.uid`, metadata.uid);
   requireText(`${path}.metadata.name`, metadata.name);
   requireText(`${path}.metadata.namespace`, metadata.namespace);
   const { generation, annotations } = metadata;
   if (isSet(generation) && !Number.isSafeInteger(generation))
-    refuse(`${path}.metadata.generation`, 'an integer', generation);
-  if (isSet(annotations) && !isObject(annotations)) refuse(`${path}.metadata.annotations`, 'an object', annotations);
+    refuseArgument(`${path}.metadata.generation`, 'an integer', generation);
+  if (isSet(annotations) && !isObject(annotations))
+    refuseArgument(`${path}.metadata.annotations`, 'an object', annotations);
   if (!isSet(spec)) return;
-  if (!isObject(spec)) refuse(`${path}.spec`, 'an object', spec);
+  if (!isObject(spec)) refuseArgument(`${path}.spec`, 'an object', spec);
   for (const member of ['containers', 'initContainers', 'ephemeralContainers'] as const)
     requireContainers(`${path}.spec.${member}`, spec[member]);
   requireObjects(`${path}.spec.readinessGates`, spec.readinessGates);
@@ -37,49 +38,44 @@ export function requirePods(path: string, value: unknown): readonly Pod[] {
 }
 
 export function requireText(path: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string' || value === '') refuse(path, 'a non-empty string', value);
+  if (typeof value !== 'string' || value === '') refuseArgument(path, 'a non-empty string', value);
 }
 
 export function requireString(path: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string') refuse(path, 'a string', value);
+  if (typeof value !== 'string') refuseArgument(path, 'a string', value);
 }
 
 export function requireBoolean(path: string, value: unknown): asserts value is boolean {
-  if (typeof value !== 'boolean') refuse(path, 'a boolean', value);
+  if (typeof value !== 'boolean') refuseArgument(path, 'a boolean', value);
 }
 
 export function requireInteger(path: string, value: unknown): asserts value is number {
-  if (!Number.isSafeInteger(value)) refuse(path, 'an integer', value);
+  if (!Number.isSafeInteger(value)) refuseArgument(path, 'an integer', value);
 }
 
 /** What a timer can wait for. */
 export function requireDurationMs(path: string, value: unknown): asserts value is number {
   if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) > maxDurationMs)
-    refuse(path, `an integer between 0 and ${maxDurationMs}`, value);
+    refuseArgument(path, `an integer between 0 and ${maxDurationMs}`, value);
 }
 
 export function requireOneOf(path: string, value: unknown, allowed: readonly string[]): void {
   if (!allowed.includes(value as string))
-    refuse(path, `one of ${allowed.map((word) => `'${word}'`).join(', ')}`, value);
+    refuseArgument(path, `one of ${allowed.map((word) => `'${word}'`).join(', ')}`, value);
 }
 
 /** Any iterable but a string. */
-export function requireIterable(path: string, value: unknown): asserts value is Iterable<unknown> {
-  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value)) refuse(path, 'an iterable', value);
+function requireIterable(path: string, value: unknown): asserts value is Iterable<unknown> {
+  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value))
+    refuseArgument(path, 'an iterable', value);
 }
 
 /** A set of pod UIDs from any iterable but a string. */
 export function requireUIDs(path: string, value: unknown): ReadonlySet<string> {
   requireIterable(path, value);
   const uids = new Set<unknown>(value);
-  for (const uid of uids) if (typeof uid !== 'string') refuse(path, 'an iterable of strings', uid);
+  for (const uid of uids) if (typeof uid !== 'string') refuseArgument(path, 'an iterable of strings', uid);
   return uids as Set<string>;
-}
-
-export function refuse(path: string, expected: string, value: unknown): never {
-  throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, {
-    path,
-  });
 }
 
 function isSet(value: unknown): boolean {
@@ -88,7 +84,7 @@ function isSet(value: unknown): boolean {
 
 function requireContainers(path: string, containers: unknown): void {
   for (const [i, { name, restartPolicyRules }] of requireObjects(path, containers).entries()) {
-    if (typeof name !== 'string') refuse(`${path}[${i}].name`, 'a string', name);
+    if (typeof name !== 'string') refuseArgument(`${path}[${i}].name`, 'a string', name);
     if (isSet(restartPolicyRules)) requireRestartPolicyRules(`${path}[${i}].restartPolicyRules`, restartPolicyRules);
   }
 }
@@ -96,16 +92,16 @@ function requireContainers(path: string, containers: unknown): void {
 function requireRestartPolicyRules(path: string, rules: unknown): void {
   for (const [i, { exitCodes }] of requireObjects(path, rules).entries()) {
     if (!isSet(exitCodes)) continue;
-    if (!isObject(exitCodes)) refuse(`${path}[${i}].exitCodes`, 'an object', exitCodes);
+    if (!isObject(exitCodes)) refuseArgument(`${path}[${i}].exitCodes`, 'an object', exitCodes);
     const { values } = exitCodes;
-    if (isSet(values) && !Array.isArray(values)) refuse(`${path}[${i}].exitCodes.values`, 'a list', values);
+    if (isSet(values) && !Array.isArray(values)) refuseArgument(`${path}[${i}].exitCodes.values`, 'a list', values);
   }
 }
 
 /** A list of objects; empty when absent. */
 function requireObjects(path: string, list: unknown): readonly Raw[] {
   if (!isSet(list)) return [];
-  if (!Array.isArray(list)) refuse(path, 'a list', list);
-  for (let i = 0; i < list.length; i++) if (!isObject(list[i])) refuse(`${path}[${i}]`, 'an object', list[i]);
+  if (!Array.isArray(list)) refuseArgument(path, 'a list', list);
+  for (let i = 0; i < list.length; i++) if (!isObject(list[i])) refuseArgument(`${path}[${i}]`, 'an object', list[i]);
   return list as readonly Raw[];
 }

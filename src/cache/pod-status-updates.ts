@@ -5,6 +5,7 @@ import type { PodManager } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../pods/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeSpeller } from '../status/canonical-time.ts';
+import { replaceOrAppendPodCondition } from '../status/conditions.ts';
 import { isPodStatusByKubeletEqual } from '../status/equality.ts';
 import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
 import { isPodPhaseTerminal } from '../status/merge.ts';
@@ -15,7 +16,6 @@ import { checkContainerStateTransition } from '../status/transitions.ts';
 import type {
   ContainerStatus,
   Pod,
-  PodCondition,
   PodStatus,
   PodStatusInput,
   VolumeHealthCondition,
@@ -307,15 +307,9 @@ function withReadiness(pod: Pod, status: PodStatus): PodStatus {
   const containerStatuses = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   const phase = status.phase ?? '';
   const conditions = [...(status.conditions ?? [])];
-  replaceOrAppend(conditions, generatePodReadyCondition(pod, status, conditions, containerStatuses, phase));
-  replaceOrAppend(conditions, generateContainersReadyCondition(pod, status, containerStatuses, phase));
+  replaceOrAppendPodCondition(conditions, generatePodReadyCondition(pod, status, conditions, containerStatuses, phase));
+  replaceOrAppendPodCondition(conditions, generateContainersReadyCondition(pod, status, containerStatuses, phase));
   return { ...status, conditions };
-}
-
-function replaceOrAppend(conditions: PodCondition[], condition: PodCondition): void {
-  const i = conditions.findIndex(({ type }) => type === condition.type);
-  if (i < 0) conditions.push(condition);
-  else conditions[i] = condition;
 }
 
 function isUrgent(oldStatus: PodStatus, status: PodStatus): boolean {

@@ -3,9 +3,8 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
-import { StatusManagerError } from '../errors.ts';
+import { refuseOption, StatusManagerError } from '../errors.ts';
 import { defaultLogger, type Logger } from '../logger.ts';
-import { describe } from '../status/canonical-reader.ts';
 import { decodeLines, encodeLine, type JournalContent } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
@@ -44,10 +43,10 @@ const compactionFactor = 4;
  */
 export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
   const { fsync = 'interval', maxBytes = defaultMaxBytes, logger = defaultLogger(), clock = systemClock } = options;
-  if (typeof dir !== 'string' || dir === '') refuse('dir', 'a non-empty string', dir);
-  if (!['always', 'interval', 'never'].includes(fsync)) refuse('fsync', "'always', 'interval' or 'never'", fsync);
+  if (typeof dir !== 'string' || dir === '') refuseOption('dir', 'a non-empty string', dir);
+  if (!['always', 'interval', 'never'].includes(fsync)) refuseOption('fsync', "'always', 'interval' or 'never'", fsync);
   if (!Number.isSafeInteger(maxBytes) || maxBytes < minMaxBytes) {
-    refuse('maxBytes', `an integer ≥ ${minMaxBytes}`, maxBytes);
+    refuseOption('maxBytes', `an integer ≥ ${minMaxBytes}`, maxBytes);
   }
   const file = path.join(dir, fileName);
   let content: JournalContent;
@@ -219,10 +218,4 @@ async function readFileIfAny(file: string): Promise<Buffer> {
 function writeWhole(fd: number, bytes: Buffer): number {
   for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
   return bytes.length;
-}
-
-function refuse(option: string, expected: string, value: unknown): never {
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${option}\` to be ${expected}, got ${describe(value)}`, {
-    path: option,
-  });
 }

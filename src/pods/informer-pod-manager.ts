@@ -1,7 +1,7 @@
 import type { KubeTransport } from '../client/http/transport.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
-import { StatusManagerError } from '../errors.ts';
+import { refuseOption, StatusManagerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { defaultLogger } from '../logger.ts';
 import type { Pod } from '../types.ts';
@@ -141,7 +141,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
 export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
   const { transport, nodeName, clock = systemClock, random = Math.random, logger = defaultLogger() } = options;
   if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
-    throw invalid('nodeName', "to be a node's name", nodeName);
+    refuseOption('nodeName', "a node's name", nodeName);
   const listTimeoutMs = milliseconds('listTimeoutMs', options.listTimeoutMs ?? 60_000);
   const inactivityTimeoutMs = milliseconds('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
   const reflector = new PodReflector({
@@ -172,16 +172,8 @@ export function informerPodManagerFrom(
 }
 
 function milliseconds(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) throw invalid(name, 'to be an integer ≥ 1', value);
+  if (!Number.isInteger(value) || value < 1) refuseOption(name, 'an integer ≥ 1', value);
   return value;
-}
-
-function invalid(name: string, expected: string, value: unknown): StatusManagerError {
-  return new StatusManagerError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` ${expected}, got \`${String(value)}\` (${typeof value})`,
-    { path: name },
-  );
 }
 
 function stoppedError(): StatusManagerError {

@@ -1,4 +1,4 @@
-import { StatusManagerError } from '../errors.ts';
+import { refuseArgument } from '../errors.ts';
 import type { CanonicalTime, ResourceList } from '../types.ts';
 import { TimeSpeller } from './canonical-time.ts';
 import { canonicalQuantity } from './quantity.ts';
@@ -40,25 +40,13 @@ export class Place {
   /** Throws: the value at `member` below this place is not what it should be. */
   refuse(member: string, expected: string, value: unknown): never {
     const path = [...this.#path, ...(member === '' ? [] : [member])].reduce<string>(join, '');
-    throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, {
-      path,
-    });
+    refuseArgument(path, expected, value);
   }
 }
 
 function join(path: string, member: string | number): string {
   if (typeof member === 'number') return `${path}[${member}]`;
   return path === '' ? member : `${path}.${member}`;
-}
-
-/** A short text for a value of any kind that never dumps it. */
-export function describe(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (typeof value === 'string') return `\`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\` (string)`;
-  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
-    return `${value} (${typeof value})`;
-  return typeof value;
 }
 
 export function isObject(value: unknown): value is Raw {

@@ -170,7 +170,7 @@ export function canonicalVolumeHealthConditions(
 }
 
 /** A pod condition in canonical form. */
-export function canonicalPodCondition(raw: Raw, place: Place): PodCondition {
+function canonicalPodCondition(raw: Raw, place: Place): PodCondition {
   const condition: PodCondition = {
     type: requiredStringAt(raw.type, 'type', place),
     status: stringAt(raw.status, 'status', place),

@@ -29,13 +29,14 @@ export function getPodCondition<Condition extends { readonly type?: string | nul
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** `conditions` with `condition` in the place of the one of its type, or at the end; a new list. */
+/** Puts `condition` into the place of the first of its type, or at the end. Source: kubelet `ReplaceOrAppendPodCondition`. */
 export function replaceOrAppendPodCondition<Condition extends { readonly type?: string | null | undefined }>(
-  conditions: readonly Condition[],
+  conditions: Condition[],
   condition: Condition,
-): Condition[] {
+): void {
   const i = conditions.findIndex(({ type }) => type === condition.type);
-  return i < 0 ? [...conditions, condition] : conditions.with(i, condition);
+  if (i < 0) conditions.push(condition);
+  else conditions[i] = condition;
 }
 
 /**

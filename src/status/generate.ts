@@ -115,12 +115,12 @@ function conditions(
   phase: string,
 ): readonly PodConditionInput[] {
   const statuses = allStatuses(observed);
-  let list: PodConditionInput[] = [
+  const list: PodConditionInput[] = [
     ...(pod.status?.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type ?? '')),
     ...(observed.resizeConditions ?? []),
   ];
   const disruption = getPodCondition(previous.conditions, 'DisruptionTarget');
-  if (disruption !== undefined) list = replaceOrAppendPodCondition(list, disruption);
+  if (disruption !== undefined) replaceOrAppendPodCondition(list, disruption);
 
   list.push(generatePodReadyToStartContainersCondition(pod, previous, observed.sandboxes));
   list.push(generatePodInitializedCondition(pod, previous, statuses, phase));

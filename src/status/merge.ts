@@ -1,5 +1,5 @@
 import type { Pod, PodCondition, PodStatus } from '../types.ts';
-import { podConditionByKubelet } from './conditions.ts';
+import { podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
 import { refreshLastTransitionTime } from './transition-times.ts';
 
 export interface MergedPodStatus {
@@ -37,7 +37,7 @@ export function mergePodStatus(
       conditions.push(condition);
     } else if (condition.type === 'DisruptionTarget' && terminating && !couldHaveRunningContainers) {
       disruptionTarget = refreshLastTransitionTime(oldPodStatus, condition, now);
-      replaceOrAppend(conditions, disruptionTarget);
+      replaceOrAppendPodCondition(conditions, disruptionTarget);
     }
   }
 
@@ -63,12 +63,6 @@ function takeOver(status: PodStatus, from: PodStatus, member: keyof PodStatus): 
   else Object.assign(status, { [member]: from[member] });
 }
 
-function replaceOrAppend(conditions: PodCondition[], condition: PodCondition): void {
-  const i = conditions.findIndex(({ type }) => type === condition.type);
-  if (i < 0) conditions.push(condition);
-  else conditions[i] = condition;
-}
-
 function makeUnready(conditions: PodCondition[], pod: Pod, phase: string, now: string): void {
   const isReady = conditions.some(
     ({ type, status }) => status === 'True' && (type === 'Ready' || type === 'ContainersReady'),
@@ -77,7 +71,7 @@ function makeUnready(conditions: PodCondition[], pod: Pod, phase: string, now: s
   const observedGeneration = pod.metadata?.generation ?? 0;
   for (const type of ['ContainersReady', 'Ready']) {
     const merged = conditions.find((condition) => condition.type === type);
-    replaceOrAppend(conditions, {
+    replaceOrAppendPodCondition(conditions, {
       type,
       ...(observedGeneration !== 0 && { observedGeneration }),
       status: 'False',

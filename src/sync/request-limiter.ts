@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
-import { StatusManagerError } from '../errors.ts';
+import { refuseOption } from '../errors.ts';
 import { untilAborted } from './until-aborted.ts';
 
 /** Options of a `RequestLimiter`. */
@@ -99,8 +99,5 @@ export class RequestLimiter {
 }
 
 function requirePositive(option: string, value: number): void {
-  if (typeof value === 'number' && value > 0) return;
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${option}\` to be a number > 0, got ${String(value)}`, {
-    path: option,
-  });
+  if (typeof value !== 'number' || !(value > 0)) refuseOption(option, 'a number > 0', value);
 }

@@ -44,16 +44,16 @@ describe('getPodCondition', () => {
 });
 
 describe('replaceOrAppendPodCondition', () => {
-  const list = Object.freeze([
-    { type: 'A', status: 'True' },
-    { type: 'B', status: 'True' },
-  ]);
+  const a = { type: 'A', status: 'True' };
+  const b = { type: 'B', status: 'True' };
 
-  it('replaces in place or appends, in a new list', () => {
-    const a = { type: 'A', status: 'False' };
-    const c = { type: 'C', status: 'True' };
-    expect(replaceOrAppendPodCondition(list, a)).toEqual([a, list[1]]);
-    expect(replaceOrAppendPodCondition(list, c)).toEqual([...list, c]);
+  it.each([
+    { condition: { type: 'A', status: 'False' }, expected: [{ type: 'A', status: 'False' }, b] },
+    { condition: { type: 'C', status: 'True' }, expected: [a, b, { type: 'C', status: 'True' }] },
+  ])('puts $condition.type in the place of its type, or at the end', ({ condition, expected }) => {
+    const conditions = [a, b];
+    replaceOrAppendPodCondition(conditions, condition);
+    expect(conditions).toEqual(expected);
   });
 });
 

@@ -1,3 +1,4 @@
+import { isObject } from '../../status/canonical-reader.ts';
 import type { Pod } from '../../types.ts';
 import { ApiError } from '../api-error.ts';
 import type { PodClient } from '../pod-client.ts';
@@ -48,8 +49,4 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
 function asPod(answer: unknown): Pod {
   if (isObject(answer) && answer['kind'] === 'Pod' && isObject(answer['metadata'])) return answer;
   throw new ApiError('the answer is no pod', { kind: 'invalid-answer' });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { systemClock } from '../../clock.ts';
-import { StatusManagerError } from '../../errors.ts';
+import { refuseOption } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import { defaultLogger } from '../../logger.ts';
 import { defaultUserAgent } from './user-agent.ts';
@@ -35,7 +35,7 @@ export type ResolvedTransportOptions = {
 /** Throws `INVALID_OPTION`, naming option, range and value. */
 export function resolveTransportOptions(options: KubeTransportOptions): ResolvedTransportOptions {
   const userAgent = options.userAgent ?? defaultUserAgent();
-  if (!/^[\x20-\x7e]+$/.test(userAgent)) throw invalid('userAgent', 'to be printable ASCII', userAgent);
+  if (!/^[\x20-\x7e]+$/.test(userAgent)) refuseOption('userAgent', 'printable ASCII', userAgent);
   return {
     connections: integer('connections', options.connections ?? 64),
     connectTimeoutMs: integer('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
@@ -50,14 +50,6 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
 }
 
 function integer(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) throw invalid(name, 'to be an integer ≥ 1', value);
+  if (!Number.isInteger(value) || value < 1) refuseOption(name, 'an integer ≥ 1', value);
   return value;
-}
-
-function invalid(name: string, expected: string, value: unknown): StatusManagerError {
-  return new StatusManagerError(
-    'INVALID_OPTION',
-    `Expected \`${name}\` ${expected}, got \`${String(value)}\` (${typeof value})`,
-    { path: name },
-  );
 }

@@ -1,4 +1,5 @@
 import { ApiError } from '../../client/api-error.ts';
+import { isObject } from '../../status/canonical-reader.ts';
 import type { Pod } from '../../types.ts';
 
 /** Reads a PodList; throws an `ApiError` `invalid-answer` for anything else. */
@@ -12,8 +13,4 @@ export function readPodList(answer: unknown): { readonly pods: readonly Pod[]; r
     }
   }
   throw new ApiError('the answer is no list of pods', { kind: 'invalid-answer' });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

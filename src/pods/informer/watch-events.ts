@@ -1,4 +1,5 @@
 import { ApiError, describeApiError } from '../../client/api-error.ts';
+import { isObject } from '../../status/canonical-reader.ts';
 import type { Pod } from '../../types.ts';
 import { readLines } from './lines.ts';
 
@@ -43,8 +44,4 @@ function parse(line: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
