@@ -34,7 +34,7 @@ export interface StatusGauges {
  * logged and harms nobody. `kubelet-status-manager/prometheus` has one over prom-client. Metric names: docs/metrics.md.
  */
 export interface Metrics {
-  /** One pod sync: GET, PATCH and DELETE together. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
+  /** From the oldest unsent change of a pod’s status to its arrival. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
   observePodStatusSyncDuration(seconds: number): void;
   /** kubelet: `kubelet_terminated_containers_total`. */
   incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void;
@@ -46,7 +46,7 @@ export interface Metrics {
   observeDeferredResizeDuration(resolution: ResizeResolution, priorityBucket: PriorityBucket, seconds: number): void;
   /** One request to the API server. */
   incRequests(verb: RequestVerb, outcome: RequestOutcome): void;
-  /** One refused update of the cache; `reason` is the rejection's. */
+  /** One refused update of the cache; `reason` is `illegal-container-transition`. */
   incRefusedUpdates(reason: string): void;
   /** One outcome of one version of a status, as listeners hear of it. */
   incOutcomes(outcome: OutcomeKind): void;

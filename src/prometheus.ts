@@ -31,7 +31,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
 
   const syncDuration = metricIn(register, Histogram, {
     name: 'kubelet_pod_status_sync_duration_seconds',
-    help: 'Seconds that bringing one pod status to the API server took, its requests together.',
+    help: 'Seconds from the oldest unsent change of a pod status to its arrival at the API server.',
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
   });
   const terminatedContainers = metricIn(register, Counter<'container_type' | 'exit_code' | 'reason'>, {
