@@ -1,7 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { benchApi } from './api/api.ts';
 import { benchMemory } from './memory/memory.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
-import { findOracle, surroundings } from './surroundings.ts';
+import { findOracle, provideControlPlane, surroundings } from './surroundings.ts';
 
 interface SharedOptions {
   readonly oracle?: string;
@@ -49,6 +50,14 @@ subcommand('memory', 'setPodStatus, idle full batches and bytes per cached statu
   .option('--processes <count>', 'processes per measurement', positiveInteger, 5)
   .action(async (options: SharedOptions & { pods: number; processes: number }) => {
     print(await benchMemory({ ...options, oracle: findOracle(options.oracle), progress }), options);
+  });
+
+subcommand('api', 'updates per second, own CPU and requests per update on a real kube-apiserver')
+  .option('--pods <count>', 'pods of each contestant', positiveInteger, 1_000)
+  .option('--passes <count>', 'processes of each contestant, three rounds each', positiveInteger, 2)
+  .action(async (options: SharedOptions & { pods: number; passes: number }) => {
+    provideControlPlane();
+    print(await benchApi({ ...options, oracle: findOracle(options.oracle), progress }), options);
   });
 
 await program.parseAsync();

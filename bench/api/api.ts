@@ -1,0 +1,131 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ControlPlane, startControlPlane } from '../../test/support/control-plane.ts';
+import { KubeHttp } from '../../test/support/kube-http.ts';
+import { jsonLinesOf } from '../children.ts';
+import type { Aim, Figure, Report } from '../report.ts';
+import type { Round } from './round.ts';
+
+export interface ApiOptions {
+  readonly pods: number;
+  readonly passes: number;
+  readonly oracle: string | undefined;
+  readonly progress: (text: string) => void;
+}
+
+const worker = fileURLToPath(new URL('worker.js', import.meta.url));
+
+/** In the order of the table; each runs in a process of its own. */
+const contestants = {
+  raw: 'raw undici PATCH loop',
+  'core-v1': 'CoreV1Api 1.4, defaults',
+  http: 'createPodClient, defaults',
+  'http-when-stale': 'createPodClient, when-stale',
+  kubelet: 'kubelet (Go)',
+  vk: 'virtual-kubelet, limits lifted',
+} as const;
+type Name = keyof typeof contestants;
+
+/** One kube-apiserver, each contestant in turn, round after round. */
+export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): Promise<Report> {
+  const rounds = await runAll({ pods, passes, oracle, progress });
+  return {
+    title: `Updates on a real kube-apiserver, ${pods.toLocaleString('en-US')} pods of two containers`,
+    notes: [
+      `Each contestant is a process of its own that updates every pod three times, one after the other against the same kube-apiserver, ${passes} times over. The numbers are medians of all rounds, the first one of each process among them.`,
+      'CPU is that of the contestant alone, user and system. The raw loop sends the same patches over 8 connections and decides nothing; the kubelet works serially, as it does on a node; virtual-kubelet has 10 workers.',
+    ],
+    figures: figuresOf(rounds),
+  };
+}
+
+async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<Record<Name, Round[]>> {
+  const rounds: Record<Name, Round[]> = {
+    raw: [],
+    'core-v1': [],
+    http: [],
+    'http-when-stale': [],
+    kubelet: [],
+    vk: [],
+  };
+  const controlPlane = await startControlPlane();
+  try {
+    await createNode(controlPlane);
+    const kubeConfig = path.join(controlPlane.dir, 'kubeconfig');
+    writeFileSync(kubeConfig, JSON.stringify(controlPlane.kubeConfig('admin')), { mode: 0o600 });
+    for (let pass = 1; pass <= passes; pass++) {
+      for (const name of Object.keys(contestants) as Name[]) {
+        const command = commandOf(name, pods, oracle);
+        if (command === undefined) continue;
+        progress(`api: pass ${pass} of ${passes}, ${contestants[name]}`);
+        rounds[name].push(...(await jsonLinesOf<Round>(...command, { KUBECONFIG: kubeConfig })));
+      }
+    }
+  } finally {
+    await controlPlane.stop();
+  }
+  return rounds;
+}
+
+function commandOf(name: Name, pods: number, oracle: string | undefined): [string, string[]] | undefined {
+  const subcommand = { kubelet: 'bench-api', vk: 'bench-vk' }[name as string];
+  if (subcommand === undefined) return [process.execPath, [worker, name, String(pods)]];
+  return oracle === undefined ? undefined : [oracle, [subcommand, String(pods)]];
+}
+
+async function createNode({ url, adminToken, caData }: ControlPlane): Promise<void> {
+  const http = new KubeHttp({ url, token: adminToken, caData });
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
+  const { status, body } = await http.request('POST', '/api/v1/nodes', { body: node });
+  await http.close();
+  if (status !== 201) throw new Error(`Creating the Node was answered with ${status}: ${JSON.stringify(body)}`);
+}
+
+function figuresOf(rounds: Readonly<Record<Name, readonly Round[]>>): Figure[] {
+  const speeds = (name: Name): number[] => rounds[name].map((round) => round.per_s);
+  const atLeast = (ratio: number): Aim => ({ of: 'ratio', atLeast: ratio });
+  const speed = (name: Name, beside?: Name, aim?: Aim): Figure => ({
+    name: contestants[name],
+    unit: 'updates/s',
+    values: speeds(name),
+    reference: beside && { name: contestants[beside], values: speeds(beside) },
+    aim,
+  });
+  const cpu = (name: Name, aim?: Aim): Figure => ({
+    name: `${contestants[name]}: own CPU`,
+    unit: 'µs/update',
+    values: rounds[name].map((round) => round.cpu_us_per_sync),
+    reference:
+      name === 'kubelet'
+        ? undefined
+        : { name: contestants.kubelet, values: rounds.kubelet.map((round) => round.cpu_us_per_sync) },
+    aim,
+  });
+  const requests = (name: Name, aim?: Aim): Figure => ({
+    name: `${contestants[name]}: requests, steady`,
+    unit: 'per update',
+    // A process that has just started trusts nothing and reads each pod once.
+    values: rounds[name].filter(({ round }) => round > 0).map((round) => round.requests_per_sync!),
+    aim,
+  });
+  return [
+    speed('raw', 'kubelet'),
+    speed('core-v1', 'kubelet', atLeast(1)),
+    speed('http', 'kubelet', atLeast(1.5)),
+    speed('http-when-stale', 'kubelet', atLeast(2.5)),
+    speed('http-when-stale', 'raw', atLeast(0.85)),
+    speed('http-when-stale', 'vk', atLeast(1)),
+    speed('http', 'vk', atLeast(1)),
+    speed('kubelet'),
+    speed('vk', 'kubelet'),
+    cpu('raw'),
+    cpu('core-v1'),
+    cpu('http', { of: 'ratio', atMost: 0.75 }),
+    cpu('http-when-stale', { of: 'ratio', atMost: 0.5 }),
+    cpu('kubelet'),
+    cpu('vk'),
+    requests('http'),
+    requests('http-when-stale', { of: 'value', atMost: 1 }),
+  ].filter(({ values }) => values.length > 0);
+}

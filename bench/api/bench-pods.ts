@@ -1,0 +1,35 @@
+import type { Pod } from 'kubelet-status-manager';
+import type { KubeHttp } from '../../test/support/kube-http.ts';
+import { benchPods } from '../fixtures.ts';
+
+const path = '/api/v1/namespaces/default/pods';
+const atOnce = 16;
+
+/** Makes the pods on the API server, and resolves with them as it shows them. */
+export async function createPods(http: KubeHttp, label: string, count: number): Promise<Pod[]> {
+  const pods = benchPods(count);
+  const created: Pod[] = Array.from({ length: count });
+  const remaining = pods.entries();
+  const worker = async (): Promise<void> => {
+    for (const [i, { metadata, spec }] of remaining) {
+      const { status, body } = await http.request('POST', path, {
+        body: {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name: `${label}-${metadata!.name}`, labels: { bench: label } },
+          spec: { ...spec, automountServiceAccountToken: false, terminationGracePeriodSeconds: 0 },
+        },
+      });
+      if (status !== 201) throw new Error(`Creating a pod was answered with ${status}: ${JSON.stringify(body)}`);
+      created[i] = body as Pod;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return created;
+}
+
+export async function deletePods(http: KubeHttp, label: string): Promise<void> {
+  await http.request('DELETE', `${path}?labelSelector=bench%3D${label}`, {
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 },
+  });
+}

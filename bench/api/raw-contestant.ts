@@ -1,0 +1,54 @@
+import { createStatusPatch, type Pod, type PodStatus } from 'kubelet-status-manager';
+import { Agent } from 'undici';
+import { runningStatus } from '../fixtures.ts';
+import type { Contestant } from './contestant.ts';
+
+const connections = 8;
+
+/**
+ * The floor: nothing but the PATCH, over as many connections as the manager has pods in flight.
+ * The bodies are those the manager would send; it decides nothing and reads no answer.
+ */
+export function rawContestant(url: string, token: string, ca: string, pods: readonly Pod[]): Contestant {
+  const agent = new Agent({ connections, connect: { ca } });
+  const now = `${new Date().toISOString().slice(0, 19)}Z`;
+  const canonical = (restartCount: number): PodStatus => runningStatus(restartCount, () => now) as PodStatus;
+  let requests = 0;
+  let shown: PodStatus | undefined;
+
+  async function patch(pod: Pod, body: string): Promise<void> {
+    const { metadata } = pod;
+    const { statusCode, body: answer } = await agent.request({
+      origin: url,
+      path: `/api/v1/namespaces/${metadata!.namespace}/pods/${metadata!.name}/status`,
+      method: 'PATCH',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/strategic-merge-patch+json',
+        accept: 'application/json',
+      },
+      body,
+    });
+    const text = await answer.text();
+    if (statusCode !== 200) throw new Error(`A PATCH was answered with ${statusCode}: ${text}`);
+    requests++;
+  }
+
+  return {
+    async update(restartCount) {
+      const status = canonical(restartCount);
+      const remaining = pods.values();
+      const worker = async (): Promise<void> => {
+        for (const pod of remaining) {
+          await patch(pod, JSON.stringify(createStatusPatch(pod.metadata!.uid!, shown ?? {}, status)));
+        }
+      };
+      await Promise.all(Array.from({ length: connections }, worker));
+      shown = status;
+    },
+    get requests() {
+      return requests;
+    },
+    close: () => agent.close(),
+  };
+}
