@@ -1,12 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
-import type { PodStatusPatch } from '../client/pod-client.ts';
+import type { JsonPatchOperation, PodStatusPatch } from '../client/pod-client.ts';
 import type { Logger } from '../logger.ts';
 import { isObject } from '../status/canonical-reader.ts';
 import type { Pod } from '../types.ts';
 
 interface LastPatch {
   readonly version: number;
-  readonly body: PodStatusPatch['body'];
+  readonly changes: unknown;
   timesSent: number;
 }
 
@@ -28,8 +28,9 @@ export class ResendDetector {
   /** @returns how often this body has been sent for this version, this time included */
   sent(uid: string, version: number, patch: PodStatusPatch, answer: Pod | undefined): number {
     const last = this.#lastPatches.get(uid);
-    if (last === undefined || last.version !== version || !isEqual(last.body, patch.body)) {
-      this.#lastPatches.set(uid, { version, body: patch.body, timesSent: 1 });
+    const changes = changesOf(patch);
+    if (last === undefined || last.version !== version || !isEqual(last.changes, changes)) {
+      this.#lastPatches.set(uid, { version, changes, timesSent: 1 });
       return 1;
     }
     last.timesSent++;
@@ -55,10 +56,16 @@ function patchedMembers(patch: PodStatusPatch): string[] {
     const members = Object.keys(patch.body.status ?? {}).map((member) => member.replace(/^\$setElementOrder\//, ''));
     return [...new Set(members)];
   }
-  const members = patch.body
-    .filter(({ op, path }) => op !== 'test' && path.startsWith('/status'))
-    .map(({ path }) => path.split('/')[2] ?? 'status');
-  return [...new Set(members)];
+  return [...new Set(changesOfJson(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
+}
+
+/** What a patch writes, without what it tests. */
+function changesOf({ type, body }: PodStatusPatch): unknown {
+  return type === 'application/json-patch+json' ? changesOfJson(body) : body;
+}
+
+function changesOfJson(body: readonly JsonPatchOperation[]): JsonPatchOperation[] {
+  return body.filter(({ op }) => op !== 'test');
 }
 
 /** Who else, by the object's managedFields, has written one of these members. */

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest';
+import { PodStatusCache } from '../../src/cache/pod-status-cache.ts';
+import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
+import { ResendDetector } from '../../src/sync/resend-detector.ts';
+import { SyncBatch } from '../../src/sync/sync-batch.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
+import type { Pod, PodStatus } from '../../src/types.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import { podOf, uidOf } from './sync-harness.ts';
+
+function setup() {
+  const cache = new PodStatusCache();
+  const apiStatusVersions = new Map<string, number>();
+  const podManager = new BasicPodManager();
+  const clock = new FakeClock();
+  const logger = recordingLogger();
+  const resendDetector = new ResendDetector(logger);
+  const batch = new SyncBatch({ cache, apiStatusVersions, podManager, resendDetector, clock, logger });
+  const put = (name: string, version: number, status: PodStatus = { phase: 'Running' }, isFinished = false): void =>
+    cache.set(uidOf(name), {
+      version,
+      podName: name,
+      podNamespace: 'default',
+      podIsFinished: isFinished,
+      status,
+      unsentSinceMs: 0,
+      urgent: false,
+    });
+  const send = (name: string, version: number, apiUID = uidOf(name)): void => {
+    apiStatusVersions.set(apiUID, version);
+    cache.markSent(uidOf(name), version, 0);
+  };
+  const full = async (): Promise<string[]> => {
+    const uids: string[] = [];
+    await batch.full((uid, needsSync) => void (needsSync && uids.push(uid)));
+    return uids;
+  };
+  return { cache, apiStatusVersions, podManager, clock, logger, batch, put, send, full };
+}
+
+const annotated = (name: string, annotations: Record<string, string>, uid = uidOf(name)): Pod =>
+  podOf(name, { annotations, uid });
+
+describe('SyncBatch', () => {
+  it('an incremental batch takes what was not sent, and lower versions', () => {
+    const { batch, put, send } = setup();
+    put('never', 1);
+    put('lower', 2);
+    send('lower', 1);
+    put('sent', 3);
+    send('sent', 3);
+    expect(batch.incremental().sort()).toEqual([uidOf('lower'), uidOf('never')]);
+  });
+
+  it('skips static pods without a mirror, and takes one whose mirror is another object now', async () => {
+    const { batch, put, send, podManager, full } = setup();
+    const mirror = annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1');
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
+    put('s', 1);
+    expect([batch.incremental(), batch.pending(), await full()]).toEqual([[], [], []]);
+    podManager.addPod(mirror);
+    expect([batch.incremental(), batch.pending()]).toEqual([[uidOf('s')], [uidOf('s')]]);
+    send('s', 1, 'mirror-1');
+    expect([batch.incremental(), batch.pending()]).toEqual([[], []]);
+    podManager.removePod(mirror);
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-2'));
+    expect([batch.incremental(), batch.pending()]).toEqual([[uidOf('s')], [uidOf('s')]]);
+  });
+
+  it('pending counts a status that was set again below the version that was sent, which the kubelet does not', () => {
+    const { batch, put, send, cache } = setup();
+    put('a', 5);
+    send('a', 5);
+    cache.delete(uidOf('a'));
+    put('a', 1);
+    expect(batch.incremental()).toEqual([]);
+    expect(batch.pending()).toEqual([uidOf('a')]);
+    expect(batch.pending([uidOf('b'), uidOf('a')])).toEqual([uidOf('a')]);
+  });
+
+  it('a full batch takes what differs from what the pod manager shows, and forgets that it was sent', async () => {
+    const { put, send, podManager, full, apiStatusVersions, batch } = setup();
+    put('a', 1);
+    send('a', 1);
+    podManager.addPod(podOf('a'));
+    expect(await full()).toEqual([uidOf('a')]);
+    expect(apiStatusVersions.size).toBe(0);
+    expect(batch.incremental()).toEqual([uidOf('a')]);
+  });
+
+  it('takes a pod that can be deleted by what the pod manager shows', async () => {
+    const { put, send, podManager, full } = setup();
+    const status: PodStatus = { phase: 'Failed' };
+    put('a', 1, status, true);
+    send('a', 1);
+    podManager.addPod({ ...podOf('a'), status });
+    expect(await full()).toEqual([]);
+    podManager.addPod({ ...podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }), status });
+    expect(await full()).toEqual([uidOf('a')]);
+  });
+
+  it('forgets versions of API objects that belong to nobody', async () => {
+    const { put, send, full, apiStatusVersions, podManager } = setup();
+    put('a', 1);
+    send('a', 1);
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));
+    apiStatusVersions.set('mirror-1', 4);
+    apiStatusVersions.set('stranger', 2);
+    await full();
+    expect([...apiStatusVersions.keys()]).toEqual([uidOf('a'), 'mirror-1']);
+  });
+
+  it('compares a pod once, until its object or our status is another one', async () => {
+    const { put, send, podManager, full } = setup();
+    let looks = 0;
+    const pod = { ...podOf('a', { resourceVersion: '1' }) };
+    // Each comparison reads the status of the pod manager's pod.
+    const watched = (): Pod =>
+      Object.defineProperty({ ...pod }, 'status', {
+        enumerable: true,
+        get() {
+          looks++;
+          return { phase: 'Running' };
+        },
+      });
+    podManager.addPod(watched());
+    put('a', 1);
+    send('a', 1);
+    await full();
+    expect(looks).toBe(1);
+    for (let i = 0; i < 5; i++) expect(await full()).toEqual([]);
+    expect(looks).toBe(1);
+    podManager.updatePod(watched());
+    await full();
+    expect(looks).toBe(2);
+    put('a', 2);
+    send('a', 2);
+    await full();
+    expect(looks).toBe(3);
+  });
+
+  it('a pod that cannot be compared holds up no other', async () => {
+    const { put, send, podManager, full, logger } = setup();
+    for (const name of ['a', 'b']) {
+      put(name, 1);
+      send(name, 1);
+    }
+    podManager.addPod(
+      Object.defineProperty(podOf('a'), 'status', {
+        get() {
+          throw new Error('odd');
+        },
+      }),
+    );
+    podManager.addPod(podOf('b'));
+    expect(await full()).toEqual([uidOf('b')]);
+    expect(logger.errors.map(({ fields }) => [fields.podUID, fields.reason])).toEqual([[uidOf('a'), 'odd']]);
+  });
+
+  it('lets others run every few milliseconds, reads anew after that, and ends with its signal', async () => {
+    const { put, send, podManager, batch, clock } = setup();
+    const getPodByUID = podManager.getPodByUID.bind(podManager);
+    podManager.getPodByUID = (uid) => {
+      clock.advance(1);
+      return getPodByUID(uid);
+    };
+    for (let i = 0; i < 200; i++) {
+      put(`p${i}`, 1);
+      send(`p${i}`, 1);
+    }
+    const aborter = new AbortController();
+    let yields = 0;
+    clock.yieldToEventLoop = () => {
+      if (++yields === 3) aborter.abort();
+      return Promise.resolve();
+    };
+    const seen: string[] = [];
+    await batch.full((uid) => void seen.push(uid), aborter.signal);
+    expect(yields).toBe(3);
+    // 32 pods between two looks at the clock, so that looking costs nothing.
+    expect(seen).toHaveLength(96);
+  });
+});
