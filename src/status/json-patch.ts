@@ -18,7 +18,7 @@ export interface JsonPatchOperation {
  *
  * It fails as a whole where it would overwrite what it has not seen: a `test` of the UID comes
  * first, and every list that the patch reaches into is tested before, by the key of the element
- * or as a whole. Members that only the server knows are never removed. The operations share
+ * or as a whole; a list that several write into and that the server has not, for its absence. Members that only the server knows are never removed. The operations share
  * structure with both statuses: do not change them.
  */
 export function createStatusJsonPatch(
@@ -50,7 +50,12 @@ function patchMembers(
     const memberPath = `${path}/${escapePathComponent(member)}`;
     if (isObject(wanted) && isObject(current)) patchMembers(changes, memberPath, current, wanted, inner);
     else if (Array.isArray(wanted) && Array.isArray(current)) patchList(changes, memberPath, current, wanted, inner);
-    else changes.push({ op: Object.hasOwn(server, member) ? 'replace' : 'add', path: memberPath, value: wanted });
+    else {
+      // To the API server this says "absent": others may have begun the list meanwhile.
+      if (inner.mergeKey !== undefined && (current ?? null) === null)
+        changes.push({ op: 'test', path: memberPath, value: null });
+      changes.push({ op: Object.hasOwn(server, member) ? 'replace' : 'add', path: memberPath, value: wanted });
+    }
   }
   for (const member of Object.keys(server)) {
     if (!isServerOnly(server, target, member) || !isKnownMember(schema, member)) continue;

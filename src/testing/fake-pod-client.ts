@@ -192,7 +192,12 @@ function patchedByMerge(pod: Pod, body: { metadata: { uid: string }; status?: ob
 
 function patchedByJson(pod: Pod, operations: readonly JsonPatchOperation[]): Pod {
   try {
-    return jsonPatch.applyPatch(structuredClone(pod), structuredClone([...operations]) as never, true).newDocument;
+    return structuredClone([...operations]).reduce((patched, operation) => {
+      // As the API server reads it: what is not there is null.
+      const isTestOfAbsence = operation.op === 'test' && operation.value === null;
+      if (isTestOfAbsence && jsonPatch.getValueByPointer(patched, operation.path) === undefined) return patched;
+      return jsonPatch.applyOperation(patched, operation as never, true).newDocument;
+    }, structuredClone(pod));
   } catch (error) {
     throw new ApiError('the JSON patch does not apply', {
       kind: 'http',
