@@ -1,6 +1,6 @@
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { ApiError, classifyApiError, describeAbort, describeApiError, type FailureClass } from '../client/api-error.ts';
-import type { JsonPatchOperation, PatchType, PodClient, PodStatusPatch } from '../client/pod-client.ts';
+import type { PatchType, PodClient, PodStatusPatch } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { Metrics, RequestVerb } from '../metrics.ts';
@@ -329,7 +329,7 @@ export class PodSyncer {
       // The JSON patch compares spellings; what only differs in spelling is not sent.
       if (diffPodStatus(api.status, merged) === undefined) return undefined;
       const body = createStatusJsonPatch(api.uid, api.pod.status, merged);
-      return body && { type: 'application/json-patch+json', body: [...conditionsGuard(api, merged), ...body] };
+      return body && { type: 'application/json-patch+json', body };
     }
     const body = createStatusPatch(api.uid, api.status, merged);
     return body && { type: 'application/strategic-merge-patch+json', body };
@@ -418,13 +418,6 @@ export class PodSyncer {
 
 /** Whoever drops a status says so himself. */
 const removed: SyncResult = { kind: 'gone', version: 0, reason: 'removed' };
-
-/** A JSON patch cannot test that there is no list: one that brings it must not replace somebody else's. */
-function conditionsGuard({ pod, status }: ApiPod, merged: PodStatus): JsonPatchOperation[] {
-  const value = pod.metadata?.resourceVersion;
-  if (value === undefined || !replacesConditions(status, merged)) return [];
-  return [{ op: 'test', path: '/metadata/resourceVersion', value }];
-}
 
 /** True when a patch writes or removes the list of conditions as a whole, of which others own a part. */
 function replacesConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
