@@ -15,6 +15,7 @@ import { BasicPodManager } from './pods/basic-pod-manager.ts';
 import type { PodManager } from './pods/pod-manager.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
 import { timeFromEpochMs } from './status/canonical-time.ts';
+import { latestTime } from './status/newer.ts';
 import { normalizeStatus } from './status/normalize.ts';
 import { isObject } from './status/canonical-reader.ts';
 import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
@@ -110,6 +111,8 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   readonly #journal: Journal | undefined;
   /** Statuses from the journal that nobody has set anew since: pod UID → when it was accepted. */
   readonly #recovered = new Map<string, string>();
+  /** No accepted status bears a later time, though the wall clock may have jumped back since. */
+  #latestTime = '';
   readonly #podStartupLatency: PodStartupLatency | undefined;
   readonly #syncer: PodSyncer | undefined;
   readonly #loop: SyncLoop | undefined;
@@ -144,7 +147,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       logger,
       metrics,
       subscribers: this.#subscribers,
-      onAccepted: (uid, superseded) => this.#onAccepted(uid, superseded),
+      onAccepted: (uid, superseded, oldStatus) => this.#onAccepted(uid, superseded, oldStatus),
     });
     const unregister = metrics.registerStatusGauges(() => this.#statusGauges()) as (() => void) | undefined;
     this.#leaveGauges = () => {
@@ -511,21 +514,27 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
         urgent: podIsFinished,
       });
       this.#recovered.set(podUID, acceptedAt);
+      this.#noteTimes(acceptedAt);
       this.#loop?.wake(podUID);
     }
   }
 
-  #onAccepted(uid: string, superseded: VersionedPodStatus | undefined): void {
+  #onAccepted(uid: string, superseded: VersionedPodStatus | undefined, oldStatus: PodStatus): void {
     this.#recovered.delete(uid);
     if (this.#journal !== undefined) {
       const { podNamespace, podName, podIsFinished, status } = this.#cache.get(uid)!;
-      const acceptedAt = timeFromEpochMs(this.#clock.now());
+      this.#noteTimes(timeFromEpochMs(this.#clock.now()), latestTime(oldStatus), latestTime(status));
+      const acceptedAt = this.#latestTime;
       this.#journal.accepted({ podUID: uid, podNamespace, podName, podIsFinished, acceptedAt, status });
     }
     this.#loop?.wake(uid);
     if (superseded?.unsentSinceMs === undefined || this.#syncer?.isSending(uid, superseded.version)) return;
     const { podNamespace, podName, version } = superseded;
     this.#outcomes.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
+  }
+
+  #noteTimes(...times: readonly string[]): void {
+    for (const time of times) if (time > this.#latestTime) this.#latestTime = time;
   }
 
   #onSettled(uid: string): void {

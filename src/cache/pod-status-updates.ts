@@ -54,7 +54,7 @@ export interface PodStatusUpdatesOptions {
   readonly metrics: Metrics;
   readonly subscribers: Subscribers<PodStatusListener>;
   /** Called after each accepted change with what was cached before. kubelet: the `podStatusChannel`. */
-  readonly onAccepted: (uid: string, superseded: VersionedPodStatus | undefined) => void;
+  readonly onAccepted: (uid: string, superseded: VersionedPodStatus | undefined, oldStatus: PodStatus) => void;
 }
 
 type ContainerStatusesMember = 'containerStatuses' | 'initContainerStatuses' | 'ephemeralContainerStatuses';
@@ -204,7 +204,7 @@ export class PodStatusUpdates {
       urgent: (cached?.urgent ?? false) || podIsFinished || isUrgent(oldStatus, status),
     };
     this.#cache.set(uid, versioned);
-    this.#onAccepted(uid, cached);
+    this.#onAccepted(uid, cached, oldStatus);
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
     return new CachedResult(status, true);
   }

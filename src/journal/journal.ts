@@ -6,7 +6,7 @@ export interface JournalEntry {
   readonly podNamespace: string;
   readonly podName: string;
   readonly podIsFinished: boolean;
-  /** When it was accepted: a canonical time. */
+  /** When it was accepted: a canonical time, and no earlier than any that the agent had seen by then. */
   readonly acceptedAt: string;
   readonly status: PodStatus;
 }

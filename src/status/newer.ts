@@ -1,6 +1,8 @@
-import type { ContainerState, PodStatus } from '../types.ts';
+import type { PodStatus } from '../types.ts';
 import { podConditionByKubelet } from './conditions.ts';
 import { isPodPhaseTerminal } from './merge.ts';
+
+const containerMembers = ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const;
 
 /**
  * True when the API server shows something that happened after `status` was accepted: a terminal
@@ -9,20 +11,31 @@ import { isPodPhaseTerminal } from './merge.ts';
  */
 export function showsNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
   if (isPodPhaseTerminal(apiStatus.phase) && !isPodPhaseTerminal(status.phase)) return true;
-  const times = (apiStatus.conditions ?? [])
-    .filter(({ type }) => podConditionByKubelet(type))
-    .map(({ lastTransitionTime }) => lastTransitionTime);
-  for (const member of ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const) {
-    for (const { name, restartCount, state, lastState } of apiStatus[member] ?? []) {
+  for (const member of containerMembers) {
+    for (const { name, restartCount } of apiStatus[member] ?? []) {
       const ours = status[member]?.find((container) => container.name === name);
       if (ours !== undefined && restartCount > ours.restartCount) return true;
-      times.push(...timesOf(state), ...timesOf(lastState));
     }
   }
-  // Canonical times sort as text.
-  return times.some((time) => time !== null && time > acceptedAt);
+  return latestTime(apiStatus) > acceptedAt;
 }
 
-function timesOf({ running, terminated }: ContainerState): (string | null)[] {
-  return [running?.startedAt ?? null, terminated?.finishedAt ?? null];
+/** The latest canonical time of our conditions and the containers; `''` when there is none. Canonical times sort as text. */
+export function latestTime(status: PodStatus): string {
+  let latest = '';
+  const note = (time: string | null | undefined): void => {
+    if (time != null && time > latest) latest = time;
+  };
+  for (const { type, lastTransitionTime } of status.conditions ?? []) {
+    if (podConditionByKubelet(type)) note(lastTransitionTime);
+  }
+  for (const member of containerMembers) {
+    for (const { state, lastState } of status[member] ?? []) {
+      for (const { running, terminated } of [state, lastState]) {
+        note(running?.startedAt);
+        note(terminated?.finishedAt);
+      }
+    }
+  }
+  return latest;
 }
