@@ -99,7 +99,7 @@ class Replay {
     const returned = await this.#perform(step);
     const after = this.#snapshot();
     if (this.#comparesRequests) return this.#compare(step, before, after, returned);
-    this.#leaveOut(step.expect);
+    this.#leaveOut(before, step.expect);
     return this.#compareEffects(step, before, after, returned);
   }
 
@@ -180,19 +180,20 @@ class Replay {
 
   #recreateAfterGet(pod: Pod): void {
     const { namespace = '', name = '' } = pod.metadata ?? {};
-    for (const events of [this.#events, this.#kubeletEvents]) events.recreateAfterGet(`${namespace}/${name}`);
-    this.#server.react({ verb: 'get', namespace, name }, () => () => this.#server.put(pod));
+    for (const events of [this.#events, this.#kubeletEvents]) events.recreateAfterGet(`${namespace}/${name}`, pod);
   }
 
-  #record({ verb, namespace, name, patch, preconditions }: FakeAction): void {
+  #record({ verb, namespace, name, patch, preconditions }: FakeAction): void | (() => void) {
+    const pod = this.#server.pod(namespace, name);
     const body = patch === undefined ? {} : { body: structuredClone(patch.body) };
     const request: RecordedRequest = { verb, ...body, ...preconditions };
     (this.#requests[`${namespace}/${name}`] ??= []).push({
       request,
-      serverStatus: this.#server.pod(namespace, name)?.status,
+      serverStatus: pod?.status,
     });
-    const statusCode = this.#events.meet(`${namespace}/${name}`, verb);
-    if (statusCode !== undefined) throw new ApiError('scripted failure', { kind: 'http', statusCode });
+    const { failure, recreation } = this.#events.meet(`${namespace}/${name}`, verb, pod !== undefined);
+    if (failure !== undefined) throw new ApiError('scripted failure', { kind: 'http', statusCode: failure });
+    if (recreation !== undefined) return () => this.#server.put(recreation);
   }
 
   #snapshot(): Snapshot {
@@ -237,9 +238,9 @@ class Replay {
    * that a scripted one is over before the kubelet's next batch. Such a pod, and no other, is not
    * compared from there on.
    */
-  #leaveOut({ requests = {} }: Expectation = {}): void {
+  #leaveOut(before: Snapshot, { requests = {} }: Expectation = {}): void {
     for (const [key, list] of Object.entries(requests))
-      for (const { verb } of list) this.#kubeletEvents.meet(key, verb);
+      for (const { verb } of list) this.#kubeletEvents.meet(key, verb, before.api.has(key));
     const [ours, theirs] = [this.#events.takeMet(), this.#kubeletEvents.takeMet()];
     for (const key of new Set([...ours.keys(), ...theirs.keys()])) {
       const met = ours.get(key) ?? [];

@@ -1,12 +1,22 @@
+import type { Pod } from 'kubelet-status-manager';
+
 interface Failure {
   readonly code: number;
   times: number;
 }
 
+/** What becomes of a request. */
+export interface Encounter {
+  /** The HTTP status that it fails with. */
+  readonly failure?: number;
+  /** The object that takes the place of the one that is read. */
+  readonly recreation?: Pod;
+}
+
 /** What a trace's script does to single requests, and which requests have met it. Pods by `namespace/name`. */
 export class ScriptedEvents {
   readonly #failures = new Map<string, Failure>();
-  readonly #recreations = new Map<string, number>();
+  readonly #recreations = new Map<string, Pod>();
   #met = new Map<string, string[]>();
 
   /** Replaces an earlier failure of the same requests. */
@@ -14,24 +24,24 @@ export class ScriptedEvents {
     this.#failures.set(`${verb} ${key}`, { code, times });
   }
 
-  recreateAfterGet(key: string): void {
-    this.#recreations.set(key, (this.#recreations.get(key) ?? 0) + 1);
+  /** Replaces an earlier recreation of the same pod that no GET has met. */
+  recreateAfterGet(key: string, pod: Pod): void {
+    this.#recreations.set(key, pod);
   }
 
-  /** One request is made. @returns the HTTP status that it fails with */
-  meet(key: string, verb: string): number | undefined {
+  /** One request is made; `isThere`: the API server has such a pod. */
+  meet(key: string, verb: string, isThere: boolean): Encounter {
     const failure = this.#failures.get(`${verb} ${key}`);
     if (failure !== undefined && failure.times > 0) {
       failure.times--;
       this.#note(key, `${verb} ${failure.code}`);
-      return failure.code;
+      return { failure: failure.code };
     }
-    const recreations = this.#recreations.get(key) ?? 0;
-    if (verb === 'get' && recreations > 0) {
-      this.#recreations.set(key, recreations - 1);
-      this.#note(key, 'recreated');
-    }
-    return undefined;
+    const recreation = verb === 'get' && isThere ? this.#recreations.get(key) : undefined;
+    if (recreation === undefined) return {};
+    this.#recreations.delete(key);
+    this.#note(key, 'recreated');
+    return { recreation };
   }
 
   /** What has been met since the last call. */

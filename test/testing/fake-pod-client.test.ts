@@ -57,6 +57,20 @@ describe('FakePodClient', () => {
     });
   });
 
+  it('keeps apart what a JSON patch has as one object in two places', async () => {
+    const client = new FakePodClient([pod]);
+    const none = {};
+    const patch = (op: 'add', path: string, value: unknown): PodStatusPatch => ({
+      type: 'application/json-patch+json',
+      body: [{ op, path, value }],
+    });
+    const containers = [{ lastState: none }, { lastState: none }];
+    await client.patchPodStatus(reference, patch('add', '/status/containerStatuses', containers), options());
+    const waiting = patch('add', '/status/containerStatuses/0/lastState/waiting', {});
+    const { status } = await client.patchPodStatus(reference, waiting, options());
+    expect(status?.containerStatuses).toEqual([{ lastState: { waiting: {} } }, { lastState: {} }]);
+  });
+
   it('answers 404 for a name it does not know, and 409 for another UID', async () => {
     const client = new FakePodClient([pod]);
     const unknown = { namespace: 'ns', name: 'q' };
