@@ -19,7 +19,7 @@ export type { ManagerState } from './sync/sync-loop.ts';
 export { BasicPodManager } from './pods/basic-pod-manager.ts';
 export type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
 export type { PodManager, UIDTranslations } from './pods/pod-manager.ts';
-export { getPodFullName, isMirrorPod, isStaticPod } from './pods/static-pods.ts';
+export { getPodFullName, isMirrorPod, isStaticPod } from './status/static-pods.ts';
 
 export { type NodeResources, podResourcesAreReclaimed, type ReclaimedResult } from './pods/pod-resources-reclaimed.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
-import { isStaticPod } from '../pods/static-pods.ts';
+import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeSpeller } from '../status/canonical-time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';

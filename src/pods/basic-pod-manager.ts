@@ -1,7 +1,7 @@
 import type { Pod } from '../types.ts';
 import { requirePod, requirePods, requireText } from '../validate.ts';
 import type { PodManager, UIDTranslations } from './pod-manager.ts';
-import { getPodFullName, isMirrorPod, isStaticPod } from './static-pods.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 
 function uidOf(pod: Pod): string {
   const uid = pod?.metadata?.uid;

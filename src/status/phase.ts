@@ -1,6 +1,6 @@
 import type { Container, ContainerStatusInput, Input, ContainerStateTerminated, Pod, PodSpec } from '../types.ts';
 import { containerShouldRestart, isRestartableInitContainer } from './container-restart.ts';
-import { isStaticPod } from './pod-source.ts';
+import { isStaticPod } from './static-pods.ts';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 

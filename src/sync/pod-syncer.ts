@@ -6,7 +6,7 @@ import { type Logger, thrownFields } from '../logger.ts';
 import type { Metrics, RequestVerb } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
-import { isMirrorPod, isStaticPod } from '../pods/static-pods.ts';
+import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { isObject } from '../status/canonical-reader.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';

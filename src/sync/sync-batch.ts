@@ -2,7 +2,7 @@ import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cac
 import type { Clock } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
-import { isStaticPod } from '../pods/static-pods.ts';
+import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { showsPodStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';

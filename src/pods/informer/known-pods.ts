@@ -3,7 +3,7 @@ import { StatusManagerError } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Pod } from '../../types.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
-import { getPodFullName, isStaticPod } from '../static-pods.ts';
+import { getPodFullName, isStaticPod } from '../../status/static-pods.ts';
 
 /** Told of every pod of the node; mirror pods too, see `isMirrorPod`. */
 export interface PodListener {

@@ -18,3 +18,8 @@ export function isStaticPod(pod: Pod): boolean {
 export function isMirrorPod(pod: Pod): boolean {
   return annotation(pod, configMirrorAnnotation) !== undefined;
 }
+
+/** `name_namespace`, which a static pod shares with its mirror. kubelet: `GetPodFullName`. */
+export function getPodFullName(pod: Pod): string {
+  return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}`;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { getPodFullName, isMirrorPod, isStaticPod } from '../../src/pods/static-pods.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from '../../src/status/static-pods.ts';
 import type { Pod } from '../../src/types.ts';
 
 describe('isStaticPod and isMirrorPod', () => {
