@@ -206,7 +206,7 @@ export class PodStatusUpdates {
     this.#cache.set(uid, versioned);
     this.#onAccepted(uid, cached, oldStatus);
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
-    return new CachedResult(status, true);
+    return updateResult(status, true);
   }
 
   /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
@@ -259,7 +259,7 @@ export class PodStatusUpdates {
   }
 
   #unchanged(podUID: string): UpdateResult {
-    return new CachedResult(this.#cache.get(podUID)?.status ?? {}, false);
+    return updateResult(this.#cache.get(podUID)?.status ?? {}, false);
   }
 
   #now(): string {
@@ -270,18 +270,13 @@ export class PodStatusUpdates {
 const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
 
 /** The status is frozen when somebody looks at it: most callers never do. */
-class CachedResult implements UpdateResult {
-  readonly changed: boolean;
-  readonly #status: PodStatus;
-
-  constructor(status: PodStatus, changed: boolean) {
-    this.#status = status;
-    this.changed = changed;
-  }
-
-  get status(): PodStatus {
-    return deepFreeze(this.#status);
-  }
+function updateResult(status: PodStatus, changed: boolean): UpdateResult {
+  return {
+    get status() {
+      return deepFreeze(status);
+    },
+    changed,
+  };
 }
 
 function haveSameHealth(
