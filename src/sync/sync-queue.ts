@@ -1,14 +1,16 @@
-/** A pod that is not urgent goes before urgent ones that were ready so much later. */
+/** A pod that is not urgent takes turns with urgent ones that were ready so much later. */
 const ageingMs = 5_000;
 
 /**
  * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each:
- * urgent pods go first, but nobody starves. Divergence: the kubelet has no order but its map's.
+ * urgent pods go first, but nobody starves: behind a pod that has aged, every other turn is for
+ * those that are not urgent. Not every turn, or a long backlog would hold up who becomes Ready. Divergence: the kubelet has no order but its map's.
  */
 export class SyncQueue {
   /** UID → since when it is ready. A Map keeps the order of insertion. */
   readonly #urgent = new Map<string, number>();
   readonly #routine = new Map<string, number>();
+  #wasLastUrgent = false;
 
   get size(): number {
     return this.#urgent.size + this.#routine.size;
@@ -33,8 +35,10 @@ export class SyncQueue {
   take(): string | undefined {
     const [urgentUID, urgentSinceMs] = head(this.#urgent);
     const [routineUID, routineSinceMs] = head(this.#routine);
-    const isRoutineNext = routineSinceMs + ageingMs <= urgentSinceMs || urgentUID === undefined;
-    const uid = isRoutineNext ? routineUID : urgentUID;
+    const isRoutinesTurn = this.#wasLastUrgent && routineSinceMs + ageingMs <= urgentSinceMs;
+    const isUrgentNext = urgentUID !== undefined && !isRoutinesTurn;
+    const uid = isUrgentNext ? urgentUID : routineUID;
+    this.#wasLastUrgent = isUrgentNext;
     if (uid !== undefined) this.remove(uid);
     return uid;
   }
