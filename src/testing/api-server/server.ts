@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { discoveryDocument, version } from './discovery.ts';
@@ -87,6 +87,7 @@ export class ApiServer implements AsyncDisposable {
   readonly #tokens = new Tokens();
   readonly #nodeTokens = new Map<string, string>();
   readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
   readonly #delays = new Set<Timer>();
   #requests: RequestRecord[] = [];
   #port = 0;
@@ -128,6 +129,10 @@ export class ApiServer implements AsyncDisposable {
     }
     // Idle connections stay open until the client or close() ends them.
     this.#server.keepAliveTimeout = 0;
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
   }
 
   /** `https://127.0.0.1:PORT`, without a slash at the end. */
@@ -202,7 +207,8 @@ export class ApiServer implements AsyncDisposable {
     this.#delays.clear();
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
+      // closeAllConnections() would leave those that are still in the TLS handshake, and wait for them.
+      for (const socket of this.#sockets) socket.destroy();
     });
   }
 

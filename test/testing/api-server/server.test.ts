@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ApiServer, type RequestRecord } from '../../../src/testing/api-server/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
@@ -145,6 +147,17 @@ describe('the end of ApiServer', () => {
     await server.close();
     expect(clock.pendingTimers).toBe(0);
     expect(await answer).toBe('cut');
+  });
+
+  it('does not wait for a connection that is still in the TLS handshake', async () => {
+    const { server, http } = await startServer({ tls: true });
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    const closed = once(socket, 'close');
+    await once(socket, 'connect');
+    // Answered after the server has accepted the connection before.
+    await http.request('GET', '/healthz');
+    await server.close();
+    await closed;
   });
 
   it('comes with `await using`, and twice does no harm', async () => {
