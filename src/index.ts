@@ -1,10 +1,5 @@
-export {
-  StatusManager,
-  type ManagerInspection,
-  type PodInspection,
-  type StatusListener,
-  type StopOptions,
-} from './status-manager.ts';
+export { StatusManager, type StatusListener, type StopOptions } from './status-manager.ts';
+export type { ManagerInspection, PodInspection } from './inspection.ts';
 export { defaultOptions, type StatusManagerOptions } from './options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
 export type { Rejection, UpdateResult } from './cache/pod-status-updates.ts';

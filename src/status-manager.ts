@@ -7,6 +7,7 @@ import { type PodStatusListener, Subscribers } from './cache/subscribers.ts';
 import { isPodClient, toPodClient } from './client/to-pod-client.ts';
 import type { Clock } from './clock.ts';
 import { refuseArgument, StatusManagerError } from './errors.ts';
+import type { ManagerInspection, PodInspection } from './inspection.ts';
 import type { Journal } from './journal/journal.ts';
 import { type Logger, thrownFields } from './logger.ts';
 import type { ResizeResolution, StatusGauges } from './metrics.ts';
@@ -19,6 +20,7 @@ import { latestTime } from './status/newer.ts';
 import { normalizeStatus } from './status/normalize.ts';
 import { isObject } from './status/canonical-reader.ts';
 import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
+import { PodRequests } from './sync/pod-requests.ts';
 import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';
 import { ResendDetector } from './sync/resend-detector.ts';
 import { SyncBatch } from './sync/sync-batch.ts';
@@ -47,35 +49,6 @@ import {
 export interface StatusListener extends PodStatusListener {
   /** One version of a pod's status was written, refused, … . Called after the fact, never inside a setter. */
   onOutcome?(outcome: StatusOutcome): void;
-}
-
-/** One pod as the manager sees it. */
-export interface PodInspection {
-  readonly podUID: string;
-  readonly podNamespace: string;
-  readonly podName: string;
-  /** The cached version. */
-  readonly version: number;
-  /** The version that was last written to the API object; undefined when none was. */
-  readonly sentVersion: number | undefined;
-  readonly podIsFinished: boolean;
-  /** How long the oldest unsent change has waited; undefined when all have been sent. */
-  readonly unsentForMs: number | undefined;
-  readonly isInFlight: boolean;
-  /** When a pod that failed is tried again; undefined when it does not wait. */
-  readonly nextTryInMs: number | undefined;
-  /** Why the last try failed; undefined after one that did not. */
-  readonly lastError: string | undefined;
-}
-
-/** A snapshot of the whole manager, free of references into it. */
-export interface ManagerInspection {
-  readonly state: ManagerState;
-  /** A change was accepted and no batch has looked at it yet. */
-  readonly isWakeUpWaiting: boolean;
-  readonly pods: readonly PodInspection[];
-  /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */
-  readonly apiStatusVersions: ReadonlyMap<string, number>;
 }
 
 /** How `stop()` ends a manager. */
@@ -169,14 +142,13 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     const resendDetector = new ResendDetector(logger);
     this.#syncer = new PodSyncer({
       ...shared,
-      client,
+      requests: new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs }),
       metrics,
       resendDetector,
       podDeletionSafety: resolved.podDeletionSafety,
       podStartupLatency,
       patchStrategy: resolved.patchStrategy,
       readBeforePatch: resolved.readBeforePatch,
-      requestTimeoutMs: resolved.requestTimeoutMs,
       recovered: this.#recovered,
       onSettled: (uid) => this.#onSettled(uid),
       deletePodStatus: (uid) => this.#deletePodStatus(uid),

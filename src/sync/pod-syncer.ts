@@ -1,6 +1,6 @@
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import { ApiError, classifyApiError, describeAbort, describeApiError, type FailureClass } from '../client/api-error.ts';
-import type { PatchType, PodClient, PodStatusPatch } from '../client/pod-client.ts';
+import { ApiError, describeAbort, type FailureClass } from '../client/api-error.ts';
+import type { PodReference, PodStatusPatch } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { Metrics, RequestVerb } from '../metrics.ts';
@@ -8,7 +8,6 @@ import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
-import { isObject } from '../status/canonical-reader.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { equalJSON } from '../status/equality.ts';
 import { createStatusJsonPatch } from '../status/json-patch.ts';
@@ -16,8 +15,8 @@ import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
 import { showsNewer } from '../status/newer.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodCondition, PodStatus } from '../types.ts';
+import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import type { ResendDetector } from './resend-detector.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
@@ -55,7 +54,7 @@ export type SyncResult =
     };
 
 export interface PodSyncerOptions {
-  readonly client: PodClient;
+  readonly requests: PodRequests;
   readonly cache: PodStatusCache;
   /** UID of the API object → version last written. Touched only by the sync path. */
   readonly apiStatusVersions: Map<string, number>;
@@ -68,19 +67,12 @@ export interface PodSyncerOptions {
   readonly metrics: Metrics;
   readonly patchStrategy: PatchStrategy;
   readonly readBeforePatch: ReadBeforePatch;
-  readonly requestTimeoutMs: number;
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
   /** The pod's newest version has reached the API server. */
   readonly onSettled: (uid: string) => void;
   /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string) => void;
-}
-
-/** One sync's limits: ends it early, and waits for permission before each request. */
-export interface SyncPermits {
-  readonly signal: AbortSignal;
-  acquire(signal: AbortSignal): Promise<void>;
 }
 
 /** What is kept of the object that the API server last showed. */
@@ -98,20 +90,6 @@ interface ActiveSync {
   isSending: boolean;
   /** The status has been dropped since the start; one that was set after that starts at version 1 again. */
   isDropped: boolean;
-}
-
-/** A request that failed; carries what the loop needs to know. */
-class RequestFailure extends Error {
-  readonly verb: RequestVerb;
-  readonly failure: FailureClass;
-  readonly error: ApiError;
-
-  constructor(verb: RequestVerb, failure: FailureClass, error: ApiError) {
-    super(error.message);
-    this.verb = verb;
-    this.failure = failure;
-    this.error = error;
-  }
 }
 
 /**
@@ -175,9 +153,7 @@ export class PodSyncer {
     if (versioned === undefined) return removed;
     active.version = versioned.version;
     await permits.acquire(permits.signal);
-    const got = await this.#request('get', permits, undefined, (signal) =>
-      this.#options.client.getPod({ namespace: versioned.podNamespace, name: versioned.podName }, { signal }),
-    );
+    const got = await this.#options.requests.get(referenceOf(versioned), permits.signal);
     return (await this.#sync(uid, active, apiPodOf(got), false, permits))!;
   }
 
@@ -230,7 +206,9 @@ export class PodSyncer {
       }
       active.isSending = true;
       try {
-        answer = await this.#patch(versioned, patch, permits);
+        const pod = await this.#options.requests.patchStatus(referenceOf(versioned), patch, permits.signal);
+        this.#options.podStartupLatency?.recordStatusUpdated(pod);
+        answer = apiPodOf(pod);
       } catch (error) {
         if (isTrusted && error instanceof RequestFailure && failuresOfStaleReading.has(error.failure)) return undefined;
         throw error;
@@ -266,18 +244,6 @@ export class PodSyncer {
       this.#trust(uid, latest, merged);
     }
     return { kind: patch === undefined ? 'unchanged' : 'written', version, timesSent, deletion };
-  }
-
-  async #patch(
-    { podNamespace: namespace, podName: name }: VersionedPodStatus,
-    patch: PodStatusPatch,
-    permits: SyncPermits,
-  ): Promise<ApiPod> {
-    const pod = await this.#request('patch', permits, patch.type, (signal) =>
-      this.#options.client.patchPodStatus({ namespace, name }, patch, { signal }),
-    );
-    this.#options.podStartupLatency?.recordStatusUpdated(pod);
-    return apiPodOf(pod);
   }
 
   #isRecreated(uid: string, apiUID: string): boolean {
@@ -335,18 +301,12 @@ export class PodSyncer {
     return body && { type: 'application/strategic-merge-patch+json', body };
   }
 
-  async #delete(
-    uid: string,
-    { podNamespace: namespace, podName: name }: VersionedPodStatus,
-    apiUID: string,
-    permits: SyncPermits,
-  ): Promise<Deletion> {
+  async #delete(uid: string, versioned: VersionedPodStatus, apiUID: string, permits: SyncPermits): Promise<Deletion> {
+    const { namespace, name } = referenceOf(versioned);
     const fields = { pod: `${namespace}/${name}`, podUID: uid };
     try {
       await permits.acquire(permits.signal);
-      await this.#request('delete', permits, undefined, (signal) =>
-        this.#options.client.deletePod({ namespace, name }, { uid: apiUID, gracePeriodSeconds: 0 }, { signal }),
-      );
+      await this.#options.requests.delete({ namespace, name }, apiUID, permits.signal);
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error;
       this.#options.logger.info(
@@ -377,43 +337,6 @@ export class PodSyncer {
     const rawStatus = this.#options.patchStrategy === 'json-patch' ? pod.status : undefined;
     this.#trusted.set(uid, { pod: { metadata, status: rawStatus }, uid: apiUID, status });
   }
-
-  /** Makes one request with its deadline; what it rejects with is always a RequestFailure. */
-  async #request<T>(
-    verb: RequestVerb,
-    permits: SyncPermits,
-    patchType: PatchType | undefined,
-    call: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    permits.signal.throwIfAborted();
-    const { clock, metrics, requestTimeoutMs } = this.#options;
-    const controller = new AbortController();
-    const abort = (): void => controller.abort(permits.signal.reason);
-    const deadline = clock.afterFunc(requestTimeoutMs, () =>
-      controller.abort(new ApiError(`No answer within ${requestTimeoutMs} ms`, { kind: 'timeout' })),
-    );
-    permits.signal.addEventListener('abort', abort, { once: true });
-    try {
-      const answer = await untilAborted(call(controller.signal), controller.signal);
-      if (verb !== 'delete' && !isObject((answer as Pod | undefined)?.metadata)) {
-        throw new ApiError(`The answer to ${verb} is no pod`, { kind: 'invalid-answer' });
-      }
-      metrics.incRequests(verb, 'ok');
-      return answer;
-    } catch (rejection) {
-      const error = controller.signal.aborted
-        ? describeAbort(controller.signal)
-        : describeApiError(rejection, clock.now());
-      const classified = classifyApiError(error, verb, patchType);
-      // A client that gave up by itself: for us one more request without an answer.
-      const failure = classified === 'aborted' && !permits.signal.aborted ? 'transient' : classified;
-      metrics.incRequests(verb, failure);
-      throw new RequestFailure(verb, failure, error);
-    } finally {
-      deadline.stop();
-      permits.signal.removeEventListener('abort', abort);
-    }
-  }
 }
 
 /** Whoever drops a status says so himself. */
@@ -426,6 +349,10 @@ function replacesConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
 
 /** What a PATCH that was made without reading first may fail of, where one after a GET would not. */
 const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'refused']);
+
+function referenceOf({ podNamespace: namespace, podName: name }: VersionedPodStatus): PodReference {
+  return { namespace, name };
+}
 
 function apiPodOf(pod: Pod): ApiPod {
   return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };

@@ -4,7 +4,8 @@ import type { Clock, Timer } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import { BackOff, type Hold } from './back-off.ts';
 import type { Outcomes, StatusOutcome } from './outcomes.ts';
-import type { PodSyncer, SyncPermits, SyncResult } from './pod-syncer.ts';
+import type { SyncPermits } from './pod-requests.ts';
+import type { PodSyncer, SyncResult } from './pod-syncer.ts';
 import type { RequestLimiter } from './request-limiter.ts';
 import { hotLoopThreshold } from './resend-detector.ts';
 import type { SyncBatch } from './sync-batch.ts';
@@ -123,7 +124,6 @@ export class SyncLoop {
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
       for (const uid of remaining) {
-        if (this.#aborter.signal.aborted) return;
         while (this.#inFlight.has(uid)) await this.#inFlight.get(uid);
         await this.#syncOne(uid, permits);
       }

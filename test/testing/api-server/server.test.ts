@@ -158,6 +158,7 @@ describe('the end of ApiServer', () => {
     await http.request('GET', '/healthz');
     await server.close();
     await closed;
+    expect(socket.destroyed).toBe(true);
   });
 
   it('comes with `await using`, and twice does no harm', async () => {

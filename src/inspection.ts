@@ -1,0 +1,30 @@
+import type { ManagerState } from './sync/sync-loop.ts';
+
+/** One pod as the manager sees it. */
+export interface PodInspection {
+  readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  /** The cached version. */
+  readonly version: number;
+  /** The version that was last written to the API object; undefined when none was. */
+  readonly sentVersion: number | undefined;
+  readonly podIsFinished: boolean;
+  /** How long the oldest unsent change has waited; undefined when all have been sent. */
+  readonly unsentForMs: number | undefined;
+  readonly isInFlight: boolean;
+  /** When a pod that failed is tried again; undefined when it does not wait. */
+  readonly nextTryInMs: number | undefined;
+  /** Why the last try failed; undefined after one that did not. */
+  readonly lastError: string | undefined;
+}
+
+/** A snapshot of the whole manager, free of references into it. */
+export interface ManagerInspection {
+  readonly state: ManagerState;
+  /** A change was accepted and no batch has looked at it yet. */
+  readonly isWakeUpWaiting: boolean;
+  readonly pods: readonly PodInspection[];
+  /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */
+  readonly apiStatusVersions: ReadonlyMap<string, number>;
+}
