@@ -25,6 +25,7 @@ export class Agent {
   #lastVersion: number;
   #isSilent: boolean;
   #isSettling = false;
+  #isRunning = false;
   #isStopped = false;
 
   constructor(config: AgentConfig, say: (report: AgentReport) => void) {
@@ -58,6 +59,7 @@ export class Agent {
     const logger = this.#logger;
     const journal =
       journalDir === undefined ? undefined : await fileJournal(journalDir, { logger, clock: this.#clock });
+    if (this.#isStopped) return journal?.close();
     const manager = new StatusManager({
       ...options,
       client: this.#client,
@@ -78,8 +80,9 @@ export class Agent {
     await this.#pods.whenSynced().catch(() => {});
     if (this.#isStopped) return;
     manager.seed(this.#pods.getPods());
-    if (!this.#isSilent) this.#beginLives();
     manager.start();
+    this.#isRunning = true;
+    if (!this.#isSilent) this.#beginLives();
     this.#orphanTimer = setInterval(() => this.#removeOrphans(), orphanPeriodMs);
     this.#say({ kind: 'running' });
   }
@@ -89,9 +92,9 @@ export class Agent {
   }
 
   speak(): void {
-    if (!this.#isSilent) return;
+    const wasSilent = this.#isSilent;
     this.#isSilent = false;
-    this.#beginLives();
+    if (wasSilent && this.#isRunning) this.#beginLives();
   }
 
   settle(): void {
@@ -103,8 +106,13 @@ export class Agent {
     const { pods = [] } = this.#manager?.inspect() ?? {};
     this.#say({
       kind: 'shown',
-      pods: pods.map(({ podUID }) => ({ uid: podUID, status: this.#manager!.getPodStatus(podUID)! })),
+      pods: pods.map((pod) => ({
+        uid: pod.podUID,
+        status: this.#manager!.getPodStatus(pod.podUID)!,
+        state: JSON.stringify(pod),
+      })),
       unsent: pods.filter(({ unsentForMs, isInFlight }) => unsentForMs !== undefined || isInFlight).length,
+      known: this.#pods.getPods().map(({ metadata }) => metadata!.uid!),
     });
   }
 
@@ -131,6 +139,7 @@ export class Agent {
   }
 
   #onAdded(pod: Pod): void {
+    if (this.#isStopped) return;
     const { uid, name } = pod.metadata!;
     const life = new PodLife(pod, {
       manager: this.#manager!,

@@ -10,6 +10,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Json } from '../support/kube-http.ts';
 import { type Fault, FaultSchedule, type RequestKind } from './faults.ts';
 
 const loopback = '127.0.0.1';
@@ -31,12 +32,13 @@ export interface Call {
   status: number | undefined;
   /** How long the agent was told to wait, in ms. */
   retryAfterMs: number | undefined;
+  /** Of a PATCH or DELETE. */
+  uid: string | undefined;
   /** Of a DELETE: what was asked, and the pod that the API server says it has deleted or begun to delete. */
   deletion?: Deletion | undefined;
 }
 
 export interface Deletion {
-  readonly uid: string | undefined;
   readonly gracePeriodSeconds: unknown;
   /** undefined when the API server did not accept it. */
   readonly deleted: { readonly phase: unknown; readonly deletionTimestamp: unknown } | undefined;
@@ -149,17 +151,19 @@ export class FaultyProxy {
       endedBy: undefined,
       status: undefined,
       retryAfterMs: undefined,
+      uid: undefined,
     };
     this.calls.push(call);
     if (fault !== undefined) this.#count(fault.kind);
     const aborter = new AbortController();
     response.on('error', () => {});
     response.once('close', () => {
-      if (call.endedAtMs === undefined) end(call, 'agent');
+      end(call, 'agent');
       aborter.abort();
     });
     try {
       const body = await readBody(request);
+      call.uid = readUID(body);
       if (target.kind === 'watch') await this.#watch(request, response, call, fault, aborter.signal);
       else await this.#exchange(request, body, response, call, fault, aborter.signal);
     } catch {
@@ -269,7 +273,7 @@ export class FaultyProxy {
       });
     }
     for await (const chunk of upstream) if (!isSilent && !response.destroyed) response.write(chunk as Buffer);
-    if (call.endedAtMs === undefined) end(call, 'answer');
+    end(call, 'answer');
     response.end();
   }
 
@@ -313,7 +317,7 @@ export class FaultyProxy {
   }
 
   #cut(response: ServerResponse, call: Call): void {
-    if (call.endedAtMs === undefined) end(call, 'proxy');
+    end(call, 'proxy');
     response.destroy();
   }
 
@@ -357,14 +361,17 @@ async function readBody(message: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+/** Which UID a strategic merge patch, a JSON patch or a DELETE is meant for. */
+function readUID(body: Buffer): string | undefined {
+  const asked = parse(body) as Json;
+  if (!Array.isArray(asked)) return asked?.metadata?.uid ?? asked?.preconditions?.uid;
+  return asked.find(({ op, path }) => op === 'test' && path === '/metadata/uid')?.value;
+}
+
 function readDeletion(body: Buffer, answer: Answer): Deletion {
-  const asked = parse(body) as { preconditions?: { uid?: string }; gracePeriodSeconds?: unknown } | undefined;
-  const pod = parse(answer.body) as
-    | { metadata?: { deletionTimestamp?: unknown }; status?: { phase?: unknown } }
-    | undefined;
+  const pod = parse(answer.body) as Json;
   return {
-    uid: asked?.preconditions?.uid,
-    gracePeriodSeconds: asked?.gracePeriodSeconds,
+    gracePeriodSeconds: (parse(body) as Json)?.gracePeriodSeconds,
     deleted:
       answer.status === 200
         ? { phase: pod?.status?.phase, deletionTimestamp: pod?.metadata?.deletionTimestamp }
@@ -398,7 +405,9 @@ function statusAnswer(code: number, retryAfterSeconds: number | undefined): Answ
   };
 }
 
+/** Whoever ended it first has ended it. */
 function end(call: Call, by: NonNullable<Call['endedBy']>): void {
+  if (call.endedAtMs !== undefined) return;
   call.endedAtMs = Date.now();
   call.endedBy = by;
 }

@@ -89,14 +89,16 @@ export function checkForeignConditions(history: readonly HistoryEvent[]): Violat
 /**
  * A DELETE of an agent is for good (grace 0), is meant for one UID, comes after the containers
  * have ended and the terminal phase is on the API server, and is not repeated by an agent that
- * knows of its success. @param ended when the pod's containers had stopped, by UID
+ * knows of its success and has written nothing since. @param ended when the pod's containers had stopped, by UID
  */
 export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, number>): Violation[] {
   const violations: Violation[] = [];
   const successful = new Set<string>();
-  for (const { kind, pod, deletion, arrivedAtMs, incarnation, endedBy, status } of calls) {
+  for (const { kind, pod, uid, deletion, arrivedAtMs, incarnation, endedBy, status } of calls) {
+    const key = `${incarnation} ${uid}`;
+    if (kind === 'patch') successful.delete(key);
     if (kind !== 'delete' || deletion === undefined) continue;
-    const { uid, gracePeriodSeconds, deleted } = deletion;
+    const { gracePeriodSeconds, deleted } = deletion;
     const complain = (details: string): void => {
       violations.push({ invariant: 'one DELETE, and not early', details: `${pod} ${uid ?? ''}: ${details}` });
     };
@@ -106,29 +108,26 @@ export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, 
     if (endedAtMs === undefined || endedAtMs > arrivedAtMs) complain('before its containers had ended');
     if (!terminalPhases.has(deleted.phase)) complain(`in phase ${String(deleted.phase)}`);
     if (deleted.deletionTimestamp == null) complain('nobody had asked for it');
-    const key = `${incarnation} ${uid}`;
     if (successful.has(key)) complain('twice');
     if (endedBy === 'answer' && status === 200) successful.add(key);
   }
   return violations;
 }
 
-/** Never more requests at once than `concurrency`, and never two for one pod. */
+/** Never more requests at once than `concurrency`, and never two writes for one pod. */
 export function checkConcurrency(calls: readonly Call[], limits: Limits): Violation[] {
   const violations: Violation[] = [];
   for (const [incarnation, { concurrency }] of limits) {
     const own = podCalls(calls, incarnation);
-    const total = mostAtOnce(own);
-    if (total > concurrency) {
-      violations.push({
-        invariant: 'concurrency',
-        details: `agent ${incarnation}: ${total} requests at once, not ${concurrency}`,
-      });
-    }
-    for (const [pod, ofPod] of groupByPod(own)) {
-      const atOnce = mostAtOnce(ofPod);
-      if (atOnce > 1)
-        violations.push({ invariant: 'one request a pod', details: `agent ${incarnation}, ${pod}: ${atOnce} at once` });
+    const complain = (invariant: string, calls: readonly Call[]): void => {
+      const details = `agent ${incarnation}, of ${concurrency}: ${calls.map(describe).join('; ')}`;
+      violations.push({ invariant, details });
+    };
+    const together = mostAtOnce(own);
+    if (together.length > concurrency) complain('concurrency', together);
+    for (const writes of groupByUID(own).values()) {
+      const writesTogether = mostAtOnce(writes);
+      if (writesTogether.length > 1) complain('one write a pod', writesTogether);
     }
   }
   return violations;
@@ -215,26 +214,37 @@ function isPodKind(kind: Call['kind']): boolean {
   return kind === 'get' || kind === 'patch' || kind === 'delete';
 }
 
-function groupByPod(calls: readonly Call[]): Map<string, Call[]> {
+/** Without reads, which do not say for which of two pods of one name they are. */
+function groupByUID(calls: readonly Call[]): Map<string, Call[]> {
   const groups = new Map<string, Call[]>();
-  for (const call of calls) groups.set(call.pod, [...(groups.get(call.pod) ?? []), call]);
+  for (const call of calls) if (call.uid !== undefined) groups.set(call.uid, [...(groups.get(call.uid) ?? []), call]);
   return groups;
 }
 
-function mostAtOnce(calls: readonly Call[]): number {
-  const edges = calls.flatMap(({ arrivedAtMs, endedAtMs, endedBy }) => {
+/** The requests that were under way together when most were. */
+function mostAtOnce(calls: readonly Call[]): readonly Call[] {
+  const edges = calls.flatMap((call) => {
+    const { arrivedAtMs, endedAtMs, endedBy } = call;
     const endMs = (endedAtMs ?? Number.POSITIVE_INFINITY) - (endedBy === 'agent' ? abortSlackMs : 0);
-    return endMs > arrivedAtMs
-      ? [
-          { atMs: arrivedAtMs, change: 1 },
-          { atMs: endMs, change: -1 },
-        ]
-      : [];
+    if (endMs <= arrivedAtMs) return [];
+    return [
+      { atMs: arrivedAtMs, call, isEnd: false },
+      { atMs: endMs, call, isEnd: true },
+    ];
   });
   // An end and a beginning in the same millisecond: the end was first.
-  edges.sort((a, b) => a.atMs - b.atMs || a.change - b.change);
-  let now = 0;
-  let most = 0;
-  for (const { change } of edges) most = Math.max(most, (now += change));
+  edges.sort((a, b) => a.atMs - b.atMs || Number(b.isEnd) - Number(a.isEnd));
+  const now = new Set<Call>();
+  let most: readonly Call[] = [];
+  for (const { call, isEnd } of edges) {
+    if (isEnd) now.delete(call);
+    else now.add(call);
+    if (now.size > most.length) most = [...now];
+  }
   return most;
+}
+
+function describe({ kind, pod, fault, arrivedAtMs, endedAtMs, endedBy }: Call): string {
+  const took = endedAtMs === undefined ? 'for ever' : `${endedAtMs - arrivedAtMs} ms`;
+  return `${kind} ${pod} at ${arrivedAtMs % 1_000_000} (${took}, ${fault ?? 'no fault'}, ended by ${endedBy ?? 'nobody'})`;
 }

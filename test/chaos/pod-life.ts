@@ -53,7 +53,7 @@ export class PodLife {
     const { manager, random } = this.#options;
     const previous = manager.getPodStatus(this.#uid) ?? this.#pod.status;
     if (this.#runtime.ended || terminalPhases.has(previous?.phase)) this.#end();
-    else if (this.#isDeleted) this.#beginEnd();
+    else if (this.#isDeleted || this.#hasStopped) this.#beginEnd();
     else {
       if (this.#isSettling || random.chance(0.6)) this.#report();
       this.#schedule();
@@ -72,11 +72,16 @@ export class PodLife {
   }
 
   stop(): void {
+    this.#state = 'ended';
     this.#timer?.stop();
   }
 
   get #isDeleted(): boolean {
     return this.#pod.metadata?.deletionTimestamp != null;
+  }
+
+  get #hasStopped(): boolean {
+    return this.#runtime.containers.every(({ state }) => state === 'terminated');
   }
 
   #schedule(delayMs = this.#options.random.integer(20, 400)): void {
@@ -148,7 +153,7 @@ export class PodLife {
     const exitCode = restarts === 'Never' ? this.#options.random.integer(0, 1) : 0;
     this.#terminate(container, exitCode);
     this.#tellRuntime();
-    if (this.#runtime.containers.every(({ state }) => state === 'terminated')) this.#beginEnd();
+    if (this.#hasStopped) this.#beginEnd();
     else this.#report();
   }
 

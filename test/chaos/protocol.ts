@@ -63,6 +63,8 @@ export type AgentCommand =
 export interface ShownPod {
   readonly uid: string;
   readonly status: PodStatus;
+  /** The manager's own words about it, for people. */
+  readonly state: string;
 }
 
 export type AgentReport =
@@ -73,7 +75,12 @@ export type AgentReport =
   | { readonly kind: 'runtime'; readonly uid: string; readonly runtime: PodRuntime }
   /** All containers have stopped for good; comes before the manager is told. */
   | { readonly kind: 'ended'; readonly uid: string; readonly atMs: number }
-  | { readonly kind: 'shown'; readonly pods: readonly ShownPod[]; readonly unsent: number }
+  | {
+      readonly kind: 'shown';
+      readonly pods: readonly ShownPod[];
+      readonly unsent: number;
+      readonly known: readonly string[];
+    }
   | { readonly kind: 'log'; readonly level: 'warn' | 'error'; readonly message: string; readonly reason: string }
   /** Comes last, when everything has been stopped: what is still alive in the process. */
   | { readonly kind: 'stopped'; readonly left: readonly string[]; readonly outcomes: Readonly<Record<string, number>> };

@@ -15,7 +15,7 @@ import {
   differenceTo,
   type Violation,
 } from './invariants.ts';
-import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from './protocol.ts';
+import { type AgentOptions, type AgentReport, type PodRuntime, readMessage, type ShownPod } from './protocol.ts';
 import { Random } from './random.ts';
 import { type ChaosServer, nodeName, type ServerKind, startServer } from './servers.ts';
 import { podNames, Users } from './users.ts';
@@ -48,7 +48,7 @@ export interface RunResult {
 /** The share of the time that belongs to the faults; the rest is for settling. */
 const chaosShare = 0.75;
 /** How long the last statuses may take to arrive once all is well. */
-const settleDeadlineMs = 75_000;
+const settleDeadlineMs = Number(process.env['SETTLE'] ?? 75_000);
 const settlePollMs = 250;
 const podCounts: Readonly<Record<ServerKind, number>> = { memory: 32, 'kube-apiserver': 20 };
 
@@ -110,6 +110,10 @@ class Run {
       if (open > 0) this.#complain('nothing is left', `${open} connections of agents were open at the end`);
       const history = await this.#server.history();
       this.#judge(history);
+      if (process.env['DUMP'] && this.#violations.length > 0) {
+        const fs = await import('node:fs');
+        fs.writeFileSync(`${process.env['DUMP']}-${server}.json`, JSON.stringify({ violations: this.#violations, calls: this.#proxy.calls, history, ended: [...this.#ended] }));
+      }
       return {
         server,
         calls: this.#proxy.calls.length,
@@ -262,19 +266,28 @@ class Run {
     this.#agent.tell({ do: 'show' });
     const shown = await showing;
     if (shown === undefined) return 'the agent does not answer';
-    const cached = new Map(shown.pods.map(({ uid, status }) => [uid, status]));
+    const cached = new Map(shown.pods.map((pod) => [pod.uid, pod]));
     for (const { metadata, status } of await this.#pods()) {
-      const { uid, name, deletionTimestamp, finalizers = [] } = metadata;
+      const { uid, name } = metadata;
+      if (!shown.known.includes(uid)) return `${name} ${uid} is not known to the informer`;
       const ours = cached.get(uid);
+      if (ours === undefined && isHeldBack(metadata, status)) continue;
       if (ours === undefined) return `${name} ${uid} has no cached status`;
-      if (deletionTimestamp != null && finalizers.length === 0) return `${name} ${uid} is still there`;
-      if ((this.#accepted.get(uid) ?? 0) > (readMessage(ours.message)?.version ?? 0)) {
-        return `${name} ${uid}: ${this.#accepted.get(uid)} was accepted, and ${ours.message} is cached`;
-      }
-      const difference = differenceTo(ours, status);
-      if (difference !== undefined) return `${name} ${uid}: ${difference}`;
+      const difference = this.#differenceTo(ours, metadata, status);
+      if (difference !== undefined) return `${name} ${uid}: ${difference}; ${ours.state}`;
     }
     return shown.unsent > 0 ? `${shown.unsent} pods are unsent` : undefined;
+  }
+
+  #differenceTo(cached: ShownPod, metadata: Json, status: Json): string | undefined {
+    const accepted = this.#accepted.get(cached.uid) ?? 0;
+    const { version = 0 } = readMessage(cached.status.message) ?? {};
+    if (accepted > version) return `${accepted} was accepted, and ${version} is cached`;
+    const { deletionTimestamp, finalizers = [] } = metadata;
+    return (
+      differenceTo(cached.status, status) ??
+      (deletionTimestamp != null && finalizers.length === 0 ? 'it is still there' : undefined)
+    );
   }
 
   async #pods(): Promise<Json[]> {
@@ -283,6 +296,8 @@ class Run {
 
   #startAgent(isSilent: boolean): void {
     this.#incarnation++;
+    // What an agent without a journal had not sent is lost with it.
+    if (this.#journalDir === undefined) this.#accepted.clear();
     const random = this.#random.fork(`options-${this.#incarnation}`);
     const qps = random.chance(0.3) ? random.integer(20, 60) : undefined;
     const options: AgentOptions = {
@@ -367,4 +382,9 @@ class Run {
       });
     });
   }
+}
+
+/** Deleted for good but for its finalizers: the agent is done with it. */
+function isHeldBack({ deletionGracePeriodSeconds, finalizers = [] }: Json, { phase }: Json): boolean {
+  return deletionGracePeriodSeconds === 0 && finalizers.length > 0 && (phase === 'Succeeded' || phase === 'Failed');
 }
