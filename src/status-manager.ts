@@ -150,7 +150,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       patchStrategy: resolved.patchStrategy,
       readBeforePatch: resolved.readBeforePatch,
       recovered: this.#recovered,
-      onSettled: (uid) => this.#onSettled(uid),
+      onSent: (uid, isWhole) => this.#onSent(uid, isWhole),
       deletePodStatus: (uid) => this.#deletePodStatus(uid),
     });
     this.#loop = new SyncLoop({
@@ -366,7 +366,10 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     return this.#sendingLoop('flush').flush(deadlineMs);
   }
 
-  /** Resolves when what is cached now, or newer, has reached the API server, or says why it never will. */
+  /**
+   * Resolves when what is cached now, or newer, has reached the API server, or says why it never
+   * will. A terminal phase is not waited for while it is held back because containers could be running.
+   */
   async whenWritten(podUID: string): Promise<WrittenResult> {
     requireText('podUID', podUID);
     const versioned = this.#cache.get(podUID);
@@ -509,9 +512,10 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     for (const time of times) if (time > this.#latestTime) this.#latestTime = time;
   }
 
-  #onSettled(uid: string): void {
+  /** A terminal phase that is held back is written when the containers have ended, maybe by a later run. */
+  #onSent(uid: string, isWhole: boolean): void {
     this.#recovered.delete(uid);
-    this.#journal?.settled(uid);
+    if (isWhole) this.#journal?.settled(uid);
   }
 
   /** The API object is gone. Source: kubelet `deletePodStatus` */
@@ -522,7 +526,8 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
 
   #dropPodStatus(uid: string): void {
     this.#cache.delete(uid);
-    this.#onSettled(uid);
+    this.#recovered.delete(uid);
+    this.#journal?.settled(uid);
     this.#resizeConditions.delete(uid);
     this.#syncer?.forget(uid);
     this.#loop?.forget(uid);

@@ -69,8 +69,8 @@ export interface PodSyncerOptions {
   readonly readBeforePatch: ReadBeforePatch;
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
-  /** The pod's newest version has reached the API server. */
-  readonly onSettled: (uid: string) => void;
+  /** The pod's newest version has reached the API server; not whole when its terminal phase was held back. */
+  readonly onSent: (uid: string, isWhole: boolean) => void;
   /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string) => void;
 }
@@ -232,7 +232,9 @@ export class PodSyncer {
       cache.markSent(uid, version, readAtMs);
       // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
       if (api.uid !== uid) cache.markUnsent(uid);
-      if (cache.get(uid)?.unsentSinceMs === undefined) this.#options.onSettled(uid);
+      if (cache.get(uid)?.unsentSinceMs === undefined) {
+        this.#options.onSent(uid, merged.phase === versioned.status.phase);
+      }
       if (patch !== undefined) timesSent = this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
     }
 

@@ -146,6 +146,28 @@ describe('journal', () => {
     await manager.stop();
   });
 
+  it('keeps a terminal phase that was held back, though the rest was written: nobody else knows it', async () => {
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = managerOn(server, {
+      podDeletionSafety: () => true,
+      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+    });
+    manager.setPodStatus(pod('a'), { ...failed, reason: 'Evicted' });
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')?.status).toMatchObject({
+      phase: 'Running',
+      containerStatuses: [{ state: { terminated: { exitCode: 42 } } }],
+    });
+
+    const afterCrash = await restart(server);
+    await afterCrash.syncBatch(false);
+    expect(server.pod('default', 'web')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+    await afterCrash.stop();
+    const third = await restart(server);
+    expect(third.inspect().pods).toEqual([]);
+    await third.stop();
+  });
+
   it('never touches a pod with another UID', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('b', running)]);
