@@ -94,7 +94,7 @@ export function checkForeignConditions(history: readonly HistoryEvent[]): Violat
 export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, number>): Violation[] {
   const violations: Violation[] = [];
   const successful = new Set<string>();
-  for (const { kind, pod, uid, deletion, arrivedAtMs, incarnation, endedBy, status } of calls) {
+  for (const { kind, pod, uid, deletion, arrivedAtMs, incarnation, endedBy, status, fault } of calls) {
     const key = `${incarnation} ${uid}`;
     if (kind === 'patch') successful.delete(key);
     if (kind !== 'delete' || deletion === undefined) continue;
@@ -109,7 +109,7 @@ export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, 
     if (!terminalPhases.has(deleted.phase)) complain(`in phase ${String(deleted.phase)}`);
     if (deleted.deletionTimestamp == null) complain('nobody had asked for it');
     if (successful.has(key)) complain('twice');
-    if (endedBy === 'answer' && status === 200) successful.add(key);
+    if (endedBy === 'answer' && status === 200 && fault !== 'html-answer') successful.add(key);
   }
   return violations;
 }

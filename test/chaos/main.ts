@@ -14,6 +14,7 @@ interface Options {
   readonly concurrency?: number;
   readonly readBeforePatch?: 'always' | 'when-stale';
   readonly patchStrategy?: 'strategic-merge' | 'json-patch';
+  readonly evidence?: string;
 }
 
 const program = new Command('npm run chaos --')
@@ -31,6 +32,7 @@ const program = new Command('npm run chaos --')
   .option('--concurrency <n>', 'default: another one for each agent', readConcurrency)
   .addOption(new Option('--read-before-patch <when>', 'default: at random').choices(['always', 'when-stale']))
   .addOption(new Option('--patch-strategy <strategy>', 'default: at random').choices(['strategic-merge', 'json-patch']))
+  .option('--evidence <path>', 'after a violation: all requests and states of the pods, as path-SERVER.json')
   .addHelpText('after', '\nExit code: 0 no violation, 1 some, 2 wrong usage or a run that could not be made.')
   .exitOverride();
 
@@ -47,7 +49,7 @@ async function main(): Promise<number> {
     process.stderr.write(`Cannot run against a kube-apiserver: ${reason}\n`);
     return 2;
   }
-  const { seed, for: forMs, concurrency, readBeforePatch, patchStrategy } = options;
+  const { seed, for: forMs, concurrency, readBeforePatch, patchStrategy, evidence } = options;
   const fixed: RunOptions['fixed'] = {
     ...(concurrency !== undefined && { concurrency }),
     ...(readBeforePatch !== undefined && { readBeforePatch }),
@@ -57,7 +59,9 @@ async function main(): Promise<number> {
   process.stderr.write(`chaos, seed ${seed}, ${forMs / 1000} s, ${servers.join(' and ')}\n`);
   const stopShowing = showProgress(forMs);
   try {
-    const results = await Promise.all(servers.map((server) => run({ server, seed, forMs, fixed })));
+    const results = await Promise.all(
+      servers.map((server) => run({ server, seed, forMs, fixed, evidence: evidence && `${evidence}-${server}.json` })),
+    );
     stopShowing();
     return printResults(seed, forMs, results) === 0 ? 0 : 1;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Json } from '../support/kube-http.ts';
@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly forMs: number;
   /** What is not left to chance. */
   readonly fixed: Partial<Pick<AgentOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>>;
+  /** File for all requests and all states of the pods, written when an invariant was violated. */
+  readonly evidence: string | undefined;
 }
 
 export interface RunResult {
@@ -48,7 +50,7 @@ export interface RunResult {
 /** The share of the time that belongs to the faults; the rest is for settling. */
 const chaosShare = 0.75;
 /** How long the last statuses may take to arrive once all is well. */
-const settleDeadlineMs = Number(process.env['SETTLE'] ?? 75_000);
+const settleDeadlineMs = 75_000;
 const settlePollMs = 250;
 const podCounts: Readonly<Record<ServerKind, number>> = { memory: 32, 'kube-apiserver': 20 };
 
@@ -85,7 +87,7 @@ class Run {
   }
 
   async run(): Promise<RunResult> {
-    const { server, seed, forMs } = this.#options;
+    const { server, seed, forMs, evidence } = this.#options;
     const dir = await mkdtemp(path.join(tmpdir(), 'chaos-'));
     if (this.#random.chance(0.75)) this.#journalDir = path.join(dir, 'journal');
     try {
@@ -110,9 +112,12 @@ class Run {
       if (open > 0) this.#complain('nothing is left', `${open} connections of agents were open at the end`);
       const history = await this.#server.history();
       this.#judge(history);
-      if (process.env['DUMP'] && this.#violations.length > 0) {
-        const fs = await import('node:fs');
-        fs.writeFileSync(`${process.env['DUMP']}-${server}.json`, JSON.stringify({ violations: this.#violations, calls: this.#proxy.calls, history, ended: [...this.#ended] }));
+      if (this.#violations.length > 0 && evidence !== undefined) {
+        const { calls } = this.#proxy;
+        await writeFile(
+          evidence,
+          JSON.stringify({ violations: this.#violations, ended: [...this.#ended], calls, history }),
+        );
       }
       return {
         server,
