@@ -1,32 +1,84 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { benchApi } from './api/api.ts';
+import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
+import { type Section, writePerformanceDocument } from './performance-document.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
+import { benchScale } from './scale/scale.ts';
 import { findOracle, provideControlPlane, surroundings } from './surroundings.ts';
 
-interface SharedOptions {
-  readonly oracle?: string;
+interface Options {
   readonly json?: boolean;
+  readonly oracle?: string;
+  readonly processes: number;
+  readonly passes: number;
+  readonly rounds: number;
+  readonly write?: boolean;
 }
 
-const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`;
+const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
 
-function progress(text: string): void {
-  process.stderr.write(`${text}\n`);
+const benchmarks = {
+  memory: ({ oracle, processes }: Options) =>
+    benchMemory({ pods: 10_000, processes, oracle: findOracle(oracle), progress }),
+  api: ({ oracle, passes }: Options) => {
+    provideControlPlane();
+    return benchApi({ pods: 1_000, passes, oracle: findOracle(oracle), progress });
+  },
+  latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
+  scale: ({ processes }: Options) => benchScale({ processes, progress }),
+} as const satisfies Record<string, (options: Options) => Promise<Report>>;
+
+const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
+  memory: 'setPodStatus, idle full batches and bytes per cached status, without an API server',
+  api: 'updates per second, own CPU and requests per update on a real kube-apiserver (KUBEBUILDER_ASSETS)',
+  latency: 'slow and absent API servers',
+  scale: '1,000 to 20,000 pods in one manager',
+  all: 'all of them, one after the other',
+};
+
+const program = new Command('npm run bench --').description('Measures this library beside the kubelet.');
+for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
+  const subcommand = program
+    .command(name)
+    .description(descriptions[name])
+    .option('--json', 'print lines of JSON on a terminal, too')
+    .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
+    .option('--processes <count>', 'memory, scale: processes per measurement', positiveInteger, 5)
+    .option('--passes <count>', 'api: processes of each contestant, three rounds each', positiveInteger, 2)
+    .option('--rounds <count>', 'latency: rounds per measurement', positiveInteger, 5)
+    .action((options: Options) =>
+      run(name === 'all' ? (Object.keys(benchmarks) as (keyof typeof benchmarks)[]) : [name], options),
+    );
+  if (name === 'all') subcommand.option('--write', 'write docs/performance.md and its plots');
+}
+await program.parseAsync();
+
+async function run(names: readonly (keyof typeof benchmarks)[], options: Options): Promise<void> {
+  const sections: Section[] = [];
+  for (const name of names) {
+    const section = { report: await benchmarks[name](options), surroundings: surroundings(command) };
+    print(section, options);
+    sections.push(section);
+  }
+  if (options.write === true) writePerformanceDocument(sections);
 }
 
-function print(report: Report, { json = !process.stdout.isTTY }: SharedOptions): void {
-  const where = surroundings(command);
+function print({ report, surroundings }: Section, { json = !process.stdout.isTTY }: Options): void {
   if (json) {
     for (const figure of report.figures) {
-      process.stdout.write(`${JSON.stringify({ bench: report.title, ...summarize(figure), ...where })}\n`);
+      process.stdout.write(`${JSON.stringify({ bench: report.title, ...summarize(figure), ...surroundings })}\n`);
     }
     return;
   }
-  const facts = Object.entries(where).map(([name, text]) => `${name}: ${text}\n`);
+  const facts = Object.entries(surroundings).map(([name, text]) => `${name}: ${text}\n`);
   process.stdout.write(
     `\n${report.title}\n${facts.join('')}${report.notes.join('\n')}\n\n${alignColumns(tableOf(report))}`,
   );
+}
+
+function progress(text: string): void {
+  process.stderr.write(`${text}\n`);
 }
 
 function positiveInteger(text: string): number {
@@ -34,30 +86,3 @@ function positiveInteger(text: string): number {
   if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('Expected a positive integer.');
   return number;
 }
-
-function subcommand(name: string, description: string): Command {
-  return program
-    .command(name)
-    .description(description)
-    .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
-    .option('--json', 'print lines of JSON on a terminal, too');
-}
-
-const program = new Command('npm run bench --').description('Measures this library beside the kubelet.');
-
-subcommand('memory', 'setPodStatus, idle full batches and bytes per cached status, without an API server')
-  .option('--pods <count>', 'pods in one manager', positiveInteger, 10_000)
-  .option('--processes <count>', 'processes per measurement', positiveInteger, 5)
-  .action(async (options: SharedOptions & { pods: number; processes: number }) => {
-    print(await benchMemory({ ...options, oracle: findOracle(options.oracle), progress }), options);
-  });
-
-subcommand('api', 'updates per second, own CPU and requests per update on a real kube-apiserver')
-  .option('--pods <count>', 'pods of each contestant', positiveInteger, 1_000)
-  .option('--passes <count>', 'processes of each contestant, three rounds each', positiveInteger, 2)
-  .action(async (options: SharedOptions & { pods: number; passes: number }) => {
-    provideControlPlane();
-    print(await benchApi({ ...options, oracle: findOracle(options.oracle), progress }), options);
-  });
-
-await program.parseAsync();

@@ -90,7 +90,7 @@ export function tableOf(report: Report): string[][] {
 }
 
 /** Three significant digits, thousands whole. */
-export function showNumber(value: number): string {
+function showNumber(value: number): string {
   if (value >= 1000) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(3)));
 }

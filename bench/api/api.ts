@@ -27,20 +27,26 @@ const contestants = {
 } as const;
 type Name = keyof typeof contestants;
 
+interface Results {
+  /** Of the kube-apiserver. */
+  readonly version: string;
+  readonly rounds: Readonly<Record<Name, Round[]>>;
+}
+
 /** One kube-apiserver, each contestant in turn, round after round. */
 export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): Promise<Report> {
-  const rounds = await runAll({ pods, passes, oracle, progress });
+  const { version, rounds } = await runAll({ pods, passes, oracle, progress });
   return {
     title: `Updates on a real kube-apiserver, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
-      `Each contestant is a process of its own that updates every pod three times, one after the other against the same kube-apiserver, ${passes} times over. The numbers are medians of all rounds, the first one of each process among them.`,
+      `Each contestant is a process of its own that updates every pod three times, one after the other against the same kube-apiserver (${version}), ${passes} times over. The numbers are medians of all rounds, the first one of each process among them.`,
       'CPU is that of the contestant alone, user and system. The raw loop sends the same patches over 8 connections and decides nothing; the kubelet works serially, as it does on a node; virtual-kubelet has 10 workers.',
     ],
     figures: figuresOf(rounds),
   };
 }
 
-async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<Record<Name, Round[]>> {
+async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<Results> {
   const rounds: Record<Name, Round[]> = {
     raw: [],
     'core-v1': [],
@@ -51,7 +57,7 @@ async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<R
   };
   const controlPlane = await startControlPlane();
   try {
-    await createNode(controlPlane);
+    const version = await prepare(controlPlane);
     const kubeConfig = path.join(controlPlane.dir, 'kubeconfig');
     writeFileSync(kubeConfig, JSON.stringify(controlPlane.kubeConfig('admin')), { mode: 0o600 });
     for (let pass = 1; pass <= passes; pass++) {
@@ -62,10 +68,10 @@ async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<R
         rounds[name].push(...(await jsonLinesOf<Round>(...command, { KUBECONFIG: kubeConfig })));
       }
     }
+    return { version, rounds };
   } finally {
     await controlPlane.stop();
   }
-  return rounds;
 }
 
 function commandOf(name: Name, pods: number, oracle: string | undefined): [string, string[]] | undefined {
@@ -74,12 +80,15 @@ function commandOf(name: Name, pods: number, oracle: string | undefined): [strin
   return oracle === undefined ? undefined : [oracle, [subcommand, String(pods)]];
 }
 
-async function createNode({ url, adminToken, caData }: ControlPlane): Promise<void> {
+/** Creates the Node, and resolves with the version of the kube-apiserver. */
+async function prepare({ url, adminToken, caData }: ControlPlane): Promise<string> {
   const http = new KubeHttp({ url, token: adminToken, caData });
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
   const { status, body } = await http.request('POST', '/api/v1/nodes', { body: node });
-  await http.close();
   if (status !== 201) throw new Error(`Creating the Node was answered with ${status}: ${JSON.stringify(body)}`);
+  const version = await http.request('GET', '/version');
+  await http.close();
+  return version.body.gitVersion;
 }
 
 function figuresOf(rounds: Readonly<Record<Name, readonly Round[]>>): Figure[] {

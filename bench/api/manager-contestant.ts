@@ -9,6 +9,7 @@ import {
 import { createPodClient } from 'kubelet-status-manager/http';
 import { loadClientNode } from '../../test/support/client-node.ts';
 import { runningStatus } from '../fixtures.ts';
+import { quietLogger } from '../quiet-logger.ts';
 import type { Contestant } from './contestant.ts';
 
 /** A `CoreV1Api` of client-node, and the options that its users leave at their defaults. */
@@ -20,7 +21,7 @@ export async function coreV1Client(kubeConfig: string): Promise<StatusManagerOpt
 }
 
 export function httpClient(kubeConfig: string): StatusManagerOptions['client'] {
-  return createPodClient(JSON.parse(kubeConfig) as Parameters<typeof createPodClient>[0]);
+  return createPodClient(JSON.parse(kubeConfig) as Parameters<typeof createPodClient>[0], { logger: quietLogger });
 }
 
 /** A StatusManager with its loop running, as an agent has it. */
@@ -39,6 +40,7 @@ export function managerContestant(
     metrics: { ...noopMetrics, incRequests: () => void requests++ },
     // Nobody tells the pod manager what is written, so that a full batch would read every pod.
     syncPeriodMs: 3_600_000,
+    logger: quietLogger,
     readBeforePatch,
   });
   manager.start();

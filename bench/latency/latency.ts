@@ -1,0 +1,217 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import {
+  BasicPodManager,
+  defaultOptions,
+  type Pod,
+  type PodClient,
+  type ReadBeforePatch,
+  StatusManager,
+} from 'kubelet-status-manager';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { runningStatus } from '../fixtures.ts';
+import { quietLogger } from '../quiet-logger.ts';
+import type { Figure, Report } from '../report.ts';
+import { median } from '../statistics.ts';
+import { type Reply, startServer } from './server-process.ts';
+
+export interface LatencyOptions {
+  readonly rounds: number;
+  readonly progress: (text: string) => void;
+}
+
+const latenciesMs = [1, 5, 20, 50];
+const podCount = 200;
+const burst = 2_000;
+const setsWhileDown = 100_000;
+const now = `${new Date().toISOString().slice(0, 19)}Z`;
+
+/** What the API server's latency does to the manager, against the ApiServer of this package. */
+export async function benchLatency({ rounds, progress }: LatencyOptions): Promise<Report> {
+  const figures: Figure[] = [];
+  for (const latencyMs of latenciesMs) {
+    for (const mode of ['always', 'when-stale'] as const) {
+      progress(`latency: ${latencyMs} ms per answer, ${mode}`);
+      figures.push(await timeUntilAllAreWritten(latencyMs, mode, rounds));
+    }
+  }
+  for (const latencyMs of latenciesMs) {
+    progress(`latency: ${latencyMs} ms per answer, a burst of ${burst} updates`);
+    figures.push(await timeUntilReadyIsWritten(latencyMs, rounds));
+  }
+  progress(`latency: ${setsWhileDown} sets while the API is down`);
+  figures.push(...(await setWhileDown(rounds)));
+  const { concurrency } = defaultOptions;
+  return {
+    title: 'Slow and absent API servers',
+    notes: [
+      `${podCount} pods written: each pod is updated once, ${rounds} times over; the bound is what the answers alone take with ${concurrency} pods in flight.`,
+      `Ready in a burst: ${burst.toLocaleString('en-US')} pods get statuses that change no readiness, and in between ${rounds} others become Ready; the time is that of one of these, from setPodStatus until it is written, beside three round trips plus its own two (GET and PATCH), as measured in the same burst.`,
+      `While down: ${setsWhileDown.toLocaleString('en-US')} changes to ${podCount} pods whose API server does not listen, ${rounds} times over; then it starts again.`,
+      'The API server is the ApiServer of kubelet-status-manager/testing in a process of its own.',
+    ],
+    figures,
+  };
+}
+
+async function timeUntilAllAreWritten(latencyMs: number, mode: ReadBeforePatch, rounds: number): Promise<Figure> {
+  const server = await startServer(latencyMs, podCount);
+  const { manager, pods } = newManager(server.first, mode);
+  const values: number[] = [];
+  // The first one opens the connections, and is the one that always reads.
+  for (let round = 0; round <= rounds; round++) {
+    const startMs = performance.now();
+    for (const pod of pods)
+      manager.setPodStatus(
+        pod,
+        runningStatus(round, () => now),
+      );
+    await flush(manager);
+    if (round > 0) values.push(performance.now() - startMs);
+  }
+  await manager.stop();
+  await server.end();
+  const roundTrips = (mode === 'always' ? 2 : 1) * Math.ceil(podCount / defaultOptions.concurrency);
+  return {
+    name: `${latencyMs} ms per answer, ${mode}: ${podCount} pods written`,
+    unit: 'ms',
+    values,
+    reference: { name: 'bound', values: [roundTrips * latencyMs] },
+  };
+}
+
+async function timeUntilReadyIsWritten(latencyMs: number, samples: number): Promise<Figure> {
+  const server = await startServer(latencyMs, burst + samples);
+  const { manager, pods, roundTripsMs } = newManager(server.first, 'always');
+  const [cosmetic, becomingReady] = [pods.slice(0, burst), pods.slice(burst)];
+  for (const pod of becomingReady) manager.setPodStatus(pod, withReady(0, 'False'));
+  await flush(manager);
+
+  roundTripsMs.length = 0;
+  for (const pod of cosmetic) manager.setPodStatus(pod, withReady(0, 'False'));
+  const values: number[] = [];
+  for (const [i, pod] of becomingReady.entries()) {
+    // Spread over the burst: the first when some are written, the last while many still wait.
+    const requests = ((i + 1) * burst * 2) / (samples + 2);
+    while (roundTripsMs.length < requests) await delay(1);
+    const startMs = performance.now();
+    manager.setPodStatus(pod, withReady(0, 'True'));
+    const result = await manager.whenWritten(pod.metadata!.uid!);
+    if (!result.written) throw new Error(`A pod was not written: ${result.reason}`);
+    values.push(performance.now() - startMs);
+  }
+  const roundTripMs = median(roundTripsMs);
+  await flush(manager);
+  await manager.stop();
+  await server.end();
+  return {
+    name: `${latencyMs} ms per answer: Ready in a burst of ${burst.toLocaleString('en-US')}`,
+    unit: 'ms',
+    values,
+    reference: { name: '5 round trips', values: [5 * roundTripMs] },
+    aim: { of: 'ratio', atMost: 1 },
+  };
+}
+
+async function setWhileDown(rounds: number): Promise<Figure[]> {
+  const server = await startServer(1, podCount);
+  const { manager, pods } = newManager(server.first, 'always');
+  for (const pod of pods)
+    manager.setPodStatus(
+      pod,
+      runningStatus(0, () => now),
+    );
+  await flush(manager);
+  const growths: number[] = [];
+  const patches: number[] = [];
+  let restartCount = 0;
+  for (let round = 0; round < rounds; round++) {
+    const before = await server.obey('kill');
+    const heapBefore = heapUsed();
+    for (let set = 0; set < setsWhileDown; set++) {
+      if (set % podCount === 0) restartCount++;
+      manager.setPodStatus(
+        pods[set % podCount]!,
+        runningStatus(restartCount, () => now),
+      );
+      // Let the loop try, and fail.
+      if (set % 1_000 === 0) await nextTurn();
+    }
+    growths.push(Math.max(0, heapUsed() - heapBefore) / podCount);
+    await server.obey('start-again');
+    await flush(manager);
+    const { patches: after } = await server.obey('count');
+    patches.push((after - before.patches) / podCount);
+    requireNewest((await server.obey('pods')).pods, restartCount);
+  }
+  await manager.stop();
+  await server.end();
+  return [
+    { name: 'while down: heap growth', unit: 'bytes/pod', values: growths, aim: { of: 'value', atMost: 10_000 } },
+    { name: 'afterwards: PATCHes', unit: 'per pod', values: patches, aim: { of: 'value', atMost: 1 } },
+  ];
+}
+
+function requireNewest(pods: readonly Pod[], restartCount: number): void {
+  const old = pods.filter(({ status }) => status?.containerStatuses?.[0]?.restartCount !== restartCount);
+  if (old.length > 0) throw new Error(`${old.length} pods do not show the newest status`);
+}
+
+interface TimedManager {
+  readonly manager: StatusManager;
+  readonly pods: readonly Pod[];
+  /** How long each request took. */
+  readonly roundTripsMs: number[];
+}
+
+function newManager({ kubeConfig, pods }: Reply, readBeforePatch: ReadBeforePatch): TimedManager {
+  const roundTripsMs: number[] = [];
+  const podManager = new BasicPodManager();
+  podManager.setPods(pods);
+  const client = createPodClient(kubeConfig, { logger: quietLogger });
+  const manager = new StatusManager({
+    client: timed(client, roundTripsMs),
+    podManager,
+    podDeletionSafety: () => true,
+    logger: quietLogger,
+    syncPeriodMs: 3_600_000,
+    readBeforePatch,
+  });
+  manager.start();
+  return { manager, pods, roundTripsMs };
+}
+
+function timed(client: PodClient, roundTripsMs: number[]): PodClient {
+  const time = async <T>(answer: Promise<T>): Promise<T> => {
+    const startMs = performance.now();
+    const value = await answer;
+    roundTripsMs.push(performance.now() - startMs);
+    return value;
+  };
+  return {
+    getPod: (...args) => time(client.getPod(...args)),
+    patchPodStatus: (...args) => time(client.patchPodStatus(...args)),
+    deletePod: (...args) => time(client.deletePod(...args)),
+    close: () => client.close?.() ?? Promise.resolve(),
+  };
+}
+
+function withReady(restartCount: number, ready: 'True' | 'False'): ReturnType<typeof runningStatus> {
+  const status = runningStatus(restartCount, () => now);
+  const conditions = status.conditions!.map((condition) =>
+    condition.type === 'Ready' || condition.type === 'ContainersReady' ? { ...condition, status: ready } : condition,
+  );
+  return { ...status, conditions };
+}
+
+async function flush(manager: StatusManager): Promise<void> {
+  const unsent = await manager.flush(120_000);
+  if (unsent > 0) throw new Error(`${unsent} statuses were not written`);
+}
+
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}

@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url';
+import { defaultOptions } from 'kubelet-status-manager';
+import { jsonLinesOf } from '../children.ts';
+import type { Figure, Report } from '../report.ts';
+import { median } from '../statistics.ts';
+import { linePlot } from '../svg.ts';
+import type { ScaleFigures } from './figures.ts';
+
+export interface ScaleOptions {
+  readonly processes: number;
+  readonly progress: (text: string) => void;
+}
+
+const sizes = [1_000, 5_000, 20_000];
+const worker = fileURLToPath(new URL('worker.js', import.meta.url));
+
+/** What a pod costs when there are many in one manager. */
+export async function benchScale({ processes, progress }: ScaleOptions): Promise<Report> {
+  const measured = new Map<number, ScaleFigures[]>(sizes.map((pods) => [pods, []]));
+  for (let round = 1; round <= processes; round++) {
+    for (const pods of sizes) {
+      progress(`scale: process ${round} of ${processes}, ${pods} pods`);
+      measured
+        .get(pods)!
+        .push(...(await jsonLinesOf<ScaleFigures>(process.execPath, ['--expose-gc', worker, String(pods)])));
+    }
+  }
+  const valuesOf = (pods: number, value: (figures: ScaleFigures, pods: number) => number): number[] =>
+    measured.get(pods)!.map((figures) => value(figures, pods));
+  const seconds = defaultOptions.syncPeriodMs / 1000;
+  const smallest = sizes[0]!;
+  const rows = (
+    name: string,
+    unit: string,
+    value: (figures: ScaleFigures, pods: number) => number,
+    isFlat = false,
+  ): Figure[] =>
+    sizes.map((pods) => ({
+      name: `${pods.toLocaleString('en-US')} pods: ${name}`,
+      unit,
+      values: valuesOf(pods, value),
+      ...(isFlat &&
+        pods !== smallest && {
+          reference: { name: `${smallest.toLocaleString('en-US')} pods`, values: valuesOf(smallest, value) },
+        }),
+    }));
+  return {
+    title: 'Scale: many pods in one manager',
+    notes: [
+      `Each number is the median of ${processes} processes of its own. An update: setPodStatus with a changed status until it is written to a client that answers at once from memory. Idle: a full batch that finds nothing to do, once every ${seconds} s.`,
+    ],
+    figures: [
+      ...rows('an update', 'µs', ({ update }) => update, true),
+      ...rows('idle, per second', 'ms', ({ idleBatch }) => idleBatch / seconds),
+      ...rows('heap', 'MB', ({ heap }) => heap / 1e6),
+      ...rows('heap', 'bytes/pod', ({ heap }, pods) => heap / pods, true),
+    ],
+    plots: {
+      'scale.svg': linePlot({
+        title: 'Cost of an update by number of pods',
+        xLabel: 'pods in one manager',
+        yLabel: 'µs per update',
+        points: sizes.map((pods) => [pods, median(valuesOf(pods, ({ update }) => update))]),
+      }),
+    },
+  };
+}

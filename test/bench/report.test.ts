@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { performanceDocument } from '../../bench/performance-document.ts';
+import { alignColumns, type Figure, summarize, tableOf } from '../../bench/report.ts';
+import { linePlot, niceCeiling } from '../../bench/svg.ts';
+
+const figure: Figure = {
+  name: 'update',
+  unit: 'updates/s',
+  values: [3000, 1000, 2000],
+  reference: { name: 'kubelet', values: [1000, 500] },
+  aim: { of: 'ratio', atLeast: 2.5 },
+};
+
+describe('summarize', () => {
+  it('judges the ratio of the medians', () => {
+    expect(summarize(figure)).toMatchObject({
+      samples: 3,
+      median: 2000,
+      min: 1000,
+      max: 3000,
+      referenceMedian: 750,
+      ratio: 2000 / 750,
+      aim: '≥ 2.5 ×',
+      isMet: true,
+    });
+  });
+
+  it.each<[string, Figure, boolean | undefined]>([
+    ['the value, where the aim is one', { ...figure, aim: { of: 'value', atMost: 1999 } }, false],
+    ['the bound itself as met', { ...figure, aim: { of: 'value', atMost: 2000 } }, true],
+    ['nothing without the reference that a ratio needs', { ...figure, reference: undefined }, undefined],
+    ['nothing without an aim', { ...figure, aim: undefined }, undefined],
+  ])('judges %s', (_what, input, isMet) => {
+    expect(summarize(input).isMet).toBe(isMet);
+  });
+});
+
+describe('tableOf', () => {
+  it('shows three digits, whole thousands, the range, and what is compared', () => {
+    expect(tableOf({ title: '', notes: [], figures: [{ ...figure, values: [1234.5, 0.12345] }] })[1]).toEqual([
+      'update',
+      'updates/s',
+      '617',
+      '0.123 … 1,235',
+      '2',
+      'kubelet 750',
+      '0.82',
+      '≥ 2.5 ×',
+      'no',
+    ]);
+  });
+
+  it('is aligned for a terminal', () => {
+    expect(
+      alignColumns([
+        ['a', 'bb'],
+        ['aaa', 'b'],
+      ]),
+    ).toBe('a    bb\naaa  b\n');
+  });
+});
+
+describe('performanceDocument', () => {
+  it('has what made the figures, the table, and the plots', () => {
+    const text = performanceDocument([
+      {
+        report: { title: 'Speed', notes: ['A note.'], figures: [figure], plots: { 'speed.svg': '<svg/>' } },
+        surroundings: { command: 'npm run bench', date: '2000-01-01' },
+      },
+    ]);
+    expect(text).toContain('## Speed\n\nA note.\n\n- command: npm run bench\n- date: 2000-01-01\n\n|  | unit |');
+    expect(text).toContain('| update | updates/s | 2,000 |');
+    expect(text).toContain('![Speed](speed.svg)');
+  });
+});
+
+describe('linePlot', () => {
+  it.each([
+    [0, 1],
+    [1, 1],
+    [1.2, 2],
+    [2.4, 2.5],
+    [4, 5],
+    [7, 10],
+    [20_000, 20_000],
+    [0.03, 0.05],
+  ])('an axis up to %s ends at %s', (value, end) => {
+    expect(niceCeiling(value)).toBeCloseTo(end, 10);
+  });
+
+  it('puts the points where the axes say, the greatest at the top right', () => {
+    const svg = linePlot({
+      title: 'a < b',
+      xLabel: 'x',
+      yLabel: 'y',
+      points: [
+        [0, 0],
+        [10, 5],
+      ],
+    });
+    expect(svg).toContain('points="72,304 612,44"');
+    expect(svg).toContain('a &lt; b');
+  });
+});
