@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../support/kube-http.ts';
+import type { Call } from './faulty-proxy.ts';
+import type { HistoryEvent } from './history.ts';
+import {
+  checkConcurrency,
+  checkDeletes,
+  checkForeignConditions,
+  checkPauses,
+  checkRate,
+  checkTerminalIsFinal,
+  checkVersions,
+  differenceTo,
+  type Violation,
+} from './invariants.ts';
+import { messageOf } from './protocol.ts';
+import { foreignConditionType } from './users.ts';
+
+function history(...statuses: readonly Json[]): HistoryEvent[] {
+  return statuses.map((status, i) => ({
+    type: 'MODIFIED',
+    resourceVersion: i,
+    pod: { metadata: { uid: 'a', name: 'pod-0' }, status },
+  }));
+}
+
+function version(number: number, uid = 'a'): Json {
+  return { message: messageOf(number, uid) };
+}
+
+function foreign(message: string): Json {
+  return { conditions: [{ type: foreignConditionType, message }] };
+}
+
+function call(overrides: Partial<Call>): Call {
+  return {
+    kind: 'patch',
+    pod: 'default/pod-0',
+    incarnation: 1,
+    fault: undefined,
+    arrivedAtMs: 0,
+    endedAtMs: 10,
+    endedBy: 'answer',
+    status: 200,
+    retryAfterMs: undefined,
+    uid: 'a',
+    ...overrides,
+  };
+}
+
+function deletion(overrides: Partial<Call> = {}, deleted: Json = {}): Call {
+  return call({
+    kind: 'delete',
+    arrivedAtMs: 100,
+    endedAtMs: 110,
+    deletion: {
+      gracePeriodSeconds: 0,
+      deleted: { phase: 'Failed', deletionTimestamp: '2000-01-01T00:00:00Z', ...deleted },
+    },
+    ...overrides,
+  });
+}
+
+function invariantsOf(violations: readonly Violation[]): string[] {
+  return violations.map(({ invariant }) => invariant);
+}
+
+/** Checks that never see anything make every chaos run green. */
+describe('the invariants of the chaos run', () => {
+  it.each<[string, readonly HistoryEvent[], readonly string[]]>([
+    ['that go on', history(version(1), version(1), version(2)), []],
+    ['that go back', history(version(2), version(1)), ['versions never go back']],
+    ['that are lost', history(version(2), {}), ['versions never go back']],
+    ['of another pod', history(version(1, 'b')), ['no write to another UID']],
+  ])('versions %s', (_what, events, expected) => {
+    expect(invariantsOf(checkVersions(events))).toEqual(expected);
+  });
+
+  it.each<[string, readonly Json[], number]>([
+    ['stays', [{ phase: 'Running' }, { phase: 'Failed' }, { phase: 'Failed' }], 0],
+    ['comes back to life', [{ phase: 'Failed' }, { phase: 'Running' }], 1],
+    ['becomes the other one', [{ phase: 'Failed' }, { phase: 'Succeeded' }], 1],
+  ])('a terminal phase that %s', (_what, statuses, count) => {
+    expect(checkTerminalIsFinal(history(...statuses))).toHaveLength(count);
+  });
+
+  it.each<[string, readonly Json[], number]>([
+    ['renewed', [{}, foreign('f1'), foreign('f2')], 0],
+    ['written over with an older one', [foreign('f2'), foreign('f1')], 1],
+    ['removed', [foreign('f1'), {}], 1],
+  ])("others' condition that is %s", (_what, statuses, count) => {
+    expect(checkForeignConditions(history(...statuses))).toHaveLength(count);
+  });
+
+  it.each<[string, readonly Call[], readonly string[]]>([
+    ['as it should be', [deletion()], []],
+    ['with grace', [deletion({ deletion: { ...deletion().deletion!, gracePeriodSeconds: 30 } })], ['grace']],
+    ['for any UID', [deletion({ uid: undefined })], ['UID']],
+    ['before the containers had ended', [deletion({ arrivedAtMs: 49 })], ['before']],
+    ['of a running pod', [deletion({}, { phase: 'Running' })], ['in phase Running']],
+    ['that nobody had asked for', [deletion({}, { deletionTimestamp: undefined })], ['nobody']],
+    ['twice', [deletion(), deletion()], ['twice']],
+    ['again by a later agent', [deletion(), deletion({ incarnation: 2 })], []],
+    ['again after the answer was lost', [deletion({ endedBy: 'proxy', status: undefined }), deletion()], []],
+    ['again after an answer that nobody can read', [deletion({ fault: 'html-answer' }), deletion()], []],
+    ['again after a new status', [deletion(), call({}), deletion()], []],
+    ['that was refused', [deletion({ deletion: { gracePeriodSeconds: 0, deleted: undefined } })], []],
+  ])('a DELETE %s', (_what, calls, expected) => {
+    const violations = checkDeletes(calls, new Map([['a', 50]]));
+    expect(violations).toHaveLength(expected.length);
+    for (const [i, text] of expected.entries()) expect(violations[i]?.details).toContain(text);
+  });
+
+  it.each<[string, readonly Call[], readonly string[]]>([
+    ['one after the other', [call({}), call({ arrivedAtMs: 10, endedAtMs: 20 })], []],
+    ['for two pods at once', [call({}), call({ uid: 'b' })], []],
+    ['for three pods at once', [call({}), call({ uid: 'b' }), call({ uid: 'c' })], ['concurrency']],
+    ['for one pod at once', [call({}), call({ arrivedAtMs: 9 })], ['one write a pod']],
+    ['of two agents', [call({}), call({ incarnation: 2 })], []],
+    [
+      'given up by the agent a moment ago',
+      [call({ endedBy: 'agent', endedAtMs: 500 }), call({ arrivedAtMs: 300, endedAtMs: 500 })],
+      [],
+    ],
+  ])('requests %s, with a concurrency of 2', (_what, calls, expected) => {
+    const limits = new Map([1, 2].map((incarnation) => [incarnation, { concurrency: 2 }]));
+    expect(invariantsOf(checkConcurrency(calls, limits))).toEqual(expected);
+  });
+
+  it.each([
+    ['as many as the bucket gives', 16, 0],
+    ['more', 17, 1],
+  ])('%s', (_what, count, violations) => {
+    const calls = Array.from({ length: count }, (_, i) => call({ arrivedAtMs: i < 9 ? 0 : 200 }));
+    // In these 200 ms: a burst of 8, 1 at the edge, and what 200 ms and the slack of 500 ms give.
+    const limits = new Map([[1, { concurrency: 8, qps: 10, burst: 8 }]]);
+    expect(checkRate(calls, limits)).toHaveLength(violations);
+  });
+
+  it.each([
+    ['at once', 300, 1],
+    ['after the pause', 1_100, 0],
+  ])('a request %s where the API server has asked for a second', (_what, arrivedAtMs, count) => {
+    const throttled = call({ status: 429, retryAfterMs: 1_000, endedAtMs: 0 });
+    expect(checkPauses([throttled, call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b' })])).toHaveLength(count);
+  });
+
+  const unready = { type: 'Ready', status: 'False' };
+  it.each<[string, Json, RegExp | undefined]>([
+    ['the same', {}, undefined],
+    ["others' conditions, too", { conditions: [{ type: 'other', status: 'True' }, unready] }, undefined],
+    ['another phase', { phase: 'Pending' }, /^phase: "Running" is cached, "Pending"/],
+    ['another message', { message: 'm' }, /^message/],
+    ['another Ready', { conditions: [{ ...unready, status: 'True' }] }, /^conditions/],
+    ['another container', { containerStatuses: [{ name: 'c', state: {} }] }, /^containers/],
+  ])('a pod that shows %s', (_what, shown, expected) => {
+    const cached = { phase: 'Running', conditions: [unready] };
+    const difference = differenceTo(cached, { ...cached, ...shown });
+    if (expected === undefined) expect(difference).toBeUndefined();
+    else expect(difference).toMatch(expected);
+  });
+});
