@@ -154,7 +154,7 @@ describe('the invariants of the chaos run', () => {
     ['another Ready', { conditions: [{ ...unready, status: 'True' }] }, /^conditions/],
     ['another container', { containerStatuses: [{ name: 'c', state: {} }] }, /^containers/],
   ])('a pod that shows %s', (_what, shown, expected) => {
-    const cached = { phase: 'Running', conditions: [unready] };
+    const cached: Json = { phase: 'Running', conditions: [unready] };
     const difference = differenceTo(cached, { ...cached, ...shown });
     if (expected === undefined) expect(difference).toBeUndefined();
     else expect(difference).toMatch(expected);
