@@ -83,25 +83,25 @@ async function timeUntilAllAreWritten(latencyMs: number, mode: ReadBeforePatch, 
 
 async function timeUntilReadyIsWritten(latencyMs: number, samples: number): Promise<Figure> {
   const server = await startServer(latencyMs, burst + samples);
-  const { manager, pods, roundTripsMs } = newManager(server.first, 'always');
+  const { manager, pods, answers } = newManager(server.first, 'always');
   const [cosmetic, becomingReady] = [pods.slice(0, burst), pods.slice(burst)];
   for (const pod of becomingReady) manager.setPodStatus(pod, withReady(0, 'False'));
   await flush(manager);
 
-  roundTripsMs.length = 0;
+  answers.roundTripsMs.length = 0;
   for (const pod of cosmetic) manager.setPodStatus(pod, withReady(0, 'False'));
   const values: number[] = [];
   for (const [i, pod] of becomingReady.entries()) {
     // Spread over the burst: the first when some are written, the last while many still wait.
     const requests = ((i + 1) * burst * 2) / (samples + 2);
-    while (roundTripsMs.length < requests) await delay(1);
+    while (answers.roundTripsMs.length < requests) await delay(1);
     const startMs = performance.now();
     manager.setPodStatus(pod, withReady(0, 'True'));
     const result = await manager.whenWritten(pod.metadata!.uid!);
     if (!result.written) throw new Error(`A pod was not written: ${result.reason}`);
     values.push(performance.now() - startMs);
   }
-  const roundTripMs = median(roundTripsMs);
+  const roundTripMs = median(answers.roundTripsMs);
   await flush(manager);
   await manager.stop();
   await server.end();
@@ -116,7 +116,7 @@ async function timeUntilReadyIsWritten(latencyMs: number, samples: number): Prom
 
 async function setWhileDown(rounds: number): Promise<Figure[]> {
   const server = await startServer(1, podCount);
-  const { manager, pods } = newManager(server.first, 'always');
+  const { manager, pods, answers } = newManager(server.first, 'always');
   for (const pod of pods)
     manager.setPodStatus(
       pod,
@@ -127,7 +127,8 @@ async function setWhileDown(rounds: number): Promise<Figure[]> {
   const patches: number[] = [];
   let restartCount = 0;
   for (let round = 0; round < rounds; round++) {
-    const before = await server.obey('kill');
+    await server.obey('kill');
+    const patchesBefore = answers.patches;
     const heapBefore = heapUsed();
     for (let set = 0; set < setsWhileDown; set++) {
       if (set % podCount === 0) restartCount++;
@@ -141,8 +142,7 @@ async function setWhileDown(rounds: number): Promise<Figure[]> {
     growths.push(Math.max(0, heapUsed() - heapBefore) / podCount);
     await server.obey('start-again');
     await flush(manager);
-    const { patches: after } = await server.obey('count');
-    patches.push((after - before.patches) / podCount);
+    patches.push((answers.patches - patchesBefore) / podCount);
     requireNewest((await server.obey('pods')).pods, restartCount);
   }
   await manager.stop();
@@ -161,17 +161,22 @@ function requireNewest(pods: readonly Pod[], restartCount: number): void {
 interface TimedManager {
   readonly manager: StatusManager;
   readonly pods: readonly Pod[];
-  /** How long each request took. */
+  readonly answers: Answers;
+}
+
+interface Answers {
+  /** How long each request took that was answered. */
   readonly roundTripsMs: number[];
+  patches: number;
 }
 
 function newManager({ kubeConfig, pods }: Reply, readBeforePatch: ReadBeforePatch): TimedManager {
-  const roundTripsMs: number[] = [];
+  const answers: Answers = { roundTripsMs: [], patches: 0 };
   const podManager = new BasicPodManager();
   podManager.setPods(pods);
   const client = createPodClient(kubeConfig, { logger: quietLogger });
   const manager = new StatusManager({
-    client: timed(client, roundTripsMs),
+    client: observed(client, answers),
     podManager,
     podDeletionSafety: () => true,
     logger: quietLogger,
@@ -179,19 +184,23 @@ function newManager({ kubeConfig, pods }: Reply, readBeforePatch: ReadBeforePatc
     readBeforePatch,
   });
   manager.start();
-  return { manager, pods, roundTripsMs };
+  return { manager, pods, answers };
 }
 
-function timed(client: PodClient, roundTripsMs: number[]): PodClient {
+function observed(client: PodClient, answers: Answers): PodClient {
   const time = async <T>(answer: Promise<T>): Promise<T> => {
     const startMs = performance.now();
     const value = await answer;
-    roundTripsMs.push(performance.now() - startMs);
+    answers.roundTripsMs.push(performance.now() - startMs);
     return value;
   };
   return {
     getPod: (...args) => time(client.getPod(...args)),
-    patchPodStatus: (...args) => time(client.patchPodStatus(...args)),
+    patchPodStatus: async (...args) => {
+      const pod = await time(client.patchPodStatus(...args));
+      answers.patches++;
+      return pod;
+    },
     deletePod: (...args) => time(client.deletePod(...args)),
     close: () => client.close?.() ?? Promise.resolve(),
   };

@@ -3,14 +3,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Pod } from 'kubelet-status-manager';
 
-export type Command = 'kill' | 'start-again' | 'pods' | 'count';
+export type Command = 'kill' | 'start-again' | 'pods';
 
 export interface Reply {
   readonly kubeConfig: object;
   /** As the server shows them; only after the start and to the command `pods`. */
   readonly pods: readonly Pod[];
-  /** Requests of this kind so far. */
-  readonly patches: number;
 }
 
 export interface ServerProcess {

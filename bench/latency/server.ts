@@ -8,26 +8,19 @@ import type { Command, Reply } from './server-process.ts';
 
 const [latencyMs, count] = process.argv.slice(2).map(Number) as [number, number];
 
-let patches = 0;
-const server = await ApiServer.start({
-  latencyMs,
-  historyLimit: 1,
-  onRequest: ({ method }) => {
-    if (method === 'PATCH') patches++;
-  },
-});
+const server = await ApiServer.start({ latencyMs, historyLimit: 1 });
 const pods = benchPods(count).map(({ metadata, spec }) =>
   server.pods.create({ metadata: { name: metadata!.name }, spec: { ...spec, automountServiceAccountToken: false } }),
 );
 process.on('message', (command: Command) => void obey(command));
 // The parent has ended, in whatever way.
 process.on('disconnect', () => process.exit());
-reply({ kubeConfig: server.kubeconfig(), pods, patches });
+reply({ kubeConfig: server.kubeconfig(), pods });
 
 async function obey(command: Command): Promise<void> {
   if (command === 'kill') await server.kill();
   if (command === 'start-again') await server.startAgain();
-  reply({ kubeConfig: server.kubeconfig(), pods: command === 'pods' ? server.pods.list() : [], patches });
+  reply({ kubeConfig: server.kubeconfig(), pods: command === 'pods' ? server.pods.list() : [] });
 }
 
 function reply(answer: Reply): void {
