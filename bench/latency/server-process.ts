@@ -21,11 +21,13 @@ export interface ServerProcess {
 export async function startServer(latencyMs: number, pods: number): Promise<ServerProcess> {
   const file = fileURLToPath(new URL('server.js', import.meta.url));
   const child = fork(file, [String(latencyMs), String(pods)]);
+  const exit = once(child, 'exit');
   const reply = async (): Promise<Reply> => {
-    const ended = once(child, 'exit').then(() => {
-      throw new Error('The ApiServer ended early');
-    });
-    const [answer] = (await Promise.race([once(child, 'message'), ended])) as [Reply];
+    const answer = await Promise.race([
+      once(child, 'message').then(([message]) => message as Reply),
+      exit.then(() => undefined),
+    ]);
+    if (answer === undefined) throw new Error('The ApiServer ended early');
     return answer;
   };
   return {
@@ -36,9 +38,8 @@ export async function startServer(latencyMs: number, pods: number): Promise<Serv
       return answer;
     },
     async end() {
-      const ended = once(child, 'exit');
       child.disconnect();
-      await ended;
+      await exit;
     },
   };
 }
