@@ -1,5 +1,6 @@
 /** One round of updates, one update for each pod: a line of `kubelet-oracle bench-api`, `bench-vk`, and of our contestants. */
 export interface Round {
+  /** From 0; with ours, round 0 opens the connections and compiles the code. */
   readonly round: number;
   readonly per_s: number;
   /** Of the contestant's own process, user and system. */

@@ -4,7 +4,6 @@ import type { Clock } from '../clock.ts';
 import type { Metrics, RequestVerb } from '../metrics.ts';
 import { isObject } from '../status/canonical-reader.ts';
 import type { Pod } from '../types.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** One sync's limits: ends it early, and waits for permission before each request. */
 export interface SyncPermits {
@@ -70,30 +69,51 @@ export class PodRequests {
     call: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
-    const { clock, metrics, requestTimeoutMs } = this.#options;
-    const controller = new AbortController();
-    const abort = (): void => controller.abort(signal.reason);
-    const deadline = clock.afterFunc(requestTimeoutMs, () =>
-      controller.abort(new ApiError(`No answer within ${requestTimeoutMs} ms`, { kind: 'timeout' })),
-    );
-    signal.addEventListener('abort', abort, { once: true });
+    const { clock, metrics } = this.#options;
     try {
-      const answer = await untilAborted(call(controller.signal), controller.signal);
+      const answer = await this.#withDeadline(call, signal);
       metrics.incRequests(verb, 'ok');
       return answer;
     } catch (rejection) {
-      const error = controller.signal.aborted
-        ? describeAbort(controller.signal)
-        : describeApiError(rejection, clock.now());
+      const error = describeApiError(rejection, clock.now());
       const classified = classifyApiError(error, verb, patchType);
       // A client that gave up by itself: for us one more request without an answer.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
       metrics.incRequests(verb, failure);
       throw new RequestFailure(verb, failure, error);
-    } finally {
-      deadline.stop();
-      signal.removeEventListener('abort', abort);
     }
+  }
+
+  /** Settles at the deadline and at the abort at the latest, whatever the client does. */
+  #withDeadline<T>(call: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { clock, requestTimeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const controller = new AbortController();
+      const deadline = clock.afterFunc(requestTimeoutMs, () =>
+        giveUp(new ApiError(`No answer within ${requestTimeoutMs} ms`, { kind: 'timeout' })),
+      );
+      const abort = (): void => giveUp(signal.reason);
+      const tidyUp = (): void => {
+        deadline.stop();
+        signal.removeEventListener('abort', abort);
+      };
+      const giveUp = (reason: unknown): void => {
+        tidyUp();
+        controller.abort(reason);
+        reject(describeAbort(controller.signal));
+      };
+      signal.addEventListener('abort', abort);
+      call(controller.signal).then(
+        (answer) => {
+          tidyUp();
+          resolve(answer);
+        },
+        (error: unknown) => {
+          tidyUp();
+          reject(error);
+        },
+      );
+    });
   }
 }
 

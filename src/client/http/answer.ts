@@ -1,18 +1,17 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { Dispatcher } from 'undici';
 import { ApiError } from '../api-error.ts';
 import { MAX_RESPONSE_BYTES } from './dispatcher.ts';
+import type { WholeAnswer } from './whole-answer.ts';
 
 const unzip = promisify(gunzip);
 
-/** The whole text of an answer, unzipped if need be; throws an `ApiError` `invalid-answer` for any other encoding. */
-export async function readText({ headers, body }: Dispatcher.ResponseData): Promise<string> {
+/** The text of an answer, unzipped if need be; throws an `ApiError` `invalid-answer` for any other encoding. */
+export async function textOf({ headers, body }: WholeAnswer): Promise<string> {
   const encoding = headers['content-encoding'];
-  if (encoding === undefined || encoding === 'identity') return body.text();
-  const bytes = await body.arrayBuffer();
+  if (encoding === undefined || encoding === 'identity') return body.toString();
   if (encoding !== 'gzip') return refuseEncoding();
-  return (await unzip(bytes, { maxOutputLength: MAX_RESPONSE_BYTES }).catch(refuseEncoding)).toString();
+  return (await unzip(body, { maxOutputLength: MAX_RESPONSE_BYTES }).catch(refuseEncoding)).toString();
 }
 
 /** Throws an `ApiError` `invalid-answer` for what is no JSON. */

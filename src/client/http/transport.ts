@@ -6,13 +6,14 @@ import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
-import { parseJson, readText } from './answer.ts';
+import { parseJson, textOf } from './answer.ts';
 import { Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
 import { proxyFor } from './proxy.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
+import { requestWhole, type WholeAnswer } from './whole-answer.ts';
 
 /** What goes with one request beside method and path. */
 export interface KubeRequestOptions {
@@ -74,7 +75,7 @@ export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeT
 type Headers = Readonly<Record<string, string | string[]>>;
 
 interface Call {
-  readonly method: string;
+  readonly method: Dispatcher.HttpMethod;
   readonly path: string;
   readonly headers: KubeRequestOptions['headers'];
   readonly contentType: string | undefined;
@@ -82,6 +83,13 @@ interface Call {
   readonly signal: AbortSignal | undefined;
   readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
 }
+
+/** How a request is made: with its whole answer, or as a stream. */
+type Exchange<Answer> = (
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  signal: AbortSignal | undefined,
+) => Promise<Answer>;
 
 class UndiciTransport implements KubeTransport {
   readonly #clock: Pick<Clock, 'now'>;
@@ -122,16 +130,19 @@ class UndiciTransport implements KubeTransport {
 
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     const { body, contentType = 'application/json', signal } = options;
-    const answer = await this.#send({
-      method,
-      path: this.#target(path, options.query),
-      headers: options.headers,
-      contentType: body === undefined ? undefined : contentType,
-      body: body === undefined ? null : JSON.stringify(body),
-      signal,
-      connection: this.#connections,
-    });
-    const text = await this.#readText(answer, signal);
+    const answer = await this.#send(
+      {
+        method,
+        path: this.#target(path, options.query),
+        headers: options.headers,
+        contentType: body === undefined ? undefined : contentType,
+        body: body === undefined ? null : JSON.stringify(body),
+        signal,
+        connection: this.#connections,
+      },
+      requestWhole,
+    );
+    const text = await textOf(answer);
     return {
       statusCode: answer.statusCode,
       headers: answer.headers,
@@ -144,16 +155,19 @@ class UndiciTransport implements KubeTransport {
     const { signal } = options;
     const connection = this.#connections.forStream();
     try {
-      const { statusCode, body } = await this.#send({
-        method: 'GET',
-        path: this.#target(path, options.query),
-        // Identity: what a proxy compresses it also holds back.
-        headers: { 'accept-encoding': 'identity', ...options.headers },
-        contentType: undefined,
-        body: null,
-        signal,
-        connection,
-      });
+      const { statusCode, body } = await this.#send(
+        {
+          method: 'GET',
+          path: this.#target(path, options.query),
+          // Identity: what a proxy compresses it also holds back.
+          headers: { 'accept-encoding': 'identity', ...options.headers },
+          contentType: undefined,
+          body: null,
+          signal,
+          connection,
+        },
+        requestStream,
+      );
       body.once('close', () => connection.release());
       return { statusCode, body: this.#chunks(body, signal) };
     } catch (error) {
@@ -177,35 +191,42 @@ class UndiciTransport implements KubeTransport {
     return `${this.#basePath}${path}${queryString(query)}`;
   }
 
-  async #send(call: Call): Promise<Dispatcher.ResponseData> {
+  async #send<Answer extends WholeAnswer | Dispatcher.ResponseData>(
+    call: Call,
+    exchange: Exchange<Answer>,
+  ): Promise<Answer> {
     if (this.#closed) throw closedError();
     const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
-    const answer = await this.#dispatch(call, credentials);
-    if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
+    const answer = await this.#dispatch(call, exchange, credentials);
+    if (isSuccess(answer)) return answer;
     const error = await this.#describe(answer, call.signal);
     if (error.statusCode !== 401) throw error;
     const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
     if (renewed === undefined) throw error;
-    const second = await this.#dispatch(call, renewed);
-    if (second.statusCode >= 200 && second.statusCode < 300) return second;
+    const second = await this.#dispatch(call, exchange, renewed);
+    if (isSuccess(second)) return second;
     throw await this.#describe(second, call.signal);
   }
 
-  async #dispatch(
+  async #dispatch<Answer>(
     { method, path, headers, contentType, body, signal, connection }: Call,
+    exchange: Exchange<Answer>,
     credentials: Credentials,
-  ): Promise<Dispatcher.ResponseData> {
+  ): Promise<Answer> {
     if (this.#closed) throw closedError();
     const common = this.#commonHeaders(credentials, contentType);
     try {
-      return await connection.openedWith(credentials.tls).request({
-        origin: this.#origin,
-        method,
-        path,
-        headers: headers === undefined ? common : { ...common, ...headers },
-        body,
-        signal: signal ?? null,
-      });
+      return await exchange(
+        connection.openedWith(credentials.tls),
+        {
+          origin: this.#origin,
+          method,
+          path,
+          headers: headers === undefined ? common : { ...common, ...headers },
+          body,
+        },
+        signal,
+      );
     } catch (error) {
       throw this.#failure(error, signal);
     }
@@ -229,14 +250,6 @@ class UndiciTransport implements KubeTransport {
     return headers;
   }
 
-  async #readText(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<string> {
-    try {
-      return await readText(answer);
-    } catch (error) {
-      throw this.#failure(error, signal);
-    }
-  }
-
   async *#chunks(
     body: Dispatcher.ResponseData['body'],
     signal: AbortSignal | undefined,
@@ -248,15 +261,27 @@ class UndiciTransport implements KubeTransport {
     }
   }
 
-  async #describe(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<ApiError> {
+  async #describe(answer: WholeAnswer | Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<ApiError> {
     const { statusCode, headers } = answer;
-    const body = await this.#readText(answer, signal);
+    const body = await textOf(await this.#readWhole(answer, signal));
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
       { statusCode, headers, body },
       this.#clock.now(),
     );
     // Without `cause`: nobody needs the whole answer in a log.
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
+  }
+
+  async #readWhole(
+    { statusCode, headers, body }: WholeAnswer | Dispatcher.ResponseData,
+    signal: AbortSignal | undefined,
+  ): Promise<WholeAnswer> {
+    if (Buffer.isBuffer(body)) return { statusCode, headers, body };
+    try {
+      return { statusCode, headers, body: Buffer.from(await body.arrayBuffer()) };
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
   }
 
   #failure(error: unknown, signal: AbortSignal | undefined): ApiError {
@@ -267,6 +292,18 @@ class UndiciTransport implements KubeTransport {
     if (failure.kind === 'network') this.#credentials.expireFiles();
     return failure;
   }
+}
+
+function requestStream(
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  signal: AbortSignal | undefined,
+): Promise<Dispatcher.ResponseData> {
+  return dispatcher.request({ ...options, signal: signal ?? null });
+}
+
+function isSuccess({ statusCode }: WholeAnswer | Dispatcher.ResponseData): boolean {
+  return statusCode >= 200 && statusCode < 300;
 }
 
 function readServer(server: string): URL {
