@@ -14,6 +14,7 @@ import type {
 } from './pod-client.ts';
 import { RawAnswerMiddleware } from './raw-answer-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** Options of `createCoreV1PodClient`. */
 export interface CoreV1PodClientOptions {
@@ -88,7 +89,8 @@ class CoreV1PodClient implements Required<PodClient> {
     const middleware = new RawAnswerMiddleware({ signal, patchType, connections: this.#connections });
     let returned: unknown;
     try {
-      returned = await untilAborted(async () => send(middleware.callOptions), signal);
+      // client-node looks at no signal while it fetches credentials, a mock at none at all.
+      returned = await untilAborted((async () => send(middleware.callOptions))(), signal);
     } catch (error) {
       // A 2xx counts, even if the generated code could make nothing of its body.
       if (middleware.answer === undefined) throw this.#failure(error, middleware, signal);
@@ -123,20 +125,6 @@ const anyObjectExpected = {
   expected: 'a pod or a Status',
   accepts: (answer: unknown) => isObject(answer) && Object.keys(answer).length > 0,
 };
-
-/**
- * Settles with the work, or rejects as soon as the signal is aborted: client-node looks at no signal
- * while it fetches credentials, a mock at none at all.
- */
-function untilAborted(work: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(describeAbort(signal));
-    signal.addEventListener('abort', onAbort, { once: true });
-    work()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', onAbort));
-  });
-}
 
 function parseJson(text: string): unknown {
   try {

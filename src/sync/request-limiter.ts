@@ -1,6 +1,6 @@
+import { untilAborted } from '../client/until-aborted.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { refuseOption } from '../errors.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** Options of a `RequestLimiter`. */
 export interface RequestLimiterOptions {
@@ -60,7 +60,7 @@ export class RequestLimiter {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms);
   }
 
-  /** Resolves when one request may be made, first come first served; rejects when `signal` aborts. */
+  /** Resolves when one request may be made, first come first served; rejects with an `ApiError` when `signal` aborts. */
   async acquire(signal: AbortSignal): Promise<void> {
     if (this.#tokensPerMs === Number.POSITIVE_INFINITY && !this.isPaused) return;
     const turn = this.#line.then(() => this.#take(signal));

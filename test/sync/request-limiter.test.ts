@@ -90,7 +90,7 @@ describe('RequestLimiter', () => {
     const second = limiter.acquire(b.signal);
     void limiter.acquire(c.signal).then(() => void through.push('c'));
     b.abort(new Error('no more'));
-    await expect(second).rejects.toThrow('no more');
+    await expect(second).rejects.toMatchObject({ kind: 'aborted', cause: { message: 'no more' } });
     await clock.advanceAsync(1_000);
     expect(through).toEqual(['a']);
     await clock.advanceAsync(1_000);
@@ -102,7 +102,10 @@ describe('RequestLimiter', () => {
   it('rejects at once for a signal that is aborted while it is limited', async () => {
     const clock = new FakeClock();
     const limiter = new RequestLimiter({ clock, qps: 1 });
-    await expect(limiter.acquire(AbortSignal.abort(new Error('no more')))).rejects.toThrow('no more');
+    await expect(limiter.acquire(AbortSignal.abort(new Error('no more')))).rejects.toMatchObject({
+      kind: 'aborted',
+      cause: { message: 'no more' },
+    });
     expect(limiter.delayMs).toBe(0);
   });
 

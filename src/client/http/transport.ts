@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
+import { untilAborted } from '../until-aborted.ts';
 import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
@@ -322,17 +323,6 @@ function readServer(server: string): URL {
     'Expected `kubeConfig.clusters[].cluster.server` to be an http or https URL without user, query and fragment',
     { path: 'kubeConfig.clusters[].cluster.server' },
   );
-}
-
-/** Waits for `work`, but not beyond the caller's patience. */
-function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(describeAbort(signal));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 function closedError(): ApiError {
