@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import type { AgentCommand, AgentConfig, AgentReport } from './protocol.ts';
 
 const agentFile = fileURLToPath(new URL('agent-process.js', import.meta.url));
-const stopDeadlineMs = 15_000;
-const endDeadlineMs = 5_000;
+const stopDeadlineMs = 30_000;
+const endDeadlineMs = 10_000;
 const stderrKept = 2_000;
 
 /** How an agent process ended. */

@@ -8,7 +8,7 @@ import type { AgentCommand, AgentReport } from './protocol.ts';
  */
 
 const stdout = 1;
-const leakDeadlineMs = 1_000;
+const leakDeadlineMs = 5_000;
 
 /** Synchronous: what has been said outlives a SIGKILL. */
 function say(report: AgentReport): void {

@@ -14,6 +14,7 @@ import type { Json } from '../support/kube-http.ts';
 import { type Fault, FaultSchedule, type RequestKind } from './faults.ts';
 
 const loopback = '127.0.0.1';
+const retryAfterSeconds = 2;
 const htmlPage = '<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>\n';
 
 /** One request of an agent, as the proxy saw it. Times are those of `Date.now()`. */
@@ -195,7 +196,11 @@ export class FaultyProxy {
       case '500':
       case '503':
       case '429':
-        send(response, call, statusAnswer(Number(kind), kind !== '500' && random.chance(0.7) ? 1 : undefined));
+        send(
+          response,
+          call,
+          statusAnswer(Number(kind), kind !== '500' && random.chance(0.7) ? retryAfterSeconds : undefined),
+        );
         return true;
       case 'html':
         send(response, call, { status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from(htmlPage) });
@@ -387,7 +392,7 @@ function parse(json: Buffer): unknown {
   }
 }
 
-function statusAnswer(code: number, retryAfterSeconds: number | undefined): Answer {
+function statusAnswer(code: number, retryAfter: number | undefined): Answer {
   const reasons: Readonly<Record<number, string>> = {
     410: 'Expired',
     429: 'TooManyRequests',
@@ -399,7 +404,7 @@ function statusAnswer(code: number, retryAfterSeconds: number | undefined): Answ
     status: code,
     headers: {
       'content-type': 'application/json',
-      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
     },
     body: Buffer.from(JSON.stringify(body)),
   };

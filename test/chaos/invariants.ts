@@ -14,12 +14,13 @@ export interface Violation {
 /** By incarnation of the agent. */
 export type Limits = ReadonlyMap<number, Pick<AgentOptions, 'concurrency' | 'qps' | 'burst'>>;
 
+// Generous: a busy machine must not look like a broken promise.
 /** The proxy hears of an agent's giving up a while after the agent has gone on. */
-const abortSlackMs = 400;
+const abortSlackMs = 1_000;
 /** How much requests may bunch up on their way to the proxy. */
-const bunchingSlackMs = 500;
+const bunchingSlackMs = 1_000;
 /** An answer and a request may cross. */
-const crossingSlackMs = 150;
+const crossingSlackMs = 800;
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 
 /** The versions that a pod's status carries never go back, and are those of that pod. */
