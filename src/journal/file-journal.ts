@@ -19,7 +19,10 @@ export type FsyncPolicy = 'always' | 'interval' | 'never';
 export interface FileJournalOptions {
   /** Default `interval`. */
   readonly fsync?: FsyncPolicy | undefined;
-  /** The file never grows beyond; what does not fit is logged and not kept. 64 KiB or more; default 64 MiB. */
+  /**
+   * The file never grows beyond, but for what an earlier run with a larger bound has left; what does
+   * not fit is logged and not kept. 64 KiB or more; default 64 MiB.
+   */
   readonly maxBytes?: number | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Logger | undefined;
@@ -82,6 +85,8 @@ class FileJournal implements Journal {
   /** What is in force, with the length of its line. */
   readonly #live = new Map<string, { readonly entry: JournalEntry; readonly bytes: number }>();
   #liveBytes = 0;
+  /** UIDs of entries in the file that are in force no more, and of which the file does not say so yet. */
+  readonly #outdated = new Set<string>();
   #fd: number;
   #fileBytes = 0;
   #isFull = false;
@@ -98,21 +103,18 @@ class FileJournal implements Journal {
 
   accepted(entry: JournalEntry): void {
     const line = encodeLine({ accepted: entry });
-    this.#forget(entry.podUID);
-    if (!this.#makeRoom(line.length)) {
-      if (!this.#isFull)
-        this.#options.logger.error({ file: this.#file, maxBytes: this.#options.maxBytes }, 'The journal is full');
-      this.#isFull = true;
-      return;
+    const { podUID } = entry;
+    if (this.#forget(podUID)) this.#outdated.add(podUID);
+    if (this.#hasRoom(line.length) && this.#append(line)) {
+      this.#outdated.delete(podUID);
+      this.#remember(entry, line.length);
     }
-    this.#isFull = false;
-    if (this.#append(line)) this.#remember(entry, line.length);
+    this.#settleOutdated();
   }
 
   settled(podUID: string): void {
-    if (!this.#forget(podUID)) return;
-    const line = encodeLine({ settled: podUID });
-    if (this.#makeRoom(line.length)) this.#append(line);
+    if (this.#forget(podUID)) this.#outdated.add(podUID);
+    this.#settleOutdated();
   }
 
   async close(): Promise<void> {
@@ -124,6 +126,23 @@ class FileJournal implements Journal {
       closeSync(this.#fd);
     });
     this.#fd = -1;
+  }
+
+  /** What the file still has, but was replaced or sent: it would be sent again after a crash. */
+  #settleOutdated(): void {
+    for (const podUID of this.#outdated) {
+      const line = encodeLine({ settled: podUID });
+      if (!this.#makeRoom(line.length) || !this.#append(line)) return;
+      this.#outdated.delete(podUID);
+    }
+  }
+
+  #hasRoom(lineBytes: number): boolean {
+    const wasFull = this.#isFull;
+    this.#isFull = !this.#makeRoom(lineBytes);
+    if (this.#isFull && !wasFull)
+      this.#options.logger.error({ file: this.#file, maxBytes: this.#options.maxBytes }, 'The journal is full');
+    return !this.#isFull;
   }
 
   #remember(entry: JournalEntry, bytes: number): void {
@@ -160,11 +179,13 @@ class FileJournal implements Journal {
       for (const { entry } of this.#live.values()) bytes += writeWhole(fd, encodeLine({ accepted: entry }));
       if (this.#options.fsync !== 'never') fsyncSync(fd);
       renameSync(temporary, this.#file);
+      if (this.#options.fsync !== 'never') syncDirectory(path.dirname(this.#file));
     } catch (error) {
       closeSync(fd);
       throw error;
     }
     this.#fileBytes = bytes;
+    this.#outdated.clear();
     return fd;
   }
 
@@ -203,6 +224,18 @@ class FileJournal implements Journal {
       { file: this.#file, action, reason: (error as Error).message },
       'The journal cannot be written',
     );
+  }
+}
+
+/** Without this, a crash of the machine may bring back the file that was there before a rename. */
+function syncDirectory(dir: string): void {
+  // It opens no directories.
+  if (process.platform === 'win32') return;
+  const fd = openSync(dir, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -111,6 +111,18 @@ describe('fileJournal', () => {
     await next.close();
   });
 
+  it('does not bring back an older status when the newer one did not fit, sent or not', async () => {
+    const { journal } = await open({ maxBytes: 64 * 1024 });
+    for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid, 'x'.repeat(20_000)));
+    journal.accepted(entry('a', 'y'.repeat(30_000)));
+    journal.accepted(entry('b', 'y'.repeat(70_000)));
+    journal.settled('b');
+    const { journal: afterCrash } = await open();
+    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['c']);
+    await journal.close();
+    await afterCrash.close();
+  });
+
   it('syncs to disk after an interval, and leaves no timer when closed', async () => {
     const clock = new FakeClock();
     const { journal } = await open({ clock });
