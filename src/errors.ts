@@ -41,6 +41,11 @@ export function refuseOption(name: string, expected: string, value: unknown): ne
   throw refusal('INVALID_OPTION', name, expected, value);
 }
 
+/** @throws StatusManagerError INVALID_ARGUMENT for null, a list and whatever is no object */
+export function requireObject(path: string, value: unknown): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseArgument(path, 'an object', value);
+}
+
 function refusal(code: StatusManagerErrorCode, path: string, expected: string, value: unknown): StatusManagerError {
   return new StatusManagerError(code, `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, { path });
 }

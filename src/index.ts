@@ -38,6 +38,13 @@ export { containerShouldRestart } from './status/container-restart.ts';
 export { getPhase, type PodPhase } from './status/phase.ts';
 export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
 
+// The manager's own rules; they trust a status to be canonical: `canonicalPodStatus` makes and checks one
+export { canonicalPodStatus, type CanonicalOptions } from './status/canonical.ts';
+export { isPodStatusByKubeletEqual } from './status/equality.ts';
+export { isPodPhaseTerminal, type MergedPodStatus, mergePodStatus } from './status/merge.ts';
+export { normalizeStatus } from './status/normalize.ts';
+export { hasPodInitialized, terminatedPodStatus } from './status/terminate.ts';
+export { checkContainerStateTransition, type IllegalTransition } from './status/transitions.ts';
 export { createStatusPatch, diffPodStatus, type PodStatusChanges } from './status/strategic-merge.ts';
 export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
 export { createStatusJsonPatch } from './status/json-patch.ts';

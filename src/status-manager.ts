@@ -375,6 +375,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     const versioned = this.#cache.get(podUID);
     if (versioned === undefined) return { written: false, reason: 'not-cached' };
     if (versioned.unsentSinceMs === undefined) return { written: true, version: versioned.version };
+    if (this.#loop === undefined) return { written: false, reason: 'no-client' };
     if (this.state === 'stopped') return { written: false, reason: 'stopped' };
     return this.#outcomes.whenWritten(podUID, versioned.version);
   }

@@ -1,3 +1,4 @@
+import { refuseArgument } from '../errors.ts';
 import path from 'node:path';
 import type { Pod, ResourceRequirements } from '../types.ts';
 import { CheckpointFile, makeCheckpointDirectory, readCheckpoint } from './checkpoint-file.ts';
@@ -25,6 +26,7 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * Source: kubelet `state.NewStateCheckpoint`.
  */
 export async function openCheckpointState(dir: string): Promise<State> {
+  if (typeof dir !== 'string' || dir === '') refuseArgument('dir', 'a non-empty string', dir);
   await makeCheckpointDirectory(dir);
   const allocationsPath = path.join(dir, allocationsFileName);
   const resizeStatusesPath = path.join(dir, resizeStatusesFileName);

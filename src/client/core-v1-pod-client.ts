@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
+import { requireObject } from '../errors.ts';
 import { isObject } from '../status/canonical-reader.ts';
 import type { Pod } from '../types.ts';
 import { ApiError, describeAbort, describeApiError } from './api-error.ts';
@@ -31,6 +32,8 @@ export interface CoreV1PodClientOptions {
  * the method.
  */
 export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): Required<PodClient> {
+  requireObject('api', api);
+  requireObject('options', options);
   return new CoreV1PodClient(api, options.clock ?? systemClock);
 }
 

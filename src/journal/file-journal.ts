@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
-import { refuseOption, StatusManagerError } from '../errors.ts';
+import { refuseOption, requireObject, StatusManagerError } from '../errors.ts';
 import { defaultLogger, type Logger } from '../logger.ts';
 import { decodeLines, encodeLine, type JournalContent } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
@@ -45,6 +45,7 @@ const compactionFactor = 4;
  * used. Rejects with a StatusManagerError when the directory cannot be used.
  */
 export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
+  requireObject('options', options);
   const { fsync = 'interval', maxBytes = defaultMaxBytes, logger = defaultLogger(), clock = systemClock } = options;
   if (typeof dir !== 'string' || dir === '') refuseOption('dir', 'a non-empty string', dir);
   if (!['always', 'interval', 'never'].includes(fsync)) refuseOption('fsync', "'always', 'interval' or 'never'", fsync);

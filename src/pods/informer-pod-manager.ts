@@ -1,7 +1,7 @@
 import type { KubeTransport } from '../client/http/transport.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
-import { refuseOption, StatusManagerError } from '../errors.ts';
+import { refuseArgument, refuseOption, requireObject, StatusManagerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { defaultLogger } from '../logger.ts';
 import type { Pod } from '../types.ts';
@@ -100,6 +100,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
    * @returns ends the subscription
    */
   subscribe(listener: PodListener): () => void {
+    requireObject('listener', listener);
     return this.#pods.subscribe(listener);
   }
 
@@ -109,6 +110,8 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
    * @throws StatusManagerError INVALID_ARGUMENT for a pod that is not static, and changes nothing
    */
   setStaticPods(pods: Iterable<Pod>): void {
+    if (typeof pods !== 'object' || pods === null || !(Symbol.iterator in pods))
+      refuseArgument('pods', 'an iterable', pods);
     this.#pods.setStaticPods(pods);
   }
 
@@ -139,9 +142,12 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
  * @throws StatusManagerError INVALID_OPTION
  */
 export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
+  requireObject('options', options);
   const { transport, nodeName, clock = systemClock, random = Math.random, logger = defaultLogger() } = options;
   if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
     refuseOption('nodeName', "a node's name", nodeName);
+  if (typeof transport?.request !== 'function' || typeof transport.stream !== 'function')
+    refuseOption('transport', 'a KubeTransport', transport);
   const listTimeoutMs = milliseconds('listTimeoutMs', options.listTimeoutMs ?? 60_000);
   const inactivityTimeoutMs = milliseconds('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
   const reflector = new PodReflector({
@@ -165,6 +171,7 @@ export function informerPodManagerFrom(
   informer: InformerLike,
   options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> = {},
 ): InformerPodManager {
+  requireObject('informer', informer);
   return new InformerPodManager(
     new InformerSource(informer, options.clock ?? systemClock),
     options.logger ?? defaultLogger(),

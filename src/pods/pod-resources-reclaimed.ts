@@ -1,3 +1,4 @@
+import { requireObject } from '../errors.ts';
 import type { ContainerStatusInput, Pod, PodStatusInput } from '../types.ts';
 
 /** What a node still holds for a pod. Every method must be synchronous. */
@@ -29,6 +30,9 @@ export type ReclaimedResult =
  * Source: kubelet `PodResourcesAreReclaimed` (v1.16).
  */
 export function podResourcesAreReclaimed(pod: Pod, status: PodStatusInput, resources: NodeResources): ReclaimedResult {
+  requireObject('pod', pod);
+  requireObject('status', status);
+  requireObject('resources', resources);
   const running = (status.containerStatuses ?? []).filter(isRunning);
   if (running.length > 0) return notYet(`containers are still running: ${names(running)}`);
 

@@ -1,3 +1,4 @@
+import { requireObject } from '../errors.ts';
 import type { Container, ContainerRestartRule, PodSpec } from '../types.ts';
 
 /**
@@ -6,6 +7,8 @@ import type { Container, ContainerRestartRule, PodSpec } from '../types.ts';
  * Source: kubelet `ContainerShouldRestart`.
  */
 export function containerShouldRestart(container: Container, podSpec: PodSpec, exitCode: number): boolean {
+  requireObject('container', container);
+  requireObject('podSpec', podSpec);
   if (container.restartPolicy != null) {
     const action = matchingRestartRule(container, exitCode)?.action;
     if (action === 'Restart' || action === 'RestartAllContainers') return true;

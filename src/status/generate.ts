@@ -1,3 +1,4 @@
+import { refuseArgument, requireObject } from '../errors.ts';
 import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../types.ts';
 import { getPodCondition, podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
 import { hasRestartAllContainersRule } from './container-restart.ts';
@@ -57,8 +58,10 @@ export interface ObservedPod {
  * Conditions have no times and there is no startTime: setting the status gives it those. qosClass
  * is always there, and so are the pod's addresses once they are known: a status without them
  * would differ from the API server's for ever. Source: kubelet `generateAPIPodStatus`.
+ * @throws StatusManagerError INVALID_ARGUMENT for a pod or a list that is none; setPodStatus checks the rest
  */
 export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatusInput {
+  requireObserved(pod, observed);
   const apiStatus = pod.status ?? {};
   const previous = observed.previous ?? apiStatus;
   const { containerStatuses, initContainerStatuses = [], ephemeralContainerStatuses = [] } = observed;
@@ -78,6 +81,30 @@ export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatus
     ...(containerStatuses.length > 0 && { containerStatuses }),
     ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
   };
+}
+
+const observedLists = [
+  'containerStatuses',
+  'initContainerStatuses',
+  'ephemeralContainerStatuses',
+  'sandboxes',
+  'runtimeContainers',
+  'resizeConditions',
+] as const;
+
+function requireObserved(pod: Pod, observed: ObservedPod): void {
+  requireObject('pod', pod);
+  requireObject('observed', observed);
+  for (const member of observedLists) {
+    const list: unknown = observed[member];
+    if (list == null && member !== 'containerStatuses') continue;
+    if (!Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+    for (const [i, element] of list.entries()) requireObject(`observed.${member}[${i}]`, element);
+  }
+  for (const member of ['podIPs', 'hostIPs'] as const) {
+    const list: unknown = observed[member];
+    if (list != null && !Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+  }
 }
 
 interface Outcome {

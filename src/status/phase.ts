@@ -1,3 +1,4 @@
+import { requireObject } from '../errors.ts';
 import type { Container, ContainerStatusInput, Input, ContainerStateTerminated, Pod, PodSpec } from '../types.ts';
 import { containerShouldRestart, isRestartableInitContainer } from './container-restart.ts';
 import { isStaticPod } from './static-pods.ts';
@@ -31,6 +32,7 @@ export function getPhase(
   podIsTerminal: boolean,
   podHasInitialized: boolean,
 ): PodPhase {
+  requireObject('pod', pod);
   const spec = pod.spec ?? {};
   const statusOf = ({ name }: Container): ContainerStatusInput | undefined =>
     statuses?.find((status) => status.name === name);

@@ -1,3 +1,4 @@
+import { requireObject } from '../errors.ts';
 import type { Pod, ResourceRequirementsInput } from '../types.ts';
 import { quantityNanos } from './quantity.ts';
 
@@ -14,6 +15,7 @@ const qosResources: readonly string[] = ['cpu', 'memory'];
  * above zero count; what is not a quantity counts as zero. Source: kubelet `ComputePodQOS`.
  */
 export function computePodQOS(pod: Pod): PodQOSClass {
+  requireObject('pod', pod);
   const spec = pod.spec ?? {};
   const isPodLevel = spec.resources != null;
   const holders: readonly (ResourceRequirementsInput | null | undefined)[] = isPodLevel

@@ -41,8 +41,9 @@ export type WrittenResult =
       /**
        * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome `gone`.
        * `refused`: the API server will not have it; `error` says why. `stopped`: the manager stopped.
+       * `no-client`: it has nobody to write it.
        */
-      readonly reason: 'not-cached' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
+      readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
       readonly error?: ApiError;
     };
 

@@ -1,6 +1,6 @@
 import { untilAborted } from '../client/until-aborted.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { refuseOption } from '../errors.ts';
+import { refuseArgument, refuseOption, requireObject } from '../errors.ts';
 
 /** Options of a `RequestLimiter`. */
 export interface RequestLimiterOptions {
@@ -28,8 +28,9 @@ export class RequestLimiter {
   /** The end of the line of those who wait; each waits for the one before. */
   #line: Promise<void> = Promise.resolve();
 
-  /** @throws StatusManagerError INVALID_OPTION */
+  /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is no object */
   constructor(options: RequestLimiterOptions = {}) {
+    requireObject('options', options);
     const { qps = Number.POSITIVE_INFINITY, clock = systemClock } = options;
     requirePositive('qps', qps);
     const burst = options.burst ?? Math.ceil(qps);
@@ -57,6 +58,7 @@ export class RequestLimiter {
 
   /** No request starts before `ms` have passed; a longer pause that is under way stays. */
   pause(ms: number): void {
+    if (typeof ms !== 'number' || !(ms >= 0)) refuseArgument('ms', 'a number of milliseconds ≥ 0', ms);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms);
   }
 

@@ -1,3 +1,4 @@
+import { requireObject } from '../../errors.ts';
 import { readClientNodeCluster, readClientNodeUser } from './client-node-kube-config.ts';
 import type { ClientNodeKubeConfig, KubeConfigSource, ResolvedKubeConfig } from './kube-config-types.ts';
 import { readCluster, readUser } from './plain-kube-config.ts';
@@ -7,6 +8,7 @@ import { readCluster, readUser } from './plain-kube-config.ts';
  * client-node instance has made its own absolute.
  */
 export function resolveKubeConfig(source: KubeConfigSource, directory: string): ResolvedKubeConfig {
+  requireObject('kubeConfig', source);
   return isClientNodeKubeConfig(source)
     ? { cluster: () => readClientNodeCluster(source), user: () => readClientNodeUser(source) }
     : { cluster: () => readCluster(source, directory), user: () => readUser(source, directory) };

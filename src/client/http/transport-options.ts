@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { systemClock } from '../../clock.ts';
-import { refuseOption } from '../../errors.ts';
+import { refuseOption, requireObject } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import { defaultLogger } from '../../logger.ts';
 import { defaultUserAgent } from './user-agent.ts';
@@ -34,6 +34,7 @@ export type ResolvedTransportOptions = {
 
 /** Throws `INVALID_OPTION`, naming option, range and value. */
 export function resolveTransportOptions(options: KubeTransportOptions): ResolvedTransportOptions {
+  requireObject('options', options);
   const userAgent = options.userAgent ?? defaultUserAgent();
   if (!/^[\x20-\x7e]+$/.test(userAgent)) refuseOption('userAgent', 'printable ASCII', userAgent);
   return {

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { createKubeTransport, createPodClient } from '../src/http.ts';
+import {
+  computePodQOS,
+  containerShouldRestart,
+  createCoreV1PodClient,
+  fileJournal,
+  generateAPIPodStatus,
+  getPhase,
+  openCheckpointState,
+  podResourcesAreReclaimed,
+  RequestLimiter,
+  StatusManager,
+  StatusManagerError,
+} from '../src/index.ts';
+import { createInformerPodManager, informerPodManagerFrom } from '../src/informer.ts';
+import { recordingLogger } from './support/recording-logger.ts';
+
+/** What somebody without types passes; each call is to name the member, never to fail with a TypeError. */
+const wrong = undefined as never;
+const nothing = null as never;
+const number = 7 as never;
+const text = 'x' as never;
+const pod = { metadata: { uid: 'a', name: 'a', namespace: 'default' }, spec: { containers: [{ name: 'app' }] } };
+const transport = createKubeTransport({
+  clusters: [{ name: 'c', cluster: { server: 'http://127.0.0.1:1' } }],
+  users: [{ name: 'u', user: {} }],
+  contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  'current-context': 'x',
+});
+
+describe('functions and classes beside the StatusManager name what they cannot use', () => {
+  it.each<[string, () => unknown, string]>([
+    ['generateAPIPodStatus without a pod', () => generateAPIPodStatus(wrong, { containerStatuses: [] }), 'pod'],
+    ['generateAPIPodStatus without what was observed', () => generateAPIPodStatus(pod, wrong), 'observed'],
+    [
+      'generateAPIPodStatus without containerStatuses',
+      () => generateAPIPodStatus(pod, {} as never),
+      'observed.containerStatuses',
+    ],
+    [
+      'generateAPIPodStatus with a container status that is none',
+      () => generateAPIPodStatus(pod, { containerStatuses: [nothing] }),
+      'observed.containerStatuses[0]',
+    ],
+    [
+      'generateAPIPodStatus with podIPs that are no list',
+      () => generateAPIPodStatus(pod, { containerStatuses: [], podIPs: number }),
+      'observed.podIPs',
+    ],
+    ['getPhase', () => getPhase(wrong, [], false, false), 'pod'],
+    ['computePodQOS', () => computePodQOS(nothing), 'pod'],
+    ['containerShouldRestart', () => containerShouldRestart(wrong, {}, 0), 'container'],
+    ['podResourcesAreReclaimed', () => podResourcesAreReclaimed(pod, {}, wrong), 'resources'],
+    ['createPodClient without a kubeconfig', () => createPodClient(wrong), 'kubeConfig'],
+    ['createPodClient with a text', () => createPodClient(text), 'kubeConfig'],
+    ['createPodClient with null options', () => createPodClient({} as never, nothing), 'options'],
+    ['createCoreV1PodClient', () => createCoreV1PodClient(wrong), 'api'],
+    ['RequestLimiter', () => new RequestLimiter(nothing), 'options'],
+    ['RequestLimiter.pause', () => new RequestLimiter().pause(Number.NaN), 'ms'],
+    ['createInformerPodManager', () => createInformerPodManager(wrong), 'options'],
+    [
+      'createInformerPodManager without transport',
+      () => createInformerPodManager({ nodeName: 'n' } as never),
+      'transport',
+    ],
+    ['informerPodManagerFrom', () => informerPodManagerFrom(wrong), 'informer'],
+    [
+      'InformerPodManager.subscribe',
+      () => createInformerPodManager({ transport, nodeName: 'n' }).subscribe(wrong),
+      'listener',
+    ],
+    [
+      'InformerPodManager.setStaticPods',
+      () => createInformerPodManager({ transport, nodeName: 'n' }).setStaticPods(number),
+      'pods',
+    ],
+  ])('%s', (_what, call, path) => {
+    expect(call).toThrow(StatusManagerError);
+    expect(call).toThrow(expect.objectContaining({ path }));
+  });
+
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['fileJournal', () => fileJournal('dir', nothing), 'options'],
+    ['openCheckpointState', () => openCheckpointState(number), 'dir'],
+  ])('%s', async (_what, call, path) => {
+    await expect(call()).rejects.toMatchObject({ name: 'StatusManagerError', path });
+  });
+});
+
+it('whenWritten says at once that without a client nobody will ever write', async () => {
+  const manager = new StatusManager({ podDeletionSafety: () => false, logger: recordingLogger() });
+  manager.setPodStatus(pod, { phase: 'Running' });
+  expect(await manager.whenWritten('a')).toEqual({ written: false, reason: 'no-client' });
+  await manager.stop();
+});
