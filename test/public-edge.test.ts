@@ -54,7 +54,7 @@ describe('functions and classes beside the StatusManager name what they cannot u
     ['podResourcesAreReclaimed', () => podResourcesAreReclaimed(pod, {}, wrong), 'resources'],
     ['createPodClient without a kubeconfig', () => createPodClient(wrong), 'kubeConfig'],
     ['createPodClient with a text', () => createPodClient(text), 'kubeConfig'],
-    ['createPodClient with null options', () => createPodClient({} as never, nothing), 'options'],
+    ['createPodClient with null options', () => createPodClient({}, nothing), 'options'],
     ['createCoreV1PodClient', () => createCoreV1PodClient(wrong), 'api'],
     ['RequestLimiter', () => new RequestLimiter(nothing), 'options'],
     ['RequestLimiter.pause', () => new RequestLimiter().pause(Number.NaN), 'ms'],

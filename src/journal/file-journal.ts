@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -34,6 +34,7 @@ const fileName = 'pod-status.journal';
 const defaultMaxBytes = 64 * 1024 * 1024;
 const minMaxBytes = 64 * 1024;
 const fsyncIntervalMs = 1_000;
+const retryMs = 1_000;
 /** A file smaller than this is not worth compacting. */
 const compactionMinBytes = 1024 * 1024;
 /** The file is compacted when it has grown to so many times what is in force. */
@@ -79,6 +80,7 @@ interface Settings {
   readonly clock: Clock;
 }
 
+/** The file says what is in force, line by line; a write that fails is made good by writing it anew. */
 class FileJournal implements Journal {
   readonly recovered: readonly JournalEntry[];
   readonly #file: string;
@@ -86,11 +88,12 @@ class FileJournal implements Journal {
   /** What is in force, with the length of its line. */
   readonly #live = new Map<string, { readonly entry: JournalEntry; readonly bytes: number }>();
   #liveBytes = 0;
-  /** UIDs of entries in the file that are in force no more, and of which the file does not say so yet. */
-  readonly #outdated = new Set<string>();
   #fd: number;
   #fileBytes = 0;
   #isFull = false;
+  #isClosed = false;
+  /** Runs when a write has failed: the file is behind, and will be written anew. */
+  #retryTimer: Timer | undefined;
   #fsyncTimer: Timer | undefined;
   #fsyncing: Promise<void> = Promise.resolve();
 
@@ -103,47 +106,38 @@ class FileJournal implements Journal {
   }
 
   accepted(entry: JournalEntry): void {
-    const line = encodeLine({ accepted: entry });
+    if (this.#isClosed) return;
     const { podUID } = entry;
-    if (this.#forget(podUID)) this.#outdated.add(podUID);
-    if (this.#hasRoom(line.length) && this.#append(line)) {
-      this.#outdated.delete(podUID);
+    const line = encodeLine({ accepted: entry });
+    const wasKept = this.#forget(podUID);
+    const wasFull = this.#isFull;
+    this.#isFull = this.#liveBytes + line.length > this.#options.maxBytes;
+    if (!this.#isFull) {
       this.#remember(entry, line.length);
+      this.#write(line);
+      return;
     }
-    this.#settleOutdated();
+    if (!wasFull)
+      this.#options.logger.error({ file: this.#file, maxBytes: this.#options.maxBytes }, 'The journal is full');
+    // The older status must not come back in place of one that may be sent.
+    if (wasKept) this.#write(encodeLine({ settled: podUID }));
   }
 
   settled(podUID: string): void {
-    if (this.#forget(podUID)) this.#outdated.add(podUID);
-    this.#settleOutdated();
+    if (!this.#isClosed && this.#forget(podUID)) this.#write(encodeLine({ settled: podUID }));
   }
 
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#fsyncTimer?.stop();
+    this.#retryTimer?.stop();
     await this.#fsyncing;
-    if (this.#fd < 0) return;
+    if (this.#retryTimer !== undefined) this.#compact();
     this.#attempt('close', () => {
       fsyncSync(this.#fd);
       closeSync(this.#fd);
     });
-    this.#fd = -1;
-  }
-
-  /** What the file still has, but was replaced or sent: it would be sent again after a crash. */
-  #settleOutdated(): void {
-    for (const podUID of this.#outdated) {
-      const line = encodeLine({ settled: podUID });
-      if (!this.#makeRoom(line.length) || !this.#append(line)) return;
-      this.#outdated.delete(podUID);
-    }
-  }
-
-  #hasRoom(lineBytes: number): boolean {
-    const wasFull = this.#isFull;
-    this.#isFull = !this.#makeRoom(lineBytes);
-    if (this.#isFull && !wasFull)
-      this.#options.logger.error({ file: this.#file, maxBytes: this.#options.maxBytes }, 'The journal is full');
-    return !this.#isFull;
   }
 
   #remember(entry: JournalEntry, bytes: number): void {
@@ -156,19 +150,35 @@ class FileJournal implements Journal {
     return this.#live.delete(podUID);
   }
 
-  /** Compacts when it is due, or when the line would not fit otherwise. */
-  #makeRoom(lineBytes: number): boolean {
-    const { maxBytes } = this.#options;
-    const isDue = this.#fileBytes > compactionMinBytes && this.#fileBytes > compactionFactor * this.#liveBytes;
-    if (isDue || this.#fileBytes + lineBytes > maxBytes) {
-      if (this.#liveBytes + lineBytes > maxBytes) return false;
-      this.#attempt('compact', () => {
-        const old = this.#fd;
-        this.#fd = this.#rewrite();
-        closeSync(old);
-      });
-    }
-    return this.#fileBytes + lineBytes <= maxBytes;
+  /** Brings the file in line with what is in force: by this line, or by writing all of it anew. */
+  #write(line: Buffer): void {
+    const isOversized = this.#fileBytes > compactionMinBytes && this.#fileBytes > compactionFactor * this.#liveBytes;
+    const fits = this.#fileBytes + line.length <= this.#options.maxBytes;
+    // After a failure not at once again: a full disk stays full for a while.
+    if (this.#retryTimer !== undefined) return;
+    const isDone = fits && !isOversized ? this.#attempt('write', () => this.#append(line)) : this.#compact();
+    if (!isDone) this.#retryLater();
+    else if (this.#options.fsync === 'interval') this.#armFsync();
+  }
+
+  #append(line: Buffer): void {
+    this.#fileBytes += writeWhole(this.#fd, line);
+    if (this.#options.fsync === 'always') fsyncSync(this.#fd);
+  }
+
+  #compact(): boolean {
+    return this.#attempt('compact', () => {
+      const old = this.#fd;
+      this.#fd = this.#rewrite();
+      closeSync(old);
+    });
+  }
+
+  #retryLater(): void {
+    this.#retryTimer = this.#options.clock.afterFunc(retryMs, () => {
+      this.#retryTimer = undefined;
+      if (!this.#compact()) this.#retryLater();
+    });
   }
 
   /** Writes what is in force to a new file that takes the old one's place at once. Returns its descriptor. */
@@ -180,27 +190,15 @@ class FileJournal implements Journal {
       for (const { entry } of this.#live.values()) bytes += writeWhole(fd, encodeLine({ accepted: entry }));
       if (this.#options.fsync !== 'never') fsyncSync(fd);
       renameSync(temporary, this.#file);
-      if (this.#options.fsync !== 'never') syncDirectory(path.dirname(this.#file));
     } catch (error) {
       closeSync(fd);
+      rmSync(temporary, { force: true });
       throw error;
     }
+    if (this.#options.fsync !== 'never')
+      this.#attempt('sync the directory', () => syncDirectory(path.dirname(this.#file)));
     this.#fileBytes = bytes;
-    this.#outdated.clear();
     return fd;
-  }
-
-  #append(line: Buffer): boolean {
-    if (this.#fd < 0) return false;
-    const isWritten = this.#attempt('write', () => {
-      writeWhole(this.#fd, line);
-      this.#fileBytes += line.length;
-      if (this.#options.fsync === 'always') fsyncSync(this.#fd);
-    });
-    // Half a line would hide all lines behind it.
-    if (!isWritten) this.#attempt('truncate', () => ftruncateSync(this.#fd, this.#fileBytes));
-    if (this.#options.fsync === 'interval') this.#armFsync();
-    return isWritten;
   }
 
   #armFsync(): void {

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -121,6 +121,39 @@ describe('fileJournal', () => {
     expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['c']);
     await journal.close();
     await afterCrash.close();
+  });
+
+  it('writes all of it anew after a write that failed, and loses nothing that came before or after', async () => {
+    const clock = new FakeClock();
+    const { journal, logger } = await open({ clock });
+    for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid));
+    // A journal that has to be compacted cannot be where its new file is a directory.
+    const temporary = path.join(dir, '.pod-status.journal.tmp');
+    mkdirSync(path.join(temporary, 'x'), { recursive: true });
+    for (let i = 0; logger.errors.length === 0; i++) journal.accepted(entry('a', `${i}`.repeat(1_000)));
+    expect(logger.errors[0]).toMatchObject({ message: 'The journal cannot be written' });
+    journal.settled('b');
+    journal.accepted(entry('d'));
+    rmSync(temporary, { recursive: true });
+    clock.advance(1_000);
+    const { journal: afterCrash } = await open();
+    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['c', 'a', 'd']);
+    await afterCrash.close();
+    await journal.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('leaves the file to its successor once it is closed', async () => {
+    const { journal } = await open();
+    journal.accepted(entry('a'));
+    await journal.close();
+    const { journal: successor } = await open();
+    journal.accepted(entry('b'));
+    journal.settled('a');
+    await successor.close();
+    const { journal: third } = await open();
+    expect(third.recovered.map(({ podUID }) => podUID)).toEqual(['a']);
+    await third.close();
   });
 
   it('syncs to disk after an interval, and leaves no timer when closed', async () => {
