@@ -72,16 +72,24 @@ export class Outcomes {
     this.#notify = notify;
   }
 
-  /** As `report`, in a turn of its own: for what happens inside a setter. */
+  /** As `report`, but tells listeners in a turn of their own: for what happens inside a setter. */
   reportLater(outcome: StatusOutcome): void {
-    if (this.#waiters.size > 0 || this.#hasListeners() || this.#channel.hasSubscribers)
-      queueMicrotask(() => this.report(outcome));
-    else this.#metrics.incOutcomes(outcome.outcome);
+    this.#record(outcome);
+    if (this.#hasListeners() || this.#channel.hasSubscribers) queueMicrotask(() => this.#publish(outcome));
   }
 
   report(outcome: StatusOutcome): void {
+    this.#record(outcome);
+    this.#publish(outcome);
+  }
+
+  /** At once: whoever waits from now on waits for a later version. */
+  #record(outcome: StatusOutcome): void {
     this.#metrics.incOutcomes(outcome.outcome);
     this.#settleWaiters(outcome);
+  }
+
+  #publish(outcome: StatusOutcome): void {
     if (this.#hasListeners()) this.#notify(outcome);
     if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
   }

@@ -57,9 +57,9 @@ export class PodRequests {
 
   /** At once and for good, and only the object with this UID. */
   delete(pod: PodReference, uid: string, signal: AbortSignal): Promise<void> {
-    return this.#request('delete', signal, undefined, (deadline) =>
-      this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, { signal: deadline }),
-    );
+    return this.#request('delete', signal, undefined, async (deadline) => {
+      await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, { signal: deadline });
+    });
   }
 
   async #request<T>(
@@ -103,16 +103,7 @@ export class PodRequests {
         reject(describeAbort(controller.signal));
       };
       signal.addEventListener('abort', abort);
-      call(controller.signal).then(
-        (answer) => {
-          tidyUp();
-          resolve(answer);
-        },
-        (error: unknown) => {
-          tidyUp();
-          reject(error);
-        },
-      );
+      call(controller.signal).then(resolve, reject).finally(tidyUp);
     });
   }
 }

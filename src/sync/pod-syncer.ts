@@ -256,7 +256,9 @@ export class PodSyncer {
   #recreated(uid: string, versioned: VersionedPodStatus, api: ApiPod): SyncResult {
     const pod = this.#options.podManager.getPodByUID(uid);
     const fields = { pod: `${versioned.podNamespace}/${versioned.podName}`, podUID: uid, apiUID: api.uid };
-    if (pod !== undefined && isStaticPod(pod)) {
+    // What the journal kept may be of a static pod that the pod manager has not been told of yet.
+    const isStatic = pod === undefined ? this.#options.recovered.has(uid) && isMirrorPod(api.pod) : isStaticPod(pod);
+    if (isStatic) {
       // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
       this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
       const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-answer' });

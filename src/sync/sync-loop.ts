@@ -161,6 +161,7 @@ export class SyncLoop {
     } finally {
       this.#flushes--;
       deadline.stop();
+      if (!this.#isSending) this.#rest();
     }
     return batch.pending().length;
   }
@@ -175,8 +176,7 @@ export class SyncLoop {
       this.#options.logger.error(thrownFields(error), 'Draining failed');
     }
     this.#aborter.abort();
-    this.#holdTimer?.timer.stop();
-    this.#queue.clear();
+    this.#rest();
     await Promise.all([...this.#inFlight.values(), this.#fullScan]);
     this.#noteQuiet();
     this.#options.outcomes.stop();
@@ -186,6 +186,13 @@ export class SyncLoop {
   /** By itself, not only by hand. */
   get #isSending(): boolean {
     return (this.#state === 'running' || this.#flushes > 0) && !this.#aborter.signal.aborted;
+  }
+
+  /** Begins nothing more by itself; what is unsent stays unsent. */
+  #rest(): void {
+    this.#queue.clear();
+    this.#holdTimer?.timer.stop();
+    this.#holdTimer = undefined;
   }
 
   #armTick(): void {

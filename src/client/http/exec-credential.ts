@@ -90,6 +90,10 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
       const hint = error.code === 'ENOENT' && exec.installHint ? `; ${exec.installHint}` : '';
       problem ??= `could not be run (${error.code ?? error.name})${hint}`;
     });
+    // A child of the plugin may keep the pipe open, and `close` would wait for it.
+    plugin.on('exit', (_code, killedBy) => {
+      if (killedBy !== null) plugin.stdout.destroy();
+    });
     plugin.on('close', (code, killedBy) => {
       if (options.signal.aborted)
         reject(new ApiError(`credential plugin \`${exec.command}\` was aborted`, { kind: 'aborted' }));

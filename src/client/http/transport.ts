@@ -264,7 +264,8 @@ class UndiciTransport implements KubeTransport {
 
   async #describe(answer: WholeAnswer | Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<ApiError> {
     const { statusCode, headers } = answer;
-    const body = await textOf(await this.#readWhole(answer, signal));
+    // The status code counts, whatever a proxy has done to the body.
+    const body = await textOf(await this.#readWhole(answer, signal)).catch(() => '');
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
       { statusCode, headers, body },
       this.#clock.now(),
@@ -289,7 +290,10 @@ class UndiciTransport implements KubeTransport {
     if (error instanceof ApiError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#closed) return closedError();
-    const failure = describeApiError(error);
+    const described = describeApiError(error);
+    // Nobody here has aborted it: undici says so of a proxy that refuses the connection, too.
+    const failure =
+      described.kind === 'aborted' ? new ApiError(described.message, { kind: 'network', cause: error }) : described;
     if (failure.kind === 'network') this.#credentials.expireFiles();
     return failure;
   }

@@ -2,6 +2,7 @@ import { Subscribers } from '../../cache/subscribers.ts';
 import { StatusManagerError } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Pod } from '../../types.ts';
+import { requirePod } from '../../validate.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
 import { getPodFullName, isStaticPod } from '../../status/static-pods.ts';
 
@@ -115,9 +116,14 @@ export class KnownPods {
 
   /** What a server sends is never reason to stop: an object that cannot be a pod is left out. */
   #isUsable(pod: Pod): boolean {
-    if (uidOf(pod) !== undefined && typeof pod.metadata?.name === 'string') return true;
-    this.#logger.warn({ pod: pod?.metadata?.name }, 'An object without name or UID came as a pod and is left out');
-    return false;
+    try {
+      requirePod(pod);
+      return true;
+    } catch (error) {
+      const { message: reason } = error as Error;
+      this.#logger.warn({ pod: pod?.metadata?.name, reason }, 'An object that is no pod came as one and is left out');
+      return false;
+    }
   }
 }
 
