@@ -337,6 +337,14 @@ describe('exec plugin', () => {
     await transport.close();
   });
 
+  it('that hangs with a child which keeps its output open is given up after execTimeoutMs, too', async () => {
+    // The child ends after this test would have failed.
+    const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit' });setInterval(() => {}, 1000)`;
+    const transport = createKubeTransport(kubeConfig(server.url, execUser(script)), { execTimeoutMs: 400 });
+    await expect(call(transport)).rejects.toMatchObject({ kind: 'network' });
+    await transport.close();
+  });
+
   it('that hangs holds no caller beyond its signal, and is killed by close()', async () => {
     const transport = open(kubeConfig(server.url, execUser('setInterval(() => {}, 1000)')));
     const controller = new AbortController();

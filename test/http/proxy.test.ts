@@ -21,8 +21,8 @@ function pipe(client: Socket, upstream: Socket): void {
   client.pipe(upstream).pipe(client);
 }
 
-/** An HTTP proxy that tunnels CONNECT requests. */
-async function startHttpProxy(): Promise<Tunnel> {
+/** An HTTP proxy that tunnels CONNECT requests, or answers them with `refusal`. */
+async function startHttpProxy(refusal?: string): Promise<Tunnel> {
   const targets: string[] = [];
   const authorizations: (string | undefined)[] = [];
   const sockets = new Set<Socket>();
@@ -31,6 +31,10 @@ async function startHttpProxy(): Promise<Tunnel> {
   server.on('connect', (request: IncomingMessage, client: Socket) => {
     targets.push(request.url ?? '');
     authorizations.push(request.headers['proxy-authorization']);
+    if (refusal !== undefined) {
+      client.end(refusal);
+      return;
+    }
     const [host = '', port] = (request.url ?? '').split(':');
     const upstream = connect(Number(port), host, () => {
       client.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -101,6 +105,14 @@ describe('proxy-url', () => {
     expect(new Set(proxy.authorizations)).toEqual(new Set([`Basic ${Buffer.from('me:pw').toString('base64')}`]));
     expect(server.arrived[0]?.headers).toMatchObject({ authorization: 'Bearer t', host: new URL(server.url).host });
     expect(server.arrived[0]?.headers['proxy-authorization']).toBeUndefined();
+    await transport.close();
+  });
+
+  it('http: a proxy that refuses the tunnel is a network failure, not an abort', async () => {
+    await using proxy = await startHttpProxy('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
+    const config = kubeConfig(server.url, {}, { 'proxy-url': `http://127.0.0.1:${proxy.port}` });
+    const transport = createKubeTransport(config, { env: {} });
+    await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
     await transport.close();
   });
 

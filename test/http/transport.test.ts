@@ -177,6 +177,18 @@ describe('failures', () => {
     expect(await failure(transport.request('GET', '/version'))).toMatchObject({ kind: 'invalid-answer' });
   });
 
+  it.each([401, 429, 503])('a %i with an unreadable body is still a %i', async (code) => {
+    server.respond = (_request, response) => {
+      response.writeHead(code, { 'content-encoding': 'gzip', 'retry-after': '7' });
+      response.end('not compressed');
+    };
+    expect(await failure(transport.request('GET', '/version'))).toMatchObject({
+      kind: 'http',
+      statusCode: code,
+      retryAfterMs: 7_000,
+    });
+  });
+
   it('a cut connection, before and within the body, is a network failure', async () => {
     server.respond = (_request, response) => response.destroy();
     expect(await failure(transport.request('GET', '/version'))).toMatchObject({ kind: 'network' });

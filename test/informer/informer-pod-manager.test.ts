@@ -100,6 +100,15 @@ describe('list and watch', () => {
     },
   );
 
+  it('a list is not lost to one pod in it that can be none', async () => {
+    pods.start();
+    const odd = { metadata: { ...pod('odd', '9').metadata, namespace: '' } };
+    api.last(1).answer({ metadata: { resourceVersion: '10' }, items: [odd, pod('a', '9')] });
+    await turn();
+    expect(pods.getPods().map(({ metadata }) => metadata?.name)).toEqual(['a']);
+    expect(logger.messages).toHaveLength(1);
+  });
+
   it('an object that can be no pod is left out, and said so', async () => {
     const watch = await sync();
     watch

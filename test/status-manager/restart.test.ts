@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fileJournal } from '../../src/journal/file-journal.ts';
-import { StatusManager, type StatusManagerOptions } from '../../src/index.ts';
+import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../../src/index.ts';
 import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
@@ -166,6 +166,28 @@ describe('journal', () => {
     const third = await restart(server);
     expect(third.inspect().pods).toEqual([]);
     await third.stop();
+  });
+
+  it('keeps the status of a static pod until the pod manager has been told of the pod', async () => {
+    await crash('static', { ...running, message: 'kept' });
+    const mirror = pod('mirror', {}, { annotations: { 'kubernetes.io/config.mirror': 'x' } });
+    const server = new FakePodClient([mirror]);
+    const podManager = new BasicPodManager();
+    podManager.addPod(mirror);
+    const manager = new StatusManager({
+      client: server,
+      podManager,
+      podDeletionSafety: () => false,
+      clock: new FakeClock(),
+      logger: recordingLogger(),
+      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+    });
+    await manager.syncBatch(false);
+    expect(manager.getPodStatus('static')?.message).toBe('kept');
+    podManager.addPod(pod('static', {}, { annotations: { 'kubernetes.io/config.source': 'file' } }));
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')?.status?.message).toBe('kept');
+    await manager.stop();
   });
 
   it('never touches a pod with another UID', async () => {

@@ -5,6 +5,30 @@ import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 
 const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
+describe('flush()', () => {
+  it('on a manager that was not started sends nothing after its deadline, and leaves no timer', async () => {
+    const pods = ['a', 'b', 'c'].map((name) => ({
+      metadata: { namespace: 'default', name, uid: `uid-${name}` },
+      spec: { containers: [] },
+    }));
+    const client = new FakePodClient(pods);
+    client.fail({}, 500, 1);
+    const clock = new FakeClock();
+    const options = { client, podDeletionSafety: () => false, clock, logger: silent, concurrency: 1 };
+    const manager = new StatusManager(options);
+    for (const pod of pods) manager.setPodStatus(pod, { phase: 'Running' });
+    const release = client.hold({ verb: 'get', name: 'b' }, 1);
+    const flushed = manager.flush(1_000);
+    await clock.advanceAsync(1_000);
+    expect(await flushed).toBe(3);
+    release();
+    await clock.advanceAsync(60_000);
+    expect(client.actions.map(({ name }) => name)).not.toContain('c');
+    expect(clock.pendingTimers).toBe(0);
+    await manager.stop();
+  });
+});
+
 describe('stop({ drain: true })', () => {
   it('sends what was set while an older version of the same pod was on its way', async () => {
     const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };

@@ -5,6 +5,18 @@ import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 const subject = { podUID: uidOf('a'), podNamespace: 'default', podName: 'a' };
 
 describe('outcomes', () => {
+  it('a status that was dropped in this turn is no answer to whoever waits for the one set after it', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.set('a', '1');
+    h.manager.removeOrphanedStatuses([]);
+    h.set('a', '2');
+    const written = h.manager.whenWritten(uidOf('a'));
+    await h.manager.syncBatch(false);
+    expect(await written).toMatchObject({ written: true });
+    expect(h.takeOutcomes()).toEqual(['gone 1', 'written 1']);
+  });
+
   it('written, and unchanged when the API server shows it already', async () => {
     const h = new SyncHarness();
     h.addPods('a');
