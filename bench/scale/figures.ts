@@ -4,6 +4,8 @@ export interface ScaleFigures {
   readonly update: number;
   /** Milliseconds of an idle full batch. */
   readonly idleBatch: number;
+  /** Milliseconds of one call of inspect(). */
+  readonly inspect: number;
   /** Heap bytes of the manager, all statuses written. */
   readonly heap: number;
 }

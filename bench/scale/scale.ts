@@ -11,6 +11,8 @@ export interface ScaleOptions {
   readonly progress: (text: string) => void;
 }
 
+/** How much more the same thing may cost with more pods and still be called flat. */
+const flatWithin = 1.25;
 const sizes = [1_000, 5_000, 20_000];
 const worker = fileURLToPath(new URL('worker.js', import.meta.url));
 
@@ -42,16 +44,18 @@ export async function benchScale({ processes, progress }: ScaleOptions): Promise
       ...(isFlat &&
         pods !== smallest && {
           reference: { name: `${smallest.toLocaleString('en-US')} pods`, values: valuesOf(smallest, value) },
+          aim: { of: 'ratio', atMost: flatWithin } as const,
         }),
     }));
   return {
     title: 'Scale: many pods in one manager',
     notes: [
-      `Each number is the median of ${processes} processes of its own. An update: setPodStatus with a changed status until it is written to a client that answers at once from memory. Idle: a full batch that finds nothing to do, once every ${seconds} s.`,
+      `Each number is the median of ${processes} processes of its own. An update: setPodStatus with a changed status until it is written to a client that answers at once from memory. Idle: a full batch that finds nothing to do, once every ${seconds} s. inspect(): one call, all statuses written.`,
     ],
     figures: [
       ...rows('an update', 'µs', ({ update }) => update, true),
       ...rows('idle, per second', 'ms', ({ idleBatch }) => idleBatch / seconds),
+      ...rows('inspect()', 'ms', ({ inspect }) => inspect),
       ...rows('heap', 'MB', ({ heap }) => heap / 1e6),
       ...rows('heap', 'bytes/pod', ({ heap }, pods) => heap / pods, true),
     ],

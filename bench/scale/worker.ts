@@ -40,7 +40,15 @@ await manager.syncBatch(true);
 const idle: number[] = [];
 for (let i = 0; i < batches; i++) idle.push(await timeMs(() => manager.syncBatch(true)));
 
-const figures: ScaleFigures = { update: median(updates), idleBatch: median(idle), heap };
+const inspections: number[] = [];
+for (let i = 0; i < batches; i++) inspections.push(await timeMs(() => Promise.resolve(manager.inspect())));
+
+const figures: ScaleFigures = {
+  update: median(updates),
+  idleBatch: median(idle),
+  inspect: median(inspections),
+  heap,
+};
 process.stdout.write(`${JSON.stringify(figures)}\n`);
 
 async function updateAll(): Promise<void> {
