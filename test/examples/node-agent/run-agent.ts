@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const mainFile = fileURLToPath(new URL('../../../dist/examples/node-agent/main.js', import.meta.url));
 
+const endDeadlineMs = 4_000;
+
 /** Where the agent has been built; the reason stands in the names of skipped tests. */
 export const agentIsBuilt = existsSync(mainFile);
 
@@ -95,9 +97,13 @@ export class RunningAgent implements AsyncDisposable {
     return readdirSync(this.#temporary);
   }
 
+  /** In good order, so that its containers end with it; by force when it does not end. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#child.kill('SIGKILL');
+    this.#child.kill('SIGTERM');
+    const force = setTimeout(() => this.#child.kill('SIGKILL'), endDeadlineMs);
     await this.#closed;
+    clearTimeout(force);
+    for (const group of livingGroups(this.pids())) process.kill(-group, 'SIGKILL');
     rmSync(this.#temporary, { recursive: true, force: true });
   }
 }
