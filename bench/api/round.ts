@@ -1,6 +1,9 @@
+/** What a contestant on Node.js does before it is measured: it opens its connections, and V8 compiles it. */
+export const warmUpRounds = 4;
+
 /** One round of updates, one update for each pod: a line of `kubelet-oracle bench-api`, `bench-vk`, and of our contestants. */
 export interface Round {
-  /** From 0; with ours, round 0 opens the connections and compiles the code. */
+  /** From 0. */
   readonly round: number;
   readonly per_s: number;
   /** Of the contestant's own process, user and system. */

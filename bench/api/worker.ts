@@ -1,6 +1,6 @@
 /*
  * One contestant of the API benchmark in a process of its own: makes its pods, updates all of them
- * once to get warm and three times more, prints a line of JSON for each round, and removes them.
+ * until it is warm and three times more, prints a line of JSON for each round, and removes them.
  * Usage: KUBECONFIG=FILE node worker.js raw|core-v1|http|http-when-stale PODS
  */
 import { readFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ import { createPods, deletePods } from './bench-pods.ts';
 import type { Contestant } from './contestant.ts';
 import { coreV1Client, httpClient, managerContestant } from './manager-contestant.ts';
 import { rawContestant } from './raw-contestant.ts';
-import type { Round } from './round.ts';
+import { type Round, warmUpRounds } from './round.ts';
 
-const rounds = 1 + 3;
+const rounds = warmUpRounds + 3;
 
 const [name = '', podsArgument = '1000'] = process.argv.slice(2);
 const kubeConfig = readFileSync(process.env['KUBECONFIG']!, 'utf8');
