@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import { BackOff, type Hold } from './back-off.ts';
-import type { Outcomes, StatusOutcome } from './outcomes.ts';
+import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { PodSyncer } from './pod-syncer.ts';
 import type { RequestLimiter } from './request-limiter.ts';
-import { hotLoopThreshold } from './resend-detector.ts';
+import { Settlement } from './settlement.ts';
 import type { SyncBatch } from './sync-batch.ts';
 import { SyncQueue } from './sync-queue.ts';
 
@@ -30,13 +30,8 @@ export interface SyncLoopOptions {
   readonly concurrency: number;
 }
 
-/** Whose status, and which version of it. */
-type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
-
 /** Pods that wait are looked at again at most this often. */
 const holdGranularityMs = 100;
-/** How long all wait when the API server is overloaded and does not say for how long. */
-const pauseMs = 1_000;
 
 /**
  * The one loop. A wake-up puts the pods with unsent versions in line, a tick also those that
@@ -52,6 +47,7 @@ export class SyncLoop {
   readonly #options: SyncLoopOptions;
   readonly #queue = new SyncQueue();
   readonly #backOff: BackOff;
+  readonly #settlement: Settlement;
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #aborter = new AbortController();
   #state: ManagerState = 'created';
@@ -69,6 +65,7 @@ export class SyncLoop {
   constructor(options: SyncLoopOptions) {
     this.#options = options;
     this.#backOff = new BackOff(options.random);
+    this.#settlement = new Settlement({ ...options, backOff: this.#backOff });
     // Each request in flight listens.
     setMaxListeners(0, this.#aborter.signal);
   }
@@ -259,7 +256,7 @@ export class SyncLoop {
     }
   }
 
-  /** Syncs one pod and settles what follows from it; the returned promise never rejects. */
+  /** Syncs one pod and goes on with what follows from it; the returned promise never rejects. */
   #syncOne(uid: string, permits: SyncPermits): Promise<void> {
     const { cache, logger, syncer } = this.#options;
     const versioned = cache.get(uid);
@@ -267,7 +264,7 @@ export class SyncLoop {
       try {
         const result = await syncer.syncPod(uid, permits);
         this.#inFlight.delete(uid);
-        if (versioned !== undefined) this.#settle(uid, versioned, result);
+        if (versioned !== undefined) this.#goOn(uid, result.version, this.#settlement.settle(uid, versioned, result));
       } catch (error) {
         logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
         this.#inFlight.delete(uid);
@@ -279,75 +276,10 @@ export class SyncLoop {
     return sync;
   }
 
-  #settle(uid: string, { podNamespace, podName }: VersionedPodStatus, result: SyncResult): void {
-    const subject = { podUID: uid, podNamespace, podName, version: result.version };
-    switch (result.kind) {
-      case 'failed':
-        this.#settleFailure(subject, result);
-        break;
-      case 'gone':
-        this.#backOff.release(uid);
-        // Whoever removed it has said so.
-        if (result.reason !== 'removed')
-          this.#options.outcomes.report({ ...subject, outcome: 'gone', reason: result.reason });
-        break;
-      default:
-        this.#settleWritten(subject, result);
-    }
+  #goOn(uid: string, version: number, nextTryInMs: number | undefined): void {
+    if (nextTryInMs !== undefined) this.#armHoldTimer(nextTryInMs);
     // What was set meanwhile goes next.
-    if (this.#isSending && (this.#options.cache.get(uid)?.version ?? 0) > result.version) this.#enqueue(uid);
-  }
-
-  #settleWritten(
-    subject: OutcomeSubject,
-    { kind, timesSent, deletion }: SyncResult & { kind: 'written' | 'unchanged' },
-  ): void {
-    const { podUID, version } = subject;
-    if (timesSent >= hotLoopThreshold && deletion !== 'done') {
-      this.#backOff.hold(
-        podUID,
-        'hot-loop',
-        version,
-        this.#options.clock.monotonicMs(),
-        'The API server does not keep what is written',
-      );
-    } else this.#backOff.release(podUID);
-    this.#options.outcomes.report({ ...subject, outcome: kind });
-    if (deletion === 'done') this.#options.outcomes.report({ ...subject, outcome: 'deleted' });
-    // There is nothing unsent, so only a full batch tries again.
-    else if (deletion !== 'none') this.#settleFailure(subject, { verb: 'delete', ...deletion });
-  }
-
-  #settleFailure(
-    subject: OutcomeSubject,
-    { verb, failure, error }: Pick<SyncResult & { kind: 'failed' }, 'verb' | 'failure' | 'error'>,
-  ): void {
-    if (failure === 'aborted') return;
-    const { clock, limiter, logger, outcomes } = this.#options;
-    const { podUID, podNamespace, podName, version } = subject;
-    const nextTryInMs = Math.ceil(
-      this.#backOff.hold(podUID, failure, version, clock.monotonicMs(), error.message, error.retryAfterMs),
-    );
-    if (failure === 'throttled') limiter.pause(error.retryAfterMs ?? pauseMs);
-    const fields = {
-      pod: `${podNamespace}/${podName}`,
-      podUID,
-      statusVersion: version,
-      verb,
-      failure,
-      nextTryInMs,
-      reason: error.message,
-    };
-    if (failure === 'refused') logger.warn(fields, 'The API server refuses the status of a pod');
-    else if (failure === 'not-visible') logger.debug(fields, 'Pod does not exist on the server');
-    else logger.info(fields, 'Failed to update status for pod');
-    outcomes.report({
-      ...subject,
-      ...(failure === 'refused' ? { outcome: 'refused' } : { outcome: 'retried', failure }),
-      error,
-      nextTryInMs,
-    });
-    this.#armHoldTimer(nextTryInMs);
+    if (this.#isSending && (this.#options.cache.get(uid)?.version ?? 0) > version) this.#enqueue(uid);
   }
 
   /** One timer for all who wait; it goes off for the first of them. */
