@@ -1,4 +1,4 @@
-import type { KubeTransport } from '../client/http/transport.ts';
+import type { KubeTransport } from '../client/http/kube-transport.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import { refuseArgument, refuseOption, requireObject, StatusManagerError } from '../errors.ts';

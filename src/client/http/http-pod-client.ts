@@ -4,7 +4,7 @@ import { ApiError } from '../api-error.ts';
 import type { PodClient } from '../pod-client.ts';
 import { podPath } from './api-path.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
-import type { KubeTransport } from './transport.ts';
+import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
 import type { KubeTransportOptions } from './transport-options.ts';
 

@@ -1,6 +1,6 @@
 import type { ApiError } from '../../client/api-error.ts';
 import { describeApiError } from '../../client/api-error.ts';
-import type { KubeTransport } from '../../client/http/transport.ts';
+import type { KubeTransport } from '../../client/http/kube-transport.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
 import type { Pod } from '../../types.ts';
