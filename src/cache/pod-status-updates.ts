@@ -36,8 +36,8 @@ export interface Rejection {
 /** What came of an update. */
 export interface UpdateResult {
   /**
-   * The cached status after the call: the old one when refused, `{}` when there is none. A getter,
-   * frozen at its first reading.
+   * The cached status after the call, frozen: the old one when refused, `{}` when there is none.
+   * A getter, so that a spread copy of the result lacks it.
    */
   readonly status: PodStatus;
   /** True when a new version was stored. */
@@ -206,7 +206,7 @@ export class PodStatusUpdates {
     this.#cache.set(uid, versioned);
     this.#onAccepted(uid, cached, oldStatus);
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
-    return updateResult(status, true);
+    return new LazilyFrozenResult(status, true);
   }
 
   /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
@@ -259,7 +259,7 @@ export class PodStatusUpdates {
   }
 
   #unchanged(podUID: string): UpdateResult {
-    return updateResult(this.#cache.get(podUID)?.status ?? {}, false);
+    return new LazilyFrozenResult(this.#cache.get(podUID)?.status ?? {}, false);
   }
 
   #now(): string {
@@ -269,14 +269,22 @@ export class PodStatusUpdates {
 
 const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
 
-/** The status is frozen when somebody looks at it: most callers never do. */
-function updateResult(status: PodStatus, changed: boolean): UpdateResult {
-  return {
-    get status() {
-      return deepFreeze(status);
-    },
-    changed,
-  };
+/**
+ * The status is frozen when somebody looks at it: most callers never do. A class, for a getter in
+ * an object literal is a new function at each update.
+ */
+class LazilyFrozenResult implements UpdateResult {
+  readonly changed: boolean;
+  readonly #status: PodStatus;
+
+  constructor(status: PodStatus, changed: boolean) {
+    this.#status = status;
+    this.changed = changed;
+  }
+
+  get status(): PodStatus {
+    return deepFreeze(this.#status);
+  }
 }
 
 function haveSameHealth(
