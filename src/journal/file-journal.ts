@@ -1,4 +1,14 @@
-import { closeSync, fdatasync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -41,7 +51,9 @@ const compactionMinBytes = 1024 * 1024;
 const compactionFactor = 4;
 
 /**
- * A journal in the file `pod-status.journal` (0600) of `dir`, which is made if need be (0755).
+ * A journal in the file `pod-status.journal` (0600) of `dir`, which is made if need be (0755). A
+ * directory each: where two managers share one, or an agent starts before the one in front of it
+ * has ended, the file belongs to the last that opened it, and the others say so and keep nothing more.
  * A torn or corrupt end of the file, as a crash leaves it, is dropped and logged, and the rest is
  * used. Rejects with a StatusManagerError when the directory cannot be used.
  */
@@ -106,7 +118,7 @@ class FileJournal implements Journal {
   }
 
   accepted(entry: JournalEntry): void {
-    if (this.#isClosed) return;
+    if (!this.#isUsable()) return;
     const { podUID } = entry;
     const line = encodeLine({ accepted: entry });
     const wasKept = this.#forget(podUID);
@@ -124,7 +136,7 @@ class FileJournal implements Journal {
   }
 
   settled(podUID: string): void {
-    if (!this.#isClosed && this.#forget(podUID)) this.#write(encodeLine({ settled: podUID }));
+    if (this.#isUsable() && this.#forget(podUID)) this.#write(encodeLine({ settled: podUID }));
   }
 
   async close(): Promise<void> {
@@ -133,11 +145,30 @@ class FileJournal implements Journal {
     this.#fsyncTimer?.stop();
     this.#retryTimer?.stop();
     await this.#fsyncing;
-    if (this.#retryTimer !== undefined) this.#compact();
+    if (this.#retryTimer !== undefined && !this.#isReplaced()) this.#compact();
     this.#attempt('close', () => {
       fsyncSync(this.#fd);
       closeSync(this.#fd);
     });
+  }
+
+  #isUsable(): boolean {
+    if (!this.#isClosed && this.#isReplaced()) this.#giveUp();
+    return !this.#isClosed;
+  }
+
+  /** Another journal has put a file of its own in the place of ours. */
+  #isReplaced(): boolean {
+    return this.#isRemoved() && existsSync(this.#file);
+  }
+
+  #isRemoved(): boolean {
+    return fstatSync(this.#fd).nlink === 0;
+  }
+
+  #giveUp(): void {
+    this.#options.logger.error({ file: this.#file }, 'Another journal has taken over the file; nothing more is kept');
+    void this.close();
   }
 
   #remember(entry: JournalEntry, bytes: number): void {
@@ -156,7 +187,8 @@ class FileJournal implements Journal {
     const fits = this.#fileBytes + line.length <= this.#options.maxBytes;
     // After a failure not at once again: a full disk stays full for a while.
     if (this.#retryTimer !== undefined) return;
-    const isDone = fits && !isOversized ? this.#attempt('write', () => this.#append(line)) : this.#compact();
+    const isDone =
+      fits && !isOversized && !this.#isRemoved() ? this.#attempt('write', () => this.#append(line)) : this.#compact();
     if (!isDone) this.#retryLater();
     else if (this.#options.fsync === 'interval') this.#armFsync();
   }
@@ -177,7 +209,7 @@ class FileJournal implements Journal {
   #retryLater(): void {
     this.#retryTimer = this.#options.clock.afterFunc(retryMs, () => {
       this.#retryTimer = undefined;
-      if (!this.#compact()) this.#retryLater();
+      if (this.#isUsable() && !this.#compact()) this.#retryLater();
     });
   }
 

@@ -156,6 +156,48 @@ describe('fileJournal', () => {
     await third.close();
   });
 
+  it('belongs to the last that opened it: the others say so, and leave its file alone', async () => {
+    const { journal: first, logger } = await open();
+    first.accepted(entry('a'));
+    const { journal: second } = await open();
+    second.accepted(entry('b'));
+    first.accepted(entry('c'));
+    first.settled('a');
+    expect(logger.errors).toMatchObject([{ message: 'Another journal has taken over the file; nothing more is kept' }]);
+    await first.close();
+    const { journal: afterCrash } = await open();
+    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['a', 'b']);
+    await second.close();
+    await afterCrash.close();
+  });
+
+  it('does not take the file back when it is closed with a write to be made good', async () => {
+    const { journal: first, logger } = await open();
+    first.accepted(entry('a'));
+    const temporary = path.join(dir, '.pod-status.journal.tmp');
+    mkdirSync(path.join(temporary, 'x'), { recursive: true });
+    for (let i = 0; logger.errors.length === 0; i++) first.accepted(entry('a', `${i}`.repeat(1_000)));
+    rmSync(temporary, { recursive: true });
+    const { journal: second } = await open();
+    second.accepted(entry('b'));
+    await first.close();
+    await second.close();
+    const { journal: third } = await open();
+    expect(third.recovered.map(({ podUID }) => podUID)).toEqual(['a', 'b']);
+    await third.close();
+  });
+
+  it('is written anew when its file has been removed', async () => {
+    const { journal } = await open();
+    journal.accepted(entry('a'));
+    rmSync(file());
+    journal.accepted(entry('b'));
+    const { journal: afterCrash } = await open();
+    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['a', 'b']);
+    await journal.close();
+    await afterCrash.close();
+  });
+
   it('syncs to disk after an interval, and leaves no timer when closed', async () => {
     const clock = new FakeClock();
     const { journal } = await open({ clock });
