@@ -48,6 +48,11 @@ describe('functions and classes beside the StatusManager name what they cannot u
       () => generateAPIPodStatus(pod, { containerStatuses: [], podIPs: number }),
       'observed.podIPs',
     ],
+    [
+      'generateAPIPodStatus with a podIP that is no text',
+      () => generateAPIPodStatus(pod, { containerStatuses: [], podIPs: [nothing] }),
+      'observed.podIPs[0]',
+    ],
     ['getPhase', () => getPhase(wrong, [], false, false), 'pod'],
     ['computePodQOS', () => computePodQOS(nothing), 'pod'],
     ['containerShouldRestart', () => containerShouldRestart(wrong, {}, 0), 'container'],

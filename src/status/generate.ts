@@ -103,7 +103,10 @@ function requireObserved(pod: Pod, observed: ObservedPod): void {
   }
   for (const member of ['podIPs', 'hostIPs'] as const) {
     const list: unknown = observed[member];
-    if (list != null && !Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+    if (list == null) continue;
+    if (!Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+    for (const [i, ip] of list.entries())
+      if (typeof ip !== 'string') refuseArgument(`observed.${member}[${i}]`, 'a string', ip);
   }
 }
 

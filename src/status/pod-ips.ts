@@ -1,3 +1,5 @@
+// oxlint-disable-next-line no-restricted-imports -- a pure function, and the one that knows IP addresses
+import { isIP } from 'node:net';
 import type { Pod, PodStatusInput } from '../types.ts';
 
 /** What is known of the addresses of a pod and its node. */
@@ -20,13 +22,16 @@ interface PodStatusIPs {
 /**
  * The addresses of a pod status: at most two of the node, at most one per family of the pod, the
  * node's first family first. A pod in the node's network has the node's addresses, keeps those
- * it has, and gains one of a second family.
+ * it has, and gains one of a second family. What is seen and is no IP address does not count: a
+ * sandbox may not have one yet, and the API server would refuse the whole status.
  *
  * Divergence: addresses once reported stay while nothing is seen in their place. The API server does
  * not let a status update take them away, so the kubelet's dropping them is tried at every full batch.
  * Source: kubelet `generateAPIPodStatus`, `sortPodIPs`.
  */
-export function statusIPs({ pod, earlier, podIPs: seenPodIPs, hostIPs: seenHostIPs }: KnownIPs): PodStatusIPs {
+export function statusIPs({ pod, earlier, ...seen }: KnownIPs): PodStatusIPs {
+  const seenPodIPs = seen.podIPs.filter(isAddress);
+  const seenHostIPs = seen.hostIPs.filter(isAddress);
   const hostIPs = firstNonEmpty([seenHostIPs, ...earlier.map(hostIPsOf)]).slice(0, 2);
   const earlierPodIPs = earlier.map(podIPsOf);
   const podIPs = pod.spec?.hostNetwork
@@ -66,6 +71,11 @@ function addresses(list: PodStatusInput['podIPs'], single: string | null | undef
 
 function firstNonEmpty(lists: readonly (readonly string[])[]): readonly string[] {
   return lists.find((list) => list.length > 0) ?? [];
+}
+
+/** As Go parses it: without a zone. */
+function isAddress(ip: string): boolean {
+  return isIP(ip) !== 0 && !ip.includes('%');
 }
 
 function isIPv6(ip: string): boolean {

@@ -303,6 +303,14 @@ describe('generateAPIPodStatus', () => {
         expectedHost: ['10.0.0.1', '10.0.0.2'],
       },
       {
+        name: 'what is no address does not count: a sandbox may not have one yet',
+        previous: { podIPs: ips('10.1.0.2'), hostIPs: ips('10.0.0.1') },
+        podIPs: ['', 'none', '10.1.0', 'fe80::1%eth0'],
+        hostIPs: [''],
+        expectedPod: ['10.1.0.2'],
+        expectedHost: ['10.0.0.1'],
+      },
+      {
         name: 'those set before stay while none is seen',
         previous: { podIPs: ips('10.1.0.2', 'fd00::2'), hostIPs: ips('10.0.0.1', 'fd00::1') },
         expectedPod: ['10.1.0.2', 'fd00::2'],
