@@ -84,13 +84,15 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
 
   let pending: readonly PendingResizeCount[] = [];
   let inProgress = 0;
-  pendingResizes.addSource(() =>
-    pending.map(({ reason, priorityBucket, count }) => ({
-      labels: { reason, priority_bucket: priorityBucket },
-      value: count,
-    })),
-  );
-  inProgressResizes.addSource(() => [{ labels: {}, value: inProgress }]);
+  const removeResizeSources = [
+    pendingResizes.addSource(() =>
+      pending.map(({ reason, priorityBucket, count }) => ({
+        labels: { reason, priority_bucket: priorityBucket },
+        value: count,
+      })),
+    ),
+    inProgressResizes.addSource(() => [{ labels: {}, value: inProgress }]),
+  ];
 
   return {
     observePodStatusSyncDuration: (seconds) => syncDuration.observe(seconds),
@@ -105,6 +107,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     incOutcomes: (outcome) => outcomes.inc({ outcome }),
     registerStatusGauges(read: () => StatusGauges) {
       const removals = [
+        ...removeResizeSources,
         cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]),
         unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]),
         oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]),

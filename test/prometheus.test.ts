@@ -153,6 +153,8 @@ describe('createPrometheusMetrics', () => {
     const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
     const unregister = a.registerStatusGauges(() => gauges(10, 1, 30));
     b.registerStatusGauges(() => gauges(5, 2, 7));
+    a.setInProgressResizes(3);
+    b.setInProgressResizes(4);
     unregister();
     unregister();
     expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
@@ -160,6 +162,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 7',
     ]);
+    expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 4']);
   });
 
   it('keeps two registries apart', async () => {

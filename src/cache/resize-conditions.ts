@@ -2,11 +2,17 @@ import type { Clock } from '../clock.ts';
 import type { Metrics, PendingResizeCount, PriorityBucket, ResizeResolution } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
-import { epochMsOf, timeFromEpochMs } from '../status/canonical-time.ts';
+import { timeFromEpochMs } from '../status/canonical-time.ts';
 import type { Pod, PodCondition } from '../types.ts';
 
+interface PendingResize {
+  readonly condition: PodCondition;
+  /** Wall time of its last transition, to the millisecond: that of the condition is cut to seconds. */
+  readonly sinceMs: number;
+}
+
 interface PodResizeConditions {
-  readonly pending?: PodCondition;
+  readonly pending?: PendingResize;
   readonly inProgress?: PodCondition;
 }
 
@@ -34,27 +40,29 @@ export class ResizeConditions {
 
   get(uid: string): PodCondition[] {
     const { pending, inProgress } = this.#conditions.get(uid) ?? {};
-    return [pending, inProgress].filter((condition) => condition !== undefined);
+    return [pending?.condition, inProgress].filter((condition) => condition !== undefined);
   }
 
   hasPendingReason(uid: string, reason: 'Deferred' | 'Infeasible'): boolean {
-    return this.#conditions.get(uid)?.pending?.reason === reason;
+    return this.#conditions.get(uid)?.pending?.condition.reason === reason;
   }
 
   setPending(uid: string, reason: string, message: string, observedGeneration: number): boolean {
     const conditions = this.#conditions.get(uid);
     const old = conditions?.pending;
-    const pending = this.#condition(
+    const condition = this.#condition(
       'PodResizePending',
-      old,
+      old?.condition,
       reason === 'Infeasible' ? reason : 'Deferred',
       message,
       observedGeneration,
     );
-    this.#conditions.set(uid, { ...conditions, pending });
+    const hasSameReason = old?.condition.reason === condition.reason;
+    const sinceMs = hasSameReason ? old!.sinceMs : this.#clock.now();
+    this.#conditions.set(uid, { ...conditions, pending: { condition, sinceMs } });
     // Divergence: the kubelet recounts only when the condition is new, so that a changed reason shows late.
-    if (old?.reason !== pending.reason) this.#recordPendingResizes();
-    return old?.reason !== pending.reason || (old?.observedGeneration ?? 0) !== observedGeneration;
+    if (!hasSameReason) this.#recordPendingResizes();
+    return !hasSameReason || (old?.condition.observedGeneration ?? 0) !== observedGeneration;
   }
 
   setInProgress(uid: string, reason: string, message: string, observedGeneration: number): ResizeInProgressChange {
@@ -104,8 +112,12 @@ export class ResizeConditions {
         .conditions ?? []) {
         if (type !== 'PodResizePending' && type !== 'PodResizeInProgress') continue;
         const condition = this.#condition(type, undefined, reason ?? '', message ?? '', observedGeneration ?? 0);
-        const member = type === 'PodResizePending' ? 'pending' : 'inProgress';
-        this.#conditions.set(uid, { ...this.#conditions.get(uid), [member]: condition });
+        this.#conditions.set(uid, {
+          ...this.#conditions.get(uid),
+          ...(type === 'PodResizePending'
+            ? { pending: { condition, sinceMs: this.#clock.now() } }
+            : { inProgress: condition }),
+        });
       }
     }
     this.#recordPendingResizes();
@@ -141,9 +153,9 @@ export class ResizeConditions {
     };
   }
 
-  #observeDeferredDuration(uid: string, pending: PodCondition, resolution: ResizeResolution): void {
-    if (pending.reason !== 'Deferred' || pending.lastTransitionTime === null) return;
-    const seconds = (this.#clock.now() - epochMsOf(pending.lastTransitionTime)) / 1000;
+  #observeDeferredDuration(uid: string, { condition, sinceMs }: PendingResize, resolution: ResizeResolution): void {
+    if (condition.reason !== 'Deferred') return;
+    const seconds = (this.#clock.now() - sinceMs) / 1000;
     this.#metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podManager.getPodByUID(uid)), seconds);
   }
 
@@ -152,7 +164,7 @@ export class ResizeConditions {
     for (const [uid, { pending }] of this.#conditions) {
       const pod = pending && this.#podManager.getPodByUID(uid);
       if (!pod) continue;
-      const reason = (pending.reason ?? '').toLowerCase();
+      const reason = (pending.condition.reason ?? '').toLowerCase();
       const bucket = priorityBucket(pod);
       const key = `${reason}/${bucket}`;
       const counted = counts.get(key) ?? { reason, priorityBucket: bucket, count: 0 };

@@ -199,6 +199,15 @@ describe('TestPodDeferredResizeDurationSeconds', () => {
     expect(t.metrics.deferredResizes.map(({ seconds }) => seconds)).toEqual([2]);
   });
 
+  it('counts to the millisecond, though the condition’s time is cut to the second', () => {
+    const t = new TestManager();
+    t.clock.advance(900);
+    t.manager.setPodResizePendingCondition(testPodUID, 'Deferred', '', 1);
+    t.clock.advance(4_200);
+    t.manager.clearPodResizePendingCondition(testPodUID);
+    expect(t.metrics.deferredResizes.map(({ seconds }) => seconds)).toEqual([4.2]);
+  });
+
   it('counts from the backfill after a restart', () => {
     const t = new TestManager();
     const conditions: PodConditionInput[] = [
