@@ -21,7 +21,7 @@ export type StatusOutcome = {
    * There is nobody left to write it to, or nothing left to write. `outdated`: it came from the
    * journal, and the API server shows something newer.
    */
-  | { readonly outcome: 'gone'; readonly reason: 'removed' | 'recreated' | 'outdated' | 'stopped' }
+  | { readonly outcome: 'gone'; readonly reason: 'removed' | 'recreated' | 'outdated' }
   /** The API server will not have it as it is; it is tried again, but rarely. */
   | { readonly outcome: 'refused'; readonly error: ApiError; readonly nextTryInMs: number }
   /** It did not get through and is tried again. */

@@ -330,8 +330,13 @@ export class PodSyncer {
     const trusted = this.#trusted.get(uid);
     if (trusted === undefined) return undefined;
     this.#trusted.delete(uid);
-    const pod = this.#options.podManager.getPodByUID(uid);
-    return pod && { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
+    const { podManager } = this.#options;
+    const pod = podManager.getPodByUID(uid);
+    if (pod === undefined) return undefined;
+    // Somebody may have taken the phase back, which decides what may be written.
+    const { phase } = (podManager.getMirrorPodByPod(pod) ?? pod).status ?? {};
+    if (isPodPhaseTerminal(phase ?? undefined) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
+    return { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
   }
 
   #trust(uid: string, { pod, uid: apiUID }: ApiPod, status: PodStatus): void {

@@ -112,6 +112,27 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
+  it('reads when the pod manager shows that somebody has taken the phase back: containers may hold it there', async () => {
+    let couldRun = false;
+    const h = new SyncHarness({
+      readBeforePatch: 'when-stale',
+      patchStrategy,
+      podDeletionSafety: () => couldRun,
+    }).informed();
+    await trusted(h);
+    h.set('a', 'second', { phase: 'Failed', conditions: conditions.unready });
+    await h.settle();
+    change(h, 'a', { phase: 'Running', message: 'taken back' });
+    h.observe('a');
+    couldRun = true;
+    h.takeRequests();
+    h.set('a', 'third', { phase: 'Failed', conditions: conditions.unready });
+    await h.settle();
+    expect(h.takeRequests()[0]).toBe('get a');
+    expect(h.client.pod('default', 'a')?.status).toMatchObject({ phase: 'Running', message: 'taken back' });
+    await h.manager.stop();
+  });
+
   it('brings in a DisruptionTarget only after a look at the phase that the API server has', async () => {
     const h = harness();
     await trusted(h);
