@@ -1,7 +1,8 @@
-import { decodeQuantities, decodeObject, decodeObjects, DecodeError } from './decode.ts';
+import { decodeQuantities, decodeObject, decodeObjects, DecodeError, decodeString } from './decode.ts';
 import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf, withoutNulls } from './objects.ts';
 
 const tolerationSeconds = 300;
+const stringMembers = ['nodeName', 'restartPolicy', 'serviceAccountName', 'priorityClassName', 'hostname'];
 
 /** Priorities of the two built-in classes. */
 const priorityClasses: { readonly [name: string]: number } = {
@@ -12,7 +13,7 @@ const priorityClasses: { readonly [name: string]: number } = {
 /**
  * A pod's spec with the defaults that a server writes into it, as far as clients and kubectl
  * notice them. Divergence: unknown members of a spec are kept.
- * @throws DecodeError for a list, map or quantity of the wrong type
+ * @throws DecodeError for a list, map, quantity or one of the better-known strings of the wrong type
  */
 export function decodePodSpec(raw: JSONObject): JSONObject {
   const spec = withoutNulls(raw) as JSONObject;
@@ -34,7 +35,8 @@ export function decodePodSpec(raw: JSONObject): JSONObject {
   const volumes = decodeObjects(spec, 'volumes', path);
   if (volumes !== undefined) decoded.volumes = volumes.map(decodeVolume);
   if (isJSONObject(spec.resources)) decoded.resources = decodeResources(spec.resources);
-  decodeObjects(spec, 'tolerations', path);
+  for (const member of ['tolerations', 'readinessGates']) decodeObjects(spec, member, path);
+  for (const member of stringMembers) decodeString(spec, member, path);
   const grace = decoded.terminationGracePeriodSeconds;
   if (typeof grace !== 'number')
     throw new DecodeError('json: cannot unmarshal into field spec.terminationGracePeriodSeconds');

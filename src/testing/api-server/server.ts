@@ -152,7 +152,10 @@ export class ApiServer implements AsyncDisposable {
     return token;
   }
 
-  /** A kubeconfig for the admin, or for a node's own user. Holds the token: keep it from logs. */
+  /**
+   * A kubeconfig for the admin, or for a node's own user, for `createPodClient`; client-node loads
+   * it by `loadFromString(server.kubeconfigYaml())`. Holds the token: keep it from logs.
+   */
   kubeconfig(node?: string): object {
     const name = 'api-server';
     const tls =

@@ -82,6 +82,14 @@ export function describeObjects(server: () => ContractServer): void {
       expectFailure(await server().http.request('POST', PODS_PATH, { body: '{' }), 400, 'BadRequest');
     });
 
+    it.for<[string, Json]>([
+      ['a nodeName that YAML has read as a boolean', { nodeName: false }],
+      ['readinessGates that are no list', { readinessGates: 'x' }],
+    ])('refuses %s with 400', async ([, spec]) => {
+      const body = podManifest(uniqueName('typed'), { spec });
+      expectFailure(await server().http.request('POST', PODS_PATH, { body }), 400, 'BadRequest');
+    });
+
     it('refuses a content type that is no JSON with 415', async () => {
       const response = await server().http.request('POST', PODS_PATH, { body: '{}', contentType: 'text/plain' });
       expectFailure(response, 415, 'UnsupportedMediaType');

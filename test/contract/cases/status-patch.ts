@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { diffPodStatus } from '../../../src/status/strategic-merge.ts';
+import type { PodStatus } from '../../../src/types.ts';
 import type { Json } from '../../support/kube-http.ts';
 import {
   expectFailure,
@@ -383,7 +385,7 @@ export function describeStatusPatch(server: () => ContractServer): void {
       expect(response.body).toMatchObject({ kind: 'Status', status: 'Failure', code: 500 });
     });
 
-    it('accepts duplicate condition types, and then patches the first', async () => {
+    it('accepts duplicate condition types, patches the first, and is set right by a delete beside the whole element', async () => {
       const { name } = await startWith();
       const operations = [
         {
@@ -401,6 +403,13 @@ export function describeStatusPatch(server: () => ContractServer): void {
         await server().pods.patchStatus(name, { conditions: [{ type: 'X', status: 'Unknown' }] }),
       );
       expect(patched.status.conditions.map(({ status }: Json) => status)).toEqual(['Unknown', 'False']);
+      const body = diffPodStatus(patched.status as PodStatus, {
+        conditions: [{ type: 'X', status: 'True', reason: 'Once', lastProbeTime: null, lastTransitionTime: null }],
+      });
+      const { status } = expectOk(await server().pods.patchStatus(name, { ...body, qosClass: 'BestEffort' }));
+      expect(status.conditions).toEqual([
+        { type: 'X', status: 'True', reason: 'Once', lastProbeTime: null, lastTransitionTime: null },
+      ]);
     });
   });
 
