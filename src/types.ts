@@ -11,194 +11,198 @@ export type Time = string | Date | null;
 
 /** A quantity in Go's canonical spelling (`500m`, `1Gi`) by resource name. */
 export interface ResourceList {
-  [resourceName: string]: string;
+  readonly [resourceName: string]: string;
 }
 
 export interface PodCondition {
-  type: string;
-  observedGeneration?: number;
-  status: string;
-  lastProbeTime: CanonicalTime;
-  lastTransitionTime: CanonicalTime;
-  reason?: string;
-  message?: string;
+  readonly type: string;
+  readonly observedGeneration?: number;
+  readonly status: string;
+  readonly lastProbeTime: CanonicalTime;
+  readonly lastTransitionTime: CanonicalTime;
+  readonly reason?: string;
+  readonly message?: string;
 }
 
 export interface HostIP {
-  ip: string;
+  readonly ip: string;
 }
 
 export interface PodIP {
-  ip: string;
+  readonly ip: string;
 }
 
 export interface ContainerStateWaiting {
-  reason?: string;
-  message?: string;
+  readonly reason?: string;
+  readonly message?: string;
 }
 
 export interface ContainerStateRunning {
-  startedAt: CanonicalTime;
+  readonly startedAt: CanonicalTime;
 }
 
 export interface ContainerStateTerminated {
-  exitCode: number;
-  signal?: number;
-  reason?: string;
-  message?: string;
-  startedAt: CanonicalTime;
-  finishedAt: CanonicalTime;
-  containerID?: string;
+  readonly exitCode: number;
+  readonly signal?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly startedAt: CanonicalTime;
+  readonly finishedAt: CanonicalTime;
+  readonly containerID?: string;
 }
 
 /** At most one member is set; none set reads as "unknown". */
 export interface ContainerState {
-  waiting?: ContainerStateWaiting;
-  running?: ContainerStateRunning;
-  terminated?: ContainerStateTerminated;
+  readonly waiting?: ContainerStateWaiting;
+  readonly running?: ContainerStateRunning;
+  readonly terminated?: ContainerStateTerminated;
 }
 
 export interface ResourceClaim {
-  name: string;
-  request?: string;
+  readonly name: string;
+  readonly request?: string;
 }
 
 export interface ResourceRequirements {
-  limits?: ResourceList;
-  requests?: ResourceList;
-  claims?: ResourceClaim[];
+  readonly limits?: ResourceList;
+  readonly requests?: ResourceList;
+  readonly claims?: readonly ResourceClaim[];
 }
 
 export interface ImageVolumeStatus {
-  imageRef?: string;
+  readonly imageRef?: string;
 }
 
 export interface VolumeStatus {
-  image?: ImageVolumeStatus;
+  readonly image?: ImageVolumeStatus;
 }
 
 export interface VolumeMountStatus {
-  name: string;
-  mountPath: string;
-  readOnly?: boolean;
-  recursiveReadOnly?: string;
-  volumeStatus?: VolumeStatus;
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly?: boolean;
+  readonly recursiveReadOnly?: string;
+  readonly volumeStatus?: VolumeStatus;
 }
 
 export interface LinuxContainerUser {
-  uid: number;
-  gid: number;
-  supplementalGroups?: number[];
+  readonly uid: number;
+  readonly gid: number;
+  readonly supplementalGroups?: readonly number[];
 }
 
 export interface ContainerUser {
-  linux?: LinuxContainerUser;
+  readonly linux?: LinuxContainerUser;
 }
 
 export interface ResourceHealth {
-  resourceID: string;
-  health?: string;
-  message?: string;
+  readonly resourceID: string;
+  readonly health?: string;
+  readonly message?: string;
 }
 
 export interface ResourceStatus {
-  name: string;
-  resources?: ResourceHealth[];
+  readonly name: string;
+  readonly resources?: readonly ResourceHealth[];
 }
 
 export interface ContainerStatus {
-  name: string;
-  state: ContainerState;
-  lastState: ContainerState;
-  ready: boolean;
-  restartCount: number;
-  image: string;
-  imageID: string;
-  containerID?: string;
-  started?: boolean;
-  allocatedResources?: ResourceList;
-  resources?: ResourceRequirements;
-  volumeMounts?: VolumeMountStatus[];
-  user?: ContainerUser;
-  allocatedResourcesStatus?: ResourceStatus[];
-  stopSignal?: string;
+  readonly name: string;
+  readonly state: ContainerState;
+  readonly lastState: ContainerState;
+  readonly ready: boolean;
+  readonly restartCount: number;
+  readonly image: string;
+  readonly imageID: string;
+  readonly containerID?: string;
+  readonly started?: boolean;
+  readonly allocatedResources?: ResourceList;
+  readonly resources?: ResourceRequirements;
+  readonly volumeMounts?: readonly VolumeMountStatus[];
+  readonly user?: ContainerUser;
+  readonly allocatedResourcesStatus?: readonly ResourceStatus[];
+  readonly stopSignal?: string;
 }
 
 export interface PodResourceClaimStatus {
-  name: string;
-  resourceClaimName?: string;
+  readonly name: string;
+  readonly resourceClaimName?: string;
 }
 
 export interface ContainerExtendedResourceRequest {
-  containerName: string;
-  resourceName: string;
-  requestName: string;
+  readonly containerName: string;
+  readonly resourceName: string;
+  readonly requestName: string;
 }
 
 export interface PodExtendedResourceClaimStatus {
-  requestMappings: ContainerExtendedResourceRequest[] | null;
-  resourceClaimName: string;
+  readonly requestMappings: readonly ContainerExtendedResourceRequest[] | null;
+  readonly resourceClaimName: string;
 }
 
 export interface NodeAllocatableMappedResources {
-  name: string;
-  quantity: string | null;
+  readonly name: string;
+  readonly quantity: string | null;
 }
 
 export interface NodeAllocatableOverheadResources {
-  name: string;
-  perPod?: string;
-  perContainer?: string;
+  readonly name: string;
+  readonly perPod?: string;
+  readonly perContainer?: string;
 }
 
 export interface NodeAllocatableResourceClaimStatus {
-  resourceClaimName: string;
-  containers?: string[];
-  mapping?: NodeAllocatableMappedResources[];
-  overhead?: NodeAllocatableOverheadResources[];
+  readonly resourceClaimName: string;
+  readonly containers?: readonly string[];
+  readonly mapping?: readonly NodeAllocatableMappedResources[];
+  readonly overhead?: readonly NodeAllocatableOverheadResources[];
 }
 
 export interface VolumeHealthCondition {
-  status: string;
-  reason: string;
-  message?: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message?: string;
 }
 
 export interface PodVolumeHealth {
-  name: string;
-  healthConditions?: VolumeHealthCondition[];
-  lastTransitionTime: CanonicalTime;
+  readonly name: string;
+  readonly healthConditions?: readonly VolumeHealthCondition[];
+  readonly lastTransitionTime: CanonicalTime;
 }
 
 /**
  * A pod status in canonical form: the one spelling that Go's typed structs would write. Members
  * that Go leaves out when empty are absent, times are strings of whole seconds, quantities are
- * spelled canonically. Members this library does not know are kept as they came.
+ * spelled canonically. Members this library does not know are kept as they came. Nothing changes
+ * one in place, and what the manager hands out is frozen.
  */
 export interface PodStatus {
-  observedGeneration?: number;
-  phase?: string;
-  conditions?: PodCondition[];
-  message?: string;
-  reason?: string;
-  nominatedNodeName?: string;
-  hostIP?: string;
-  hostIPs?: HostIP[];
-  podIP?: string;
-  podIPs?: PodIP[];
-  startTime?: CanonicalTime;
-  initContainerStatuses?: ContainerStatus[];
-  containerStatuses?: ContainerStatus[];
-  qosClass?: string;
-  ephemeralContainerStatuses?: ContainerStatus[];
-  resize?: string;
-  resourceClaimStatuses?: PodResourceClaimStatus[];
-  extendedResourceClaimStatus?: PodExtendedResourceClaimStatus;
-  allocatedResources?: ResourceList;
-  resources?: ResourceRequirements;
-  nodeAllocatableResourceClaimStatuses?: NodeAllocatableResourceClaimStatus[];
-  volumeHealth?: PodVolumeHealth[];
+  readonly observedGeneration?: number;
+  readonly phase?: string;
+  readonly conditions?: readonly PodCondition[];
+  readonly message?: string;
+  readonly reason?: string;
+  readonly nominatedNodeName?: string;
+  readonly hostIP?: string;
+  readonly hostIPs?: readonly HostIP[];
+  readonly podIP?: string;
+  readonly podIPs?: readonly PodIP[];
+  readonly startTime?: CanonicalTime;
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly qosClass?: string;
+  readonly ephemeralContainerStatuses?: readonly ContainerStatus[];
+  readonly resize?: string;
+  readonly resourceClaimStatuses?: readonly PodResourceClaimStatus[];
+  readonly extendedResourceClaimStatus?: PodExtendedResourceClaimStatus;
+  readonly allocatedResources?: ResourceList;
+  readonly resources?: ResourceRequirements;
+  readonly nodeAllocatableResourceClaimStatuses?: readonly NodeAllocatableResourceClaimStatus[];
+  readonly volumeHealth?: readonly PodVolumeHealth[];
 }
+
+/** While it is built; from then on nothing changes a canonical object in place. */
+export type Mutable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 /**
  * What a caller may pass where the canonical type is `T`: every member may be absent, undefined or
@@ -288,7 +292,11 @@ export interface PodSpec {
   readonly resources?: ResourceRequirementsInput | undefined;
 }
 
-/** A pod as callers, pod managers and clients hand it over; only the members this library reads. */
+/**
+ * A pod as callers, pod managers and clients hand it over; only the members this library reads. The
+ * object has all the others, too: cast it to your own type, such as client-node's `V1Pod`, but note
+ * that an informer and `createPodClient` have times as strings.
+ */
 export interface Pod {
   readonly metadata?: ObjectMeta | undefined;
   readonly spec?: PodSpec | undefined;

@@ -15,6 +15,7 @@ import { refreshLastTransitionTimes } from '../status/transition-times.ts';
 import { checkContainerStateTransition } from '../status/transitions.ts';
 import type {
   ContainerStatus,
+  Mutable,
   Pod,
   PodStatus,
   PodStatusInput,
@@ -37,7 +38,7 @@ export interface Rejection {
 export interface UpdateResult {
   /**
    * The cached status after the call, frozen: the old one when refused, `{}` when there is none.
-   * A getter, so that a spread copy of the result lacks it.
+   * A getter of the prototype: a spread copy, `JSON.stringify` and deep equality do not see it.
    */
   readonly status: PodStatus;
   /** True when a new version was stored. */
@@ -176,7 +177,12 @@ export class PodStatusUpdates {
    * set here, but its parts may be shared with the cached one and are not changed in place.
    * Source: kubelet `updateStatusInternal`.
    */
-  #updateStatusInternal(pod: Pod, newStatus: PodStatus, forceUpdate: boolean, isFinished: boolean): UpdateResult {
+  #updateStatusInternal(
+    pod: Pod,
+    newStatus: Mutable<PodStatus>,
+    forceUpdate: boolean,
+    isFinished: boolean,
+  ): UpdateResult {
     const uid = pod.metadata!.uid!;
     const cached = this.#cache.get(uid);
     const oldStatus = cached?.status ?? this.#statusOfObject(pod);
@@ -216,7 +222,7 @@ export class PodStatusUpdates {
   }
 
   /** Times, volume health and generation that `status` takes over from the old one. */
-  #carryOver(oldStatus: PodStatus, status: PodStatus): void {
+  #carryOver(oldStatus: PodStatus, status: Mutable<PodStatus>): void {
     const now = this.#now();
     status.startTime = oldStatus.startTime ?? status.startTime ?? now;
     const conditions = refreshLastTransitionTimes(oldStatus, status.conditions, now);

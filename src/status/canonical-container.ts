@@ -7,6 +7,7 @@ import type {
   ContainerUser,
   ImageVolumeStatus,
   LinuxContainerUser,
+  Mutable,
   ResourceClaim,
   ResourceHealth,
   ResourceRequirements,
@@ -74,7 +75,7 @@ const unknownState: ContainerState = Object.freeze({});
 
 /** A container status in canonical form. */
 export function canonicalContainerStatus(raw: Raw, place: Place): ContainerStatus {
-  const status: ContainerStatus = {
+  const status: Mutable<ContainerStatus> = {
     name: requiredStringAt(raw.name, 'name', place),
     state: objectAt(raw.state, 'state', place, canonicalState) ?? unknownState,
     lastState: objectAt(raw.lastState, 'lastState', place, canonicalState) ?? unknownState,
@@ -113,7 +114,7 @@ export function resourcesAt(value: unknown, member: string, place: Place): Resou
 }
 
 function canonicalResources(raw: Raw, place: Place): ResourceRequirements {
-  const resources: ResourceRequirements = {};
+  const resources: Mutable<ResourceRequirements> = {};
   const limits = resourceListAt(raw.limits, 'limits', place);
   if (limits !== undefined) resources.limits = limits;
   const requests = resourceListAt(raw.requests, 'requests', place);
@@ -134,7 +135,7 @@ function canonicalState(raw: Raw, place: Place): ContainerState {
   ) {
     place.refuse('', 'at most one of waiting, running and terminated', raw);
   }
-  const state: ContainerState = running === undefined ? {} : { running };
+  const state: Mutable<ContainerState> = running === undefined ? {} : { running };
   if (waiting !== undefined) state.waiting = waiting;
   if (terminated !== undefined) state.terminated = terminated;
   keepUnknownMembers(state, raw, stateMembers, place);
@@ -142,7 +143,7 @@ function canonicalState(raw: Raw, place: Place): ContainerState {
 }
 
 function canonicalWaiting(raw: Raw, place: Place): ContainerStateWaiting {
-  const waiting: ContainerStateWaiting = {};
+  const waiting: Mutable<ContainerStateWaiting> = {};
   const reason = stringAt(raw.reason, 'reason', place);
   if (reason !== '') waiting.reason = reason;
   const message = stringAt(raw.message, 'message', place);
@@ -152,13 +153,13 @@ function canonicalWaiting(raw: Raw, place: Place): ContainerStateWaiting {
 }
 
 function canonicalRunning(raw: Raw, place: Place): ContainerStateRunning {
-  const running: ContainerStateRunning = { startedAt: timeAt(raw.startedAt, 'startedAt', place) };
+  const running: Mutable<ContainerStateRunning> = { startedAt: timeAt(raw.startedAt, 'startedAt', place) };
   keepUnknownMembers(running, raw, runningMembers, place);
   return running;
 }
 
 function canonicalTerminated(raw: Raw, place: Place): ContainerStateTerminated {
-  const terminated: ContainerStateTerminated = {
+  const terminated: Mutable<ContainerStateTerminated> = {
     exitCode: int32At(raw.exitCode, 'exitCode', place),
     startedAt: timeAt(raw.startedAt, 'startedAt', place),
     finishedAt: timeAt(raw.finishedAt, 'finishedAt', place),
@@ -176,7 +177,7 @@ function canonicalTerminated(raw: Raw, place: Place): ContainerStateTerminated {
 }
 
 function canonicalClaim(raw: Raw, place: Place): ResourceClaim {
-  const claim: ResourceClaim = { name: stringAt(raw.name, 'name', place) };
+  const claim: Mutable<ResourceClaim> = { name: stringAt(raw.name, 'name', place) };
   const request = stringAt(raw.request, 'request', place);
   if (request !== '') claim.request = request;
   keepUnknownMembers(claim, raw, claimMembers, place);
@@ -184,7 +185,7 @@ function canonicalClaim(raw: Raw, place: Place): ResourceClaim {
 }
 
 function canonicalVolumeMount(raw: Raw, place: Place): VolumeMountStatus {
-  const mount: VolumeMountStatus = {
+  const mount: Mutable<VolumeMountStatus> = {
     name: stringAt(raw.name, 'name', place),
     mountPath: stringAt(raw.mountPath, 'mountPath', place),
   };
@@ -199,7 +200,7 @@ function canonicalVolumeMount(raw: Raw, place: Place): VolumeMountStatus {
 }
 
 function canonicalVolumeStatus(raw: Raw, place: Place): VolumeStatus {
-  const status: VolumeStatus = {};
+  const status: Mutable<VolumeStatus> = {};
   const image = objectAt(raw.image, 'image', place, canonicalImageVolume);
   if (image !== undefined) status.image = image;
   keepUnknownMembers(status, raw, volumeStatusMembers, place);
@@ -207,7 +208,7 @@ function canonicalVolumeStatus(raw: Raw, place: Place): VolumeStatus {
 }
 
 function canonicalImageVolume(raw: Raw, place: Place): ImageVolumeStatus {
-  const image: ImageVolumeStatus = {};
+  const image: Mutable<ImageVolumeStatus> = {};
   const imageRef = stringAt(raw.imageRef, 'imageRef', place);
   if (imageRef !== '') image.imageRef = imageRef;
   keepUnknownMembers(image, raw, imageVolumeMembers, place);
@@ -215,7 +216,7 @@ function canonicalImageVolume(raw: Raw, place: Place): ImageVolumeStatus {
 }
 
 function canonicalUser(raw: Raw, place: Place): ContainerUser {
-  const user: ContainerUser = {};
+  const user: Mutable<ContainerUser> = {};
   const linux = objectAt(raw.linux, 'linux', place, canonicalLinuxUser);
   if (linux !== undefined) user.linux = linux;
   keepUnknownMembers(user, raw, userMembers, place);
@@ -223,7 +224,10 @@ function canonicalUser(raw: Raw, place: Place): ContainerUser {
 }
 
 function canonicalLinuxUser(raw: Raw, place: Place): LinuxContainerUser {
-  const user: LinuxContainerUser = { uid: int64At(raw.uid, 'uid', place), gid: int64At(raw.gid, 'gid', place) };
+  const user: Mutable<LinuxContainerUser> = {
+    uid: int64At(raw.uid, 'uid', place),
+    gid: int64At(raw.gid, 'gid', place),
+  };
   const supplementalGroups = scalarListAt(raw.supplementalGroups, 'supplementalGroups', place, int64At);
   if (supplementalGroups !== undefined) user.supplementalGroups = supplementalGroups;
   keepUnknownMembers(user, raw, linuxUserMembers, place);
@@ -231,7 +235,7 @@ function canonicalLinuxUser(raw: Raw, place: Place): LinuxContainerUser {
 }
 
 function canonicalResourceStatus(raw: Raw, place: Place): ResourceStatus {
-  const status: ResourceStatus = { name: stringAt(raw.name, 'name', place) };
+  const status: Mutable<ResourceStatus> = { name: stringAt(raw.name, 'name', place) };
   const resources = listAt(raw.resources, 'resources', place, canonicalResourceHealth);
   if (resources !== undefined) status.resources = resources;
   keepUnknownMembers(status, raw, resourceStatusMembers, place);
@@ -239,7 +243,7 @@ function canonicalResourceStatus(raw: Raw, place: Place): ResourceStatus {
 }
 
 function canonicalResourceHealth(raw: Raw, place: Place): ResourceHealth {
-  const health: ResourceHealth = { resourceID: stringAt(raw.resourceID, 'resourceID', place) };
+  const health: Mutable<ResourceHealth> = { resourceID: stringAt(raw.resourceID, 'resourceID', place) };
   const state = stringAt(raw.health, 'health', place);
   if (state !== '') health.health = state;
   if (raw.message !== undefined && raw.message !== null) health.message = stringAt(raw.message, 'message', place);

@@ -68,8 +68,9 @@ export function objectAt<T>(
   return object;
 }
 
+/** Without half a character (a lone surrogate), which UTF-8 cannot carry: the API server would show another text. */
 export function stringAt(value: unknown, member: string, place: Place): string {
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return value.toWellFormed();
   if (value === undefined || value === null) return '';
   return place.strict ? place.refuse(member, 'a string', value) : (oddValue(value, place, member) as string);
 }
@@ -227,7 +228,8 @@ function oddValue(value: unknown, place: Place, member: string): unknown {
 }
 
 function cloneJSON(value: unknown, place: Place, member: string, depth: number): unknown {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean' || value === undefined) return value;
+  if (typeof value === 'string') return value.toWellFormed();
+  if (value === null || typeof value === 'boolean' || value === undefined) return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (depth > maxDepth)
     return place.strict ? place.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;

@@ -1,6 +1,7 @@
 import type {
   ContainerExtendedResourceRequest,
   ContainerStatus,
+  Mutable,
   NodeAllocatableMappedResources,
   NodeAllocatableOverheadResources,
   NodeAllocatableResourceClaimStatus,
@@ -86,13 +87,13 @@ export interface CanonicalOptions {
  * that mean the same compare and patch the same. Shares nothing mutable with `input`.
  * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
  */
-export function canonicalPodStatus(input: unknown, options: CanonicalOptions): PodStatus {
+export function canonicalPodStatus(input: unknown, options: CanonicalOptions): Mutable<PodStatus> {
   const place = new Place(options.strict, options.name ?? 'status');
   if (!isObject(input)) {
     return options.strict ? place.refuse('', 'an object', input) : {};
   }
   const raw = input;
-  const status: PodStatus = {};
+  const status: Mutable<PodStatus> = {};
   const observedGeneration = int64At(raw.observedGeneration, 'observedGeneration', place);
   if (observedGeneration !== 0) status.observedGeneration = observedGeneration;
   const phase = stringAt(raw.phase, 'phase', place);
@@ -171,7 +172,7 @@ export function canonicalVolumeHealthConditions(
 
 /** A pod condition in canonical form. */
 function canonicalPodCondition(raw: Raw, place: Place): PodCondition {
-  const condition: PodCondition = {
+  const condition: Mutable<PodCondition> = {
     type: requiredStringAt(raw.type, 'type', place),
     status: stringAt(raw.status, 'status', place),
     lastProbeTime: timeAt(raw.lastProbeTime, 'lastProbeTime', place),
@@ -192,13 +193,13 @@ function containerStatusesAt(value: unknown, member: string, place: Place): Cont
 }
 
 function canonicalIP(raw: Raw, place: Place): PodIP {
-  const ip: PodIP = { ip: stringAt(raw.ip, 'ip', place) };
+  const ip: Mutable<PodIP> = { ip: stringAt(raw.ip, 'ip', place) };
   keepUnknownMembers(ip, raw, ipMembers, place);
   return ip;
 }
 
 function canonicalResourceClaimStatus(raw: Raw, place: Place): PodResourceClaimStatus {
-  const claim: PodResourceClaimStatus = { name: stringAt(raw.name, 'name', place) };
+  const claim: Mutable<PodResourceClaimStatus> = { name: stringAt(raw.name, 'name', place) };
   if (raw.resourceClaimName !== undefined && raw.resourceClaimName !== null) {
     claim.resourceClaimName = stringAt(raw.resourceClaimName, 'resourceClaimName', place);
   }
@@ -208,7 +209,7 @@ function canonicalResourceClaimStatus(raw: Raw, place: Place): PodResourceClaimS
 
 function canonicalExtendedResourceClaimStatus(raw: Raw, place: Place): PodExtendedResourceClaimStatus {
   const mappings = listAt(raw.requestMappings, 'requestMappings', place, canonicalRequestMapping);
-  const extended: PodExtendedResourceClaimStatus = {
+  const extended: Mutable<PodExtendedResourceClaimStatus> = {
     // The one list that Go writes even when it is nil, and then as null.
     requestMappings: mappings ?? (Array.isArray(raw.requestMappings) ? [] : null),
     resourceClaimName: stringAt(raw.resourceClaimName, 'resourceClaimName', place),
@@ -218,7 +219,7 @@ function canonicalExtendedResourceClaimStatus(raw: Raw, place: Place): PodExtend
 }
 
 function canonicalRequestMapping(raw: Raw, place: Place): ContainerExtendedResourceRequest {
-  const mapping: ContainerExtendedResourceRequest = {
+  const mapping: Mutable<ContainerExtendedResourceRequest> = {
     containerName: stringAt(raw.containerName, 'containerName', place),
     resourceName: stringAt(raw.resourceName, 'resourceName', place),
     requestName: stringAt(raw.requestName, 'requestName', place),
@@ -228,7 +229,7 @@ function canonicalRequestMapping(raw: Raw, place: Place): ContainerExtendedResou
 }
 
 function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResourceClaimStatus {
-  const claim: NodeAllocatableResourceClaimStatus = {
+  const claim: Mutable<NodeAllocatableResourceClaimStatus> = {
     resourceClaimName: stringAt(raw.resourceClaimName, 'resourceClaimName', place),
   };
   const containers = scalarListAt(raw.containers, 'containers', place, stringAt);
@@ -242,7 +243,7 @@ function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResour
 }
 
 function canonicalMappedResources(raw: Raw, place: Place): NodeAllocatableMappedResources {
-  const mapped: NodeAllocatableMappedResources = {
+  const mapped: Mutable<NodeAllocatableMappedResources> = {
     name: stringAt(raw.name, 'name', place),
     quantity: quantityAt(raw.quantity, 'quantity', place),
   };
@@ -251,7 +252,7 @@ function canonicalMappedResources(raw: Raw, place: Place): NodeAllocatableMapped
 }
 
 function canonicalOverheadResources(raw: Raw, place: Place): NodeAllocatableOverheadResources {
-  const overhead: NodeAllocatableOverheadResources = { name: stringAt(raw.name, 'name', place) };
+  const overhead: Mutable<NodeAllocatableOverheadResources> = { name: stringAt(raw.name, 'name', place) };
   const perPod = quantityAt(raw.perPod, 'perPod', place);
   if (perPod !== null) overhead.perPod = perPod;
   const perContainer = quantityAt(raw.perContainer, 'perContainer', place);
@@ -261,7 +262,7 @@ function canonicalOverheadResources(raw: Raw, place: Place): NodeAllocatableOver
 }
 
 function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
-  const health: PodVolumeHealth = {
+  const health: Mutable<PodVolumeHealth> = {
     name: stringAt(raw.name, 'name', place),
     lastTransitionTime: timeAt(raw.lastTransitionTime, 'lastTransitionTime', place),
   };
@@ -272,7 +273,7 @@ function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
 }
 
 function canonicalVolumeHealthCondition(raw: Raw, place: Place): VolumeHealthCondition {
-  const condition: VolumeHealthCondition = {
+  const condition: Mutable<VolumeHealthCondition> = {
     status: stringAt(raw.status, 'status', place),
     reason: stringAt(raw.reason, 'reason', place),
   };

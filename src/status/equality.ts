@@ -97,7 +97,8 @@ function equalConditions(
 ): boolean {
   for (const condition of conditions) {
     if (!isOurs(condition)) continue;
-    const old = oldConditions.find(({ type }) => type === condition.type);
+    // Of several of one type the last counts: the kubelet makes a map of them.
+    const old = oldConditions.findLast(({ type }) => type === condition.type);
     if (old === undefined) return false;
     if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message)
       return false;

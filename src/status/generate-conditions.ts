@@ -115,6 +115,7 @@ function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | 
   const faults: string[] = [];
   for (const { conditionType } of pod.spec?.readinessGates ?? []) {
     const condition = getPodCondition(conditions, conditionType);
+    // Divergence: Go quotes unprintable characters in its own way; no valid name has any.
     const quoted = JSON.stringify(conditionType);
     if (condition === undefined) {
       faults.push(`corresponding condition of pod readiness gate ${quoted} does not exist.`);

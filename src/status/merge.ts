@@ -1,4 +1,4 @@
-import type { Pod, PodCondition, PodStatus } from '../types.ts';
+import type { Mutable, Pod, PodCondition, PodStatus } from '../types.ts';
 import { podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
 import { refreshLastTransitionTime } from './transition-times.ts';
 
@@ -41,7 +41,7 @@ export function mergePodStatus(
     }
   }
 
-  const status: PodStatus = { ...newPodStatus };
+  const status: Mutable<PodStatus> = { ...newPodStatus };
   for (const member of [
     'resourceClaimStatuses',
     'extendedResourceClaimStatus',

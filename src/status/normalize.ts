@@ -1,4 +1,4 @@
-import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../types.ts';
+import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../types.ts';
 import { compareUTF8, cutUTF8 } from './utf8.ts';
 
 /** Bytes that all termination messages of a pod may take together. kubelet: `MaxPodTerminationMessageLogLength`. */
@@ -15,7 +15,7 @@ const maxPodTerminationMessageBytes = 12 * 1024;
  */
 export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
   const maxBytes = terminationMessageBytes(pod);
-  let normalized = status;
+  let normalized: Mutable<PodStatus> = status;
   for (const member of ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const) {
     const statuses = status[member];
     if (statuses === undefined) continue;
@@ -36,17 +36,17 @@ function terminationMessageBytes(pod: Pod): number {
 }
 
 /** Divergence: the cut is at a code-point edge; the kubelet may leave half a character. */
-function cutTerminationMessages(statuses: ContainerStatus[], maxBytes: number): ContainerStatus[] {
-  let cut = statuses;
+function cutTerminationMessages(statuses: readonly ContainerStatus[], maxBytes: number): readonly ContainerStatus[] {
+  let cut: ContainerStatus[] | undefined;
   for (let i = 0; i < statuses.length; i++) {
     const status = statuses[i]!;
     const state = cutTerminationMessage(status.state, maxBytes);
     const lastState = cutTerminationMessage(status.lastState, maxBytes);
     if (state === status.state && lastState === status.lastState) continue;
-    if (cut === statuses) cut = [...statuses];
+    cut ??= [...statuses];
     cut[i] = { ...status, state, lastState };
   }
-  return cut;
+  return cut ?? statuses;
 }
 
 function cutTerminationMessage(state: ContainerState, maxBytes: number): ContainerState {
@@ -56,7 +56,7 @@ function cutTerminationMessage(state: ContainerState, maxBytes: number): Contain
   return cut === message ? state : { ...state, terminated: { ...state.terminated!, message: cut } };
 }
 
-function sortByName(statuses: ContainerStatus[]): ContainerStatus[] {
+function sortByName(statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
   for (let i = 1; i < statuses.length; i++) {
     if (compareUTF8(statuses[i - 1]!.name, statuses[i]!.name) > 0) {
       return statuses.toSorted((a, b) => compareUTF8(a.name, b.name));
@@ -69,19 +69,20 @@ function sortByName(statuses: ContainerStatus[]): ContainerStatus[] {
  * Spec order by swapping each into place, so that names the spec does not know end up behind, in
  * the order the swaps leave. Source: kubelet `SortInitContainerStatuses`.
  */
-function sortInitContainerStatuses(pod: Pod, statuses: ContainerStatus[]): ContainerStatus[] {
-  let sorted = statuses;
+function sortInitContainerStatuses(pod: Pod, statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
+  const sorted = [...statuses];
+  let isSorted = true;
   let next = 0;
   for (const container of pod.spec?.initContainers ?? []) {
     const found = sorted.findIndex((status, i) => i >= next && status.name === container.name);
     if (found < 0) continue;
     if (found !== next) {
-      if (sorted === statuses) sorted = [...statuses];
+      isSorted = false;
       const displaced = sorted[next]!;
       sorted[next] = sorted[found]!;
       sorted[found] = displaced;
     }
     next++;
   }
-  return sorted;
+  return isSorted ? statuses : sorted;
 }

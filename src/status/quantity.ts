@@ -50,7 +50,8 @@ interface Quantity {
  * `+100m`, `1.234`), and a decimal value of 10^21 or more without exponent loses its suffix
  * (`1000E` → `1`), because Go loses it.
  *
- * Divergence: texts above 256 characters and exponents beyond ±1000 are not quantities here.
+ * Divergence: texts above 256 characters and exponents beyond ±1000 are not quantities here, and
+ * from 10^21 on two with the same canonical text are equal.
  */
 export function canonicalQuantity(input: string | number): string | undefined {
   if (typeof input === 'string' && isPlainCanonical(input)) {

@@ -33,8 +33,8 @@ export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): 
  * are unknown stay as the server has them unless `to` has another value. The result shares
  * structure with `to`: do not change it.
  *
- * Divergence: a key that the server's list holds twice is left out, where upstream would delete
- * both elements and write one back without its unchanged members.
+ * Divergence: what the server's list holds twice is deleted and written back whole, where upstream
+ * writes it back without its unchanged members.
  * Source: `strategicpatch.CreateTwoWayMergePatch`.
  */
 export function diffPodStatus(from: PodStatus, to: PodStatus): PodStatusChanges | undefined {
@@ -74,37 +74,39 @@ function diffMergeList(
   mergeKey: string,
   schema: PatchSchema,
 ): Patch[] | undefined {
-  /** By key, in the server's order; undefined where the key occurs twice. */
-  const current = new Map<string, Raw | undefined>();
-  for (const element of from) {
-    const key = keyOf(element, mergeKey);
-    if (key !== undefined) current.set(key, current.has(key) ? undefined : (element as Raw));
-  }
-
+  const current = elementsByKey(from, mergeKey);
+  const wanted = elementsByKey(to, mergeKey);
   const entries: Patch[] = [];
-  const wantedKeys = new Set<string>();
-  for (const element of to) {
-    const key = keyOf(element, mergeKey);
-    if (key === undefined) continue;
-    wantedKeys.add(key);
-    if (!current.has(key)) {
-      entries.push(element as Patch);
+  const removedKeys: string[] = [];
+  for (const [key, element] of wanted) {
+    const old = current.get(key);
+    // What others have there twice, and we have from them, is theirs.
+    if (element === undefined) continue;
+    if (old === undefined) {
+      entries.push(element);
+      if (current.has(key)) removedKeys.push(key);
       continue;
     }
-    const old = current.get(key);
-    if (old === undefined) continue;
-    const changes = diffMembers(old, element as Raw, schema);
+    const changes = diffMembers(old, element, schema);
     if (changes === undefined) continue;
     changes[mergeKey] = key;
-    if (schema.retainKeys) changes['$retainKeys'] = membersToRetain(old, element as Raw, schema);
+    if (schema.retainKeys) changes['$retainKeys'] = membersToRetain(old, element, schema);
     entries.push(changes);
   }
-
-  const removedKeys: string[] = [];
-  for (const [key, element] of current) if (element !== undefined && !wantedKeys.has(key)) removedKeys.push(key);
+  for (const key of current.keys()) if (!wanted.has(key)) removedKeys.push(key);
   for (const key of removedKeys.sort(compareUTF8)) entries.push({ $patch: 'delete', [mergeKey]: key });
 
-  return entries.length === 0 && isSameOrder(current, wantedKeys) ? undefined : entries;
+  return entries.length === 0 && isSameOrder(current, wanted) ? undefined : entries;
+}
+
+/** In the list's order; undefined where the key occurs twice. */
+function elementsByKey(list: readonly unknown[], mergeKey: string): Map<string, Patch | undefined> {
+  const byKey = new Map<string, Patch | undefined>();
+  for (const element of list) {
+    const key = keyOf(element, mergeKey);
+    if (key !== undefined) byKey.set(key, byKey.has(key) ? undefined : (element as Patch));
+  }
+  return byKey;
 }
 
 function elementOrder(list: readonly unknown[], mergeKey: string): Patch[] {
@@ -120,8 +122,8 @@ function membersToRetain(from: Raw, to: Raw, schema: PatchSchema): string[] {
   return [...kept, ...unknown].sort(compareUTF8);
 }
 
-function isSameOrder(current: ReadonlyMap<string, unknown>, wanted: ReadonlySet<string>): boolean {
-  const inWantedOrder = wanted.values();
+function isSameOrder(current: ReadonlyMap<string, unknown>, wanted: ReadonlyMap<string, unknown>): boolean {
+  const inWantedOrder = wanted.keys();
   for (const key of current.keys()) {
     if (wanted.has(key) && inWantedOrder.next().value !== key) return false;
   }

@@ -1,4 +1,4 @@
-import type { ContainerStatus, Pod, PodStatus } from '../types.ts';
+import type { ContainerStatus, Mutable, Pod, PodStatus } from '../types.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 
 /** What a container becomes that nobody can account for when its pod has been terminated. */
@@ -24,7 +24,7 @@ function unknownTermination(status: ContainerStatus): ContainerStatus {
  * Source: kubelet `TerminatePod`.
  */
 export function terminatedPodStatus(pod: Pod, podStatus: PodStatus, status: PodStatus, isStatic: boolean): PodStatus {
-  const terminated: PodStatus = { ...status };
+  const terminated: Mutable<PodStatus> = { ...status };
   if (status.containerStatuses !== undefined && hasPodInitialized(pod, podStatus)) {
     terminated.containerStatuses = status.containerStatuses.map(withTermination);
   }

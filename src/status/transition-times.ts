@@ -1,7 +1,7 @@
 import type { PodCondition, PodStatus } from '../types.ts';
 
 /** Conditions whose transition time the status manager itself keeps; the resize conditions are not. */
-const timedConditions: ReadonlySet<string> = new Set([
+const timedConditions: readonly string[] = [
   'ContainersReady',
   'Ready',
   'Initialized',
@@ -9,7 +9,7 @@ const timedConditions: ReadonlySet<string> = new Set([
   'PodScheduled',
   'DisruptionTarget',
   'AllContainersRestarting',
-]);
+];
 
 /**
  * `condition` with the old condition's transition time, even none, when the status is unchanged,
@@ -24,17 +24,18 @@ export function refreshLastTransitionTime(oldStatus: PodStatus, condition: PodCo
 /** The conditions of a new status, each timed one with its transition time refreshed; the same list when none changes. */
 export function refreshLastTransitionTimes(
   oldStatus: PodStatus,
-  conditions: PodCondition[] | undefined,
+  conditions: readonly PodCondition[] | undefined,
   now: string,
-): PodCondition[] | undefined {
-  let refreshed = conditions;
-  for (let i = 0; conditions !== undefined && i < conditions.length; i++) {
-    const condition = conditions[i]!;
-    if (!timedConditions.has(condition.type)) continue;
-    const timed = refreshLastTransitionTime(oldStatus, condition, now);
-    if (timed === condition) continue;
-    if (refreshed === conditions) refreshed = [...conditions];
-    refreshed![i] = timed;
+): readonly PodCondition[] | undefined {
+  if (conditions === undefined) return undefined;
+  let refreshed: PodCondition[] | undefined;
+  for (const timedType of timedConditions) {
+    const i = conditions.findIndex(({ type }) => type === timedType);
+    if (i < 0) continue;
+    const timed = refreshLastTransitionTime(oldStatus, conditions[i]!, now);
+    if (timed === conditions[i]) continue;
+    refreshed ??= [...conditions];
+    refreshed[i] = timed;
   }
-  return refreshed;
+  return refreshed ?? conditions;
 }

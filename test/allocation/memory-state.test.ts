@@ -45,8 +45,8 @@ describe('MemoryState', () => {
     await state.setPodAllocation(podOf('u', { a: { requests } }));
     requests.cpu = '7';
     const handedOut = state.getContainerResourceAllocation('u', 'a')!;
-    expect(() => (handedOut.requests!['cpu'] = '8')).toThrow(TypeError);
-    expect(() => (handedOut.limits = {})).toThrow(TypeError);
+    expect(() => Object.assign(handedOut.requests!, { cpu: '8' })).toThrow(TypeError);
+    expect(() => Object.assign(handedOut, { limits: {} })).toThrow(TypeError);
     expect(state.getContainerResourceAllocation('u', 'a')).toEqual(cpu('1'));
   });
 

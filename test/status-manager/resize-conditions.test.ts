@@ -209,7 +209,7 @@ describe('resize conditions', () => {
   it('are handed out as copies', () => {
     const { manager } = new TestManager();
     manager.setPodResizePendingCondition(testPodUID, 'Deferred', '', 1);
-    manager.getPodResizeConditions(testPodUID)[0]!.reason = 'Infeasible';
+    Object.assign(manager.getPodResizeConditions(testPodUID)[0]!, { reason: 'Infeasible' });
     manager.getPodResizeConditions(testPodUID).pop();
     expect(manager.isPodResizeDeferred(testPodUID)).toBe(true);
   });

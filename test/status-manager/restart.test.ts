@@ -136,6 +136,15 @@ describe('journal', () => {
     await third.stop();
   });
 
+  it('caches it without a client, too', async () => {
+    const before = managerOn(new FakePodClient([pod('a')]), { journal: await fileJournal(dir) });
+    before.setPodStatus(pod('a'), running);
+    const manager = managerOn(new FakePodClient(), { client: undefined, journal: await fileJournal(dir) });
+    expect(manager.getPodStatus('a')).toEqual(before.getPodStatus('a'));
+    await manager.stop();
+    await before.stop();
+  });
+
   it('sends it by itself after start()', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('a', running)]);

@@ -18,10 +18,12 @@ describe('TestStaticPod', () => {
     expect(t.podManager.translatePodUID('mirror-12345678')).toBe(testPodUID);
     // Should be able to get the mirror pod status from status manager.
     expect(isPodStatusByKubeletEqual(status, t.status('mirror-12345678'))).toBe(true);
+    const written = t.manager.whenWritten('mirror-12345678');
 
     // Should sync pod because the corresponding mirror pod is created.
     expect(await t.manager.syncBatch(true)).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
+    expect(await written).toEqual({ written: true, version: 1 });
     expect(t.client.pod('new', 'foo')?.status).toEqual(status);
     expect(t.manager.inspect().apiStatusVersions).toEqual(new Map([['mirror-12345678', 1]]));
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodVolumeHealth } from '../../src/types.ts';
+import type { PodStatus } from '../../src/types.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 const degraded = { status: 'Degraded', reason: 'SlowDisk' };
@@ -11,7 +11,7 @@ function knownPod(): TestManager {
   return t;
 }
 
-function health(t: TestManager): PodVolumeHealth[] | undefined {
+function health(t: TestManager): PodStatus['volumeHealth'] {
   return t.status().volumeHealth;
 }
 

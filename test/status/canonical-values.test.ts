@@ -159,6 +159,22 @@ describe('canonicalPodStatus: values', () => {
     expect(text).not.toContain('678');
   });
 
+  it('half of a surrogate pair becomes U+FFFD: the API server would show it so, and the status would differ for ever', () => {
+    const half = '\u{1f600}'.slice(0, 1);
+    const status = strict({
+      message: `a${half}`,
+      conditions: [{ type: 'Ready', message: half }],
+      containerStatuses: [{ name: 'c', state: { terminated: { message: `${half}b` } } }],
+      'x-new': [half],
+    });
+    expect(status).toMatchObject({
+      message: 'a\ufffd',
+      conditions: [{ message: '\ufffd' }],
+      containerStatuses: [{ state: { terminated: { message: '\ufffdb' } } }],
+      'x-new': ['\ufffd'],
+    });
+  });
+
   it('the last of several entries with one key wins, in the place of the first', () => {
     const status = strict({
       conditions: [{ type: 'a', status: '1' }, { type: 'b' }, { type: 'a', status: '2' }],

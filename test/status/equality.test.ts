@@ -121,10 +121,12 @@ describe('isPodStatusByKubeletEqual: conditions', () => {
     expect(areEqual({ conditions: [ready, initialized] }, { conditions: [initialized, ready] })).toBe(true);
   });
 
-  it('the first of several conditions of one type on the server counts', () => {
-    const duplicated = canonicalPodStatus({ conditions: [ready, { ...ready, status: 'False' }] }, { strict: false });
+  it('the last of several conditions of one type on the server counts', () => {
+    const unready = { ...ready, status: 'False' };
+    const duplicated = canonicalPodStatus({ conditions: [ready, unready] }, { strict: false });
     expect(duplicated.conditions).toHaveLength(2);
-    expect(isPodStatusByKubeletEqual(duplicated, statusOf({ conditions: [ready] }))).toBe(true);
+    expect(isPodStatusByKubeletEqual(duplicated, statusOf({ conditions: [ready] }))).toBe(false);
+    expect(isPodStatusByKubeletEqual(duplicated, statusOf({ conditions: [unready] }))).toBe(true);
   });
 });
 

@@ -207,16 +207,28 @@ describe('diffPodStatus', () => {
     });
   });
 
-  it('leaves a key that the server has twice out of the diff', () => {
-    const twice = [condition('A'), condition('A', 'False'), condition('B'), condition('C'), condition('C', 'False')];
-    expect(
-      diffPodStatus({ conditions: twice }, { conditions: [condition('A', 'Unknown'), condition('B')] }),
-    ).toBeUndefined();
-    expect(
-      diffPodStatus({ conditions: twice }, { conditions: [condition('A', 'Unknown'), condition('B', 'False')] }),
-    ).toEqual({
-      '$setElementOrder/conditions': [{ type: 'A' }, { type: 'B' }],
-      conditions: [{ type: 'B', status: 'False' }],
+  describe('a key that the server has twice', () => {
+    const twice = [condition('A'), condition('A', 'False'), condition('B')];
+
+    it('is deleted and written back whole, for the list to say it once', () => {
+      const target = { conditions: [condition('A', 'False'), condition('B')] };
+      const patch = diffPodStatus(deepFreeze({ conditions: twice }), deepFreeze(target));
+      expect(patch).toEqual({
+        '$setElementOrder/conditions': [{ type: 'A' }, { type: 'B' }],
+        conditions: [condition('A', 'False'), { $patch: 'delete', type: 'A' }],
+      });
+      expect(applyPodStatusPatch({ conditions: twice }, patch!)).toEqual(target);
+    });
+
+    it('is deleted when nobody wants it', () => {
+      expect(diffPodStatus({ conditions: twice }, { conditions: [condition('B')] })).toEqual({
+        '$setElementOrder/conditions': [{ type: 'B' }],
+        conditions: [{ $patch: 'delete', type: 'A' }],
+      });
+    });
+
+    it('is left alone when it is there twice in the target, too: it came from the server', () => {
+      expect(diffPodStatus({ conditions: twice }, { conditions: twice })).toBeUndefined();
     });
   });
 

@@ -47,6 +47,11 @@ describe('refreshLastTransitionTime', () => {
 });
 
 describe('refreshLastTransitionTimes', () => {
+  it('refreshes the first of several of one type, as a server may have them', () => {
+    const refreshed = refreshLastTransitionTimes({}, [condition('True', old), condition('False', old)], now);
+    expect(refreshed?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([now, old]);
+  });
+
   it.each([
     'ContainersReady',
     'Ready',
