@@ -7,7 +7,7 @@ export interface PodInspection {
   readonly podName: string;
   /** The cached version. */
   readonly version: number;
-  /** The version that was last written to the API object; undefined when none was. */
+  /** The version that was last written to the API object; undefined when none was, or when the object no longer shows it. */
   readonly sentVersion: number | undefined;
   readonly podIsFinished: boolean;
   /** How long the oldest unsent change has waited; undefined when all have been sent. */

@@ -129,6 +129,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       unregister?.();
     };
 
+    this.#recover();
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
@@ -163,7 +164,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       syncPeriodMs: resolved.syncPeriodMs,
       concurrency: resolved.concurrency,
     });
-    this.#recover();
+    for (const uid of this.#recovered.keys()) this.#loop.wake(uid);
   }
 
   /**
@@ -264,7 +265,12 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     return this.#updates.terminatePod(pod);
   }
 
-  /** Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Source: kubelet `RemoveOrphanedStatuses` */
+  /**
+   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it when pods
+   * have gone, with those that the pod manager still knows: the status of a pod that was deleted by
+   * force, or set after the pod had gone, stays unsent and is tried until then.
+   * Source: kubelet `RemoveOrphanedStatuses`
+   */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {
     const remaining = requireUIDs('podUIDs', podUIDs);
     for (const [uid, versioned] of [...this.#cache.entries()]) {
@@ -367,17 +373,18 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   }
 
   /**
-   * Resolves when what is cached now, or newer, has reached the API server, or says why it never
+   * Of this pod, or of the static pod that this mirror UID stands for: resolves when what is cached now, or newer, has reached the API server, or says why it never
    * will. A terminal phase is not waited for while it is held back because containers could be running.
    */
   async whenWritten(podUID: string): Promise<WrittenResult> {
     requireText('podUID', podUID);
-    const versioned = this.#cache.get(podUID);
+    const uid = this.podManager.translatePodUID(podUID);
+    const versioned = this.#cache.get(uid);
     if (versioned === undefined) return { written: false, reason: 'not-cached' };
     if (versioned.unsentSinceMs === undefined) return { written: true, version: versioned.version };
     if (this.#loop === undefined) return { written: false, reason: 'no-client' };
     if (this.state === 'stopped') return { written: false, reason: 'stopped' };
-    return this.#outcomes.whenWritten(podUID, versioned.version);
+    return this.#outcomes.whenWritten(uid, versioned.version);
   }
 
   /** The resize conditions that are set: [PodResizePending, PodResizeInProgress]. Source: kubelet `GetPodResizeConditions` */
@@ -491,7 +498,6 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       });
       this.#recovered.set(podUID, acceptedAt);
       this.#noteTimes(acceptedAt);
-      this.#loop?.wake(podUID);
     }
   }
 

@@ -64,7 +64,14 @@ export async function overOurTransport(): Promise<void> {
 
   const manager = new StatusManager({ client, podManager, podDeletionSafety });
   manager.start();
-  podManager.subscribe({ onPodAdded: runPod, onPodUpdated: updatePod, onPodRemoved: forgetPod });
+  podManager.subscribe({
+    onPodAdded: runPod,
+    onPodUpdated: updatePod,
+    onPodRemoved: (pod) => {
+      forgetPod(pod);
+      manager.removeOrphanedStatuses(podManager.getPods().map(({ metadata }) => metadata!.uid!));
+    },
+  });
 
   await manager.stop({ drain: true });
   await podManager.stop();
