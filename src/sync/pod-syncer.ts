@@ -82,6 +82,17 @@ interface ApiPod {
   readonly status: PodStatus;
 }
 
+/** What a sync has to send; `patch` is undefined when the API server shows it all already. */
+interface Plan {
+  readonly kind: 'plan';
+  readonly versioned: VersionedPodStatus;
+  /** When `versioned` was read from the cache. */
+  readonly readAtMs: number;
+  /** What the API server is to show. */
+  readonly merged: PodStatus;
+  readonly patch: PodStatusPatch | undefined;
+}
+
 /** A sync that is under way. */
 interface ActiveSync {
   /** The cached version it works with. */
@@ -158,8 +169,8 @@ export class PodSyncer {
   }
 
   /**
-   * The part behind the GET. With a `trusted` object that our last request left, undefined means:
-   * it cannot be done without reading first.
+   * The part behind the GET. With a trusted object that our last request left, undefined means: it
+   * cannot be done without reading first.
    */
   async #sync(
     uid: string,
@@ -167,43 +178,18 @@ export class PodSyncer {
     api: ApiPod,
     isTrusted: boolean,
     permits: SyncPermits,
-    hasPermit = false,
   ): Promise<SyncResult | undefined> {
-    const { cache, clock, apiStatusVersions } = this.#options;
-    // A status that was set while we waited is sent instead of the older one.
-    const versioned = cache.get(uid);
-    if (versioned === undefined) return removed;
-    const { version } = versioned;
-    active.version = version;
-    const readAtMs = clock.monotonicMs();
-
-    if (this.#isRecreated(uid, api.uid)) return isTrusted ? undefined : this.#recreated(uid, versioned, api);
-    const acceptedAt = this.#options.recovered.get(uid);
-    if (acceptedAt !== undefined && showsNewer(api.status, versioned.status, acceptedAt)) {
-      this.#options.logger.info({ podUID: uid }, 'The API server shows a newer status than the journal; dropping it');
-      this.#options.deletePodStatus(uid);
-      return { kind: 'gone', version, reason: 'outdated' };
+    let plan = this.#plan(uid, active, api, isTrusted);
+    if (plan?.kind === 'plan' && plan.patch !== undefined) {
+      await permits.acquire(permits.signal);
+      const isOutdated = this.#options.cache.get(uid)?.version !== plan.versioned.version || active.isDropped;
+      if (isOutdated) plan = this.#plan(uid, active, api, isTrusted);
     }
+    if (plan?.kind !== 'plan') return plan;
 
-    const { status: merged, disruptionTarget } = mergePodStatus(
-      api.pod,
-      api.status,
-      versioned.status,
-      this.#couldHaveRunningContainers(api.pod),
-      timeFromEpochMs(clock.now()),
-    );
-    if (isTrusted && (disruptionTarget !== undefined || replacesConditions(api.status, merged))) return undefined;
-    this.#rememberDisruptionTarget(uid, versioned, disruptionTarget);
-    const patch = this.#createPatch(api, merged);
-    if (isTrusted && patch === undefined) return undefined;
-
+    const { versioned, merged, patch } = plan;
     let answer: ApiPod | undefined;
     if (patch !== undefined) {
-      if (!hasPermit) {
-        await permits.acquire(permits.signal);
-        if (cache.get(uid)?.version !== version || active.isDropped)
-          return this.#sync(uid, active, api, isTrusted, permits, true);
-      }
       active.isSending = true;
       try {
         const pod = await this.#options.requests.patchStatus(referenceOf(versioned), patch, permits.signal);
@@ -223,21 +209,7 @@ export class PodSyncer {
       return result?.kind === 'unchanged' ? { ...result, kind: 'written' } : result;
     }
 
-    this.#options.metrics.observePodStatusSyncDuration(
-      Math.trunc(clock.monotonicMs() - (versioned.unsentSinceMs ?? readAtMs)) / 1000,
-    );
-    let timesSent = 0;
-    if (!active.isDropped) {
-      apiStatusVersions.set(api.uid, version);
-      cache.markSent(uid, version, readAtMs);
-      // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
-      if (api.uid !== uid) cache.markUnsent(uid);
-      if (cache.get(uid)?.unsentSinceMs === undefined) {
-        this.#options.onSent(uid, merged.phase === versioned.status.phase);
-      }
-      if (patch !== undefined) timesSent = this.#options.resendDetector.sent(uid, version, patch, answer?.pod);
-    }
-
+    const timesSent = this.#recordSent(uid, active, api, plan, answer);
     const latest = answer ?? api;
     let deletion: Deletion = 'none';
     if (canBeDeleted(latest.pod, versioned.podIsFinished)) {
@@ -245,7 +217,61 @@ export class PodSyncer {
     } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && !active.isDropped) {
       this.#trust(uid, latest, merged);
     }
-    return { kind: patch === undefined ? 'unchanged' : 'written', version, timesSent, deletion };
+    return { kind: patch === undefined ? 'unchanged' : 'written', version: versioned.version, timesSent, deletion };
+  }
+
+  /**
+   * What is to be sent, by the cache as it is now and the object that the API server last showed;
+   * or how the sync ends without a request; or undefined, of a trusted object: read first. One
+   * critical section.
+   */
+  #plan(uid: string, active: ActiveSync, api: ApiPod, isTrusted: boolean): Plan | SyncResult | undefined {
+    const { cache, clock, logger, recovered, deletePodStatus } = this.#options;
+    const versioned = cache.get(uid);
+    if (versioned === undefined) return removed;
+    const { version } = versioned;
+    active.version = version;
+    const readAtMs = clock.monotonicMs();
+
+    if (this.#isRecreated(uid, api.uid)) return isTrusted ? undefined : this.#recreated(uid, versioned, api);
+    const acceptedAt = recovered.get(uid);
+    if (acceptedAt !== undefined && showsNewer(api.status, versioned.status, acceptedAt)) {
+      logger.info({ podUID: uid }, 'The API server shows a newer status than the journal; dropping it');
+      deletePodStatus(uid);
+      return { kind: 'gone', version, reason: 'outdated' };
+    }
+
+    const { status: merged, disruptionTarget } = mergePodStatus(
+      api.pod,
+      api.status,
+      versioned.status,
+      this.#couldHaveRunningContainers(api.pod),
+      timeFromEpochMs(clock.now()),
+    );
+    if (isTrusted && (disruptionTarget !== undefined || replacesConditions(api.status, merged))) return undefined;
+    this.#rememberDisruptionTarget(uid, versioned, disruptionTarget);
+    const patch = this.#createPatch(api, merged);
+    if (isTrusted && patch === undefined) return undefined;
+    return { kind: 'plan', versioned, readAtMs, merged, patch };
+  }
+
+  /** The API server shows what was planned. @returns how often this body has been sent for this version */
+  #recordSent(
+    uid: string,
+    active: ActiveSync,
+    api: ApiPod,
+    { versioned: { version, unsentSinceMs, status }, readAtMs, merged, patch }: Plan,
+    answer: ApiPod | undefined,
+  ): number {
+    const { apiStatusVersions, cache, clock, metrics, onSent, resendDetector } = this.#options;
+    metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
+    if (active.isDropped) return 0;
+    apiStatusVersions.set(api.uid, version);
+    cache.markSent(uid, version, readAtMs);
+    // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
+    if (api.uid !== uid) cache.markUnsent(uid);
+    if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, merged.phase === status.phase);
+    return patch === undefined ? 0 : resendDetector.sent(uid, version, patch, answer?.pod);
   }
 
   #isRecreated(uid: string, apiUID: string): boolean {
