@@ -7,7 +7,6 @@ import type { Metrics, RequestVerb } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
-import { canonicalPodStatus } from '../status/canonical.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { equalJSON } from '../status/equality.ts';
 import { createStatusJsonPatch } from '../status/json-patch.ts';
@@ -15,8 +14,10 @@ import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
 import { showsNewer } from '../status/newer.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodCondition, PodStatus } from '../types.ts';
+import { type ApiPod, apiPodOf } from './api-pod.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import type { ResendDetector } from './resend-detector.ts';
+import { TrustedPods } from './trusted-pods.ts';
 
 /** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
@@ -75,13 +76,6 @@ export interface PodSyncerOptions {
   readonly deletePodStatus: (uid: string) => void;
 }
 
-/** What is kept of the object that the API server last showed. */
-interface ApiPod {
-  readonly pod: Pod;
-  readonly uid: string;
-  readonly status: PodStatus;
-}
-
 /** What a sync has to send; `patch` is undefined when the API server shows it all already. */
 interface Plan {
   readonly kind: 'plan';
@@ -110,15 +104,12 @@ interface ActiveSync {
  */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
-  /**
-   * With `when-stale`: pod UID → the API object as our last request left it, while it is trusted.
-   * Divergence, on request only: the kubelet reads before each patch.
-   */
-  readonly #trusted = new Map<string, ApiPod>();
+  readonly #trusted: TrustedPods;
   readonly #active = new Map<string, ActiveSync>();
 
   constructor(options: PodSyncerOptions) {
     this.#options = options;
+    this.#trusted = new TrustedPods(options.podManager, options.patchStrategy === 'json-patch');
   }
 
   /** Never rejects: a failed request is a result. */
@@ -152,12 +143,12 @@ export class PodSyncer {
   forget(uid: string): void {
     const active = this.#active.get(uid);
     if (active !== undefined) active.isDropped = true;
-    this.#trusted.delete(uid);
+    this.#trusted.forget(uid);
     this.#options.resendDetector.forget(uid);
   }
 
   async #readAndSync(uid: string, active: ActiveSync, permits: SyncPermits): Promise<SyncResult> {
-    const trusted = this.#takeTrusted(uid);
+    const trusted = this.#trusted.take(uid);
     const result = trusted && (await this.#sync(uid, active, trusted, true, permits));
     if (result !== undefined) return result;
     const versioned = this.#options.cache.get(uid);
@@ -215,7 +206,7 @@ export class PodSyncer {
     if (canBeDeleted(latest.pod, versioned.podIsFinished)) {
       deletion = await this.#delete(uid, versioned, latest.uid, permits);
     } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && !active.isDropped) {
-      this.#trust(uid, latest, merged);
+      this.#trusted.trust(uid, latest, merged);
     }
     return { kind: patch === undefined ? 'unchanged' : 'written', version: versioned.version, timesSent, deletion };
   }
@@ -350,28 +341,6 @@ export class PodSyncer {
     this.forget(uid);
     return 'done';
   }
-
-  /** The trusted object, with the pod manager's pod for the safety provider to look at; undefined: read first. */
-  #takeTrusted(uid: string): ApiPod | undefined {
-    const trusted = this.#trusted.get(uid);
-    if (trusted === undefined) return undefined;
-    this.#trusted.delete(uid);
-    const { podManager } = this.#options;
-    const pod = podManager.getPodByUID(uid);
-    if (pod === undefined) return undefined;
-    // Somebody may have taken the phase back, which decides what may be written.
-    const { phase } = (podManager.getMirrorPodByPod(pod) ?? pod).status ?? {};
-    if (isPodPhaseTerminal(phase ?? undefined) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
-    return { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
-  }
-
-  #trust(uid: string, { pod, uid: apiUID }: ApiPod, status: PodStatus): void {
-    const { annotations, generation, deletionTimestamp, name, namespace, resourceVersion } = pod.metadata ?? {};
-    const metadata = { name, namespace, uid: apiUID, annotations, generation, deletionTimestamp, resourceVersion };
-    // The JSON patch tests the server's own spelling.
-    const rawStatus = this.#options.patchStrategy === 'json-patch' ? pod.status : undefined;
-    this.#trusted.set(uid, { pod: { metadata, status: rawStatus }, uid: apiUID, status });
-  }
 }
 
 /** Whoever drops a status says so himself. */
@@ -387,10 +356,6 @@ const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not
 
 function referenceOf({ podNamespace: namespace, podName: name }: VersionedPodStatus): PodReference {
   return { namespace, name };
-}
-
-function apiPodOf(pod: Pod): ApiPod {
-  return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };
 }
 
 /**

@@ -1,0 +1,14 @@
+import { canonicalPodStatus } from '../status/canonical.ts';
+import type { Pod, PodStatus } from '../types.ts';
+
+/** A pod as the API server shows it. */
+export interface ApiPod {
+  readonly pod: Pod;
+  readonly uid: string;
+  /** Of `pod`, in canonical form. */
+  readonly status: PodStatus;
+}
+
+export function apiPodOf(pod: Pod): ApiPod {
+  return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };
+}

@@ -1,0 +1,46 @@
+import type { PodManager } from '../pods/pod-manager.ts';
+import { isPodPhaseTerminal } from '../status/merge.ts';
+import type { PodStatus } from '../types.ts';
+import type { ApiPod } from './api-pod.ts';
+
+/**
+ * With `when-stale`: the API objects as our last requests left them, while they are trusted. Of each
+ * only what the next sync needs is kept.
+ * Divergence, on request only: the kubelet reads before each patch.
+ */
+export class TrustedPods {
+  /** By the UID of the cached status: of a static pod its own, not its mirror's. */
+  readonly #pods = new Map<string, ApiPod>();
+  readonly #podManager: PodManager;
+  readonly #keepsRawStatus: boolean;
+
+  /** @param keepsRawStatus also keep the status in the API server's own spelling, which a JSON patch tests */
+  constructor(podManager: PodManager, keepsRawStatus: boolean) {
+    this.#podManager = podManager;
+    this.#keepsRawStatus = keepsRawStatus;
+  }
+
+  trust(uid: string, { pod, uid: apiUID }: ApiPod, status: PodStatus): void {
+    const { annotations, generation, deletionTimestamp, name, namespace, resourceVersion } = pod.metadata ?? {};
+    const metadata = { name, namespace, uid: apiUID, annotations, generation, deletionTimestamp, resourceVersion };
+    const rawStatus = this.#keepsRawStatus ? pod.status : undefined;
+    this.#pods.set(uid, { pod: { metadata, status: rawStatus }, uid: apiUID, status });
+  }
+
+  /** The object, no longer trusted, with the pod manager's spec for the safety provider to look at; undefined: read first. */
+  take(uid: string): ApiPod | undefined {
+    const trusted = this.#pods.get(uid);
+    if (trusted === undefined) return undefined;
+    this.#pods.delete(uid);
+    const pod = this.#podManager.getPodByUID(uid);
+    if (pod === undefined) return undefined;
+    // Somebody may have taken the phase back, which decides what may be written.
+    const { phase } = (this.#podManager.getMirrorPodByPod(pod) ?? pod).status ?? {};
+    if (isPodPhaseTerminal(phase ?? undefined) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
+    return { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
+  }
+
+  forget(uid: string): void {
+    this.#pods.delete(uid);
+  }
+}
