@@ -20,6 +20,19 @@ export interface Clock {
   yieldToEventLoop(): Promise<void>;
 }
 
+/** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; leaves no timer and no listener behind. */
+export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      timer.stop();
+      signal.removeEventListener('abort', wake);
+      resolve();
+    };
+    const timer = clock.afterFunc(ms, wake);
+    signal.addEventListener('abort', wake);
+  });
+}
+
 /** The real clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),

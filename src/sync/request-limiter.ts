@@ -1,5 +1,5 @@
 import { untilAborted } from '../client/until-aborted.ts';
-import { type Clock, systemClock } from '../clock.ts';
+import { type Clock, sleep, systemClock } from '../clock.ts';
 import { refuseArgument, refuseOption, requireObject } from '../errors.ts';
 
 /** Options of a `RequestLimiter`. */
@@ -74,23 +74,9 @@ export class RequestLimiter {
   async #take(signal: AbortSignal): Promise<void> {
     for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
       signal.throwIfAborted();
-      await this.#sleep(delayMs, signal);
+      await sleep(this.#clock, delayMs, signal);
     }
     this.#tokens--;
-  }
-
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        timer.stop();
-        reject(signal.reason as Error);
-      };
-      const timer = this.#clock.afterFunc(ms, () => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      });
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
   }
 
   #fill(now: number): void {

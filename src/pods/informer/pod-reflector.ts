@@ -1,7 +1,7 @@
 import type { ApiError } from '../../client/api-error.ts';
 import { describeApiError } from '../../client/api-error.ts';
 import type { KubeTransport } from '../../client/http/kube-transport.ts';
-import type { Clock, Timer } from '../../clock.ts';
+import { type Clock, sleep, type Timer } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
 import type { Pod } from '../../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
@@ -67,7 +67,7 @@ export class PodReflector implements PodSource {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const delayMs = await this.#listAndWatch(sink);
-      if (delayMs > 0 && !signal.aborted) await this.#sleep(delayMs);
+      if (delayMs > 0 && !signal.aborted) await sleep(this.#options.clock, delayMs, signal);
     }
   }
 
@@ -178,19 +178,6 @@ export class PodReflector implements PodSource {
         this.#stopping.signal.removeEventListener('abort', onStop);
       },
     };
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    const { signal } = this.#stopping;
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        timer.stop();
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = this.#options.clock.afterFunc(delayMs, wake);
-      signal.addEventListener('abort', wake, { once: true });
-    });
   }
 }
 
