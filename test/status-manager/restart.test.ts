@@ -177,6 +177,19 @@ describe('journal', () => {
     await third.stop();
   });
 
+  it('keeps a status that was set while an older one was being written', async () => {
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = await restart(server);
+    manager.setPodStatus(pod('a'), { ...running, message: 'older' });
+    server.react({ verb: 'patch' }, () => void manager.setPodStatus(pod('a'), failed));
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')?.status).toMatchObject({ phase: 'Running', message: 'older' });
+
+    const afterCrash = await restart(server);
+    expect(afterCrash.getPodStatus('a')).toMatchObject({ phase: 'Failed' });
+    await afterCrash.stop();
+  });
+
   it('keeps the status of a static pod until the pod manager has been told of the pod', async () => {
     await crash('static', { ...running, message: 'kept' });
     const mirror = pod('mirror', {}, { annotations: { 'kubernetes.io/config.mirror': 'x' } });

@@ -113,6 +113,22 @@ describe('back-off by failure class', () => {
     await h.manager.stop();
   });
 
+  it('of one pod does not hold up another that waits less', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.client.fail({ name: 'a' }, 500);
+    h.client.fail({ name: 'b', verb: 'patch' }, 422);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.set('b', '1');
+    await h.settle();
+    h.takeRequests();
+    await h.clock.advanceAsync(500);
+    expect(h.takeRequests()).toEqual(['get a', 'patch a']);
+    await h.manager.stop();
+  });
+
   it('holds for a full batch as well', async () => {
     const h = new SyncHarness({ syncPeriodMs: second });
     h.client.fail({ verb: 'get' }, 404, Number.POSITIVE_INFINITY);
@@ -235,6 +251,37 @@ describe('static pods', () => {
 });
 
 describe('throttling', () => {
+  it('pauses all for a second when the server does not say for how long', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.client.fail({ name: 'a' }, 503);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a']);
+    h.set('b', '1');
+    await h.clock.advanceAsync(999);
+    expect(h.takeRequests()).toEqual([]);
+    await h.clock.advanceAsync(1);
+    expect(h.takeRequests()).toContain('get b');
+    await h.manager.stop();
+  });
+
+  it('a status that was dropped and set again while it waited is sent as it was set last', async () => {
+    const h = new SyncHarness({ qps: 1, burst: 1 });
+    h.addPods('a');
+    h.manager.start();
+    h.set('a', 'dropped');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a']);
+    h.manager.removeOrphanedStatuses([]);
+    h.set('a', 'set again');
+    await h.clock.advanceAsync(1_000);
+    expect(h.takeRequests()).toEqual(['patch a']);
+    expect(h.written('a')).toBe('set again');
+    await h.manager.stop();
+  });
+
   it.each<[string, FakeVerb, number]>([
     ['a 429', 'patch', 429],
     ['a 503', 'get', 503],

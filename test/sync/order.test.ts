@@ -372,3 +372,21 @@ describe('inspect', () => {
     await h.manager.stop();
   });
 });
+
+it('a pod that has become Ready once is not urgent for ever', async () => {
+  const h = new SyncHarness({ concurrency: 1 });
+  h.addPods('busy', 'routine', 'ready');
+  h.manager.start();
+  h.set('ready', '1', { conditions: conditions.ready });
+  await h.settle();
+  const release = h.client.hold({ name: 'busy', verb: 'get' }, 1);
+  h.set('busy', '1');
+  await h.settle();
+  h.takeRequests();
+  h.set('routine', '1');
+  h.set('ready', '2', { conditions: conditions.ready });
+  release();
+  await h.settle();
+  expect(h.takeRequests()).toEqual(['patch busy', 'get routine', 'patch routine', 'get ready', 'patch ready']);
+  await h.manager.stop();
+});

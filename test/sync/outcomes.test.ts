@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../src/client/api-error.ts';
 import type { WrittenResult } from '../../src/sync/outcomes.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
@@ -246,4 +247,21 @@ describe('whenWritten', () => {
     await h.manager.stop();
     expect(await h.manager.whenWritten(uidOf('a'))).toEqual({ written: false, reason: 'stopped' });
   });
+});
+
+it('whoever waits for a newer version does not hear that an older one was refused', async () => {
+  const h = new SyncHarness();
+  h.addPods('a');
+  let newer: Promise<WrittenResult> | undefined;
+  h.client.react({ verb: 'patch' }, () => {
+    h.set('a', 'newer');
+    newer = h.manager.whenWritten(uidOf('a'));
+    throw new ApiError('scripted', { kind: 'http', statusCode: 422 });
+  });
+  h.manager.start();
+  h.set('a', 'older');
+  await h.settle();
+  expect(await newer).toEqual({ written: true, version: 2 });
+  expect(h.takeOutcomes()).toEqual(['refused 1', 'written 2']);
+  await h.manager.stop();
 });

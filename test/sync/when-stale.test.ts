@@ -3,6 +3,8 @@ import type { Pod } from '../../src/types.ts';
 import { conditions, podOf, SyncHarness } from './sync-harness.ts';
 
 const deletionTimestamp = '2026-01-02T03:04:05Z';
+/** As a newer API server may have it. */
+const unknownMember: object = { newer: 'member' };
 
 function change(h: SyncHarness, name: string, status: Pod['status']): void {
   const pod = h.client.pod('default', name)!;
@@ -71,6 +73,29 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     h.set('a', 'third', { conditions: conditions.unready });
     await h.settle();
     expect(h.takeRequests()).toEqual(['patch a']);
+    await h.manager.stop();
+  });
+
+  it('reports as written what it wrote, though the answer shows more', async () => {
+    const h = harness();
+    await trusted(h);
+    change(h, 'a', unknownMember);
+    h.set('a', 'second', { conditions: conditions.unready });
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['patch a']);
+    expect(h.takeOutcomes()).toEqual(['written 1', 'written 2']);
+    await h.manager.stop();
+  });
+
+  it('does not trust an answer that shows something else than what was written', async () => {
+    const h = harness();
+    h.addPod({ ...podOf('a'), status: { phase: 'Pending', ...unknownMember } });
+    h.manager.start();
+    for (const message of ['first', 'second']) {
+      h.set('a', message, { conditions: conditions.unready });
+      await h.settle();
+      expect(h.takeRequests()).toEqual(['get a', 'patch a']);
+    }
     await h.manager.stop();
   });
 
@@ -245,6 +270,20 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.clock.advanceAsync(3_600_000);
     expect(h.logger.warnings).toHaveLength(1);
     expect(h.count('patch')).toBeLessThan(20);
+    await h.manager.stop();
+  });
+
+  it('does not trust what it wrote of a status that was dropped meanwhile', async () => {
+    const h = harness();
+    h.addPods('a');
+    h.client.react({ verb: 'patch' }, () => h.manager.removeOrphanedStatuses([]));
+    h.manager.start();
+    h.set('a', 'first', { conditions: conditions.unready });
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'patch a']);
+    h.set('a', 'second', { conditions: conditions.unready });
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'patch a']);
     await h.manager.stop();
   });
 
