@@ -17,7 +17,7 @@ async function listFiles(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
     const names = (await readdir(path)).filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
-    if (names.length === 0) throw new AgentError(`--manifests ${path}: no .yaml file in this directory`);
+    if (names.length === 0) throw new AgentError('no YAML or JSON file in this directory');
     return names.map((name) => join(path, name));
   } catch (error) {
     throw AgentError.from(error, `--manifests ${path}`);

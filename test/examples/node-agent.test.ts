@@ -115,6 +115,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     { args: ['--port', '70000'], exitCode: 2, message: 'Expected a number from 0 to 65535' },
     { args: ['--kubeconfig', 'does-not-exist'], exitCode: 3, message: '--kubeconfig does-not-exist: ENOENT' },
     { args: ['--manifests', 'does-not-exist'], exitCode: 3, message: '--manifests does-not-exist: ENOENT' },
+    { args: ['--manifests', 'src'], exitCode: 3, message: 'node-agent: --manifests src: no YAML or JSON file' },
   ])('$args ends with exit code $exitCode', async ({ args, exitCode, message }) => {
     await using agent = new RunningAgent(args);
     expect(await agent.exitCode()).toBe(exitCode);
