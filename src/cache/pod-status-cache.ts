@@ -51,9 +51,9 @@ export class PodStatusCache {
     this.#unsent.add(uid);
   }
 
-  delete(uid: string): boolean {
+  delete(uid: string): void {
     this.#unsent.delete(uid);
-    return this.#podStatuses.delete(uid);
+    this.#podStatuses.delete(uid);
   }
 
   /** Puts another status under the same version: what the API server is told has not changed. */

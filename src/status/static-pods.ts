@@ -1,7 +1,7 @@
 import type { Pod } from '../types.ts';
 
 const configSourceAnnotation = 'kubernetes.io/config.source';
-const configMirrorAnnotation = 'kubernetes.io/config.mirror';
+export const configMirrorAnnotation = 'kubernetes.io/config.mirror';
 
 function annotation(pod: Pod, name: string): string | undefined {
   const annotations = pod.metadata?.annotations;

@@ -8,6 +8,7 @@ import { type PatchMediaType, patchTypes } from './patch.ts';
 import type { Registry, Request } from './registry.ts';
 import { mediaTypeOf, parseDeleteOptions, parseJSON, parseObject, readBody, type ResourceRequest } from './request.ts';
 import type { ObjectStore } from './store.ts';
+import type { DeleteOptions } from './strategy.ts';
 import { type IncludeObject, tableOf, wantsTable } from './table.ts';
 import type { User } from './users.ts';
 import { refuseBadResourceVersion, Watch } from './watch.ts';
@@ -119,14 +120,9 @@ export class Handlers {
   }
 
   async #delete(call: ResourceCall): Promise<Answer> {
-    const { resource, request, query } = call;
-    const text = await readBody(request);
-    if (text !== '') refuseOtherThanJSON(request);
-    const { object, isRemoved } = this.#registry.delete(
-      resource,
-      parseDeleteOptions(text, query),
-      this.#requestOf(call),
-    );
+    const { resource } = call;
+    const options = await this.#readDeleteOptions(call);
+    const { object, isRemoved } = this.#registry.delete(resource, options, this.#requestOf(call));
     if (!isRemoved || resource.definition.table === 'pods') return this.#answer(call, 200, object);
     const { group, resource: kind } = resource.definition;
     const details = { name: object.metadata.name, ...(group === '' ? {} : { group }), kind, uid: object.metadata.uid };
@@ -134,11 +130,9 @@ export class Handlers {
   }
 
   async #deleteCollection(call: ResourceCall): Promise<Answer> {
-    const { resource, request, query } = call;
+    const { resource, query } = call;
     const { definition, namespace } = resource;
-    const text = await readBody(request);
-    if (text !== '') refuseOtherThanJSON(request);
-    const options = parseDeleteOptions(text, query);
+    const options = await this.#readDeleteOptions(call);
     const page = listPage(this.#store, definition, namespace, parseListOptions(definition, query, false));
     for (const { metadata } of page.items) {
       this.#registry.delete({ ...resource, name: metadata.name }, options, this.#requestOf(call, 'delete'));
@@ -149,6 +143,12 @@ export class Handlers {
   async #readObject({ request }: ResourceCall): Promise<JSONObject> {
     refuseOtherThanJSON(request);
     return parseObject(await readBody(request), "couldn't get version/kind; json parse error");
+  }
+
+  async #readDeleteOptions({ request, query }: ResourceCall): Promise<DeleteOptions> {
+    const text = await readBody(request);
+    if (text !== '') refuseOtherThanJSON(request);
+    return parseDeleteOptions(text, query);
   }
 
   #answer({ request, query, resource }: ResourceCall, code: number, object: StoredObject): Answer {

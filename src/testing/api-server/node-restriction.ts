@@ -1,4 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
+import { configMirrorAnnotation, isMirrorPod } from '../../status/static-pods.ts';
 import { forbidden } from './api-status.ts';
 import { objectsOf, specOf, stringOf, type StoredObject } from './objects.ts';
 import type { Admission, Target } from './registry.ts';
@@ -6,7 +7,6 @@ import { requiredFieldValue } from './selectors.ts';
 import type { ObjectStore } from './store.ts';
 import type { User } from './users.ts';
 
-const mirrorAnnotation = 'kubernetes.io/config.mirror';
 const leaseNamespace = 'kube-node-lease';
 
 /** What is asked for, as far as the question of who may ask goes. */
@@ -127,8 +127,8 @@ function admissionRefusal(node: string, admission: Admission, store: ObjectStore
 }
 
 function mirrorPodRefusal(node: string, pod: StoredObject, store: ObjectStore): string | undefined {
-  if (pod.metadata.annotations?.[mirrorAnnotation] === undefined) {
-    return `pod does not have "${mirrorAnnotation}" annotation, node "${node}" can only create mirror pods`;
+  if (!isMirrorPod(pod)) {
+    return `pod does not have "${configMirrorAnnotation}" annotation, node "${node}" can only create mirror pods`;
   }
   const only = `node "${node}" can only create pods with`;
   if (nodeOf(pod) !== node) return `${only} spec.nodeName set to itself`;
