@@ -8,15 +8,13 @@ import { isPodClient, toPodClient } from './client/to-pod-client.ts';
 import type { Clock } from './clock.ts';
 import { refuseArgument, StatusManagerError } from './errors.ts';
 import type { ManagerInspection, PodInspection } from './inspection.ts';
-import type { Journal } from './journal/journal.ts';
+import { StatusJournal } from './journal/status-journal.ts';
 import { type Logger, thrownFields } from './logger.ts';
 import type { ResizeResolution, StatusGauges } from './metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { BasicPodManager } from './pods/basic-pod-manager.ts';
 import type { PodManager } from './pods/pod-manager.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
-import { timeFromEpochMs } from './status/canonical-time.ts';
-import { latestTime } from './status/newer.ts';
 import { normalizeStatus } from './status/normalize.ts';
 import { isObject } from './status/canonical-reader.ts';
 import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
@@ -81,11 +79,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   readonly #subscribers: Subscribers<StatusListener>;
   readonly #outcomes: Outcomes;
   readonly #allocationState: State;
-  readonly #journal: Journal | undefined;
-  /** Statuses from the journal that nobody has set anew since: pod UID → when it was accepted. */
-  readonly #recovered = new Map<string, string>();
-  /** No accepted status bears a later time, though the wall clock may have jumped back since. */
-  #latestTime = '';
+  readonly #journal: StatusJournal;
   readonly #podStartupLatency: PodStartupLatency | undefined;
   readonly #syncer: PodSyncer | undefined;
   readonly #loop: SyncLoop | undefined;
@@ -102,7 +96,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     this.#clock = clock;
     this.#logger = logger;
     this.#allocationState = resolved.allocationState;
-    this.#journal = resolved.journal;
+    this.#journal = new StatusJournal(resolved.journal, clock);
     this.#podStartupLatency = podStartupLatency;
     // Without the option nothing tells P from its default.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
@@ -150,8 +144,8 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       podStartupLatency,
       patchStrategy: resolved.patchStrategy,
       readBeforePatch: resolved.readBeforePatch,
-      recovered: this.#recovered,
-      onSent: (uid, isWhole) => this.#onSent(uid, isWhole),
+      recovered: this.#journal.recovered,
+      onSent: (uid, isWhole) => this.#journal.sent(uid, isWhole),
       deletePodStatus: (uid) => this.#deletePodStatus(uid),
     });
     this.#loop = new SyncLoop({
@@ -164,7 +158,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       syncPeriodMs: resolved.syncPeriodMs,
       concurrency: resolved.concurrency,
     });
-    for (const uid of this.#recovered.keys()) this.#loop.wake(uid);
+    for (const uid of this.#journal.recovered.keys()) this.#loop.wake(uid);
   }
 
   /**
@@ -475,7 +469,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
         this.#logger.warn(thrownFields(error), 'Closing failed');
       }
     }
-    await this.#journal?.close();
+    await this.#journal.close();
   }
 
   #sendingLoop(method: string): SyncLoop {
@@ -486,7 +480,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
 
   /** Caches what the journal has kept, to be sent after start(). */
   #recover(): void {
-    for (const { podUID, podNamespace, podName, podIsFinished, status, acceptedAt } of this.#journal?.recovered ?? []) {
+    this.#journal.recover(({ podUID, podNamespace, podName, podIsFinished, status }) => {
       this.#cache.set(podUID, {
         version: 1,
         podNamespace,
@@ -496,33 +490,15 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
         unsentSinceMs: this.#clock.monotonicMs(),
         urgent: podIsFinished,
       });
-      this.#recovered.set(podUID, acceptedAt);
-      this.#noteTimes(acceptedAt);
-    }
+    });
   }
 
   #onAccepted(uid: string, superseded: VersionedPodStatus | undefined, oldStatus: PodStatus): void {
-    this.#recovered.delete(uid);
-    if (this.#journal !== undefined) {
-      const { podNamespace, podName, podIsFinished, status } = this.#cache.get(uid)!;
-      this.#noteTimes(timeFromEpochMs(this.#clock.now()), latestTime(oldStatus), latestTime(status));
-      const acceptedAt = this.#latestTime;
-      this.#journal.accepted({ podUID: uid, podNamespace, podName, podIsFinished, acceptedAt, status });
-    }
+    this.#journal.accepted(uid, this.#cache.get(uid)!, oldStatus);
     this.#loop?.wake(uid);
     if (superseded?.unsentSinceMs === undefined || this.#syncer?.isSending(uid, superseded.version)) return;
     const { podNamespace, podName, version } = superseded;
     this.#outcomes.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
-  }
-
-  #noteTimes(...times: readonly string[]): void {
-    for (const time of times) if (time > this.#latestTime) this.#latestTime = time;
-  }
-
-  /** A terminal phase that is held back is written when the containers have ended, maybe by a later run. */
-  #onSent(uid: string, isWhole: boolean): void {
-    this.#recovered.delete(uid);
-    if (isWhole) this.#journal?.settled(uid);
   }
 
   /** The API object is gone. Source: kubelet `deletePodStatus` */
@@ -533,8 +509,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
 
   #dropPodStatus(uid: string): void {
     this.#cache.delete(uid);
-    this.#recovered.delete(uid);
-    this.#journal?.settled(uid);
+    this.#journal.dropped(uid);
     this.#resizeConditions.delete(uid);
     this.#syncer?.forget(uid);
     this.#loop?.forget(uid);
