@@ -5,7 +5,7 @@ export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
 export type { Rejection, UpdateResult } from './cache/pod-status-updates.ts';
 export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
 export type { PodStatusListener } from './cache/subscribers.ts';
-export { outcomeChannelName, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
+export { outcomeChannelName, type OutcomeListener, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
 export type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
 export type { ManagerState } from './sync/sync-loop.ts';

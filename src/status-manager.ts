@@ -17,7 +17,7 @@ import type { PodManager } from './pods/pod-manager.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
 import { normalizeStatus } from './status/normalize.ts';
 import { isObject } from './status/canonical-reader.ts';
-import { Outcomes, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
+import { type OutcomeListener, Outcomes, type WrittenResult } from './sync/outcomes.ts';
 import { PodRequests } from './sync/pod-requests.ts';
 import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';
 import { ResendDetector } from './sync/resend-detector.ts';
@@ -44,10 +44,7 @@ import {
 } from './validate.ts';
 
 /** What a subscriber may hear: accepted changes, and what becomes of them on the API server. */
-export interface StatusListener extends PodStatusListener {
-  /** One version of a pod's status was written, refused, … . Called after the fact, never inside a setter. */
-  onOutcome?(outcome: StatusOutcome): void;
-}
+export interface StatusListener extends PodStatusListener, OutcomeListener {}
 
 /** How `stop()` ends a manager. */
 export interface StopOptions {
@@ -101,11 +98,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     // Without the option nothing tells P from its default.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#subscribers = new Subscribers(logger);
-    this.#outcomes = new Outcomes(
-      metrics,
-      () => !this.#subscribers.isEmpty,
-      (outcome) => this.#subscribers.notify((listener) => listener.onOutcome?.(outcome)),
-    );
+    this.#outcomes = new Outcomes(metrics, this.#subscribers);
     this.#resizeConditions = new ResizeConditions(this.podManager, clock, metrics);
     this.#updates = new PodStatusUpdates({
       cache: this.#cache,
@@ -460,7 +453,6 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
 
   async #stop(drainMs: number | undefined): Promise<void> {
     await this.#loop?.stop(drainMs);
-    this.#outcomes.stop();
     const closers: readonly ((() => void | Promise<void>) | undefined)[] = [this.#leaveGauges, this.#closeClient];
     for (const close of closers) {
       try {

@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
+import type { Subscribers } from '../cache/subscribers.ts';
 import type { ApiError, FailureClass } from '../client/api-error.ts';
 import type { Metrics } from '../metrics.ts';
 
@@ -47,6 +48,12 @@ export type WrittenResult =
       readonly error?: ApiError;
     };
 
+/** Told of outcomes. */
+export interface OutcomeListener {
+  /** One version of a pod's status was written, refused, … . Called after the fact, never inside a setter. */
+  onOutcome?(outcome: StatusOutcome): void;
+}
+
 interface Waiter {
   readonly version: number;
   readonly resolve: (result: WrittenResult) => void;
@@ -63,19 +70,17 @@ export class Outcomes {
   readonly #channel = channel(outcomeChannelName);
   readonly #waiters = new Map<string, Waiter[]>();
   readonly #metrics: Metrics;
-  readonly #hasListeners: () => boolean;
-  readonly #notify: (outcome: StatusOutcome) => void;
+  readonly #subscribers: Subscribers<OutcomeListener>;
 
-  constructor(metrics: Metrics, hasListeners: () => boolean, notify: (outcome: StatusOutcome) => void) {
+  constructor(metrics: Metrics, subscribers: Subscribers<OutcomeListener>) {
     this.#metrics = metrics;
-    this.#hasListeners = hasListeners;
-    this.#notify = notify;
+    this.#subscribers = subscribers;
   }
 
   /** As `report`, but tells listeners in a turn of their own: for what happens inside a setter. */
   reportLater(outcome: StatusOutcome): void {
     this.#record(outcome);
-    if (this.#hasListeners() || this.#channel.hasSubscribers) queueMicrotask(() => this.#publish(outcome));
+    if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) queueMicrotask(() => this.#publish(outcome));
   }
 
   report(outcome: StatusOutcome): void {
@@ -90,7 +95,7 @@ export class Outcomes {
   }
 
   #publish(outcome: StatusOutcome): void {
-    if (this.#hasListeners()) this.#notify(outcome);
+    this.#subscribers.notify((listener) => listener.onOutcome?.(outcome));
     if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
   }
 
