@@ -30,45 +30,23 @@ import {
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
+import { containerStatusMembers, namesOf } from './strategic-merge-schema.ts';
 
-const containerStatusMembers = new Set([
-  'name',
-  'state',
-  'lastState',
-  'ready',
-  'restartCount',
-  'image',
-  'imageID',
-  'containerID',
-  'started',
-  'allocatedResources',
-  'resources',
-  'volumeMounts',
-  'user',
-  'allocatedResourcesStatus',
-  'stopSignal',
-]);
-const stateMembers = new Set(['waiting', 'running', 'terminated']);
-const waitingMembers = new Set(['reason', 'message']);
-const runningMembers = new Set(['startedAt']);
-const terminatedMembers = new Set([
-  'exitCode',
-  'signal',
-  'reason',
-  'message',
-  'startedAt',
-  'finishedAt',
-  'containerID',
-]);
-const resourcesMembers = new Set(['limits', 'requests', 'claims']);
-const claimMembers = new Set(['name', 'request']);
-const volumeMountMembers = new Set(['name', 'mountPath', 'readOnly', 'recursiveReadOnly', 'volumeStatus']);
-const volumeStatusMembers = new Set(['image']);
-const imageVolumeMembers = new Set(['imageRef']);
-const userMembers = new Set(['linux']);
-const linuxUserMembers = new Set(['uid', 'gid', 'supplementalGroups']);
-const resourceStatusMembers = new Set(['name', 'resources']);
-const resourceHealthMembers = new Set(['resourceID', 'health', 'message']);
+// The members that each object may have; others are unknown.
+const containerStatusNames = namesOf(containerStatusMembers);
+const stateNames = namesOf(containerStatusMembers.state.members);
+const waitingNames = namesOf(containerStatusMembers.state.members.waiting.members);
+const runningNames = namesOf(containerStatusMembers.state.members.running.members);
+const terminatedNames = namesOf(containerStatusMembers.state.members.terminated.members);
+const resourcesNames = namesOf(containerStatusMembers.resources.members);
+const claimNames = namesOf(containerStatusMembers.resources.members.claims.members);
+const volumeMountNames = namesOf(containerStatusMembers.volumeMounts.members);
+const volumeStatusNames = namesOf(containerStatusMembers.volumeMounts.members.volumeStatus.members);
+const imageVolumeNames = namesOf(containerStatusMembers.volumeMounts.members.volumeStatus.members.image.members);
+const userNames = namesOf(containerStatusMembers.user.members);
+const linuxUserNames = namesOf(containerStatusMembers.user.members.linux.members);
+const resourceStatusNames = namesOf(containerStatusMembers.allocatedResourcesStatus.members);
+const resourceHealthNames = namesOf(containerStatusMembers.allocatedResourcesStatus.members.resources.members);
 
 /** What most `lastState`s are: one object for all of them. */
 const unknownState: ContainerState = Object.freeze({});
@@ -104,7 +82,7 @@ export function canonicalContainerStatus(raw: Raw, place: Place): ContainerStatu
   if (allocatedResourcesStatus !== undefined) status.allocatedResourcesStatus = allocatedResourcesStatus;
   if (raw.stopSignal !== undefined && raw.stopSignal !== null)
     status.stopSignal = stringAt(raw.stopSignal, 'stopSignal', place);
-  keepUnknownMembers(status, raw, containerStatusMembers, place);
+  keepUnknownMembers(status, raw, containerStatusNames, place);
   return status;
 }
 
@@ -121,7 +99,7 @@ function canonicalResources(raw: Raw, place: Place): ResourceRequirements {
   if (requests !== undefined) resources.requests = requests;
   const claims = listAt(raw.claims, 'claims', place, canonicalClaim);
   if (claims !== undefined) resources.claims = claims;
-  keepUnknownMembers(resources, raw, resourcesMembers, place);
+  keepUnknownMembers(resources, raw, resourcesNames, place);
   return resources;
 }
 
@@ -138,7 +116,7 @@ function canonicalState(raw: Raw, place: Place): ContainerState {
   const state: Mutable<ContainerState> = running === undefined ? {} : { running };
   if (waiting !== undefined) state.waiting = waiting;
   if (terminated !== undefined) state.terminated = terminated;
-  keepUnknownMembers(state, raw, stateMembers, place);
+  keepUnknownMembers(state, raw, stateNames, place);
   return state;
 }
 
@@ -148,13 +126,13 @@ function canonicalWaiting(raw: Raw, place: Place): ContainerStateWaiting {
   if (reason !== '') waiting.reason = reason;
   const message = stringAt(raw.message, 'message', place);
   if (message !== '') waiting.message = message;
-  keepUnknownMembers(waiting, raw, waitingMembers, place);
+  keepUnknownMembers(waiting, raw, waitingNames, place);
   return waiting;
 }
 
 function canonicalRunning(raw: Raw, place: Place): ContainerStateRunning {
   const running: Mutable<ContainerStateRunning> = { startedAt: timeAt(raw.startedAt, 'startedAt', place) };
-  keepUnknownMembers(running, raw, runningMembers, place);
+  keepUnknownMembers(running, raw, runningNames, place);
   return running;
 }
 
@@ -172,7 +150,7 @@ function canonicalTerminated(raw: Raw, place: Place): ContainerStateTerminated {
   if (message !== '') terminated.message = message;
   const containerID = stringAt(raw.containerID, 'containerID', place);
   if (containerID !== '') terminated.containerID = containerID;
-  keepUnknownMembers(terminated, raw, terminatedMembers, place);
+  keepUnknownMembers(terminated, raw, terminatedNames, place);
   return terminated;
 }
 
@@ -180,7 +158,7 @@ function canonicalClaim(raw: Raw, place: Place): ResourceClaim {
   const claim: Mutable<ResourceClaim> = { name: stringAt(raw.name, 'name', place) };
   const request = stringAt(raw.request, 'request', place);
   if (request !== '') claim.request = request;
-  keepUnknownMembers(claim, raw, claimMembers, place);
+  keepUnknownMembers(claim, raw, claimNames, place);
   return claim;
 }
 
@@ -195,7 +173,7 @@ function canonicalVolumeMount(raw: Raw, place: Place): VolumeMountStatus {
   }
   const volumeStatus = objectAt(raw.volumeStatus, 'volumeStatus', place, canonicalVolumeStatus);
   if (volumeStatus !== undefined) mount.volumeStatus = volumeStatus;
-  keepUnknownMembers(mount, raw, volumeMountMembers, place);
+  keepUnknownMembers(mount, raw, volumeMountNames, place);
   return mount;
 }
 
@@ -203,7 +181,7 @@ function canonicalVolumeStatus(raw: Raw, place: Place): VolumeStatus {
   const status: Mutable<VolumeStatus> = {};
   const image = objectAt(raw.image, 'image', place, canonicalImageVolume);
   if (image !== undefined) status.image = image;
-  keepUnknownMembers(status, raw, volumeStatusMembers, place);
+  keepUnknownMembers(status, raw, volumeStatusNames, place);
   return status;
 }
 
@@ -211,7 +189,7 @@ function canonicalImageVolume(raw: Raw, place: Place): ImageVolumeStatus {
   const image: Mutable<ImageVolumeStatus> = {};
   const imageRef = stringAt(raw.imageRef, 'imageRef', place);
   if (imageRef !== '') image.imageRef = imageRef;
-  keepUnknownMembers(image, raw, imageVolumeMembers, place);
+  keepUnknownMembers(image, raw, imageVolumeNames, place);
   return image;
 }
 
@@ -219,7 +197,7 @@ function canonicalUser(raw: Raw, place: Place): ContainerUser {
   const user: Mutable<ContainerUser> = {};
   const linux = objectAt(raw.linux, 'linux', place, canonicalLinuxUser);
   if (linux !== undefined) user.linux = linux;
-  keepUnknownMembers(user, raw, userMembers, place);
+  keepUnknownMembers(user, raw, userNames, place);
   return user;
 }
 
@@ -230,7 +208,7 @@ function canonicalLinuxUser(raw: Raw, place: Place): LinuxContainerUser {
   };
   const supplementalGroups = scalarListAt(raw.supplementalGroups, 'supplementalGroups', place, int64At);
   if (supplementalGroups !== undefined) user.supplementalGroups = supplementalGroups;
-  keepUnknownMembers(user, raw, linuxUserMembers, place);
+  keepUnknownMembers(user, raw, linuxUserNames, place);
   return user;
 }
 
@@ -238,7 +216,7 @@ function canonicalResourceStatus(raw: Raw, place: Place): ResourceStatus {
   const status: Mutable<ResourceStatus> = { name: stringAt(raw.name, 'name', place) };
   const resources = listAt(raw.resources, 'resources', place, canonicalResourceHealth);
   if (resources !== undefined) status.resources = resources;
-  keepUnknownMembers(status, raw, resourceStatusMembers, place);
+  keepUnknownMembers(status, raw, resourceStatusNames, place);
   return status;
 }
 
@@ -247,6 +225,6 @@ function canonicalResourceHealth(raw: Raw, place: Place): ResourceHealth {
   const state = stringAt(raw.health, 'health', place);
   if (state !== '') health.health = state;
   if (raw.message !== undefined && raw.message !== null) health.message = stringAt(raw.message, 'message', place);
-  keepUnknownMembers(health, raw, resourceHealthMembers, place);
+  keepUnknownMembers(health, raw, resourceHealthNames, place);
   return health;
 }

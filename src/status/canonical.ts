@@ -30,49 +30,20 @@ import {
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
+import { namesOf, podStatusMembers } from './strategic-merge-schema.ts';
 
-const podStatusMembers = new Set([
-  'observedGeneration',
-  'phase',
-  'conditions',
-  'message',
-  'reason',
-  'nominatedNodeName',
-  'hostIP',
-  'hostIPs',
-  'podIP',
-  'podIPs',
-  'startTime',
-  'initContainerStatuses',
-  'containerStatuses',
-  'qosClass',
-  'ephemeralContainerStatuses',
-  'resize',
-  'resourceClaimStatuses',
-  'extendedResourceClaimStatus',
-  'allocatedResources',
-  'resources',
-  'nodeAllocatableResourceClaimStatuses',
-  'volumeHealth',
-]);
-const conditionMembers = new Set([
-  'type',
-  'observedGeneration',
-  'status',
-  'lastProbeTime',
-  'lastTransitionTime',
-  'reason',
-  'message',
-]);
-const ipMembers = new Set(['ip']);
-const resourceClaimStatusMembers = new Set(['name', 'resourceClaimName']);
-const extendedResourceClaimStatusMembers = new Set(['requestMappings', 'resourceClaimName']);
-const requestMappingMembers = new Set(['containerName', 'resourceName', 'requestName']);
-const nodeAllocatableMembers = new Set(['resourceClaimName', 'containers', 'mapping', 'overhead']);
-const mappedResourcesMembers = new Set(['name', 'quantity']);
-const overheadResourcesMembers = new Set(['name', 'perPod', 'perContainer']);
-const volumeHealthMembers = new Set(['name', 'healthConditions', 'lastTransitionTime']);
-const volumeHealthConditionMembers = new Set(['status', 'reason', 'message']);
+// The members that each object may have; others are unknown.
+const podStatusNames = namesOf(podStatusMembers);
+const conditionNames = namesOf(podStatusMembers.conditions.members);
+const ipNames = namesOf(podStatusMembers.hostIPs.members);
+const resourceClaimStatusNames = namesOf(podStatusMembers.resourceClaimStatuses.members);
+const extendedResourceClaimStatusNames = namesOf(podStatusMembers.extendedResourceClaimStatus.members);
+const requestMappingNames = namesOf(podStatusMembers.extendedResourceClaimStatus.members.requestMappings.members);
+const nodeAllocatableNames = namesOf(podStatusMembers.nodeAllocatableResourceClaimStatuses.members);
+const mappedResourcesNames = namesOf(podStatusMembers.nodeAllocatableResourceClaimStatuses.members.mapping.members);
+const overheadResourcesNames = namesOf(podStatusMembers.nodeAllocatableResourceClaimStatuses.members.overhead.members);
+const volumeHealthNames = namesOf(podStatusMembers.volumeHealth.members);
+const volumeHealthConditionNames = namesOf(podStatusMembers.volumeHealth.members.healthConditions.members);
 
 /** The mode and the name under which a value is read; see `Place`. */
 export interface CanonicalOptions {
@@ -157,7 +128,7 @@ export function canonicalPodStatus(input: unknown, options: CanonicalOptions): M
   if (nodeAllocatable !== undefined) status.nodeAllocatableResourceClaimStatuses = nodeAllocatable;
   const volumeHealth = listAt(raw.volumeHealth, 'volumeHealth', place, canonicalVolumeHealth);
   if (volumeHealth !== undefined) status.volumeHealth = volumeHealth;
-  keepUnknownMembers(status, raw, podStatusMembers, place);
+  keepUnknownMembers(status, raw, podStatusNames, place);
   return status;
 }
 
@@ -184,7 +155,7 @@ function canonicalPodCondition(raw: Raw, place: Place): PodCondition {
   if (reason !== '') condition.reason = reason;
   const message = stringAt(raw.message, 'message', place);
   if (message !== '') condition.message = message;
-  keepUnknownMembers(condition, raw, conditionMembers, place);
+  keepUnknownMembers(condition, raw, conditionNames, place);
   return condition;
 }
 
@@ -194,7 +165,7 @@ function containerStatusesAt(value: unknown, member: string, place: Place): Cont
 
 function canonicalIP(raw: Raw, place: Place): PodIP {
   const ip: Mutable<PodIP> = { ip: stringAt(raw.ip, 'ip', place) };
-  keepUnknownMembers(ip, raw, ipMembers, place);
+  keepUnknownMembers(ip, raw, ipNames, place);
   return ip;
 }
 
@@ -203,7 +174,7 @@ function canonicalResourceClaimStatus(raw: Raw, place: Place): PodResourceClaimS
   if (raw.resourceClaimName !== undefined && raw.resourceClaimName !== null) {
     claim.resourceClaimName = stringAt(raw.resourceClaimName, 'resourceClaimName', place);
   }
-  keepUnknownMembers(claim, raw, resourceClaimStatusMembers, place);
+  keepUnknownMembers(claim, raw, resourceClaimStatusNames, place);
   return claim;
 }
 
@@ -214,7 +185,7 @@ function canonicalExtendedResourceClaimStatus(raw: Raw, place: Place): PodExtend
     requestMappings: mappings ?? (Array.isArray(raw.requestMappings) ? [] : null),
     resourceClaimName: stringAt(raw.resourceClaimName, 'resourceClaimName', place),
   };
-  keepUnknownMembers(extended, raw, extendedResourceClaimStatusMembers, place);
+  keepUnknownMembers(extended, raw, extendedResourceClaimStatusNames, place);
   return extended;
 }
 
@@ -224,7 +195,7 @@ function canonicalRequestMapping(raw: Raw, place: Place): ContainerExtendedResou
     resourceName: stringAt(raw.resourceName, 'resourceName', place),
     requestName: stringAt(raw.requestName, 'requestName', place),
   };
-  keepUnknownMembers(mapping, raw, requestMappingMembers, place);
+  keepUnknownMembers(mapping, raw, requestMappingNames, place);
   return mapping;
 }
 
@@ -238,7 +209,7 @@ function canonicalNodeAllocatable(raw: Raw, place: Place): NodeAllocatableResour
   if (mapping !== undefined) claim.mapping = mapping;
   const overhead = listAt(raw.overhead, 'overhead', place, canonicalOverheadResources);
   if (overhead !== undefined) claim.overhead = overhead;
-  keepUnknownMembers(claim, raw, nodeAllocatableMembers, place);
+  keepUnknownMembers(claim, raw, nodeAllocatableNames, place);
   return claim;
 }
 
@@ -247,7 +218,7 @@ function canonicalMappedResources(raw: Raw, place: Place): NodeAllocatableMapped
     name: stringAt(raw.name, 'name', place),
     quantity: quantityAt(raw.quantity, 'quantity', place),
   };
-  keepUnknownMembers(mapped, raw, mappedResourcesMembers, place);
+  keepUnknownMembers(mapped, raw, mappedResourcesNames, place);
   return mapped;
 }
 
@@ -257,7 +228,7 @@ function canonicalOverheadResources(raw: Raw, place: Place): NodeAllocatableOver
   if (perPod !== null) overhead.perPod = perPod;
   const perContainer = quantityAt(raw.perContainer, 'perContainer', place);
   if (perContainer !== null) overhead.perContainer = perContainer;
-  keepUnknownMembers(overhead, raw, overheadResourcesMembers, place);
+  keepUnknownMembers(overhead, raw, overheadResourcesNames, place);
   return overhead;
 }
 
@@ -268,7 +239,7 @@ function canonicalVolumeHealth(raw: Raw, place: Place): PodVolumeHealth {
   };
   const healthConditions = listAt(raw.healthConditions, 'healthConditions', place, canonicalVolumeHealthCondition);
   if (healthConditions !== undefined) health.healthConditions = healthConditions;
-  keepUnknownMembers(health, raw, volumeHealthMembers, place);
+  keepUnknownMembers(health, raw, volumeHealthNames, place);
   return health;
 }
 
@@ -279,6 +250,6 @@ function canonicalVolumeHealthCondition(raw: Raw, place: Place): VolumeHealthCon
   };
   const message = stringAt(raw.message, 'message', place);
   if (message !== '') condition.message = message;
-  keepUnknownMembers(condition, raw, volumeHealthConditionMembers, place);
+  keepUnknownMembers(condition, raw, volumeHealthConditionNames, place);
   return condition;
 }

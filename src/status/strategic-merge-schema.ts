@@ -1,4 +1,5 @@
 import type {
+  ContainerState,
   ContainerStatus,
   NodeAllocatableMappedResources,
   NodeAllocatableOverheadResources,
@@ -63,7 +64,7 @@ const resourceRequirements = {
   claims: { members: plainMembers('name', 'request') },
 } satisfies MembersOf<ResourceRequirements>;
 
-const containerState: PatchMembers = {
+const containerState = {
   waiting: { members: plainMembers('reason', 'message') },
   running: { members: { startedAt: nullable } },
   terminated: {
@@ -73,9 +74,10 @@ const containerState: PatchMembers = {
       finishedAt: nullable,
     },
   },
-};
+} satisfies MembersOf<ContainerState>;
 
-const containerStatus = {
+/** All members of a container status. */
+export const containerStatusMembers = {
   ...plainMembers('name', 'ready', 'restartCount', 'image', 'imageID', 'containerID', 'started', 'stopSignal'),
   state: { members: containerState },
   lastState: { members: containerState },
@@ -98,7 +100,7 @@ const containerStatus = {
   },
 } satisfies MembersOf<ContainerStatus>;
 
-const containerStatuses: PatchSchema = { key: 'name', members: containerStatus };
+const containerStatuses: PatchSchema = { key: 'name', members: containerStatusMembers };
 
 /** All members of a pod status. */
 export const podStatusMembers = {
@@ -189,6 +191,11 @@ export const nodeMembers: PatchMembers = {
   spec: { members: { podCIDRs: { mergeScalars: true } } },
   status: { members: { conditions: { mergeKey: 'type' }, addresses: { mergeKey: 'type' } } },
 };
+
+/** The names of the members, to look up. */
+export function namesOf(members: PatchMembers): ReadonlySet<string> {
+  return new Set(Object.keys(members));
+}
 
 /** The schema of one member of an object; an empty one when the member is not known. */
 export function schemaOfMember(schema: PatchSchema, member: string): PatchSchema {
