@@ -35,13 +35,13 @@ export {
 } from './status/generate-runtime-conditions.ts';
 export { podConditionByKubelet, podConditionSharedByKubelet } from './status/conditions.ts';
 export { containerShouldRestart } from './status/container-restart.ts';
-export { getPhase, type PodPhase } from './status/phase.ts';
+export { getPhase, isPodPhaseTerminal, type PodPhase } from './status/phase.ts';
 export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
 
 // The manager's own rules; they trust a status to be canonical: `canonicalPodStatus` makes and checks one
 export { canonicalPodStatus, type CanonicalOptions } from './status/canonical.ts';
 export { isPodStatusByKubeletEqual } from './status/equality.ts';
-export { isPodPhaseTerminal, type MergedPodStatus, mergePodStatus } from './status/merge.ts';
+export { type MergedPodStatus, mergePodStatus } from './status/merge.ts';
 export { normalizeStatus } from './status/normalize.ts';
 export { hasPodInitialized, terminatedPodStatus } from './status/terminate.ts';
 export { checkContainerStateTransition, type IllegalTransition } from './status/transitions.ts';

@@ -6,10 +6,11 @@ import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeSpeller } from '../status/canonical-time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';
+import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodStatusByKubeletEqual } from '../status/equality.ts';
 import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
-import { isPodPhaseTerminal } from '../status/merge.ts';
 import { normalizeStatus } from '../status/normalize.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
 import { terminatedPodStatus } from '../status/terminate.ts';
 import { refreshLastTransitionTimes } from '../status/transition-times.ts';
 import { checkContainerStateTransition } from '../status/transitions.ts';
@@ -300,11 +301,6 @@ function haveSameHealth(
   const isIn = (list: readonly VolumeHealthCondition[]) => (condition: VolumeHealthCondition) =>
     list.some(({ status, reason }) => status === condition.status && reason === condition.reason);
   return old.every(isIn(conditions)) && conditions.every(isIn(old));
-}
-
-function isBeingDeleted(pod: Pod): boolean {
-  const deletionTimestamp = pod.metadata?.deletionTimestamp;
-  return deletionTimestamp !== undefined && deletionTimestamp !== null;
 }
 
 function podFields(pod: Pod): { pod: string; podUID: string | undefined } {

@@ -14,7 +14,7 @@ import {
   type PodSandbox,
   type RuntimeContainer,
 } from './generate-runtime-conditions.ts';
-import { getPhase } from './phase.ts';
+import { getPhase, isPodPhaseTerminal } from './phase.ts';
 import { statusIPs } from './pod-ips.ts';
 import { computePodQOS } from './qos.ts';
 
@@ -119,7 +119,7 @@ interface Outcome {
 function phaseAndReason(pod: Pod, observed: ObservedPod, previous: PodStatusInput, apiStatus: PodStatusInput): Outcome {
   const podHasInitialized = observed.podHasInitialized ?? observed.containerStatuses.some(hasRun);
   let phase: string = getPhase(pod, allStatuses(observed), observed.podIsTerminal ?? false, podHasInitialized);
-  if (!isTerminal(phase)) phase = [previous.phase, apiStatus.phase].find(isTerminal) ?? phase;
+  if (!isPodPhaseTerminal(phase)) phase = [previous.phase, apiStatus.phase].find(isPodPhaseTerminal) ?? phase;
 
   let reason: string | null | undefined;
   let message: string | null | undefined;
@@ -132,7 +132,7 @@ function phaseAndReason(pod: Pod, observed: ObservedPod, previous: PodStatusInpu
     ({ reason, message } = observed.eviction);
   }
   return {
-    phase: isTerminal(apiStatus.phase) ? apiStatus.phase : phase,
+    phase: isPodPhaseTerminal(apiStatus.phase) ? apiStatus.phase : phase,
     ...(reason && { reason }),
     ...(message && { message }),
   };
@@ -178,8 +178,4 @@ function asRuntimeContainer({ name, state }: ContainerStatusInput): RuntimeConta
   if (state?.running != null) return [{ name: name ?? '', exited: false }];
   if (state?.terminated == null) return [];
   return [{ name: name ?? '', exited: true, exitCode: state.terminated.exitCode ?? 0 }];
-}
-
-function isTerminal(phase: string | null | undefined): phase is 'Succeeded' | 'Failed' {
-  return phase === 'Succeeded' || phase === 'Failed';
 }

@@ -1,5 +1,6 @@
 import type { Mutable, Pod, PodCondition, PodStatus } from '../types.ts';
 import { podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
+import { isPodPhaseTerminal } from './phase.ts';
 import { refreshLastTransitionTime } from './transition-times.ts';
 
 export interface MergedPodStatus {
@@ -9,11 +10,6 @@ export interface MergedPodStatus {
    * kubelet: `mergePodStatus` writes this time into the cached status, too.
    */
   readonly disruptionTarget: PodCondition | undefined;
-}
-
-/** Succeeded or Failed. kubelet: `IsPodPhaseTerminal`. */
-export function isPodPhaseTerminal(phase: string | undefined): boolean {
-  return phase === 'Succeeded' || phase === 'Failed';
 }
 
 /**
@@ -52,7 +48,7 @@ export function mergePodStatus(
   if (terminating && couldHaveRunningContainers) {
     for (const member of ['phase', 'reason', 'message'] as const) takeOver(status, oldPodStatus, member);
   }
-  if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase!, now);
+  if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase, now);
   if (conditions.length === 0) delete status.conditions;
   else status.conditions = conditions;
   return { status, disruptionTarget };

@@ -1,6 +1,6 @@
 import type { PodStatus } from '../types.ts';
 import { podConditionByKubelet } from './conditions.ts';
-import { isPodPhaseTerminal } from './merge.ts';
+import { isPodPhaseTerminal } from './phase.ts';
 
 const containerMembers = ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const;
 

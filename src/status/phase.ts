@@ -5,6 +5,11 @@ import { isStaticPod } from './static-pods.ts';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
+/** Succeeded or Failed. kubelet: `IsPodPhaseTerminal`. */
+export function isPodPhaseTerminal(phase: string | null | undefined): phase is 'Succeeded' | 'Failed' {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
+
 /** How many containers of the spec are where. */
 interface Tally {
   initFailed: number;

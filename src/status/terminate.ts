@@ -1,5 +1,6 @@
 import type { ContainerStatus, Mutable, Pod, PodStatus } from '../types.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
+import { isPodPhaseTerminal } from './phase.ts';
 
 /** What a container becomes that nobody can account for when its pod has been terminated. */
 function unknownTermination(status: ContainerStatus): ContainerStatus {
@@ -34,7 +35,7 @@ export function terminatedPodStatus(pod: Pod, podStatus: PodStatus, status: PodS
       i < initialized ? withTermination(container) : container,
     );
   }
-  if (!isStatic && status.phase !== 'Succeeded' && status.phase !== 'Failed') terminated.phase = 'Failed';
+  if (!isStatic && !isPodPhaseTerminal(status.phase)) terminated.phase = 'Failed';
   return terminated;
 }
 

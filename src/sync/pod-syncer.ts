@@ -8,9 +8,10 @@ import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
+import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
 import { createStatusJsonPatch } from '../status/json-patch.ts';
-import { isPodPhaseTerminal, mergePodStatus } from '../status/merge.ts';
+import { mergePodStatus } from '../status/merge.ts';
 import { showsNewer } from '../status/newer.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodCondition, PodStatus } from '../types.ts';
@@ -356,19 +357,4 @@ const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not
 
 function referenceOf({ podNamespace: namespace, podName: name }: VersionedPodStatus): PodReference {
   return { namespace, name };
-}
-
-/**
- * True when the API object may be deleted for good: somebody asked for it, its own phase is
- * terminal, and its containers have stopped. Source: kubelet `canBeDeleted`.
- */
-export function canBeDeleted(pod: Pod, podIsFinished: boolean): boolean {
-  const deletionTimestamp = pod.metadata?.deletionTimestamp;
-  return (
-    podIsFinished &&
-    deletionTimestamp !== undefined &&
-    deletionTimestamp !== null &&
-    !isMirrorPod(pod) &&
-    isPodPhaseTerminal(pod.status?.phase ?? undefined)
-  );
 }

@@ -4,10 +4,10 @@ import { type Logger, thrownFields } from '../logger.ts';
 import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
+import { canBeDeleted } from '../status/deletion.ts';
 import { showsPodStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod, PodStatus } from '../types.ts';
-import { canBeDeleted } from './pod-syncer.ts';
 import type { ResendDetector } from './resend-detector.ts';
 
 export interface SyncBatchOptions {

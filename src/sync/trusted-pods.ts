@@ -1,5 +1,5 @@
 import type { PodManager } from '../pods/pod-manager.ts';
-import { isPodPhaseTerminal } from '../status/merge.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { PodStatus } from '../types.ts';
 import type { ApiPod } from './api-pod.ts';
 
@@ -36,7 +36,7 @@ export class TrustedPods {
     if (pod === undefined) return undefined;
     // Somebody may have taken the phase back, which decides what may be written.
     const { phase } = (this.#podManager.getMirrorPodByPod(pod) ?? pod).status ?? {};
-    if (isPodPhaseTerminal(phase ?? undefined) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
+    if (isPodPhaseTerminal(phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
     return { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
   }
 

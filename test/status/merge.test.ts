@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
-import { isPodPhaseTerminal, mergePodStatus } from '../../src/status/merge.ts';
+import { mergePodStatus } from '../../src/status/merge.ts';
 import type { PodConditionInput, PodStatus, PodStatusInput } from '../../src/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
 
@@ -221,19 +221,5 @@ describe('mergePodStatus', () => {
       'DisruptionTarget',
       'Ready',
     ]);
-  });
-});
-
-describe('isPodPhaseTerminal', () => {
-  it.each([
-    ['Succeeded', true],
-    ['Failed', true],
-    ['Running', false],
-    ['Pending', false],
-    ['Unknown', false],
-    ['', false],
-    [undefined, false],
-  ])('%s: %s', (phase, expected) => {
-    expect(isPodPhaseTerminal(phase)).toBe(expected);
   });
 });

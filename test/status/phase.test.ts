@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { getPhase } from '../../src/status/phase.ts';
+import { getPhase, isPodPhaseTerminal } from '../../src/status/phase.ts';
 import type { ContainerStatusInput, Pod } from '../../src/types.ts';
 import { crashed, ready, running, terminated, waiting } from '../support/container-statuses.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
@@ -235,5 +235,19 @@ describe('getPhase', () => {
   it('is Pending for a pod of which nothing is known', () => {
     expect(getPhase({}, undefined, false, false)).toBe('Pending');
     expect(getPhase({}, null, true, true)).toBe('Pending');
+  });
+});
+
+describe('isPodPhaseTerminal', () => {
+  it.each([
+    ['Succeeded', true],
+    ['Failed', true],
+    ['Running', false],
+    ['Pending', false],
+    ['Unknown', false],
+    ['', false],
+    [undefined, false],
+  ])('%s: %s', (phase, expected) => {
+    expect(isPodPhaseTerminal(phase)).toBe(expected);
   });
 });

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
 import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
-import { isPodPhaseTerminal } from '../../src/status/merge.ts';
+import { isPodPhaseTerminal } from '../../src/status/phase.ts';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import { normalizeStatus } from '../../src/status/normalize.ts';
 import type { PodInspection } from '../../src/inspection.ts';
@@ -292,7 +292,7 @@ class World {
 }
 
 function isTerminal(pod: Pod): boolean {
-  return isPodPhaseTerminal(pod.status?.phase ?? undefined);
+  return isPodPhaseTerminal(pod.status?.phase);
 }
 
 function isDeletable(pod: Pod): boolean {
