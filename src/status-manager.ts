@@ -63,7 +63,7 @@ const defaultDrainMs = 10_000;
  * Setters are synchronous and never fail for what the API server says; they throw
  * `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) for invalid input, and
  * nothing has changed then. What is passed in is never mutated; what is handed out is frozen.
- * A function that takes a manager with whatever pod manager takes a `StatusManager<PodManager>`.
+ * For a parameter that accepts a manager with any pod manager, write `StatusManager<PodManager>`.
  * Source: kubelet `status.Manager`.
  */
 export class StatusManager<P extends PodManager = BasicPodManager> implements AsyncDisposable {

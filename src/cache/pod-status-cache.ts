@@ -22,7 +22,7 @@ export interface VersionedPodStatus {
  */
 export class PodStatusCache {
   readonly #podStatuses = new Map<string, VersionedPodStatus>();
-  /** UIDs that may have an unsent version: never too few, so that a batch need not scan all. */
+  /** All UIDs with an unsent version, and maybe others: a batch need not scan the whole cache. */
   readonly #unsent = new Set<string>();
 
   get size(): number {

@@ -63,7 +63,7 @@ export class ApiError extends Error {
  * What the sync loop does about a failed request:
  * - `not-visible`: the pod is gone or not to be seen (yet); retried rarely.
  * - `refused`: the server will not have this update; shown, retried slowly, at once on a new version.
- * - `stale`: what we patched is not what the server has; the next sync reads first, without back-off.
+ * - `stale`: what we patched is not what the server has; the next sync reads first; the first three times without back-off.
  * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
  * - `transient`: retried with back-off.
  * - `aborted`: we gave up ourselves; nothing is known about the server.

@@ -1,4 +1,4 @@
-/** No server may silence us for longer than this: the longest back-off there is. */
+/** No server may silence us for longer than this. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /**

@@ -30,8 +30,8 @@ export interface FileJournalOptions {
   /** Default `interval`. */
   readonly fsync?: FsyncPolicy | undefined;
   /**
-   * The file never grows beyond, but for what an earlier run with a larger bound has left; what does
-   * not fit is logged and not kept. 64 KiB or more; default 64 MiB.
+   * The file never grows beyond this, though an earlier run with a larger bound may have left more.
+   * A status that does not fit is logged and not kept. 64 KiB or more; default 64 MiB.
    */
   readonly maxBytes?: number | undefined;
   /** Default: pino at level `warn`. */

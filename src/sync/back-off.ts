@@ -49,7 +49,7 @@ export class BackOff {
     return this.#holds.get(uid);
   }
 
-  /** Puts the pod off once more and returns by how many milliseconds; a server's own wish is the least. */
+  /** Puts the pod off once more, by `atLeastMs` (what the server asked for) or longer; returns by how many milliseconds. */
   hold(uid: string, reason: HoldReason, version: number, nowMs: number, lastError: string, atLeastMs = 0): number {
     const old = this.#holds.get(uid);
     const tries = old?.reason === reason ? old.tries + 1 : 1;

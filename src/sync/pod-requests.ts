@@ -5,7 +5,7 @@ import type { Metrics, RequestVerb } from '../metrics.ts';
 import { isObject } from '../status/canonical-reader.ts';
 import type { Pod } from '../types.ts';
 
-/** One sync's limits: ends it early, and waits for permission before each request. */
+/** What bounds one sync: a signal that ends it early, and a permission to wait for before each request. */
 export interface SyncPermits {
   readonly signal: AbortSignal;
   acquire(signal: AbortSignal): Promise<void>;

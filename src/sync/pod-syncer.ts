@@ -344,7 +344,7 @@ export class PodSyncer {
   }
 }
 
-/** Whoever drops a status says so himself. */
+/** No outcome follows from this one: whoever dropped the status has reported it. */
 const removed: SyncResult = { kind: 'gone', version: 0, reason: 'removed' };
 
 /** True when a patch writes or removes the list of conditions as a whole, of which others own a part. */

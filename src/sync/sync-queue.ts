@@ -1,10 +1,11 @@
-/** A pod that is not urgent takes turns with urgent ones that were ready so much later. */
+/** A routine pod takes turns with urgent ones that came into the line so much later. */
 const ageingMs = 5_000;
 
 /**
- * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each:
- * urgent pods go first, but nobody starves: behind a pod that has aged, every other turn is for
- * those that are not urgent. Not every turn, or a long backlog would hold up who becomes Ready. Divergence: the kubelet has no order but its map's.
+ * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each.
+ * Urgent pods go first; once a routine pod has aged, every other turn is for routine pods, so that
+ * nobody starves. Not every turn: a long backlog would hold up pods that become Ready.
+ * Divergence: the kubelet has no order but that of its map.
  */
 export class SyncQueue {
   /** UID → since when it is ready. A Map keeps the order of insertion. */
