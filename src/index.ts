@@ -69,6 +69,7 @@ export type {
   PodReference,
   PodStatusPatch,
   RequestOptions,
+  RequestVerb,
   StrategicMergePatchBody,
 } from './client/pod-client.ts';
 
@@ -93,7 +94,6 @@ export {
   type PriorityBucket,
   type OutcomeKind,
   type RequestOutcome,
-  type RequestVerb,
   type ResizeResolution,
   type StatusGauges,
 } from './metrics.ts';

@@ -1,13 +1,14 @@
+import type { FailureClass } from './client/api-error.ts';
+import type { RequestVerb } from './client/pod-client.ts';
+
 /** Which list of the pod’s spec a container is in. */
 export type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
 /** A pod’s `spec.priority`, coarsely; `unknown` for a pod that the pod manager does not know. */
 export type PriorityBucket = 'unknown' | 'system-critical' | 'high' | 'medium' | 'normal' | 'low' | 'very-low';
 /** How a pending resize ended. */
 export type ResizeResolution = 'accepted' | 'reverted' | 'terminated';
-/** Which of the three requests. */
-export type RequestVerb = 'get' | 'patch' | 'delete';
 /** What came of one request: it succeeded, or its failure class. */
-export type RequestOutcome = 'ok' | 'not-visible' | 'refused' | 'stale' | 'throttled' | 'transient' | 'aborted';
+export type RequestOutcome = 'ok' | FailureClass;
 
 /** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
 export type OutcomeKind = 'written' | 'unchanged' | 'superseded' | 'refused' | 'retried' | 'deleted' | 'gone';

@@ -1,5 +1,4 @@
-import type { RequestVerb } from '../metrics.ts';
-import type { PatchType } from './pod-client.ts';
+import type { PatchType, RequestVerb } from './pod-client.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */

@@ -5,6 +5,9 @@ import type { Pod } from '../types.ts';
 export type { JsonPatchOperation } from '../status/json-patch.ts';
 export type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
 
+/** Which of the three requests. */
+export type RequestVerb = 'get' | 'patch' | 'delete';
+
 /** Names one pod on the API server. */
 export interface PodReference {
   readonly namespace: string;

@@ -1,7 +1,7 @@
 import { ApiError, classifyApiError, describeAbort, describeApiError, type FailureClass } from '../client/api-error.ts';
-import type { PatchType, PodClient, PodReference, PodStatusPatch } from '../client/pod-client.ts';
+import type { PatchType, PodClient, PodReference, PodStatusPatch, RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
-import type { Metrics, RequestVerb } from '../metrics.ts';
+import type { Metrics } from '../metrics.ts';
 import { isObject } from '../status/canonical-reader.ts';
 import type { Pod } from '../types.ts';
 

@@ -1,9 +1,9 @@
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { ApiError, describeAbort, type FailureClass } from '../client/api-error.ts';
-import type { PodReference, PodStatusPatch } from '../client/pod-client.ts';
+import type { PodReference, PodStatusPatch, RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
-import type { Metrics, RequestVerb } from '../metrics.ts';
+import type { Metrics } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';

@@ -7,12 +7,13 @@ import type {
   PodReference,
   PodStatusPatch,
   RequestOptions,
+  RequestVerb,
 } from '../client/pod-client.ts';
 import { applyPodStatusPatch } from '../status/strategic-merge-apply.ts';
 import type { Pod } from '../types.ts';
 
 /** Which of the three requests of a `PodClient`. */
-export type FakeVerb = 'get' | 'patch' | 'delete';
+export type FakeVerb = RequestVerb;
 
 /** One request as it came in. */
 export interface FakeAction {

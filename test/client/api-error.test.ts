@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FailureClass } from '../../src/client/api-error.ts';
 import { ApiError, classifyApiError, describeAbort, describeApiError } from '../../src/client/api-error.ts';
 import type { PatchType } from '../../src/client/pod-client.ts';
-import type { RequestVerb } from '../../src/metrics.ts';
+import type { RequestVerb } from '../../src/client/pod-client.ts';
 import { loadClientNode } from '../support/client-node.ts';
 
 const { ApiException } = await loadClientNode();

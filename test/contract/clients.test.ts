@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classifyApiError } from '../../src/client/api-error.ts';
 import type { FailureClass } from '../../src/client/api-error.ts';
 import type { PatchType, PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
-import type { RequestVerb } from '../../src/metrics.ts';
+import type { RequestVerb } from '../../src/client/pod-client.ts';
 import type { Json } from '../support/kube-http.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
 import { expectFailure, uniqueName } from './pod-api.ts';
