@@ -1,4 +1,4 @@
-import { refuseArgument } from './errors.ts';
+import { refuseArgument, refuseOption } from './errors.ts';
 import { isObject, type Raw } from './status/canonical-reader.ts';
 import type { Pod } from './types.ts';
 
@@ -65,7 +65,7 @@ export function requireOneOf(path: string, value: unknown, allowed: readonly str
 }
 
 /** Any iterable but a string. */
-function requireIterable(path: string, value: unknown): asserts value is Iterable<unknown> {
+export function requireIterable(path: string, value: unknown): asserts value is Iterable<unknown> {
   if (typeof value !== 'object' || value === null || !(Symbol.iterator in value))
     refuseArgument(path, 'an iterable', value);
 }
@@ -76,6 +76,12 @@ export function requireUIDs(path: string, value: unknown): ReadonlySet<string> {
   const uids = new Set<unknown>(value);
   for (const uid of uids) if (typeof uid !== 'string') refuseArgument(path, 'an iterable of strings', uid);
   return uids as Set<string>;
+}
+
+/** An option that counts something or is a time in milliseconds. @throws StatusManagerError INVALID_OPTION */
+export function positiveIntegerOption(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 1) refuseOption(name, 'an integer ≥ 1', value);
+  return value;
 }
 
 function isSet(value: unknown): boolean {

@@ -1,10 +1,11 @@
 import type { KubeTransport } from '../client/http/kube-transport.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
-import { refuseArgument, refuseOption, requireObject, StatusManagerError } from '../errors.ts';
+import { refuseOption, requireObject, StatusManagerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { defaultLogger } from '../logger.ts';
 import type { Pod } from '../types.ts';
+import { positiveIntegerOption, requireIterable } from '../validate.ts';
 import type { InformerLike } from './informer/informer-source.ts';
 import { InformerSource } from './informer/informer-source.ts';
 import type { PodListener } from './informer/known-pods.ts';
@@ -110,8 +111,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
    * @throws StatusManagerError INVALID_ARGUMENT for a pod that is not static, and changes nothing
    */
   setStaticPods(pods: Iterable<Pod>): void {
-    if (typeof pods !== 'object' || pods === null || !(Symbol.iterator in pods))
-      refuseArgument('pods', 'an iterable', pods);
+    requireIterable('pods', pods);
     this.#pods.setStaticPods(pods);
   }
 
@@ -148,8 +148,8 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
     refuseOption('nodeName', "a node's name", nodeName);
   if (typeof transport?.request !== 'function' || typeof transport.stream !== 'function')
     refuseOption('transport', 'a KubeTransport', transport);
-  const listTimeoutMs = milliseconds('listTimeoutMs', options.listTimeoutMs ?? 60_000);
-  const inactivityTimeoutMs = milliseconds('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
+  const listTimeoutMs = positiveIntegerOption('listTimeoutMs', options.listTimeoutMs ?? 60_000);
+  const inactivityTimeoutMs = positiveIntegerOption('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
   const reflector = new PodReflector({
     transport,
     nodeName,
@@ -176,11 +176,6 @@ export function informerPodManagerFrom(
     new InformerSource(informer, options.clock ?? systemClock),
     options.logger ?? defaultLogger(),
   );
-}
-
-function milliseconds(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) refuseOption(name, 'an integer ≥ 1', value);
-  return value;
 }
 
 function stoppedError(): StatusManagerError {

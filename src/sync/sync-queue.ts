@@ -17,10 +17,6 @@ export class SyncQueue {
     return this.#urgent.size + this.#routine.size;
   }
 
-  has(uid: string): boolean {
-    return this.#urgent.has(uid) || this.#routine.has(uid);
-  }
-
   /** Puts the pod in line; one that waits already keeps its place, or moves up when it became urgent. */
   add(uid: string, isUrgent: boolean, nowMs: number): void {
     if (this.#urgent.has(uid)) return;

@@ -1,11 +1,11 @@
 import type { ClientNodeKubeConfig, DelegatedCredentials, KubeCluster, KubeUser } from './kube-config-types.ts';
-import { invalid, optionalText, readExec, record, requireText, unsupportedProvider } from './kube-config-values.ts';
+import { invalid, optionalText, readExec, record, requiredText, unsupportedProvider } from './kube-config-values.ts';
 
 export function readClientNodeCluster(source: ClientNodeKubeConfig): KubeCluster {
   const cluster = source.getCurrentCluster();
   if (!cluster) throw invalid('current-context', 'to name a context with a cluster');
   return {
-    server: requireText(cluster.server, 'cluster.server'),
+    server: requiredText(cluster.server, 'cluster.server'),
     caData: cluster.caData || undefined,
     caFile: cluster.caFile || undefined,
     tlsServerName: cluster.tlsServerName || undefined,

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
 import { ApiError } from '../api-error.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
+import { optionalText } from './kube-config-values.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
@@ -130,18 +131,15 @@ function readCredential(exec: ExecConfig, output: string): ExecCredential {
     throw failure(exec, `did not answer in the apiVersion \`${exec.apiVersion}\``);
   }
   const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status ?? {};
-  const cert = text(clientCertificateData);
-  const key = text(clientKeyData);
+  const cert = optionalText(clientCertificateData);
+  const key = optionalText(clientKeyData);
   if ((cert === undefined) !== (key === undefined))
     throw failure(exec, 'gave a certificate without its key, or a key without certificate');
-  if (text(token) === undefined && cert === undefined) throw failure(exec, 'gave neither a token nor a certificate');
+  if (optionalText(token) === undefined && cert === undefined)
+    throw failure(exec, 'gave neither a token nor a certificate');
   const expiry = canonicalTime(expirationTimestamp);
   if (expiry === undefined) throw failure(exec, 'gave an expirationTimestamp that is no time');
-  return { token: text(token), cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return { token: optionalText(token), cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
 }
 
 function failure(exec: ExecConfig, problem: string): ApiError {

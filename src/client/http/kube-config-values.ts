@@ -4,7 +4,7 @@ import type { ExecConfig, ExecEnvVar } from './kube-config-types.ts';
 
 export function readExec(value: unknown, directory?: string): ExecConfig {
   const exec = record(value);
-  const command = requireText(exec?.['command'], 'users[].user.exec.command');
+  const command = requiredText(exec?.['command'], 'users[].user.exec.command');
   // A command with a slash is a file, relative to the kubeconfig; one without is looked up in PATH.
   const isFile = directory !== undefined && command.includes('/');
   return {
@@ -23,7 +23,7 @@ function readEnv(value: unknown): ExecEnvVar[] {
   return value.map((entry: unknown) => {
     const variable = record(entry);
     return {
-      name: requireText(variable?.['name'], 'users[].user.exec.env[].name'),
+      name: requiredText(variable?.['name'], 'users[].user.exec.env[].name'),
       value: optionalText(variable?.['value']) ?? '',
     };
   });
@@ -43,7 +43,7 @@ export function invalid(path: string, expected: string): StatusManagerError {
   });
 }
 
-export function requireText(value: unknown, path: string): string {
+export function requiredText(value: unknown, path: string): string {
   if (typeof value !== 'string' || value === '') throw invalid(path, 'to be a non-empty string');
   return value;
 }

@@ -5,18 +5,18 @@ import {
   optionalText,
   readExec,
   record,
-  requireText,
+  requiredText,
   textList,
   unsupportedProvider,
 } from './kube-config-values.ts';
 
 export function readCluster(source: KubeConfigObject, directory: string): KubeCluster {
   const context = readContext(source);
-  const name = requireText(context['cluster'], 'contexts[].context.cluster');
+  const name = requiredText(context['cluster'], 'contexts[].context.cluster');
   const cluster = record(source.clusters?.find((entry) => entry.name === name)?.cluster);
   if (!cluster) throw invalid('clusters', `to hold the current context's cluster \`${name}\``);
   return {
-    server: requireText(cluster['server'], 'clusters[].cluster.server'),
+    server: requiredText(cluster['server'], 'clusters[].cluster.server'),
     caData: optionalText(cluster['certificate-authority-data']),
     caFile: file(cluster['certificate-authority'], directory),
     tlsServerName: optionalText(cluster['tls-server-name']),
@@ -53,7 +53,7 @@ export function readUser(source: KubeConfigObject, directory: string): KubeUser 
 }
 
 function readContext(source: KubeConfigObject): Record<string, unknown> {
-  const name = requireText(source['current-context'], 'current-context');
+  const name = requiredText(source['current-context'], 'current-context');
   const context = record(source.contexts?.find((entry) => entry.name === name)?.context);
   if (!context) throw invalid('contexts', `to hold the current context \`${name}\``);
   return context;

@@ -3,6 +3,7 @@ import { systemClock } from '../../clock.ts';
 import { refuseOption, requireObject } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import { defaultLogger } from '../../logger.ts';
+import { positiveIntegerOption } from '../../validate.ts';
 import { defaultUserAgent } from './user-agent.ts';
 
 /** Options of `createPodClient` and `createKubeTransport`. */
@@ -38,19 +39,14 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
   const userAgent = options.userAgent ?? defaultUserAgent();
   if (!/^[\x20-\x7e]+$/.test(userAgent)) refuseOption('userAgent', 'printable ASCII', userAgent);
   return {
-    connections: integer('connections', options.connections ?? 64),
-    connectTimeoutMs: integer('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
-    silenceTimeoutMs: integer('silenceTimeoutMs', options.silenceTimeoutMs ?? 60_000),
-    execTimeoutMs: integer('execTimeoutMs', options.execTimeoutMs ?? 60_000),
+    connections: positiveIntegerOption('connections', options.connections ?? 64),
+    connectTimeoutMs: positiveIntegerOption('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
+    silenceTimeoutMs: positiveIntegerOption('silenceTimeoutMs', options.silenceTimeoutMs ?? 60_000),
+    execTimeoutMs: positiveIntegerOption('execTimeoutMs', options.execTimeoutMs ?? 60_000),
     userAgent,
     kubeConfigDir: options.kubeConfigDir ?? '.',
     env: options.env ?? process.env,
     clock: options.clock ?? systemClock,
     logger: options.logger ?? defaultLogger(),
   };
-}
-
-function integer(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) refuseOption(name, 'an integer ≥ 1', value);
-  return value;
 }
