@@ -16,7 +16,7 @@ import { BasicPodManager } from './pods/basic-pod-manager.ts';
 import type { PodManager } from './pods/pod-manager.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
 import { normalizeStatus } from './status/normalize.ts';
-import { isObject } from './status/canonical-reader.ts';
+import { isObject } from './status/json.ts';
 import { type OutcomeListener, Outcomes, type WrittenResult } from './sync/outcomes.ts';
 import { PodRequests } from './sync/pod-requests.ts';
 import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';

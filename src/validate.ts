@@ -1,5 +1,5 @@
 import { refuseArgument, refuseOption } from './errors.ts';
-import { isObject, type Raw } from './status/canonical-reader.ts';
+import { isObject, type Raw } from './status/json.ts';
 import type { Pod } from './types.ts';
 
 /** Beyond this, Node's timers fire at once. */

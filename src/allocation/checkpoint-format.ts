@@ -1,4 +1,5 @@
-import { isObject, objectAt, Place, quantityAt, type Raw } from '../status/canonical-reader.ts';
+import { objectAt, Place, quantityAt } from '../status/canonical-reader.ts';
+import { isObject, type Raw } from '../status/json.ts';
 import type { ResourceClaim, ResourceList, ResourceRequirements } from '../types.ts';
 import { goMap, goString, goStruct } from './go-json.ts';
 import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';

@@ -1,5 +1,6 @@
 import { resourcesAt } from '../status/canonical-container.ts';
-import { isObject, listAt, objectAt, Place, type Raw, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
+import { listAt, objectAt, Place, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
+import { isObject, type Raw } from '../status/json.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
 
 /** What was granted to one pod; null where nothing was said. Frozen, quantities canonical. */

@@ -1,3 +1,4 @@
+import { parseJSON } from '../status/json.ts';
 import type { PatchType, RequestVerb } from './pod-client.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
@@ -190,12 +191,7 @@ function findStatus(error: unknown, response: unknown): unknown {
   if (memberOf(error, 'kind') === 'Status') return error;
   const body = memberOf(error, 'body') ?? memberOf(response, 'body');
   const json = body instanceof Uint8Array ? new TextDecoder().decode(body) : body;
-  if (typeof json !== 'string') return json;
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
+  return typeof json === 'string' ? parseJSON(json) : json;
 }
 
 function readCauses(status: unknown): ApiErrorCause[] {

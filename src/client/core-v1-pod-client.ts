@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import { requireObject } from '../errors.ts';
-import { isObject } from '../status/canonical-reader.ts';
+import { isObject, parseJSON } from '../status/json.ts';
 import type { Pod } from '../types.ts';
 import { ApiError, describeAbort, describeApiError } from './api-error.ts';
 import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
@@ -98,7 +98,7 @@ class CoreV1PodClient implements Required<PodClient> {
       // A 2xx counts, even if the generated code could make nothing of its body.
       if (middleware.answer === undefined) throw this.#failure(error, middleware, signal);
     }
-    const answer = middleware.answer === undefined ? returned : parseJson(middleware.answer.text);
+    const answer = middleware.answer === undefined ? returned : parseJSON(middleware.answer.text);
     if (call.accepts(answer)) return answer;
     throw new ApiError(`${method} answered with something other than ${call.expected}`, {
       kind: 'invalid-answer',
@@ -128,11 +128,3 @@ const anyObjectExpected = {
   expected: 'a pod or a Status',
   accepts: (answer: unknown) => isObject(answer) && Object.keys(answer).length > 0,
 };
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { isObject } from '../status/canonical-reader.ts';
+import { isObject, parseJSON } from '../status/json.ts';
 import type { JournalEntry } from './journal.ts';
 
 /** A line says that a status was accepted, or that a pod's newest one is settled. */
@@ -39,20 +39,12 @@ export function decodeLines(bytes: Buffer): JournalContent {
 function decodeLine(line: Buffer): JournalRecord | undefined {
   const json = line.subarray(checksumLength + 1);
   if (line.subarray(0, checksumLength).toString('latin1') !== checksumOf(json)) return undefined;
-  const record = parse(json.toString());
+  const record = parseJSON(json.toString());
   if (!isObject(record)) return undefined;
   if (typeof record.settled === 'string') return { settled: record.settled };
   return isObject(record.accepted) && typeof record.accepted.podUID === 'string'
     ? { accepted: record.accepted as unknown as JournalEntry }
     : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function checksumOf(json: Buffer): string {

@@ -23,13 +23,13 @@ import {
   listAt,
   objectAt,
   type Place,
-  type Raw,
   requiredStringAt,
   resourceListAt,
   scalarListAt,
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
+import type { Raw } from './json.ts';
 import { containerStatusMembers, namesOf } from './strategic-merge-schema.ts';
 
 // The members that each object may have; others are unknown.

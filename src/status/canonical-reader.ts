@@ -1,14 +1,8 @@
 import { refuseArgument } from '../errors.ts';
 import type { CanonicalTime, ResourceList } from '../types.ts';
 import { TimeSpeller } from './canonical-time.ts';
+import { isObject, type Raw, setOwn } from './json.ts';
 import { canonicalQuantity } from './quantity.ts';
-
-/** An object whose members are not known yet. */
-export interface Raw {
-  readonly [member: string]: unknown;
-}
-
-type Mutable = Record<string, unknown>;
 
 /** Deeper than any status; a bound for hostile input. */
 const maxDepth = 64;
@@ -47,10 +41,6 @@ export class Place {
 function join(path: string, member: string | number): string {
   if (typeof member === 'number') return `${path}[${member}]`;
   return path === '' ? member : `${path}.${member}`;
-}
-
-export function isObject(value: unknown): value is Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
 /** What `read` makes of the object at `member`; undefined when absent or null. */
@@ -213,13 +203,6 @@ export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<
       if (value !== undefined) setOwn(target, member, value);
     }
   }
-}
-
-/** Assignment that makes an own member of any name, `__proto__` too. */
-export function setOwn(target: object, member: string, value: unknown): void {
-  if (member === '__proto__')
-    Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });
-  else (target as Mutable)[member] = value;
 }
 
 /** What a server has in the place of a scalar, as it came; a copy, for it may be an object of somebody else. */

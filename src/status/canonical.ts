@@ -16,20 +16,19 @@ import type {
 import { canonicalContainerStatus, resourcesAt } from './canonical-container.ts';
 import {
   int64At,
-  isObject,
   keepUnknownMembers,
   lastOfEachKey,
   listAt,
   objectAt,
   Place,
   quantityAt,
-  type Raw,
   requiredStringAt,
   resourceListAt,
   scalarListAt,
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
+import { isObject, type Raw } from './json.ts';
 import { namesOf, podStatusMembers } from './strategic-merge-schema.ts';
 
 // The members that each object may have; others are unknown.

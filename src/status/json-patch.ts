@@ -1,9 +1,9 @@
 import { escapePathComponent } from 'fast-json-patch';
 
 import type { PodStatus } from '../types.ts';
-import { isObject, type Raw, setOwn } from './canonical-reader.ts';
+import { isObject, ownMember, type Raw, setOwn } from './json.ts';
 import { isKnownMember, type PatchSchema, podStatusMembers, schemaOfMember } from './strategic-merge-schema.ts';
-import { isSame, isServerOnly, keyOf, ownMember } from './strategic-merge.ts';
+import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
 
 export interface JsonPatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'test';

@@ -1,5 +1,5 @@
 import { StatusManagerError } from '../errors.ts';
-import { isObject, type Raw, setOwn } from './canonical-reader.ts';
+import { isObject, ownMember, type Raw, setOwn } from './json.ts';
 import {
   nodeMembers,
   type PatchSchema,
@@ -7,7 +7,6 @@ import {
   podStatusMembers,
   schemaOfMember,
 } from './strategic-merge-schema.ts';
-import { ownMember } from './strategic-merge.ts';
 
 type JSONObject = Record<string, unknown>;
 

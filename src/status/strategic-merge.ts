@@ -1,5 +1,5 @@
 import type { PodStatus } from '../types.ts';
-import { isObject, type Raw, setOwn } from './canonical-reader.ts';
+import { isObject, ownMember, type Raw, setOwn } from './json.ts';
 import { isKnownMember, type PatchSchema, podStatusMembers, schemaOfMember } from './strategic-merge-schema.ts';
 import { compareUTF8 } from './utf8.ts';
 
@@ -161,9 +161,4 @@ export function isServerOnly(from: Raw, to: Raw, member: string): boolean {
 export function keyOf(element: unknown, mergeKey: string): string | undefined {
   const key = isObject(element) ? ownMember(element, mergeKey) : undefined;
   return typeof key === 'string' ? key : undefined;
-}
-
-/** The object's own member: `constructor` and its like are nothing unless the JSON had them. */
-export function ownMember(object: Raw, member: string): unknown {
-  return Object.hasOwn(object, member) ? object[member] : undefined;
 }

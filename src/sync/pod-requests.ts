@@ -2,7 +2,7 @@ import { ApiError, classifyApiError, describeAbort, describeApiError, type Failu
 import type { PatchType, PodClient, PodReference, PodStatusPatch, RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../metrics.ts';
-import { isObject } from '../status/canonical-reader.ts';
+import { isObject } from '../status/json.ts';
 import type { Pod } from '../types.ts';
 
 /** What bounds one sync: a signal that ends it early, and a permission to wait for before each request. */

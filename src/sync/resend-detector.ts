@@ -1,7 +1,7 @@
 import isEqual from 'lodash/isEqual.js';
 import type { JsonPatchOperation, PodStatusPatch } from '../client/pod-client.ts';
 import type { Logger } from '../logger.ts';
-import { isObject } from '../status/canonical-reader.ts';
+import { isObject } from '../status/json.ts';
 import type { Pod } from '../types.ts';
 
 interface LastPatch {

@@ -1,4 +1,4 @@
-import { isObject } from '../../status/canonical-reader.ts';
+import { isObject } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 import { ApiError } from '../api-error.ts';
 import type { PodClient } from '../pod-client.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../../client/api-error.ts';
-import { isObject } from '../../status/canonical-reader.ts';
+import { isObject } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 
 /** Reads a PodList; throws an `ApiError` `invalid-answer` for anything else. */

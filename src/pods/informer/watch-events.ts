@@ -1,5 +1,5 @@
 import { ApiError, describeApiError } from '../../client/api-error.ts';
-import { isObject } from '../../status/canonical-reader.ts';
+import { isObject, parseJSON } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 import { readLines } from './lines.ts';
 
@@ -25,7 +25,7 @@ export async function* readWatchEvents(chunks: AsyncIterable<Uint8Array>): Async
 }
 
 function readEvent(line: string): WatchEvent {
-  const event = parse(line);
+  const event = parseJSON(line);
   if (isObject(event) && isObject(event['object'])) {
     if (event['type'] === 'ERROR') throw describeStatus(event['object']);
     if (typeof event['type'] === 'string' && TYPES.includes(event['type'])) return event as unknown as WatchEvent;
@@ -36,12 +36,4 @@ function readEvent(line: string): WatchEvent {
 function describeStatus(status: Record<string, unknown>): ApiError {
   const { message, kind, statusCode, reason, causes, retryAfterMs } = describeApiError(status);
   return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { setOwn } from '../../status/canonical-reader.ts';
+import { setOwn } from '../../status/json.ts';
 import { canonicalTime } from '../../status/canonical-time.ts';
 import { canonicalQuantity } from '../../status/quantity.ts';
 import { isJSONObject, type JSONObject } from './objects.ts';

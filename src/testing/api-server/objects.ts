@@ -1,5 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-import { setOwn } from '../../status/canonical-reader.ts';
+import { setOwn } from '../../status/json.ts';
 
 /** JSON as it comes from the wire. */
 export interface JSONObject {

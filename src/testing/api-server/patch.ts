@@ -1,6 +1,6 @@
 import fastJSONPatch, { type Operation } from 'fast-json-patch';
 import { StatusManagerError } from '../../errors.ts';
-import { setOwn } from '../../status/canonical-reader.ts';
+import { setOwn } from '../../status/json.ts';
 import { applyNodePatch, applyPodPatch } from '../../status/strategic-merge-apply.ts';
 import { ApiStatusError, badRequest } from './api-status.ts';
 import { isJSONObject, type JSONObject } from './objects.ts';

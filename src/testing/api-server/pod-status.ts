@@ -2,7 +2,7 @@ import { isIP, isIPv4 } from 'node:net';
 import get from 'lodash/get.js';
 import { StatusManagerError } from '../../errors.ts';
 import { canonicalPodStatus } from '../../status/canonical.ts';
-import { setOwn } from '../../status/canonical-reader.ts';
+import { setOwn } from '../../status/json.ts';
 import {
   containerShouldRestart,
   hasRestartAllContainersRule,

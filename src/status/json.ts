@@ -1,0 +1,29 @@
+/** A JSON object whose members are not known yet. */
+export interface Raw {
+  readonly [member: string]: unknown;
+}
+
+export function isObject(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+/** The object's own member: `constructor` and its like are nothing unless the JSON had them. */
+export function ownMember(object: Raw, member: string): unknown {
+  return Object.hasOwn(object, member) ? object[member] : undefined;
+}
+
+/** Assignment that makes an own member of any name, `__proto__` too. */
+export function setOwn(target: object, member: string, value: unknown): void {
+  if (member === '__proto__')
+    Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });
+  else (target as Record<string, unknown>)[member] = value;
+}
+
+/** The value that the text is JSON of; undefined when it is no JSON. */
+export function parseJSON(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
