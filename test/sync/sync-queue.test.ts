@@ -68,6 +68,7 @@ describe('SyncQueue', () => {
       fc.property(additions, (list) => {
         const queue = new SyncQueue();
         const since = new Map<string, number>();
+        const urgent = new Set<string>();
         let now = 0;
         let hasPassed = false;
         const take = (): void => {
@@ -75,6 +76,7 @@ describe('SyncQueue', () => {
           if (uid === undefined) return;
           const mine = since.get(uid)!;
           since.delete(uid);
+          urgent.delete(uid);
           const passes = [...since.values()].some((other) => mine - other >= 5_000);
           expect(passes && hasPassed).toBe(false);
           hasPassed = passes;
@@ -85,7 +87,8 @@ describe('SyncQueue', () => {
           // A pod that becomes urgent while it waits counts from then on.
           const size = queue.size;
           queue.add(name, isUrgent, now);
-          if (queue.size > size) since.set(name, now);
+          if (queue.size > size || (isUrgent && !urgent.has(name))) since.set(name, now);
+          if (isUrgent) urgent.add(name);
           for (let i = 0; i < takes; i++) take();
         }
         while (queue.size > 0) take();
