@@ -25,7 +25,8 @@ export class Call {
     this.signal = options.signal!;
     this.#settle = settle;
     const onAbort = (): void => this.fail(describeAbort(this.signal));
-    this.signal.addEventListener('abort', onAbort, { once: true });
+    if (this.signal.aborted) onAbort();
+    else this.signal.addEventListener('abort', onAbort, { once: true });
   }
 
   /** Answers a list. */

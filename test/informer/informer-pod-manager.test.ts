@@ -233,6 +233,40 @@ describe('what the server has forgotten is listed anew', () => {
     expect(api.last(4).isWatch).toBe(false);
   });
 
+  it('when watches from one point fail three times: what stands there may be what they fail of', async () => {
+    (await sync()).event('UNKNOWN', pod('a', '11'));
+    for (const [calls, waitMs] of [
+      [2, 800],
+      [3, 1600],
+    ] as const) {
+      await turn();
+      expect(api.last(calls).isWatch).toBe(true);
+      clock.advance(waitMs);
+      await turn();
+      api
+        .last(calls + 1)
+        .open()
+        .event('UNKNOWN', pod('a', '11'));
+    }
+    await turn();
+    clock.advance(3200);
+    await turn();
+    expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
+  });
+
+  it('not when the server is away: 500 nodes would all list at once when it comes back', async () => {
+    (await sync()).fail(new ApiError('reset', { kind: 'network' }));
+    for (let i = 3; i < 13; i++) {
+      await turn();
+      clock.advance(30_000);
+      await turn();
+      const call = api.last(i);
+      expect(call.isWatch).toBe(true);
+      if (i % 2 === 0) call.fail(new ApiError('refused', { kind: 'network' }));
+      else call.refuse(503);
+    }
+  });
+
   it('with back-off when what was just listed is forgotten', async () => {
     (await sync()).event('ERROR', expired);
     await turn();
@@ -448,6 +482,14 @@ describe('life', () => {
     pods.start();
     await pods.stop();
     await expect(synced).rejects.toMatchObject({ code: 'INVALID_STATE' });
+  });
+
+  it('stop() as soon as the first list is there opens no watch that is not ended', async () => {
+    pods.start();
+    api.last(1).list('10', []);
+    await pods.whenSynced();
+    await pods.stop();
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('stop() during back-off, and twice', async () => {

@@ -26,12 +26,15 @@ const HEALTHY_MS = 5_000;
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
 
+/** client-go lists anew after any error of a watch; we resume it, but not for ever at one point. */
+const MAX_FAILURES_AT_ONE_POINT = 3;
+
 const POD_PATH = '/api/v1/pods';
 
 /**
  * Lists a node's pods and watches them from there, again and again until stopped. A watch that
- * breaks is resumed where it was; when the server has forgotten that point (410), the pods are
- * listed anew. Silence longer than bookmarks leave counts as a break.
+ * breaks is resumed where it was; when the server has forgotten that point (410), or watches from
+ * it keep failing, the pods are listed anew. Silence longer than bookmarks leave counts as a break.
  * Source: client-go `tools/cache.Reflector`.
  */
 export class PodReflector implements PodSource {
@@ -45,6 +48,8 @@ export class PodReflector implements PodSource {
   #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
   #failures = 0;
+  /** How many watches have failed at one point. */
+  #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: PodReflectorOptions) {
     this.#options = options;
@@ -94,7 +99,7 @@ export class PodReflector implements PodSource {
     const { clock, logger, nodeName } = this.#options;
     const { kind, statusCode, reason, message } = error;
     let delayMs: number;
-    if (this.#resourceVersion !== undefined && hasLostTheThread(error)) {
+    if (this.#resourceVersion !== undefined && (hasLostTheThread(error) || this.#isStuck(error))) {
       this.#resourceVersion = undefined;
       this.#listVersion = '';
       delayMs = clock.monotonicMs() - this.#listedMs >= HEALTHY_MS ? 0 : this.#backOff();
@@ -104,6 +109,16 @@ export class PodReflector implements PodSource {
     const next = this.#resourceVersion === undefined ? 'list' : 'watch';
     logger.warn({ nodeName, kind, statusCode, reason, error: message, next, delayMs }, 'Watching pods was interrupted');
     return delayMs;
+  }
+
+  /** Watches from here keep failing, and not for want of a server. */
+  #isStuck({ kind, statusCode }: ApiError): boolean {
+    if (this.#stuckAt.resourceVersion !== this.#resourceVersion) {
+      this.#stuckAt = { resourceVersion: this.#resourceVersion, failures: 0 };
+    }
+    const isUnreachable = kind === 'network' || kind === 'timeout' || statusCode === 429 || statusCode === 503;
+    if (!isUnreachable) this.#stuckAt.failures++;
+    return this.#stuckAt.failures >= MAX_FAILURES_AT_ONE_POINT;
   }
 
   #backOff(): number {
@@ -163,7 +178,8 @@ export class PodReflector implements PodSource {
   #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
     const controller = new AbortController();
     const onStop = (): void => controller.abort();
-    this.#stopping.signal.addEventListener('abort', onStop, { once: true });
+    if (this.#stopping.signal.aborted) onStop();
+    else this.#stopping.signal.addEventListener('abort', onStop, { once: true });
     let timer: Timer | undefined;
     return {
       signal: controller.signal,
