@@ -345,6 +345,13 @@ describe('exec plugin', () => {
     await transport.close();
   });
 
+  it('that leaves a child behind which keeps its output open is not waited for', async () => {
+    // The child ends after this test would have failed.
+    const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit', detached: true }).unref();${execAnswer({ token: 'at-once' })}`;
+    await call(open(kubeConfig(server.url, execUser(script))));
+    expect(server.arrived[0]?.headers.authorization).toBe('Bearer at-once');
+  });
+
   it('that hangs holds no caller beyond its signal, and is killed by close()', async () => {
     const transport = open(kubeConfig(server.url, execUser('setInterval(() => {}, 1000)')));
     const controller = new AbortController();

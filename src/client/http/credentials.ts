@@ -29,7 +29,7 @@ export interface Credentials {
 }
 
 export interface CredentialSourceOptions {
-  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'afterFunc'>;
   readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly execTimeoutMs: number;
@@ -165,12 +165,13 @@ export class CredentialSource {
     const known = this.#execCredential;
     if (known && (known.expiresAtMs === undefined || known.expiresAtMs > this.#options.clock.now())) return known;
     if (user.exec === undefined) return undefined;
-    const { env, execTimeoutMs } = this.#options;
+    const { clock, env, execTimeoutMs } = this.#options;
     this.#execCredential = undefined;
     this.#execCredential = await runExecPlugin(user.exec, cluster, {
       env,
       timeoutMs: execTimeoutMs,
       signal: this.#closed.signal,
+      clock,
     });
     return this.#execCredential;
   }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import type { Clock, Timer } from '../../clock.ts';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
 import { ApiError } from '../api-error.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
@@ -7,6 +8,8 @@ import { optionalText } from './kube-config-values.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
+/** To read what a plugin has printed before it ended. */
+const OUTPUT_GRACE_MS = 500;
 
 /** What a plugin answered; `expiresAtMs` in milliseconds since the epoch, absent when it holds until a 401. */
 export interface ExecCredential {
@@ -22,6 +25,7 @@ export interface ExecOptions {
   readonly timeoutMs: number;
   /** Kills the plugin. */
   readonly signal: AbortSignal;
+  readonly clock: Pick<Clock, 'afterFunc'>;
 }
 
 /**
@@ -92,10 +96,13 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
       problem ??= `could not be run (${error.code ?? error.name})${hint}`;
     });
     // A child of the plugin may keep the pipe open, and `close` would wait for it.
+    let outputGrace: Timer | undefined;
     plugin.on('exit', (_code, killedBy) => {
       if (killedBy !== null) plugin.stdout.destroy();
+      else outputGrace = options.clock.afterFunc(OUTPUT_GRACE_MS, () => plugin.stdout.destroy());
     });
     plugin.on('close', (code, killedBy) => {
+      outputGrace?.stop();
       if (options.signal.aborted)
         reject(new ApiError(`credential plugin \`${exec.command}\` was aborted`, { kind: 'aborted' }));
       else if (problem !== undefined) reject(failure(exec, problem));
