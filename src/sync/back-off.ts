@@ -29,7 +29,10 @@ const delays: Readonly<Record<HoldReason, Delays>> = {
 export interface Hold {
   readonly reason: HoldReason;
   readonly version: number;
+  /** Failures in a row, of whatever reason. */
   readonly tries: number;
+  /** The last wait, without jitter. */
+  readonly delayMs: number;
   readonly dueMs: number;
   /** A short text, safe to show. */
   readonly lastError: string;
@@ -51,14 +54,15 @@ export class BackOff {
 
   /** Puts the pod off once more, by `atLeastMs` (what the server asked for) or longer; returns by how many milliseconds. */
   hold(uid: string, reason: HoldReason, version: number, nowMs: number, lastError: string, atLeastMs = 0): number {
-    const old = this.#holds.get(uid);
-    const tries = old?.reason === reason ? old.tries + 1 : 1;
+    const last = this.#holds.get(uid);
+    // A row of failures is one row, though their reasons change; a patch that does not stick is none.
+    const old = (last?.reason === 'hot-loop') === (reason === 'hot-loop') ? last : undefined;
+    const tries = (old?.tries ?? 0) + 1;
     const { firstMs, maxMs, freeTries = 0 } = delays[reason];
-    const exponent = tries - freeTries - 1;
-    const delayMs = exponent < 0 ? 0 : Math.min(maxMs, firstMs * 2 ** Math.min(exponent, 30));
+    const delayMs = tries <= freeTries ? 0 : Math.min(maxMs, Math.max(firstMs, 2 * (old?.delayMs ?? 0)));
     // Up to a fifth less, so that pods which failed together do not come back together.
     const jitteredMs = Math.max(atLeastMs, delayMs * (1 - 0.2 * this.#random()));
-    this.#holds.set(uid, { reason, version, tries, dueMs: nowMs + jitteredMs, lastError });
+    this.#holds.set(uid, { reason, version, tries, delayMs, dueMs: nowMs + jitteredMs, lastError });
     return jitteredMs;
   }
 
