@@ -1,6 +1,18 @@
+/** Calls somebody else's code: what it throws, or its promise rejects with, goes to `onThrow`; returns undefined then. */
+export function callSafely<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
+  try {
+    const result = call();
+    if (result instanceof Promise) result.catch(onThrow);
+    return result;
+  } catch (thrown) {
+    onThrow(thrown);
+    return undefined;
+  }
+}
+
 /**
- * The same port with methods that never throw: what one throws goes to `onThrow`, and the call
- * returns undefined. For what is told to somebody else and must not decide how it goes on here.
+ * The same port with methods that never throw or reject: what does goes to `onThrow`, and a call that
+ * throws returns undefined. For what is told to somebody else and must not decide how it goes on here.
  */
 export function unfailing<Port extends object>(
   port: Port,
@@ -9,14 +21,11 @@ export function unfailing<Port extends object>(
 ): Port {
   const guarded: Partial<Record<string, unknown>> = {};
   for (const method of methods) {
-    guarded[method] = (...args: unknown[]): unknown => {
-      try {
-        return Reflect.apply(port[method] as (...args: unknown[]) => unknown, port, args);
-      } catch (thrown) {
-        onThrow(thrown, method);
-        return undefined;
-      }
-    };
+    guarded[method] = (...args: unknown[]): unknown =>
+      callSafely(
+        () => Reflect.apply(port[method] as (...args: unknown[]) => unknown, port, args),
+        (thrown) => onThrow(thrown, method),
+      );
   }
   return guarded as Port;
 }

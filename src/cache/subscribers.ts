@@ -1,9 +1,10 @@
 import { type Logger, thrownFields } from '../logger.ts';
+import { callSafely } from '../unfailing.ts';
 import type { Pod, PodStatus } from '../types.ts';
 
 /**
  * Told of every accepted status change, in order of subscription, right after the change. What it
- * is given is frozen. A listener that throws is logged and harms nobody.
+ * is given is frozen. A listener that throws, or whose promise rejects, is logged; nothing else is affected.
  * Source: kubelet `PodUpdateNotifier`.
  */
 export interface PodStatusListener {
@@ -20,6 +21,8 @@ export interface PodStatusListener {
 export class Subscribers<Listener extends object> {
   readonly #listeners = new Set<{ readonly listener: Listener }>();
   readonly #logger: Logger;
+  /** What is still to be told: a listener may cause the next news before others have heard this one. */
+  #news: ((listener: Listener) => unknown)[] = [];
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -36,13 +39,17 @@ export class Subscribers<Listener extends object> {
     return () => void this.#listeners.delete(subscription);
   }
 
-  notify(call: (listener: Listener) => void): void {
-    for (const { listener } of [...this.#listeners]) {
-      try {
-        call(listener);
-      } catch (error) {
-        this.#logger.error(thrownFields(error), 'A listener threw');
+  /** All listeners hear all news in the same order. */
+  notify(news: (listener: Listener) => unknown): void {
+    if (this.#news.push(news) > 1) return;
+    for (const tell of this.#news) {
+      for (const { listener } of [...this.#listeners]) {
+        callSafely(
+          () => tell(listener),
+          (thrown) => this.#logger.error(thrownFields(thrown), 'A listener threw'),
+        );
       }
     }
+    this.#news = [];
   }
 }

@@ -81,6 +81,22 @@ describe('subscribe', () => {
     expect(calls).toBe(3);
   });
 
+  it('all listeners hear all changes in the same order, also one that another listener makes', () => {
+    const t = new TestManager();
+    const heard: unknown[] = [];
+    t.manager.subscribe({
+      onPodUpdated: (pod, { message }) => {
+        if (message === 'a') t.manager.setPodStatus(pod, { message: 'b' });
+      },
+    });
+    t.manager.subscribe({ onPodUpdated: (_pod, { message }, isAdded) => void heard.push([message, isAdded]) });
+    t.manager.setPodStatus(getTestPod(), { message: 'a' });
+    expect(heard).toEqual([
+      ['a', true],
+      ['b', false],
+    ]);
+  });
+
   it('a listener may call the manager: it sees the change it is told of', () => {
     const t = new TestManager();
     const seen: unknown[] = [];

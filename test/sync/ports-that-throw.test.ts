@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
+import { noopState } from '../../src/allocation/noop-state.ts';
 import { noopMetrics } from '../../src/metrics.ts';
 import { ApiError } from '../../src/client/api-error.ts';
 import { outcomeChannelName } from '../../src/sync/outcomes.ts';
@@ -23,6 +24,27 @@ describe('a port that throws harms nobody', () => {
     expect([h.written('a'), h.written('b'), heard]).toEqual(['1', '1', ['a', 'b']]);
     expect(h.takeOutcomes()).toEqual(['written 1', 'written 1']);
     expect(h.logger.errors[0]?.fields.reason).toBe('out of order');
+    await h.manager.stop();
+  });
+
+  it('a listener or logger whose promise rejects', async () => {
+    const reject = (): Promise<void> => Promise.reject(new Error('out of order'));
+    const h = new SyncHarness({ logger: { trace: reject, debug: reject, info: reject, warn: reject, error: reject } });
+    h.addPods('a');
+    h.manager.subscribe({ onPodUpdated: reject, onOutcome: reject });
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.written('a')).toBe('1');
+    await h.manager.stop();
+  });
+
+  it('an allocation state', async () => {
+    const h = new SyncHarness({ allocationState: { ...noopState, delete: fail } });
+    for (const name of ['a', 'b', 'c']) h.set(name, '1');
+    h.manager.removeOrphanedStatuses([]);
+    expect(h.manager.inspect().pods).toEqual([]);
+    expect(h.logger.errors[0]?.message).toBe('allocationState.delete threw');
     await h.manager.stop();
   });
 
