@@ -31,6 +31,7 @@ import type {
   ResourceRequirements,
   VolumeHealthConditionInput,
 } from './types.ts';
+import { callSafely } from './unfailing.ts';
 import {
   requireBoolean,
   requireDurationMs,
@@ -505,7 +506,10 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     this.#resizeConditions.delete(uid);
     this.#syncer?.forget(uid);
     this.#loop?.forget(uid);
-    this.#allocationState.delete(uid);
+    callSafely(
+      () => this.#allocationState.delete(uid),
+      (thrown) => this.#logger.error({ ...thrownFields(thrown), podUID: uid }, 'allocationState.delete threw'),
+    );
   }
 
   #reportGone(podUID: string, { podNamespace, podName, version, unsentSinceMs }: VersionedPodStatus): void {

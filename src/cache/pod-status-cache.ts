@@ -56,10 +56,9 @@ export class PodStatusCache {
     this.#podStatuses.delete(uid);
   }
 
-  /** Puts another status under the same version: what the API server is told has not changed. */
-  replaceStatus(uid: string, status: PodStatus): void {
-    const versioned = this.#podStatuses.get(uid);
-    if (versioned !== undefined) this.#podStatuses.set(uid, { ...versioned, status });
+  /** Puts another status under this version, if it is still the newest: what the API server is told has not changed. */
+  replaceStatus(uid: string, versioned: VersionedPodStatus, status: PodStatus): void {
+    if (this.#podStatuses.get(uid) === versioned) this.#podStatuses.set(uid, { ...versioned, status });
   }
 
   unsentUIDs(): Iterable<string> {

@@ -23,7 +23,7 @@ export interface Journal {
   readonly recovered: readonly JournalEntry[];
   /** The pod's newest status; replaces what was accepted of it before. */
   accepted(entry: JournalEntry): void;
-  /** The pod's newest status has been written whole, or the pod is gone. */
+  /** The pod's newest status has been written whole and no DELETE is due, or the pod is gone. */
   settled(podUID: string): void;
   /** Called by the manager's `stop()`. */
   close(): Promise<void>;

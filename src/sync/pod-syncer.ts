@@ -71,7 +71,10 @@ export interface PodSyncerOptions {
   readonly readBeforePatch: ReadBeforePatch;
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
-  /** The pod's newest version has reached the API server; not whole when its terminal phase was held back. */
+  /**
+   * The pod's newest version has reached the API server; not whole when its terminal phase was held
+   * back, or the DELETE that follows from it is still to come.
+   */
   readonly onSent: (uid: string, isWhole: boolean) => void;
   /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string) => void;
@@ -201,10 +204,11 @@ export class PodSyncer {
       return result?.kind === 'unchanged' ? { ...result, kind: 'written' } : result;
     }
 
-    const timesSent = this.#recordSent(uid, active, api, plan, answer);
     const latest = answer ?? api;
+    const isDeletionDue = canBeDeleted(latest.pod, versioned.podIsFinished);
+    const timesSent = this.#recordSent(uid, active, api, plan, answer, isDeletionDue);
     let deletion: Deletion = 'none';
-    if (canBeDeleted(latest.pod, versioned.podIsFinished)) {
+    if (isDeletionDue) {
       deletion = await this.#delete(uid, versioned, latest.uid, permits);
     } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && !active.isDropped) {
       this.#trusted.trust(uid, latest, merged);
@@ -254,6 +258,7 @@ export class PodSyncer {
     api: ApiPod,
     { versioned: { version, unsentSinceMs, status }, readAtMs, merged, patch }: Plan,
     answer: ApiPod | undefined,
+    isDeletionDue: boolean,
   ): number {
     const { apiStatusVersions, cache, clock, metrics, onSent, resendDetector } = this.#options;
     metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
@@ -262,7 +267,7 @@ export class PodSyncer {
     cache.markSent(uid, version, readAtMs);
     // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
     if (api.uid !== uid) cache.markUnsent(uid);
-    if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, merged.phase === status.phase);
+    if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, merged.phase === status.phase && !isDeletionDue);
     return patch === undefined ? 0 : resendDetector.sent(uid, version, patch, answer?.pod);
   }
 
@@ -291,13 +296,14 @@ export class PodSyncer {
   /** The merge has refreshed its transition time; the kubelet does that in the cached status. */
   #rememberDisruptionTarget(
     uid: string,
-    { status }: VersionedPodStatus,
+    versioned: VersionedPodStatus,
     disruptionTarget: PodCondition | undefined,
   ): void {
+    const { status } = versioned;
     if (disruptionTarget === undefined || status.conditions === undefined) return;
     if (status.conditions.includes(disruptionTarget)) return;
     const conditions = status.conditions.map((other) => (other.type === 'DisruptionTarget' ? disruptionTarget : other));
-    this.#options.cache.replaceStatus(uid, { ...status, conditions });
+    this.#options.cache.replaceStatus(uid, versioned, { ...status, conditions });
   }
 
   #couldHaveRunningContainers(pod: Pod): boolean {
@@ -330,6 +336,8 @@ export class PodSyncer {
       await permits.acquire(permits.signal);
       await this.#options.requests.delete({ namespace, name }, apiUID, permits.signal);
     } catch (error) {
+      // Stopped while it waited for its turn.
+      if (permits.signal.aborted) return { failure: 'aborted', error: describeAbort(permits.signal) };
       if (!(error instanceof RequestFailure)) throw error;
       this.#options.logger.info(
         { ...fields, failure: error.failure, reason: error.message },

@@ -130,8 +130,8 @@ export class SyncLoop {
   }
 
   /**
-   * Tries every unsent version now, whatever its back-off, and resolves when none is left or
-   * `deadlineMs` have passed. What is set meanwhile is sent, too.
+   * Tries every unsent version now, whatever its back-off, and resolves when none is left and no
+   * request under way, or `deadlineMs` have passed. What is set meanwhile is sent, too.
    * @returns how many statuses are still unsent
    */
   async flush(deadlineMs: number): Promise<number> {
@@ -149,7 +149,8 @@ export class SyncLoop {
         this.#enqueue(uid);
       }
       this.#pump();
-      while (!isOver && !this.#aborter.signal.aborted && batch.pending().length > 0) {
+      const isDone = (): boolean => this.#inFlight.size === 0 && batch.pending().length === 0;
+      while (!isOver && !this.#aborter.signal.aborted && !isDone()) {
         await new Promise<void>((resolve) => {
           endWait = resolve;
           this.#quietWaiters.push(resolve);
@@ -242,7 +243,10 @@ export class SyncLoop {
     const versioned = this.#options.cache.get(uid);
     if (versioned === undefined || this.#inFlight.has(uid)) return;
     const now = this.#options.clock.monotonicMs();
-    if (this.#backOff.isHeld(uid, versioned.version, now)) return;
+    if (this.#backOff.isHeld(uid, versioned.version, now)) {
+      if (versioned.unsentSinceMs !== undefined) this.#armHoldTimer(this.#backOff.get(uid)!.dueMs - now);
+      return;
+    }
     this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, now);
   }
 
@@ -260,7 +264,11 @@ export class SyncLoop {
   #syncOne(uid: string, permits: SyncPermits): Promise<void> {
     const { cache, logger, syncer } = this.#options;
     const versioned = cache.get(uid);
-    const sync = (async () => {
+    // In flight before anybody else's code runs, who may ask for the same pod.
+    let end = (): void => {};
+    const sync = new Promise<void>((resolve) => (end = resolve));
+    this.#inFlight.set(uid, sync);
+    void (async () => {
       try {
         const result = await syncer.syncPod(uid, permits);
         this.#inFlight.delete(uid);
@@ -271,8 +279,8 @@ export class SyncLoop {
       }
       this.#pump();
       this.#noteQuiet();
+      end();
     })();
-    this.#inFlight.set(uid, sync);
     return sync;
   }
 

@@ -243,6 +243,26 @@ describe('journal', () => {
     await manager.stop();
   });
 
+  it('a DELETE that is still due is made after the restart: nobody terminates the pod again', async () => {
+    const server = new FakePodClient();
+    const deleted = pod('a', running, { deletionTimestamp: '2026-01-02T03:04:05Z' });
+    server.put(deleted);
+    server.fail({ verb: 'delete' }, 503, 1);
+    const before = managerOn(server, { journal: await fileJournal(dir) });
+    before.terminatePod(deleted);
+    await before.syncBatch(false);
+    expect(server.actionsOf({ verb: 'delete' })).toHaveLength(1);
+    await before.stop();
+
+    const manager = managerOn(server, { journal: await fileJournal(dir) });
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')).toBeUndefined();
+    await manager.stop();
+    const journal = await fileJournal(dir);
+    expect(journal.recovered).toEqual([]);
+    await journal.close();
+  });
+
   it('a status that is set after the restart wins over the kept one', async () => {
     await crash('a', { ...running, message: 'kept' });
     const server = new FakePodClient([pod('a')]);

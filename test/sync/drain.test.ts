@@ -30,6 +30,27 @@ describe('flush()', () => {
 });
 
 describe('stop({ drain: true })', () => {
+  it('lets the DELETE of a terminated pod come to its end', async () => {
+    const metadata = { namespace: 'default', name: 'web', uid: 'uid-1', deletionTimestamp: '2026-01-02T03:04:05Z' };
+    const pod = { metadata, spec: { containers: [] } };
+    const client = new FakePodClient([pod]);
+    const clock = new FakeClock();
+    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silent });
+    manager.start();
+    const release = client.hold({ verb: 'delete' }, 1);
+    manager.terminatePod(pod);
+    await clock.yieldToEventLoop();
+    expect(client.actionsOf({ verb: 'delete' })).toHaveLength(1);
+
+    const stopped = manager.stop({ drain: true });
+    await clock.yieldToEventLoop();
+    release();
+    await stopped;
+
+    expect(client.pod('default', 'web')).toBeUndefined();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('sends what was set while an older version of the same pod was on its way', async () => {
     const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
     const client = new FakePodClient([pod]);

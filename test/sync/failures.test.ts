@@ -394,6 +394,25 @@ describe('a DELETE that fails', () => {
   });
 });
 
+describe('a pod that waits after a failed DELETE', () => {
+  it('is sent its new version when the wait is over, though the timer went off for another pod before', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 3_600_000 });
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.addPods('b');
+    h.client.fail({ verb: 'delete' }, http(500, { retryAfterMs: 30_000 }));
+    h.client.fail({ verb: 'get', name: 'b' }, 500);
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.settle();
+    h.set('b', '1');
+    await h.clock.advanceAsync(5_000);
+    h.manager.setPodStatus(pod, { phase: 'Failed', message: 'late' });
+    await h.clock.advanceAsync(25_000);
+    expect(h.client.pod('default', 'a')).toBeUndefined();
+    await h.manager.stop();
+  });
+});
+
 describe('the failure is shown', () => {
   it('with class, verb, reason and next try in the log', async () => {
     const h = new SyncHarness();

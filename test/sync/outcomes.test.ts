@@ -130,6 +130,19 @@ describe('outcomes', () => {
 });
 
 describe('whenWritten', () => {
+  it('knows that a status was written when the manager stops before the DELETE that follows', async () => {
+    const h = new SyncHarness({ qps: 0.001, burst: 2 });
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    const written = h.manager.whenWritten(uidOf('a'));
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'patch a']);
+    await h.manager.stop();
+    expect(await written).toEqual({ written: true, version: 1 });
+    expect(h.takeOutcomes()).toEqual(['written 1']);
+  });
+
   it.each<[string, (h: SyncHarness) => void | Promise<void>, WrittenResult]>([
     [
       'when it is written',
