@@ -4,6 +4,7 @@ import {
   fdatasync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   renameSync,
   rmSync,
@@ -92,7 +93,10 @@ interface Settings {
   readonly clock: Clock;
 }
 
-/** The file says what is in force, line by line; a write that fails is made good by writing it anew. */
+/**
+ * The file says what is in force, line by line. A write that fails is made good by writing all of it
+ * anew; until that works the file is empty, for an older status must never come back.
+ */
 class FileJournal implements Journal {
   readonly recovered: readonly JournalEntry[];
   readonly #file: string;
@@ -103,8 +107,9 @@ class FileJournal implements Journal {
   #fd: number;
   #fileBytes = 0;
   #isFull = false;
+  #failureLoggedMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
-  /** Runs when a write has failed: the file is behind, and will be written anew. */
+  /** Runs when nothing can be written: the file is empty, and will be written anew. */
   #retryTimer: Timer | undefined;
   #fsyncTimer: Timer | undefined;
   #fsyncing: Promise<void> = Promise.resolve();
@@ -188,9 +193,13 @@ class FileJournal implements Journal {
     // After a failure not at once again: a full disk stays full for a while.
     if (this.#retryTimer !== undefined) return;
     const isDone =
-      fits && !isOversized && !this.#isRemoved() ? this.#attempt('write', () => this.#append(line)) : this.#compact();
-    if (!isDone) this.#retryLater();
-    else if (this.#options.fsync === 'interval') this.#armFsync();
+      (fits && !isOversized && !this.#isRemoved() && this.#attempt('write', () => this.#append(line))) ||
+      this.#compact() ||
+      this.#attempt('write anew', () => this.#rewriteInPlace());
+    if (!isDone) {
+      this.#attempt('empty', () => ftruncateSync(this.#fd));
+      this.#retryLater();
+    } else if (this.#options.fsync === 'interval') this.#armFsync();
   }
 
   #append(line: Buffer): void {
@@ -216,10 +225,12 @@ class FileJournal implements Journal {
   /** Writes what is in force to a new file that takes the old one's place at once. Returns its descriptor. */
   #rewrite(): number {
     const temporary = path.join(path.dirname(this.#file), `.${fileName}.tmp`);
-    const fd = openSync(temporary, 'w', 0o600);
+    rmSync(temporary, { force: true });
+    // Neither follows a link nor takes over the mode of what another has put there.
+    const fd = openSync(temporary, 'ax', 0o600);
     let bytes = 0;
     try {
-      for (const { entry } of this.#live.values()) bytes += writeWhole(fd, encodeLine({ accepted: entry }));
+      bytes = this.#writeLive(fd);
       if (this.#options.fsync !== 'never') fsyncSync(fd);
       renameSync(temporary, this.#file);
     } catch (error) {
@@ -231,6 +242,18 @@ class FileJournal implements Journal {
       this.#attempt('sync the directory', () => syncDirectory(path.dirname(this.#file)));
     this.#fileBytes = bytes;
     return fd;
+  }
+
+  /** On a full disk: there is room where the file itself was. */
+  #rewriteInPlace(): void {
+    ftruncateSync(this.#fd);
+    this.#fileBytes = this.#writeLive(this.#fd);
+  }
+
+  #writeLive(fd: number): number {
+    let bytes = 0;
+    for (const { entry } of this.#live.values()) bytes += writeWhole(fd, encodeLine({ accepted: entry }));
+    return bytes;
   }
 
   #armFsync(): void {
@@ -250,7 +273,11 @@ class FileJournal implements Journal {
     }
   }
 
+  /** Once a second at most: on a full disk every update fails. */
   #logFailure(action: string, error: unknown): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs < this.#failureLoggedMs + retryMs) return;
+    this.#failureLoggedMs = nowMs;
     this.#options.logger.error(
       { file: this.#file, action, reason: (error as Error).message },
       'The journal cannot be written',
