@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
@@ -207,6 +209,31 @@ describe('failures', () => {
     await other.close();
   });
 
+  it('an error without end is told by its beginning, of a request and of a stream', async () => {
+    server.respond = (_request, response) => {
+      response.writeHead(503, { 'retry-after': '7' });
+      const more = (): void => void (response.destroyed || response.write('x'.repeat(16_384), more));
+      more();
+    };
+    const expected = { kind: 'http', statusCode: 503, retryAfterMs: 7_000 };
+    expect(await failure(transport.request('GET', '/version'))).toMatchObject(expected);
+    expect(await failure(transport.stream('/watch'))).toMatchObject(expected);
+  });
+
+  it.each([undefined, 'gzip'])('an answer longer than maxAnswerBytes is no answer, encoding %s', async (encoding) => {
+    server.respond = (_request, response) => {
+      response.writeHead(200, encoding === undefined ? {} : { 'content-encoding': encoding });
+      response.end(encoding === undefined ? 'x'.repeat(1_001) : gzipSync('x'.repeat(1_001)));
+    };
+    const request = (maxAnswerBytes: number): Promise<unknown> =>
+      transport.request('GET', '/version', { maxAnswerBytes });
+    expect(await failure(request(1_000))).toMatchObject({
+      kind: 'invalid-answer',
+      message: expect.stringContaining('long') as string,
+    });
+    expect(await request(1_001)).toMatchObject({ statusCode: 200 });
+  });
+
   it('the signal ends a request that hangs: timeout by a TimeoutError, else aborted', async () => {
     for (const [reason, kind] of [
       [new DOMException('late', 'TimeoutError'), 'timeout'],
@@ -250,6 +277,10 @@ describe('failures', () => {
     const answers: KubeServer['respond'][] = [
       (_request, response) => response.destroy(),
       (_request, response) => status(response, 401, 'Unauthorized'),
+      // Some gateways quote the request.
+      ({ headers }, response) => json(response, { message: `bad header ${headers.authorization}` }, 400),
+      ({ headers }, response) => json(response, { kind: 'Status', code: 422, message: headers.authorization }, 422),
+      ({ headers }, response) => void response.socket?.end(`bad request: ${headers.authorization}\r\n\r\n`),
     ];
     for (const respond of answers) {
       server.respond = respond;
@@ -316,6 +347,27 @@ describe('stream', () => {
     server.respond = (_request, response) => response.write('x', () => response.destroy());
     const second = await transport.stream('/watch');
     expect(await failure(read(second.body))).toMatchObject({ kind: 'network' });
+  });
+});
+
+describe('a server that accepts and never says a word', () => {
+  it('holds neither a stream beyond its signal, nor close(), nor the process', async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket.on('error', () => {}))).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const tls = createKubeTransport(kubeConfig(`https://127.0.0.1:${port}`), { env: {} });
+    const controller = new AbortController();
+    const stream = failure(tls.stream('/watch', { signal: controller.signal }));
+    const request = failure(tls.request('GET', '/version'));
+    while (sockets.length < 2) await once(silent, 'connection');
+    const closed = sockets.map((socket) => once(socket.resume(), 'close'));
+    controller.abort();
+    expect(await stream).toMatchObject({ kind: 'aborted' });
+    await tls.close();
+    expect(await request).toMatchObject({ kind: 'aborted' });
+    await Promise.all(closed);
+    silent.close();
   });
 });
 

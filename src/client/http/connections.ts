@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
@@ -13,9 +14,11 @@ export interface ConnectionsOptions extends Pick<
 }
 
 /** Connections that were opened with the same TLS material. */
-interface Pooled {
+interface ConnectionSet {
   readonly tls: TlsMaterial;
   readonly dispatcher: Dispatcher;
+  /** Ends whatever is under way. */
+  destroy(): Promise<void>;
 }
 
 /** The connection of one stream. */
@@ -28,9 +31,9 @@ export interface StreamConnection {
 /** The connections of one transport: a pool for requests, and one for each stream. */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  #pool: Pooled | undefined;
+  #pool: ConnectionSet | undefined;
   /** To be closed or destroyed: streams, and former pools on which a request still ends. */
-  readonly #others = new Set<Dispatcher>();
+  readonly #others = new Set<ConnectionSet>();
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -39,23 +42,15 @@ export class Connections {
   /** Opens nothing by itself; another `tls` object retires the connections of the last. */
   openedWith(tls: TlsMaterial): Dispatcher {
     if (this.#pool?.tls === tls) return this.#pool.dispatcher;
-    const { connections, silenceTimeoutMs, ...common } = this.#options;
+    const { connections, silenceTimeoutMs } = this.#options;
     void this.closeIdle();
-    const dispatcher = createDispatcher({
-      ...common,
-      tls,
-      connections,
-      headersTimeoutMs: silenceTimeoutMs,
-      bodyTimeoutMs: silenceTimeoutMs,
-    });
-    this.#pool = { tls, dispatcher };
-    return dispatcher;
+    this.#pool = this.#connect(tls, connections, silenceTimeoutMs);
+    return this.#pool.dispatcher;
   }
 
   /** Not of the pool: a watch must take no place in it, and undici reconnects after an abort. */
   forStream(): StreamConnection {
-    const { silenceTimeoutMs, ...common } = this.#options;
-    let current: Dispatcher | undefined;
+    let current: ConnectionSet | undefined;
     const release = (): void => {
       if (current === undefined) return;
       this.#others.delete(current);
@@ -65,10 +60,9 @@ export class Connections {
     return {
       openedWith: (tls) => {
         release();
-        const limits = { connections: 1, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs: 0, maxResponseBytes: -1 };
-        current = createDispatcher({ ...common, ...limits, tls });
+        current = this.#connect(tls, 1, 0);
         this.#others.add(current);
-        return current;
+        return current.dispatcher;
       },
       release,
     };
@@ -76,22 +70,40 @@ export class Connections {
 
   /** Resolves when the requests under way have ended; streams go on. */
   async closeIdle(): Promise<void> {
-    const dispatcher = this.#pool?.dispatcher;
+    const pool = this.#pool;
     this.#pool = undefined;
-    if (dispatcher === undefined) return;
-    this.#others.add(dispatcher);
+    if (pool === undefined) return;
+    this.#others.add(pool);
     try {
-      await dispatcher.close();
+      await pool.dispatcher.close();
     } catch {
       // Destroyed meanwhile.
     } finally {
-      this.#others.delete(dispatcher);
+      this.#others.delete(pool);
     }
   }
 
   /** Ends whatever is under way. */
   async destroy(): Promise<void> {
     void this.closeIdle();
-    await Promise.all([...this.#others].map((dispatcher) => dispatcher.destroy()));
+    await Promise.all([...this.#others].map((other) => other.destroy()));
+  }
+
+  #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
+    const { connections: _connections, silenceTimeoutMs, ...common } = this.#options;
+    const ended = new AbortController();
+    // Each connection listens.
+    setMaxListeners(0, ended.signal);
+    const limits = { connections, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs };
+    const dispatcher = createDispatcher({ ...common, ...limits, tls, signal: ended.signal });
+    return {
+      tls,
+      dispatcher,
+      destroy: async () => {
+        const destroyed = dispatcher.destroy();
+        ended.abort();
+        await destroyed;
+      },
+    };
   }
 }

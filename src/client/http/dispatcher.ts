@@ -2,8 +2,6 @@ import type { Dispatcher } from 'undici';
 import { Pool, ProxyAgent } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
 
-/** A list of ten thousand big pods is some 200 MB; more is not an answer any more. */
-export const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
 const KEEP_ALIVE_MS = 45_000;
 const TCP_KEEP_ALIVE_MS = 30_000;
@@ -19,14 +17,15 @@ export interface DispatcherOptions {
   readonly headersTimeoutMs: number;
   /** Longest silence within a body; 0: no limit. */
   readonly bodyTimeoutMs: number;
-  /** -1: no limit. */
-  readonly maxResponseBytes?: number;
+  /** Ends every connection, also one that is not established yet, of which undici's `destroy` knows nothing. */
+  readonly signal: AbortSignal;
 }
 
 /** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, headersTimeoutMs } = options;
+  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, headersTimeoutMs, signal } = options;
   const secure = {
+    signal,
     timeout: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
@@ -44,7 +43,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     headersTimeout: headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
-    maxResponseSize: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
   };
   if (proxy === undefined) return new Pool(origin, { ...pool, connect: secure });
   return new ProxyAgent({
@@ -52,7 +50,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     uri: proxy.href,
     requestTls: secure,
     // undici would speak TLS to a SOCKS proxy for which these are set.
-    ...(proxy.protocol === 'socks5:' ? {} : { proxyTls: { timeout: connectTimeoutMs } }),
+    ...(proxy.protocol === 'socks5:' ? {} : { proxyTls: { timeout: connectTimeoutMs, signal } }),
     clientFactory: (url: URL, clientOptions: object) =>
       new Pool(url, { ...clientOptions, headersTimeout: connectTimeoutMs }),
   });

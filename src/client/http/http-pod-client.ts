@@ -8,6 +8,9 @@ import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
 import type { KubeTransportOptions } from './transport-options.ts';
 
+/** etcd takes no object above 1.5 MiB; JSON may spell it longer. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+
 /** A `PodClient` over this package's own transport, which others (an informer, an agent) may use beside it. */
 export interface HttpPodClient extends Required<PodClient> {
   readonly transport: KubeTransport;
@@ -26,7 +29,7 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
   return {
     transport,
     async getPod({ namespace, name }, { signal }) {
-      const answer = await transport.request('GET', podPath(namespace, name), { signal });
+      const answer = await transport.request('GET', podPath(namespace, name), { signal, maxAnswerBytes });
       return asPod(answer.json());
     },
     async patchPodStatus({ namespace, name }, { type, body }, { signal }) {
@@ -34,12 +37,13 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
         body,
         contentType: type,
         signal,
+        maxAnswerBytes,
       });
       return asPod(answer.json());
     },
     async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, { signal }) {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds, preconditions: { uid } };
-      const answer = await transport.request('DELETE', podPath(namespace, name), { body, signal });
+      const answer = await transport.request('DELETE', podPath(namespace, name), { body, signal, maxAnswerBytes });
       answer.json();
     },
     close: () => transport.closeIdle(),

@@ -9,9 +9,13 @@ export interface KubeRequestOptions {
   readonly body?: unknown;
   /** Of the body; default `application/json`. */
   readonly contentType?: string | undefined;
+  /** Longest answer to a `request`, as sent and unzipped; default 256 MiB. Longer ones are an `invalid-answer`. */
+  readonly maxAnswerBytes?: number | undefined;
   /** Ends the request: `timeout` when its reason is a `TimeoutError`, else `aborted`. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export type KubeStreamOptions = Pick<KubeRequestOptions, 'query' | 'headers' | 'signal'>;
 
 /** An answer, read to its end. */
 export interface KubeResponse {
@@ -42,7 +46,7 @@ export interface KubeTransport {
    */
   request(method: string, path: string, options?: KubeRequestOptions): Promise<KubeResponse>;
   /** A GET whose answer is read as it comes, for watches, on a connection apart from the others and without a limit on silence. */
-  stream(path: string, options?: Omit<KubeRequestOptions, 'body' | 'contentType'>): Promise<KubeStream>;
+  stream(path: string, options?: KubeStreamOptions): Promise<KubeStream>;
   /** Closes idle connections; requests under way and streams end by themselves, later ones connect anew. */
   closeIdle(): Promise<void>;
   /** Ends everything under way with `aborted`, for good. Idempotent. */

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
@@ -7,11 +7,17 @@ import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
-import { parseJson, textOf } from './answer.ts';
+import { MAX_ANSWER_BYTES, MAX_ERROR_BYTES, parseJson, textOf } from './answer.ts';
 import { Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
-import type { KubeRequestOptions, KubeResponse, KubeStream, KubeTransport } from './kube-transport.ts';
+import type {
+  KubeRequestOptions,
+  KubeResponse,
+  KubeStream,
+  KubeStreamOptions,
+  KubeTransport,
+} from './kube-transport.ts';
 import { proxyFor } from './proxy.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
@@ -82,7 +88,7 @@ class UndiciTransport implements KubeTransport {
   }
 
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
-    const { body, contentType = 'application/json', signal } = options;
+    const { body, contentType = 'application/json', signal, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
     const answer = await this.#send(
       {
         method,
@@ -93,9 +99,9 @@ class UndiciTransport implements KubeTransport {
         signal,
         connection: this.#connections,
       },
-      requestWhole,
+      (dispatcher, request, requestSignal) => requestWhole(dispatcher, request, requestSignal, maxAnswerBytes),
     );
-    const text = await textOf(answer);
+    const text = await textOf(answer, maxAnswerBytes);
     return {
       statusCode: answer.statusCode,
       headers: answer.headers,
@@ -104,11 +110,11 @@ class UndiciTransport implements KubeTransport {
     };
   }
 
-  async stream(path: string, options: Omit<KubeRequestOptions, 'body' | 'contentType'> = {}): Promise<KubeStream> {
+  async stream(path: string, options: KubeStreamOptions = {}): Promise<KubeStream> {
     const { signal } = options;
     const connection = this.#connections.forStream();
     try {
-      const { statusCode, body } = await this.#send(
+      const answer = this.#send(
         {
           method: 'GET',
           path: this.#target(path, options.query),
@@ -121,6 +127,8 @@ class UndiciTransport implements KubeTransport {
         },
         requestStream,
       );
+      // undici looks at no signal before it is connected; the connection ends below.
+      const { statusCode, body } = await untilAborted(answer, signal);
       body.once('close', () => connection.release());
       return { statusCode, body: this.#chunks(body, signal) };
     } catch (error) {
@@ -152,13 +160,13 @@ class UndiciTransport implements KubeTransport {
     const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
     const answer = await this.#dispatch(call, exchange, credentials);
     if (isSuccess(answer)) return answer;
-    const error = await this.#describe(answer, call.signal);
+    const error = await this.#describe(answer, credentials);
     if (error.statusCode !== 401) throw error;
     const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
     if (renewed === undefined) throw error;
     const second = await this.#dispatch(call, exchange, renewed);
     if (isSuccess(second)) return second;
-    throw await this.#describe(second, call.signal);
+    throw await this.#describe(second, renewed);
   }
 
   async #dispatch<Answer>(
@@ -214,38 +222,33 @@ class UndiciTransport implements KubeTransport {
     }
   }
 
-  async #describe(answer: WholeAnswer | Dispatcher.ResponseData, signal: AbortSignal | undefined): Promise<ApiError> {
-    const { statusCode, headers } = answer;
+  async #describe(
+    { statusCode, headers, body }: WholeAnswer | Dispatcher.ResponseData,
+    credentials: Credentials,
+  ): Promise<ApiError> {
     // The status code counts, whatever a proxy has done to the body.
-    const body = await textOf(await this.#readWhole(answer, signal)).catch(() => '');
+    const whole = Buffer.isBuffer(body) ? body : await beginningOf(body);
+    const text = await textOf({ statusCode, headers, body: whole }, MAX_ERROR_BYTES).catch(() => '');
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
-      { statusCode, headers, body },
+      { statusCode, headers, body: withoutSecret(text, credentials) },
       this.#clock.now(),
     );
     // Without `cause`: nobody needs the whole answer in a log.
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
   }
 
-  async #readWhole(
-    { statusCode, headers, body }: WholeAnswer | Dispatcher.ResponseData,
-    signal: AbortSignal | undefined,
-  ): Promise<WholeAnswer> {
-    if (Buffer.isBuffer(body)) return { statusCode, headers, body };
-    try {
-      return { statusCode, headers, body: Buffer.from(await body.arrayBuffer()) };
-    } catch (error) {
-      throw this.#failure(error, signal);
-    }
-  }
-
   #failure(error: unknown, signal: AbortSignal | undefined): ApiError {
     if (error instanceof ApiError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#closed) return closedError();
-    const described = describeApiError(error);
-    // Nobody here has aborted it: undici says so of a proxy that refuses the connection, too.
-    const failure =
-      described.kind === 'aborted' ? new ApiError(described.message, { kind: 'network', cause: error }) : described;
+    const { message, kind, statusCode } = describeApiError(error);
+    const failure = new ApiError(message, {
+      // Nobody here has aborted it: undici says so of a proxy that refuses the connection, too.
+      kind: kind === 'aborted' ? 'network' : kind,
+      statusCode,
+      // undici keeps the bytes that were no HTTP, and they may quote the request.
+      cause: error instanceof errors.HTTPParserError ? undefined : error,
+    });
     if (failure.kind === 'network') this.#credentials.expireFiles();
     return failure;
   }
@@ -257,6 +260,30 @@ function requestStream(
   signal: AbortSignal | undefined,
 ): Promise<Dispatcher.ResponseData> {
   return dispatcher.request({ ...options, signal: signal ?? null });
+}
+
+/** What can be read of an error's body, which may have no end. */
+async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > MAX_ERROR_BYTES) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    // What came is all there is.
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Some gateways quote the request in what they answer. */
+function withoutSecret(text: string, { headers }: Credentials): string {
+  const { authorization } = headers;
+  if (typeof authorization !== 'string') return text;
+  const secret = authorization.slice(authorization.indexOf(' ') + 1);
+  return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
 function isSuccess({ statusCode }: WholeAnswer | Dispatcher.ResponseData): boolean {

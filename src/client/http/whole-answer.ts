@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
+import { MAX_ERROR_BYTES, tooLong } from './answer.ts';
 
-/** An answer, read to its end. */
+/** An answer, read to its end; of one that is not 2xx at most the beginning. */
 export interface WholeAnswer {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -9,12 +10,14 @@ export interface WholeAnswer {
 
 /**
  * One request with its whole answer, without the stream that undici's `request` makes of it.
- * Rejects with undici's error, or with the signal's reason.
+ * Rejects with undici's error, with the signal's reason, or with an `ApiError` for an answer longer
+ * than `maxBytes`.
  */
 export function requestWhole(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   signal: AbortSignal | undefined,
+  maxBytes: number,
 ): Promise<WholeAnswer> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined;
@@ -27,7 +30,12 @@ export function requestWhole(
     signal?.addEventListener('abort', abort);
     let statusCode = 0;
     let headers: WholeAnswer['headers'] = {};
+    let length = 0;
     const chunks: Buffer[] = [];
+    const succeed = (): void => {
+      signal?.removeEventListener('abort', abort);
+      resolve({ statusCode, headers, body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
+    };
     dispatcher.dispatch(options, {
       onRequestStart(started) {
         controller = started;
@@ -39,13 +47,17 @@ export function requestWhole(
         statusCode = code;
         headers = received;
       },
-      onResponseData(_controller, chunk) {
-        chunks.push(chunk);
+      onResponseData(receiving, chunk) {
+        length += chunk.length;
+        const isSuccess = statusCode >= 200 && statusCode < 300;
+        if (length <= (isSuccess ? maxBytes : MAX_ERROR_BYTES)) chunks.push(chunk);
+        else {
+          // Of an error the beginning is enough; what follows may have no end.
+          if (!isSuccess) succeed();
+          receiving.abort(tooLong(maxBytes));
+        }
       },
-      onResponseEnd() {
-        signal?.removeEventListener('abort', abort);
-        resolve({ statusCode, headers, body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
-      },
+      onResponseEnd: succeed,
       onResponseError(_controller, error) {
         signal?.removeEventListener('abort', abort);
         reject(error);
