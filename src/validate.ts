@@ -3,7 +3,7 @@ import { isObject, type Raw } from './status/json.ts';
 import type { Pod } from './types.ts';
 
 /** Beyond this, Node's timers fire at once. */
-const maxDurationMs = 2 ** 31 - 1;
+export const maxDurationMs = 2 ** 31 - 1;
 
 /**
  * Checks what a pod must have for its status to be kept and sent; its status is read leniently
@@ -80,7 +80,8 @@ export function requireUIDs(path: string, value: unknown): ReadonlySet<string> {
 
 /** An option that counts something or is a time in milliseconds. @throws StatusManagerError INVALID_OPTION */
 export function positiveIntegerOption(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1) refuseOption(name, 'an integer ≥ 1', value);
+  if (!Number.isInteger(value) || value < 1 || value > maxDurationMs)
+    refuseOption(name, `an integer between 1 and ${maxDurationMs}`, value);
   return value;
 }
 

@@ -1,3 +1,4 @@
+import { maxDurationMs } from '../validate.ts';
 import { untilAborted } from '../client/until-aborted.ts';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import { refuseArgument, refuseOption, requireObject } from '../errors.ts';
@@ -58,7 +59,8 @@ export class RequestLimiter {
 
   /** No request starts before `ms` have passed; a longer pause that is under way stays. */
   pause(ms: number): void {
-    if (typeof ms !== 'number' || !(ms >= 0)) refuseArgument('ms', 'a number of milliseconds ≥ 0', ms);
+    if (typeof ms !== 'number' || !(ms >= 0 && ms <= maxDurationMs))
+      refuseArgument('ms', `a number of milliseconds between 0 and ${maxDurationMs}`, ms);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms);
   }
 
@@ -74,7 +76,7 @@ export class RequestLimiter {
   async #take(signal: AbortSignal): Promise<void> {
     for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
       signal.throwIfAborted();
-      await sleep(this.#clock, delayMs, signal);
+      await sleep(this.#clock, Math.min(delayMs, maxDurationMs), signal);
     }
     this.#tokens--;
   }

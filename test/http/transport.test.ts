@@ -407,6 +407,8 @@ describe('options', () => {
     ['connectTimeoutMs', -1],
     ['silenceTimeoutMs', Number.NaN],
     ['execTimeoutMs', 0],
+    ['execTimeoutMs', 2 ** 31],
+    ['kubeConfigDir', 7],
     ['userAgent', 'two\nlines'],
   ])('%s: %j is refused', (name, value) => {
     expect(() => createKubeTransport(kubeConfig('https://127.0.0.1:1'), { [name]: value })).toThrow(

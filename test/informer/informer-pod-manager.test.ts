@@ -515,6 +515,7 @@ describe('life', () => {
     ['nodeName', 'a,metadata.name=b'],
     ['listTimeoutMs', 0],
     ['inactivityTimeoutMs', Number.NaN],
+    ['inactivityTimeoutMs', 2 ** 31],
   ])('%s: %j is refused', (name, value) => {
     expect(() => createInformerPodManager({ transport: api, nodeName: 'a', [name]: value })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', path: name }),

@@ -56,6 +56,12 @@ export function textList(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
 }
 
+/** The entry of this name in a list of a kubeconfig, which may be anything but a list. */
+export function entryNamed(list: unknown, name: string): Record<string, unknown> | undefined {
+  if (!Array.isArray(list)) return undefined;
+  return list.map(record).find((entry) => entry?.['name'] === name);
+}
+
 export function record(value: unknown): Record<string, unknown> | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)

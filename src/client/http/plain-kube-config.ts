@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Impersonation, KubeCluster, KubeConfigObject, KubeUser } from './kube-config-types.ts';
 import {
+  entryNamed,
   invalid,
   optionalText,
   readExec,
@@ -13,7 +14,7 @@ import {
 export function readCluster(source: KubeConfigObject, directory: string): KubeCluster {
   const context = readContext(source);
   const name = requiredText(context['cluster'], 'contexts[].context.cluster');
-  const cluster = record(source.clusters?.find((entry) => entry.name === name)?.cluster);
+  const cluster = record(entryNamed(source.clusters, name)?.['cluster']);
   if (!cluster) throw invalid('clusters', `to hold the current context's cluster \`${name}\``);
   return {
     server: requiredText(cluster['server'], 'clusters[].cluster.server'),
@@ -30,9 +31,9 @@ export function readCluster(source: KubeConfigObject, directory: string): KubeCl
 export function readUser(source: KubeConfigObject, directory: string): KubeUser {
   const name = optionalText(readContext(source)['user']);
   if (name === undefined) return {};
-  const entry = source.users?.find((candidate) => candidate.name === name);
+  const entry = entryNamed(source.users, name);
   if (!entry) throw invalid('users', `to hold the current context's user \`${name}\``);
-  const user = record(entry.user) ?? {};
+  const user = record(entry['user']) ?? {};
   const provider = record(user['auth-provider']);
   const providerConfig = record(provider?.['config']);
   const exec = user['exec'] ?? providerConfig?.['exec'];
@@ -54,7 +55,7 @@ export function readUser(source: KubeConfigObject, directory: string): KubeUser 
 
 function readContext(source: KubeConfigObject): Record<string, unknown> {
   const name = requiredText(source['current-context'], 'current-context');
-  const context = record(source.contexts?.find((entry) => entry.name === name)?.context);
+  const context = record(entryNamed(source.contexts, name)?.['context']);
   if (!context) throw invalid('contexts', `to hold the current context \`${name}\``);
   return context;
 }

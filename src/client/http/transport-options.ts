@@ -38,6 +38,8 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
   requireObject('options', options);
   const userAgent = options.userAgent ?? defaultUserAgent();
   if (!/^[\x20-\x7e]+$/.test(userAgent)) refuseOption('userAgent', 'printable ASCII', userAgent);
+  if (options.kubeConfigDir !== undefined && typeof options.kubeConfigDir !== 'string')
+    refuseOption('kubeConfigDir', 'a string', options.kubeConfigDir);
   return {
     connections: positiveIntegerOption('connections', options.connections ?? 64),
     connectTimeoutMs: positiveIntegerOption('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
