@@ -2,7 +2,8 @@
 export function callSafely<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
   try {
     const result = call();
-    if (result instanceof Promise) result.catch(onThrow);
+    // Without what `onThrow` returns, which may be a promise again.
+    if (result instanceof Promise) result.catch((thrown: unknown) => void onThrow(thrown));
     return result;
   } catch (thrown) {
     onThrow(thrown);
