@@ -2,8 +2,12 @@
 export function callSafely<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
   try {
     const result = call();
-    // Without what `onThrow` returns, which may be a promise again.
-    if (result instanceof Promise) result.catch((thrown: unknown) => void onThrow(thrown));
+    if (result instanceof Promise) {
+      result.catch((thrown: unknown) => {
+        // Not returned: it may be a promise again.
+        onThrow(thrown);
+      });
+    }
     return result;
   } catch (thrown) {
     onThrow(thrown);
