@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
@@ -91,17 +91,15 @@ export class Connections {
 
   #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
     const { connections: _connections, silenceTimeoutMs, ...common } = this.#options;
-    const ended = new AbortController();
-    // Each connection listens.
-    setMaxListeners(0, ended.signal);
+    const connecting = new Set<Duplex>();
     const limits = { connections, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs };
-    const dispatcher = createDispatcher({ ...common, ...limits, tls, signal: ended.signal });
+    const dispatcher = createDispatcher({ ...common, ...limits, tls, connecting });
     return {
       tls,
       dispatcher,
       destroy: async () => {
         const destroyed = dispatcher.destroy();
-        ended.abort();
+        for (const socket of connecting) socket.destroy();
         await destroyed;
       },
     };

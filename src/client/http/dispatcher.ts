@@ -1,5 +1,6 @@
+import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { Pool, ProxyAgent } from 'undici';
+import { buildConnector, Pool, ProxyAgent } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
 
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
@@ -17,15 +18,17 @@ export interface DispatcherOptions {
   readonly headersTimeoutMs: number;
   /** Longest silence within a body; 0: no limit. */
   readonly bodyTimeoutMs: number;
-  /** Ends every connection, also one that is not established yet, of which undici's `destroy` knows nothing. */
-  readonly signal: AbortSignal;
+  /**
+   * Sockets that are being connected directly, of which undici's `destroy` knows nothing. Not a
+   * signal among the options of a socket: Node keeps its listener until the signal is aborted.
+   */
+  readonly connecting: Set<Duplex>;
 }
 
 /** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, headersTimeoutMs, signal } = options;
+  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, headersTimeoutMs } = options;
   const secure = {
-    signal,
     timeout: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
@@ -44,14 +47,27 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     headersTimeout: headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
   };
-  if (proxy === undefined) return new Pool(origin, { ...pool, connect: secure });
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect: connector(secure, options.connecting) });
   return new ProxyAgent({
     ...pool,
     uri: proxy.href,
     requestTls: secure,
     // undici would speak TLS to a SOCKS proxy for which these are set.
-    ...(proxy.protocol === 'socks5:' ? {} : { proxyTls: { timeout: connectTimeoutMs, signal } }),
+    ...(proxy.protocol === 'socks5:' ? {} : { proxyTls: { timeout: connectTimeoutMs } }),
     clientFactory: (url: URL, clientOptions: object) =>
       new Pool(url, { ...clientOptions, headersTimeout: connectTimeoutMs }),
   });
+}
+
+/** undici's own, with what it connects in `connecting` for as long as it does. */
+function connector(options: buildConnector.BuildOptions, connecting: Set<Duplex>): buildConnector.connector {
+  // It returns the socket, though its type does not say so.
+  const connect = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Duplex;
+  return (target, callback) => {
+    const socket = connect(target, (...result) => {
+      connecting.delete(socket);
+      callback(...result);
+    });
+    connecting.add(socket);
+  };
 }
