@@ -108,7 +108,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       logger,
       metrics,
       subscribers: this.#subscribers,
-      onAccepted: (uid, superseded, oldStatus) => this.#onAccepted(uid, superseded, oldStatus),
+      onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
     });
     const unregister = metrics.registerStatusGauges(() => this.#statusGauges()) as (() => void) | undefined;
     this.#leaveGauges = () => {
@@ -486,8 +486,13 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     });
   }
 
-  #onAccepted(uid: string, superseded: VersionedPodStatus | undefined, oldStatus: PodStatus): void {
-    this.#journal.accepted(uid, this.#cache.get(uid)!, oldStatus);
+  #onAccepted(
+    uid: string,
+    accepted: VersionedPodStatus,
+    superseded: VersionedPodStatus | undefined,
+    oldStatus: PodStatus,
+  ): void {
+    this.#journal.accepted(uid, accepted, oldStatus);
     this.#loop?.wake(uid);
     if (superseded?.unsentSinceMs === undefined || this.#syncer?.isSending(uid, superseded.version)) return;
     const { podNamespace, podName, version } = superseded;

@@ -55,8 +55,13 @@ export interface PodStatusUpdatesOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly subscribers: Subscribers<PodStatusListener>;
-  /** Called after each accepted change with what was cached before. kubelet: the `podStatusChannel`. */
-  readonly onAccepted: (uid: string, superseded: VersionedPodStatus | undefined, oldStatus: PodStatus) => void;
+  /** Called after each accepted change, also with what was cached before. kubelet: the `podStatusChannel`. */
+  readonly onAccepted: (
+    uid: string,
+    accepted: VersionedPodStatus,
+    superseded: VersionedPodStatus | undefined,
+    oldStatus: PodStatus,
+  ) => void;
 }
 
 type ContainerStatusesMember = 'containerStatuses' | 'initContainerStatuses' | 'ephemeralContainerStatuses';
@@ -79,6 +84,7 @@ export class PodStatusUpdates {
   readonly #subscribers: Subscribers<PodStatusListener>;
   readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
   readonly #times = new TimeSpeller();
+  readonly #inputTimes = new TimeSpeller();
 
   constructor(options: PodStatusUpdatesOptions) {
     this.#cache = options.cache;
@@ -92,7 +98,7 @@ export class PodStatusUpdates {
 
   /** Source: kubelet `SetPodStatus`. */
   setPodStatus(pod: Pod, input: PodStatusInput): UpdateResult {
-    const status = canonicalPodStatus(input, { strict: true });
+    const status = canonicalPodStatus(input, { strict: true }, this.#inputTimes);
     const generation = pod.metadata?.generation ?? 0;
     if (generation === 0) delete status.observedGeneration;
     else status.observedGeneration = generation;
@@ -211,7 +217,7 @@ export class PodStatusUpdates {
       urgent: (cached?.urgent ?? false) || podIsFinished || isUrgent(oldStatus, status),
     };
     this.#cache.set(uid, versioned);
-    this.#onAccepted(uid, cached, oldStatus);
+    this.#onAccepted(uid, versioned, cached, oldStatus);
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
     return new LazilyFrozenResult(status, true);
   }

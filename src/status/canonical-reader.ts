@@ -15,11 +15,12 @@ const maxDepth = 64;
  */
 export class Place {
   readonly strict: boolean;
-  readonly times = new TimeSpeller();
+  readonly times: TimeSpeller;
   readonly #path: (string | number)[];
 
-  constructor(strict: boolean, name: string) {
+  constructor(strict: boolean, name: string, times = new TimeSpeller()) {
     this.strict = strict;
+    this.times = times;
     this.#path = [name];
   }
 

@@ -28,6 +28,7 @@ import {
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
+import type { TimeSpeller } from './canonical-time.ts';
 import { isObject, type Raw } from './json.ts';
 import { namesOf, podStatusMembers } from './strategic-merge-schema.ts';
 
@@ -54,11 +55,12 @@ export interface CanonicalOptions {
 
 /**
  * A new status in canonical form: the spelling that Go's typed structs give, so that two statuses
- * that mean the same compare and patch the same. Shares nothing mutable with `input`.
+ * that mean the same compare and patch the same. Shares nothing mutable with `input`. With `times`
+ * from one call to the next, the times of many statuses are one string.
  * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
  */
-export function canonicalPodStatus(input: unknown, options: CanonicalOptions): Mutable<PodStatus> {
-  const place = new Place(options.strict, options.name ?? 'status');
+export function canonicalPodStatus(input: unknown, options: CanonicalOptions, times?: TimeSpeller): Mutable<PodStatus> {
+  const place = new Place(options.strict, options.name ?? 'status', times);
   if (!isObject(input)) {
     return options.strict ? place.refuse('', 'an object', input) : {};
   }
