@@ -23,6 +23,7 @@ export interface Clock {
 /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; leaves no timer and no listener behind. */
 export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
     const wake = (): void => {
       timer.stop();
       signal.removeEventListener('abort', wake);

@@ -361,8 +361,9 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   }
 
   /**
-   * Of this pod, or of the static pod that this mirror UID stands for: resolves when what is cached now, or newer, has reached the API server, or says why it never
-   * will. A terminal phase is not waited for while it is held back because containers could be running.
+   * Resolves when what is cached now of this pod, or newer, has reached the API server, or says why
+   * it never will. Takes a mirror's UID for its static pod's. A terminal phase is not waited for
+   * while it is held back because containers could be running.
    */
   async whenWritten(podUID: string): Promise<WrittenResult> {
     requireText('podUID', podUID);

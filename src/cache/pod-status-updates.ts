@@ -84,6 +84,7 @@ export class PodStatusUpdates {
   readonly #subscribers: Subscribers<PodStatusListener>;
   readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
   readonly #times = new TimeSpeller();
+  /** Apart from ours, or each would make the other forget. */
   readonly #inputTimes = new TimeSpeller();
 
   constructor(options: PodStatusUpdatesOptions) {

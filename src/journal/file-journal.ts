@@ -192,14 +192,9 @@ class FileJournal implements Journal {
     const fits = this.#fileBytes + line.length <= this.#options.maxBytes;
     // After a failure not at once again: a full disk stays full for a while.
     if (this.#retryTimer !== undefined) return;
-    const isDone =
-      (fits && !isOversized && !this.#isRemoved() && this.#attempt('write', () => this.#append(line))) ||
-      this.#compact() ||
-      this.#attempt('write anew', () => this.#rewriteInPlace());
-    if (!isDone) {
-      this.#attempt('empty', () => ftruncateSync(this.#fd));
-      this.#retryLater();
-    } else if (this.#options.fsync === 'interval') this.#armFsync();
+    const isAppended = fits && !isOversized && !this.#isRemoved() && this.#attempt('write', () => this.#append(line));
+    if (!isAppended) this.#writeAnew();
+    else if (this.#options.fsync === 'interval') this.#armFsync();
   }
 
   #append(line: Buffer): void {
@@ -215,10 +210,13 @@ class FileJournal implements Journal {
     });
   }
 
-  #retryLater(): void {
+  /** To a new file or, on a full disk, where the file itself was; later again while neither works. */
+  #writeAnew(): void {
+    if (this.#compact() || this.#attempt('write anew', () => this.#rewriteInPlace())) return;
+    this.#attempt('empty', () => ftruncateSync(this.#fd));
     this.#retryTimer = this.#options.clock.afterFunc(retryMs, () => {
       this.#retryTimer = undefined;
-      if (this.#isUsable() && !this.#compact()) this.#retryLater();
+      if (this.#isUsable()) this.#writeAnew();
     });
   }
 
@@ -231,7 +229,6 @@ class FileJournal implements Journal {
     let bytes = 0;
     try {
       bytes = this.#writeLive(fd);
-      if (this.#options.fsync !== 'never') fsyncSync(fd);
       renameSync(temporary, this.#file);
     } catch (error) {
       closeSync(fd);
@@ -244,15 +241,16 @@ class FileJournal implements Journal {
     return fd;
   }
 
-  /** On a full disk: there is room where the file itself was. */
   #rewriteInPlace(): void {
     ftruncateSync(this.#fd);
     this.#fileBytes = this.#writeLive(this.#fd);
   }
 
+  /** @returns how many bytes that took */
   #writeLive(fd: number): number {
     let bytes = 0;
     for (const { entry } of this.#live.values()) bytes += writeWhole(fd, encodeLine({ accepted: entry }));
+    if (this.#options.fsync !== 'never') fsyncSync(fd);
     return bytes;
   }
 

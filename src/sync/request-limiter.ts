@@ -1,7 +1,7 @@
-import { maxDurationMs } from '../validate.ts';
 import { untilAborted } from '../client/until-aborted.ts';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import { refuseArgument, refuseOption, requireObject } from '../errors.ts';
+import { maxDurationMs } from '../validate.ts';
 
 /** Options of a `RequestLimiter`. */
 export interface RequestLimiterOptions {

@@ -1,5 +1,14 @@
 import type * as fs from 'node:fs';
-import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -79,6 +88,20 @@ describe('a journal on a full disk', () => {
     expect(await afterCrash()).toEqual(['a2', 'b1']);
     await journal.close();
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('comes back where it was itself, too, when no new file can be made', async () => {
+    const { journal, clock } = await open();
+    const temporary = path.join(disk.dir, '.pod-status.journal.tmp');
+    mkdirSync(path.join(temporary, 'x'), { recursive: true });
+    disk.capacity = 0;
+    journal.accepted(entry('a', 'a1'));
+    disk.capacity = Number.POSITIVE_INFINITY;
+    clock.advance(1_000);
+    expect(clock.pendingTimers).toBe(0);
+    rmSync(temporary, { recursive: true });
+    expect(await afterCrash()).toEqual(['a1']);
+    await journal.close();
   });
 });
 

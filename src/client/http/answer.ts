@@ -18,7 +18,14 @@ export async function textOf({ headers, body }: WholeAnswer, maxBytes: number): 
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return body.toString();
   if (encoding !== 'gzip') return refuseEncoding();
-  return (await unzip(body, { maxOutputLength: maxBytes }).catch(refuseEncoding)).toString();
+  const text = await unzip(body, { maxOutputLength: maxBytes }).catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ERR_BUFFER_TOO_LARGE' ? refuseLength(maxBytes) : refuseEncoding(),
+  );
+  return text.toString();
+}
+
+export function isSuccess(statusCode: number): boolean {
+  return statusCode >= 200 && statusCode < 300;
 }
 
 /** Throws an `ApiError` `invalid-answer` for what is no JSON. */
@@ -34,9 +41,10 @@ export function tooLong(maxBytes: number): ApiError {
   return new ApiError(`the answer is longer than ${maxBytes} bytes`, { kind: 'invalid-answer' });
 }
 
-function refuseEncoding(error?: unknown): never {
-  if ((error as NodeJS.ErrnoException | undefined)?.code === 'ERR_BUFFER_TOO_LARGE') {
-    throw new ApiError('the answer is too long when unzipped', { kind: 'invalid-answer' });
-  }
+function refuseLength(maxBytes: number): never {
+  throw tooLong(maxBytes);
+}
+
+function refuseEncoding(): never {
   throw new ApiError('the answer is compressed in a way that cannot be read', { kind: 'invalid-answer' });
 }

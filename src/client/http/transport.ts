@@ -7,7 +7,7 @@ import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
-import { MAX_ANSWER_BYTES, MAX_ERROR_BYTES, parseJson, textOf } from './answer.ts';
+import { isSuccess, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, parseJson, textOf } from './answer.ts';
 import { Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
@@ -159,13 +159,13 @@ class UndiciTransport implements KubeTransport {
     if (this.#closed) throw closedError();
     const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
     const answer = await this.#dispatch(call, exchange, credentials);
-    if (isSuccess(answer)) return answer;
+    if (isSuccess(answer.statusCode)) return answer;
     const error = await this.#describe(answer, credentials);
     if (error.statusCode !== 401) throw error;
     const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
     if (renewed === undefined) throw error;
     const second = await this.#dispatch(call, exchange, renewed);
-    if (isSuccess(second)) return second;
+    if (isSuccess(second.statusCode)) return second;
     throw await this.#describe(second, renewed);
   }
 
@@ -284,10 +284,6 @@ function withoutSecret(text: string, { headers }: Credentials): string {
   if (typeof authorization !== 'string') return text;
   const secret = authorization.slice(authorization.indexOf(' ') + 1);
   return secret === '' ? text : text.replaceAll(secret, '[redacted]');
-}
-
-function isSuccess({ statusCode }: WholeAnswer | Dispatcher.ResponseData): boolean {
-  return statusCode >= 200 && statusCode < 300;
 }
 
 function readServer(server: string): URL {

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { MAX_ERROR_BYTES, tooLong } from './answer.ts';
+import { isSuccess, MAX_ERROR_BYTES, tooLong } from './answer.ts';
 
 /** An answer, read to its end; of one that is not 2xx at most the beginning. */
 export interface WholeAnswer {
@@ -49,11 +49,10 @@ export function requestWhole(
       },
       onResponseData(receiving, chunk) {
         length += chunk.length;
-        const isSuccess = statusCode >= 200 && statusCode < 300;
-        if (length <= (isSuccess ? maxBytes : MAX_ERROR_BYTES)) chunks.push(chunk);
+        if (length <= (isSuccess(statusCode) ? maxBytes : MAX_ERROR_BYTES)) chunks.push(chunk);
         else {
           // Of an error the beginning is enough; what follows may have no end.
-          if (!isSuccess) succeed();
+          if (!isSuccess(statusCode)) succeed();
           receiving.abort(tooLong(maxBytes));
         }
       },

@@ -72,7 +72,7 @@ export class PodReflector implements PodSource {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const delayMs = await this.#listAndWatch(sink);
-      if (delayMs > 0 && !signal.aborted) await sleep(this.#options.clock, delayMs, signal);
+      if (delayMs > 0) await sleep(this.#options.clock, delayMs, signal);
     }
   }
 
