@@ -62,6 +62,7 @@ for (const { name: serverName, available, start } of contractServers) {
         expect(body.status.startTime).toBe('2024-01-01T00:00:00Z');
         expect(body.status.containerStatuses[0].allocatedResources).toEqual({ cpu: '1' });
         expect(await client.getPod(ref, { signal })).toEqual(body);
+        await server.pods.untilAuthorizerKnows(ref.name, 'created', { token: server.nodeToken('node-a') });
         expect(await nodeClient.getPod(ref, { signal })).toEqual(body);
       });
 

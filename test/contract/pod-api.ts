@@ -55,6 +55,15 @@ export class PodApi {
     return this.#http.request('GET', `${PODS_PATH}/${name}`, options);
   }
 
+  /**
+   * Resolves when the node authorizer has caught up: it knows pods from a watch, so that for a moment
+   * a node's user is refused the GET of its new pod (403), and may still ask for one that is gone (404).
+   */
+  async untilAuthorizerKnows(name: string, fate: 'created' | 'deleted', nodeUser: KubeRequestOptions): Promise<void> {
+    const behind = fate === 'created' ? 403 : 404;
+    while ((await this.get(name, nodeUser)).status === behind);
+  }
+
   /** A strategic merge patch of the status. */
   patchStatus(name: string, status: Json, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     return this.patch(`${name}/status`, { status }, STRATEGIC_MERGE_PATCH, options);

@@ -31,6 +31,7 @@ export function describeNodeUser(server: () => ContractServer): void {
       it('may read, patch and delete its own', async () => {
         const name = uniqueName('own');
         await server().pods.create(name);
+        await server().pods.untilAuthorizerKnows(name, 'created', asNode());
         expectOk(await server().pods.get(name, asNode()));
         expectOk(await server().pods.patchStatus(name, { phase: 'Running' }, asNode()));
         expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }, asNode()));
@@ -40,6 +41,7 @@ export function describeNodeUser(server: () => ContractServer): void {
         const deleted = uniqueName('deleted');
         await server().pods.create(deleted);
         await server().pods.delete(deleted, { gracePeriodSeconds: 0 }, asNode());
+        await server().pods.untilAuthorizerKnows(deleted, 'deleted', asNode());
         for (const name of [foreign, uniqueName('missing'), deleted]) {
           expectFailure(await server().pods.get(name, asNode()), 403, 'Forbidden', { details: { name, kind: 'pods' } });
         }
@@ -97,6 +99,7 @@ export function describeNodeUser(server: () => ContractServer): void {
         const body = podManifest(name, { metadata: { annotations, ownerReferences: owner() } });
         const created = await server().http.request('POST', PODS_PATH, { ...asNode(), body });
         expect(created.status).toBe(201);
+        await server().pods.untilAuthorizerKnows(name, 'created', asNode());
         expect(expectOk(await server().pods.get(name, asNode()))).toEqual(created.body);
       });
 
