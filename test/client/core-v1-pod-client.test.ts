@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
 import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
 import type { PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import { StatusManager } from '../../src/status-manager.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import type { HttpServer } from '../support/http-server.ts';
@@ -276,6 +277,17 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await getPods(client, 1);
     expect(connectionsOf(server).size).toBe(2);
     await client.close();
+  });
+
+  it('of a client that the manager has made for itself are let go by its stop()', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.answerWith({ body: pod }, { body: pod });
+    const manager = new StatusManager({ client: makeApi(server), podDeletionSafety: () => true });
+    manager.setPodStatus(pod, { phase: 'Failed' });
+    await manager.syncBatch(false);
+    expect(connectionsOf(server).size).toBe(1);
+    await manager.stop();
+    await server.disconnected();
   });
 
   it('are not shared by two clients', async () => {

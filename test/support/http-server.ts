@@ -72,6 +72,8 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
   const server = options.tls
     ? createHttpsServer({ cert: certificate, key: readFileSync(new URL('test-only-tls-key.pem', testdata)) }, onRequest)
     : createHttpServer(onRequest);
+  // Idle connections are the client's to close.
+  server.keepAliveTimeout = 0;
   server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.set(socket, ++connections);
     socket.on('close', () => {

@@ -112,6 +112,26 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
+  it('is over with the pod: what is set of it afterwards does not wait', async () => {
+    const h = new SyncHarness();
+    const [pod] = h.addPods('a');
+    rewrite(h, withoutMessage);
+    h.informed();
+    h.manager.start();
+    h.set('a', 'stripped', { phase: 'Failed' });
+    h.manager.terminatePod(pod!);
+    await h.clock.advanceAsync(20_000);
+    const terminating = { ...h.client.pod('default', 'a')! };
+    h.client.put({ ...terminating, metadata: { ...terminating.metadata, deletionTimestamp: '2026-01-02T03:04:05Z' } });
+    await h.clock.advanceAsync(10_000);
+    expect([h.count('patch'), h.count('delete'), h.client.pod('default', 'a')]).toEqual([4, 1, undefined]);
+    h.takeRequests();
+    h.set('a', 'late');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a']);
+    await h.manager.stop();
+  });
+
   it('a batch by hand sends it each time, as the kubelet does', async () => {
     const h = new SyncHarness();
     h.addPods('a');

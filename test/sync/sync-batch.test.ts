@@ -181,4 +181,22 @@ describe('SyncBatch', () => {
     // 32 pods between two looks at the clock, so that looking costs nothing.
     expect(seen).toHaveLength(96);
   });
+
+  it('a mirror that comes while others run counts in the same batch', async () => {
+    const { put, send, podManager, full, clock } = setup();
+    const getPodByUID = podManager.getPodByUID.bind(podManager);
+    podManager.getPodByUID = (uid) => {
+      clock.advance(1);
+      return getPodByUID(uid);
+    };
+    for (let i = 0; i < 32; i++) {
+      put(`p${i}`, 1);
+      send(`p${i}`, 1);
+    }
+    put('s', 1);
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
+    clock.yieldToEventLoop = async () =>
+      podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));
+    expect(await full()).toContain(uidOf('s'));
+  });
 });
