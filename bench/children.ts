@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -10,4 +11,38 @@ export async function jsonLinesOf<T>(file: string, args: readonly string[], env:
     .split('\n')
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as T);
+}
+
+/** A module in a process of its own, which sends one message when it is ready and one for each that it gets. */
+export interface Child<Message, Reply> {
+  readonly first: Reply;
+  ask(message: Message): Promise<Reply>;
+  /** Disconnects, upon which the module has to end. */
+  end(): Promise<void>;
+}
+
+export async function startChild<Message extends string, Reply>(
+  file: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Child<Message, Reply>> {
+  const child = fork(file, args, { env: { ...process.env, ...env } });
+  const exit = once(child, 'exit');
+  const reply = async (): Promise<Reply> => {
+    const answer = await Promise.race([once(child, 'message'), exit.then(() => undefined)]);
+    if (answer === undefined) throw new Error(`${file} ended early`);
+    return answer[0] as Reply;
+  };
+  return {
+    first: await reply(),
+    ask(message) {
+      const answer = reply();
+      child.send(message);
+      return answer;
+    },
+    async end() {
+      child.disconnect();
+      await exit;
+    },
+  };
 }

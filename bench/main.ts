@@ -45,7 +45,7 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .option('--json', 'print lines of JSON on a terminal, too')
     .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
     .option('--processes <count>', 'memory, scale: processes per measurement', positiveInteger, 5)
-    .option('--passes <count>', 'api: processes of each contestant, three rounds each', positiveInteger, 5)
+    .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
     .option('--rounds <count>', 'latency: rounds per measurement', positiveInteger, 5)
     .action((options: Options) =>
       run(name === 'all' ? (Object.keys(benchmarks) as (keyof typeof benchmarks)[]) : [name], options),

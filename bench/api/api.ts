@@ -3,9 +3,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ControlPlane, startControlPlane } from '../../test/support/control-plane.ts';
 import { KubeHttp } from '../../test/support/kube-http.ts';
-import { jsonLinesOf } from '../children.ts';
+import { type Child, jsonLinesOf, startChild } from '../children.ts';
 import type { Aim, Figure, Report } from '../report.ts';
-import { type Round, warmUpRounds } from './round.ts';
+import type { Round } from './round.ts';
 
 export interface ApiOptions {
   readonly pods: number;
@@ -15,6 +15,11 @@ export interface ApiOptions {
 }
 
 const worker = fileURLToPath(new URL('worker.js', import.meta.url));
+
+/** What a contestant on Node.js does before it is measured: it opens its connections, and V8 compiles it. */
+const warmUpRounds = 4;
+/** What it does then, in turns with the others. */
+const measuredRounds = 6;
 
 /** In the order of the table; each runs in a process of its own. */
 const contestants = {
@@ -27,19 +32,23 @@ const contestants = {
 } as const;
 type Name = keyof typeof contestants;
 
+/** The contestants of the oracle, by its subcommand. */
+const subcommands: Partial<Record<Name, string>> = { kubelet: 'bench-api', vk: 'bench-vk' };
+const onNode = (Object.keys(contestants) as Name[]).filter((name) => subcommands[name] === undefined);
+
 interface Results {
   /** Of the kube-apiserver. */
   readonly version: string;
   readonly rounds: Readonly<Record<Name, Round[]>>;
 }
 
-/** One kube-apiserver, each contestant in turn, round after round. */
+/** One kube-apiserver, all contestants in turns. */
 export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): Promise<Report> {
   const { version, rounds } = await runAll({ pods, passes, oracle, progress });
   return {
     title: `Updates on a real kube-apiserver, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
-      `Each contestant is a process of its own that updates every pod three times, one after the other against the same kube-apiserver (${version}), ${passes} times over, each time beginning with another one; the numbers are medians of all these rounds. Those that run on Node.js update every pod ${warmUpRounds} times before, until their connections are open and V8 has compiled them: an agent runs for weeks. The first of those rounds stands in rows of its own.`,
+      `Each contestant is a process of its own, one at work at a time, all against the same kube-apiserver (${version}); a round is one update of every pod, and the numbers are medians of all rounds. ${passes} times over, in new processes: the Go programs run for three rounds each, then the contestants on Node.js take turns for ${measuredRounds}. Those update every pod ${warmUpRounds} times before, until their connections are open and V8 has compiled them: an agent runs for weeks. The first of those rounds stands in rows of its own.`,
       'CPU is that of the contestant alone, user and system. The raw loop sends the same patches over 8 connections and decides nothing; the kubelet works serially, as it does on a node; virtual-kubelet has 10 workers.',
     ],
     figures: figuresOf(rounds),
@@ -60,14 +69,12 @@ async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<R
     const version = await prepare(controlPlane);
     const kubeConfig = path.join(controlPlane.dir, 'kubeconfig');
     writeFileSync(kubeConfig, JSON.stringify(controlPlane.kubeConfig('admin')), { mode: 0o600 });
-    for (let pass = 1; pass <= passes; pass++) {
-      // Each pass begins with another one: the server's store grows with every update.
-      for (const name of rotated(Object.keys(contestants) as Name[], pass - 1)) {
-        const command = commandOf(name, pods, oracle);
-        if (command === undefined) continue;
-        progress(`api: pass ${pass} of ${passes}, ${contestants[name]}`);
-        rounds[name].push(...(await jsonLinesOf<Round>(...command, { KUBECONFIG: kubeConfig })));
-      }
+    const setting = { pods: String(pods), env: { KUBECONFIG: kubeConfig }, rounds };
+    for (let pass = 0; pass < passes; pass++) {
+      const say = (what: string): void => progress(`api: pass ${pass + 1} of ${passes}, ${what}`);
+      // First, for they would see the pods of the others.
+      if (oracle !== undefined) await runGo(oracle, setting, say);
+      await runOnNode(pass, setting, say);
     }
     return { version, rounds };
   } finally {
@@ -75,15 +82,41 @@ async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<R
   }
 }
 
+interface Setting {
+  /** How many, as an argument. */
+  readonly pods: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Where the rounds go. */
+  readonly rounds: Results['rounds'];
+}
+
+async function runGo(oracle: string, { pods, env, rounds }: Setting, say: (what: string) => void): Promise<void> {
+  for (const [name, subcommand] of Object.entries(subcommands) as [Name, string][]) {
+    say(contestants[name]);
+    rounds[name].push(...(await jsonLinesOf<Round>(oracle, [subcommand, pods], env)));
+  }
+}
+
+/** All are warm before the first is measured; then they take turns. */
+async function runOnNode(pass: number, { pods, env, rounds }: Setting, say: (what: string) => void): Promise<void> {
+  const children = new Map<Name, Child<'update', Round>>();
+  const update = async (name: Name): Promise<void> => void rounds[name].push(await children.get(name)!.ask('update'));
+  for (const name of onNode) {
+    say(`${contestants[name]}: warming up`);
+    children.set(name, await startChild(worker, [name, pods], env));
+    for (let round = 0; round < warmUpRounds; round++) await update(name);
+  }
+  for (let round = 0; round < measuredRounds; round++) {
+    say(`round ${round + 1} of ${measuredRounds} on Node.js`);
+    // Each time another one first: the server's store grows with every update.
+    for (const name of rotated(onNode, pass + round)) await update(name);
+  }
+  for (const child of children.values()) await child.end();
+}
+
 function rotated<T>(list: readonly T[], by: number): T[] {
   const start = by % list.length;
   return [...list.slice(start), ...list.slice(0, start)];
-}
-
-function commandOf(name: Name, pods: number, oracle: string | undefined): [string, string[]] | undefined {
-  const subcommand = { kubelet: 'bench-api', vk: 'bench-vk' }[name as string];
-  if (subcommand === undefined) return [process.execPath, [worker, name, String(pods)]];
-  return oracle === undefined ? undefined : [oracle, [subcommand, String(pods)]];
 }
 
 /** Creates the Node, and resolves with the version of the kube-apiserver. */
@@ -98,8 +131,8 @@ async function prepare({ url, adminToken, caData }: ControlPlane): Promise<strin
 }
 
 function figuresOf(all: Results['rounds']): Figure[] {
-  const runsOnNode = (name: Name): boolean => name !== 'kubelet' && name !== 'vk';
-  const measured = (name: Name): Round[] => all[name].filter(({ round }) => !runsOnNode(name) || round >= warmUpRounds);
+  const measured = (name: Name): Round[] =>
+    all[name].filter(({ round }) => !onNode.includes(name) || round >= warmUpRounds);
   const first = (name: Name): Round[] => all[name].filter(({ round }) => round === 0);
   const speeds = (name: Name): number[] => measured(name).map((round) => round.per_s);
   const atLeast = (ratio: number): Aim => ({ of: 'ratio', atLeast: ratio });

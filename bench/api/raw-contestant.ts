@@ -1,6 +1,7 @@
-import { createStatusPatch, type Pod, type PodStatus } from 'kubelet-status-manager';
+import { createStatusPatch, type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
 import { Agent } from 'undici';
 import { runningStatus } from '../fixtures.ts';
+import { quietLogger } from '../quiet-logger.ts';
 import type { Contestant } from './contestant.ts';
 
 const connections = 8;
@@ -10,9 +11,16 @@ const connections = 8;
  * The bodies are those the manager would send; it decides nothing and reads no answer.
  */
 export function rawContestant(url: string, token: string, ca: string, pods: readonly Pod[]): Contestant {
-  const agent = new Agent({ connections, connect: { ca } });
+  // As long as it waits for its turn, its connections stay open, as the manager's do.
+  const agent = new Agent({ connections, connect: { ca }, keepAliveTimeout: 60_000 });
   const now = `${new Date().toISOString().slice(0, 19)}Z`;
-  const canonical = (restartCount: number): PodStatus => runningStatus(restartCount, () => now) as PodStatus;
+  const cache = new StatusManager({ podDeletionSafety: () => true, logger: quietLogger });
+  // In canonical form; all pods get the same.
+  const statusOf = (restartCount: number): PodStatus =>
+    cache.setPodStatus(
+      pods[0]!,
+      runningStatus(restartCount, () => now),
+    ).status;
   let requests = 0;
   let shown: PodStatus | undefined;
 
@@ -36,7 +44,7 @@ export function rawContestant(url: string, token: string, ca: string, pods: read
 
   return {
     async update(restartCount) {
-      const status = canonical(restartCount);
+      const status = statusOf(restartCount);
       const remaining = pods.values();
       const worker = async (): Promise<void> => {
         for (const pod of remaining) {
@@ -49,6 +57,9 @@ export function rawContestant(url: string, token: string, ca: string, pods: read
     get requests() {
       return requests;
     },
-    close: () => agent.close(),
+    async close() {
+      await cache.stop();
+      await agent.close();
+    },
   };
 }

@@ -1,6 +1,3 @@
-/** What a contestant on Node.js does before it is measured: it opens its connections, and V8 compiles it. */
-export const warmUpRounds = 4;
-
 /** One round of updates, one update for each pod: a line of `kubelet-oracle bench-api`, `bench-vk`, and of our contestants. */
 export interface Round {
   /** From 0. */

@@ -1,7 +1,7 @@
 /*
  * One contestant of the API benchmark in a process of its own: makes its pods, updates all of them
- * until it is warm and three times more, prints a line of JSON for each round, and removes them.
- * Usage: KUBECONFIG=FILE node worker.js raw|core-v1|http|http-when-stale PODS
+ * whenever it gets a message, answers with the round that this was, and removes them at the end.
+ * Usage, by fork: KUBECONFIG=FILE worker.js raw|core-v1|http|http-when-stale PODS
  */
 import { readFileSync } from 'node:fs';
 import { KubeHttp } from '../../test/support/kube-http.ts';
@@ -10,9 +10,7 @@ import { createPods, deletePods } from './bench-pods.ts';
 import type { Contestant } from './contestant.ts';
 import { coreV1Client, httpClient, managerContestant } from './manager-contestant.ts';
 import { rawContestant } from './raw-contestant.ts';
-import { type Round, warmUpRounds } from './round.ts';
-
-const rounds = warmUpRounds + 3;
+import type { Round } from './round.ts';
 
 const [name = '', podsArgument = '1000'] = process.argv.slice(2);
 const kubeConfig = readFileSync(process.env['KUBECONFIG']!, 'utf8');
@@ -24,13 +22,10 @@ const http = new KubeHttp({ url, token, caData });
 await deletePods(http, name);
 const pods = await createPods(http, name, Number(podsArgument));
 const contestant = await enter();
-try {
-  for (let round = 0; round < rounds; round++) process.stdout.write(`${JSON.stringify(await run(round))}\n`);
-} finally {
-  await contestant.close();
-  await deletePods(http, name);
-  await http.close();
-}
+let rounds = 0;
+process.on('message', () => void run(rounds++).then((round) => process.send!(round)));
+process.on('disconnect', () => void leave());
+process.send!('ready');
 
 async function enter(): Promise<Contestant> {
   switch (name) {
@@ -45,6 +40,12 @@ async function enter(): Promise<Contestant> {
     default:
       throw new Error(`Unknown contestant ${name}`);
   }
+}
+
+async function leave(): Promise<void> {
+  await contestant.close();
+  await deletePods(http, name);
+  await http.close();
 }
 
 async function run(round: number): Promise<Round> {

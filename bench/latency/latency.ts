@@ -127,7 +127,7 @@ async function setWhileDown(rounds: number): Promise<Figure[]> {
   const patches: number[] = [];
   let restartCount = 0;
   for (let round = 0; round < rounds; round++) {
-    await server.obey('kill');
+    await server.ask('kill');
     const patchesBefore = answers.patches;
     const heapBefore = heapUsed();
     for (let set = 0; set < setsWhileDown; set++) {
@@ -140,10 +140,10 @@ async function setWhileDown(rounds: number): Promise<Figure[]> {
       if (set % 1_000 === 0) await nextTurn();
     }
     growths.push(Math.max(0, heapUsed() - heapBefore) / podCount);
-    await server.obey('start-again');
+    await server.ask('start-again');
     await flush(manager);
     patches.push((answers.patches - patchesBefore) / podCount);
-    requireNewest((await server.obey('pods')).pods, restartCount);
+    requireNewest((await server.ask('pods')).pods, restartCount);
   }
   await manager.stop();
   await server.end();

@@ -1,7 +1,6 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Pod } from 'kubelet-status-manager';
+import { type Child, startChild } from '../children.ts';
 
 export type Command = 'kill' | 'start-again' | 'pods';
 
@@ -11,35 +10,7 @@ export interface Reply {
   readonly pods: readonly Pod[];
 }
 
-export interface ServerProcess {
-  readonly first: Reply;
-  obey(command: Command): Promise<Reply>;
-  end(): Promise<void>;
-}
-
 /** Starts the ApiServer in another process, with that many pods. */
-export async function startServer(latencyMs: number, pods: number): Promise<ServerProcess> {
-  const file = fileURLToPath(new URL('server.js', import.meta.url));
-  const child = fork(file, [String(latencyMs), String(pods)]);
-  const exit = once(child, 'exit');
-  const reply = async (): Promise<Reply> => {
-    const answer = await Promise.race([
-      once(child, 'message').then(([message]) => message as Reply),
-      exit.then(() => undefined),
-    ]);
-    if (answer === undefined) throw new Error('The ApiServer ended early');
-    return answer;
-  };
-  return {
-    first: await reply(),
-    obey(command) {
-      const answer = reply();
-      child.send(command);
-      return answer;
-    },
-    async end() {
-      child.disconnect();
-      await exit;
-    },
-  };
+export function startServer(latencyMs: number, pods: number): Promise<Child<Command, Reply>> {
+  return startChild(fileURLToPath(new URL('server.js', import.meta.url)), [String(latencyMs), String(pods)]);
 }
