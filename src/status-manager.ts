@@ -109,6 +109,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       metrics,
       subscribers: this.#subscribers,
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
+      onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
     const unregister = metrics.registerStatusGauges(() => this.#statusGauges()) as (() => void) | undefined;
     this.#leaveGauges = () => {
@@ -140,6 +141,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       readBeforePatch: resolved.readBeforePatch,
       recovered: this.#journal.recovered,
       onSent: (uid, isWhole) => this.#journal.sent(uid, isWhole),
+      onLost: (uid, versioned) => this.#reportGone(uid, versioned),
       deletePodStatus: (uid) => this.#deletePodStatus(uid),
     });
     this.#loop = new SyncLoop({

@@ -62,6 +62,8 @@ export interface PodStatusUpdatesOptions {
     superseded: VersionedPodStatus | undefined,
     oldStatus: PodStatus,
   ) => void;
+  /** Called when what is set is what is cached. */
+  readonly onUnchanged: (uid: string) => void;
 }
 
 type ContainerStatusesMember = 'containerStatuses' | 'initContainerStatuses' | 'ephemeralContainerStatuses';
@@ -83,6 +85,7 @@ export class PodStatusUpdates {
   readonly #metrics: Metrics;
   readonly #subscribers: Subscribers<PodStatusListener>;
   readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
+  readonly #onUnchanged: PodStatusUpdatesOptions['onUnchanged'];
   readonly #times = new TimeSpeller();
   /** Apart from ours, or each would make the other forget. */
   readonly #inputTimes = new TimeSpeller();
@@ -95,6 +98,7 @@ export class PodStatusUpdates {
     this.#metrics = options.metrics;
     this.#subscribers = options.subscribers;
     this.#onAccepted = options.onAccepted;
+    this.#onUnchanged = options.onUnchanged;
   }
 
   /** Source: kubelet `SetPodStatus`. */
@@ -204,6 +208,7 @@ export class PodStatusUpdates {
     this.#countTerminations(oldStatus, status);
     if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
       this.#logger.trace({ ...podFields(pod) }, 'Ignoring same status for pod');
+      this.#onUnchanged(uid);
       return this.#unchanged(uid);
     }
 

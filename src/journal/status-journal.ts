@@ -42,6 +42,11 @@ export class StatusJournal {
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
   }
 
+  /** Somebody has set the very same status in this run: it is no longer only what an earlier one knew. */
+  confirmed(podUID: string): void {
+    this.#recovered.delete(podUID);
+  }
+
   /** A terminal phase that is held back is written when the containers have ended, maybe by a later run. */
   sent(podUID: string, isWhole: boolean): void {
     this.#recovered.delete(podUID);

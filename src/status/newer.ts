@@ -1,4 +1,4 @@
-import type { PodStatus } from '../types.ts';
+import type { ContainerStatus, PodStatus } from '../types.ts';
 import { podConditionByKubelet } from './conditions.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 
@@ -8,34 +8,52 @@ const containerMembers = ['initContainerStatuses', 'containerStatuses', 'ephemer
  * True when the API server shows something that happened after `status` was accepted: a terminal
  * phase it does not know, a later restart, or a time after `acceptedAt` (a canonical time). For a
  * status that was kept over a restart of the agent, of which nobody knows whether it is the last.
+ * Times of conditions count only where neither the containers nor the phase tell: the node
+ * controller sets Ready on every pod of an agent that is away, and a terminal pod becomes unready
+ * on the way to the API server, after it was accepted.
  */
 export function showsNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
-  if (isPodPhaseTerminal(apiStatus.phase) && !isPodPhaseTerminal(status.phase)) return true;
-  for (const member of containerMembers) {
-    for (const { name, restartCount } of apiStatus[member] ?? []) {
-      const ours = status[member]?.find((container) => container.name === name);
-      if (ours !== undefined && restartCount > ours.restartCount) return true;
-    }
-  }
-  return latestTime(apiStatus) > acceptedAt;
+  const isTerminal = isPodPhaseTerminal(status.phase);
+  if (isPodPhaseTerminal(apiStatus.phase) && !isTerminal) return true;
+  if (containersAreAhead(apiStatus, status) || latestContainerTime(apiStatus) > acceptedAt) return true;
+  if (isTerminal || containersAreAhead(status, apiStatus)) return false;
+  return latestConditionTime(apiStatus) > acceptedAt;
 }
 
-/** The latest canonical time of our conditions and the containers; `''` when there is none. Canonical times sort as text. */
+/** The latest canonical time of our conditions and the containers; `''` when there is none. */
 export function latestTime(status: PodStatus): string {
-  let latest = '';
-  const note = (time: string | null | undefined): void => {
-    if (time != null && time > latest) latest = time;
-  };
-  for (const { type, lastTransitionTime } of status.conditions ?? []) {
-    if (podConditionByKubelet(type)) note(lastTransitionTime);
-  }
-  for (const member of containerMembers) {
-    for (const { state, lastState } of status[member] ?? []) {
-      for (const { running, terminated } of [state, lastState]) {
-        note(running?.startedAt);
-        note(terminated?.finishedAt);
-      }
-    }
-  }
-  return latest;
+  return latestOf([latestConditionTime(status), latestContainerTime(status)]);
+}
+
+/** A container of `status` has been restarted more often than in `other`, or has a later time. */
+function containersAreAhead(status: PodStatus, other: PodStatus): boolean {
+  return containerMembers.some((member) =>
+    (status[member] ?? []).some((container) => {
+      const theirs = other[member]?.find(({ name }) => name === container.name);
+      if (theirs === undefined) return false;
+      if (container.restartCount !== theirs.restartCount) return container.restartCount > theirs.restartCount;
+      return timeOf(container) > timeOf(theirs);
+    }),
+  );
+}
+
+function latestContainerTime(status: PodStatus): string {
+  return latestOf(containerMembers.flatMap((member) => (status[member] ?? []).map(timeOf)));
+}
+
+function latestConditionTime({ conditions = [] }: PodStatus): string {
+  return latestOf(
+    conditions.filter(({ type }) => podConditionByKubelet(type)).map(({ lastTransitionTime }) => lastTransitionTime),
+  );
+}
+
+function timeOf({ state, lastState }: ContainerStatus): string {
+  return latestOf(
+    [state, lastState].flatMap(({ running, terminated }) => [running?.startedAt, terminated?.finishedAt]),
+  );
+}
+
+/** Canonical times sort as text. */
+function latestOf(times: readonly (string | null | undefined)[]): string {
+  return times.reduce<string>((latest, time) => (time != null && time > latest ? time : latest), '');
 }

@@ -83,9 +83,10 @@ export class Outcomes {
     if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) queueMicrotask(() => this.#publish(outcome));
   }
 
-  report(outcome: StatusOutcome): void {
-    this.#record(outcome);
-    this.#publish(outcome);
+  /** All are recorded before anybody hears of the first: what a listener sets is no part of them. */
+  report(...outcomes: readonly StatusOutcome[]): void {
+    for (const outcome of outcomes) this.#record(outcome);
+    for (const outcome of outcomes) this.#publish(outcome);
   }
 
   /** At once: whoever waits from now on waits for a later version. */

@@ -76,6 +76,8 @@ export interface PodSyncerOptions {
    * back, or the DELETE that follows from it is still to come.
    */
   readonly onSent: (uid: string, isWhole: boolean) => void;
+  /** A status that was set while the API object was being deleted: there is nobody to write it to. */
+  readonly onLost: (uid: string, versioned: VersionedPodStatus) => void;
   /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string) => void;
 }
@@ -121,11 +123,8 @@ export class PodSyncer {
     const active = { version: this.#options.cache.get(uid)?.version ?? 0, isSending: false, isDropped: false };
     this.#active.set(uid, active);
     try {
-      const result = await this.#readAndSync(uid, active, permits);
-      const isOver = result.kind === 'gone' || (result.kind !== 'failed' && result.deletion === 'done');
-      return active.isDropped && !isOver ? removed : result;
+      return await this.#readAndSync(uid, active, permits);
     } catch (error) {
-      if (active.isDropped) return removed;
       const { version } = active;
       if (error instanceof RequestFailure)
         return { kind: 'failed', version, verb: error.verb, failure: error.failure, error: error.error };
@@ -209,7 +208,7 @@ export class PodSyncer {
     const timesSent = this.#recordSent(uid, active, api, plan, answer, isDeletionDue);
     let deletion: Deletion = 'none';
     if (isDeletionDue) {
-      deletion = await this.#delete(uid, versioned, latest.uid, permits);
+      deletion = await this.#delete(uid, active, versioned, latest.uid, permits);
     } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && !active.isDropped) {
       this.#trusted.trust(uid, latest, merged);
     }
@@ -329,7 +328,13 @@ export class PodSyncer {
     return body && { type: 'application/strategic-merge-patch+json', body };
   }
 
-  async #delete(uid: string, versioned: VersionedPodStatus, apiUID: string, permits: SyncPermits): Promise<Deletion> {
+  async #delete(
+    uid: string,
+    active: ActiveSync,
+    versioned: VersionedPodStatus,
+    apiUID: string,
+    permits: SyncPermits,
+  ): Promise<Deletion> {
     const { namespace, name } = referenceOf(versioned);
     const fields = { pod: `${namespace}/${name}`, podUID: uid };
     try {
@@ -346,9 +351,12 @@ export class PodSyncer {
       return { failure: error.failure, error: error.error };
     }
     this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
+    const wasDropped = active.isDropped;
+    const latest = this.#options.cache.get(uid);
     this.#options.deletePodStatus(uid);
     this.forget(uid);
-    return 'done';
+    if (latest !== undefined && (wasDropped || latest.version > versioned.version)) this.#options.onLost(uid, latest);
+    return wasDropped ? 'none' : 'done';
   }
 }
 

@@ -33,41 +33,46 @@ export class Settlement {
   /** @returns in how many milliseconds a failed request is tried again; undefined: nothing has failed */
   settle(uid: string, { podNamespace, podName }: VersionedPodStatus, result: SyncResult): number | undefined {
     const subject = { podUID: uid, podNamespace, podName, version: result.version };
+    const outcomes = this.#outcomesOf(subject, result);
+    this.#options.outcomes.report(...outcomes);
+    const last = outcomes.at(-1);
+    return last !== undefined && 'nextTryInMs' in last ? last.nextTryInMs : undefined;
+  }
+
+  /** Back-off and pause are set before anybody hears of the outcomes: a listener may drop the status. */
+  #outcomesOf(subject: OutcomeSubject, result: SyncResult): StatusOutcome[] {
     switch (result.kind) {
       case 'failed':
-        return this.#settleFailure(subject, result);
+        return this.#failed(subject, result);
       case 'gone':
-        this.#options.backOff.release(uid);
+        this.#options.backOff.release(subject.podUID);
         // Whoever removed it has said so.
-        if (result.reason !== 'removed')
-          this.#options.outcomes.report({ ...subject, outcome: 'gone', reason: result.reason });
-        return undefined;
+        return result.reason === 'removed' ? [] : [{ ...subject, outcome: 'gone', reason: result.reason }];
       default:
-        return this.#settleWritten(subject, result);
+        return this.#written(subject, result);
     }
   }
 
-  #settleWritten(
+  #written(
     subject: OutcomeSubject,
     { kind, timesSent, deletion }: SyncResult & { kind: 'written' | 'unchanged' },
-  ): number | undefined {
-    const { backOff, clock, outcomes } = this.#options;
+  ): StatusOutcome[] {
+    const { backOff, clock } = this.#options;
     const { podUID, version } = subject;
     if (timesSent >= hotLoopThreshold && deletion !== 'done') {
       const why = 'The API server does not keep what is written';
       backOff.hold(podUID, 'hot-loop', version, clock.monotonicMs(), why);
     } else backOff.release(podUID);
-    outcomes.report({ ...subject, outcome: kind });
-    if (deletion === 'none') return undefined;
+    const written: StatusOutcome = { ...subject, outcome: kind };
+    if (deletion === 'none') return [written];
+    if (deletion === 'done') return [written, { ...subject, outcome: 'deleted' }];
     // There is nothing unsent, so only a full batch tries again.
-    if (deletion !== 'done') return this.#settleFailure(subject, { verb: 'delete', ...deletion });
-    outcomes.report({ ...subject, outcome: 'deleted' });
-    return undefined;
+    return [written, ...this.#failed(subject, { verb: 'delete', ...deletion })];
   }
 
-  #settleFailure(subject: OutcomeSubject, { verb, failure, error }: Failure): number | undefined {
-    if (failure === 'aborted') return undefined;
-    const { backOff, clock, limiter, logger, outcomes } = this.#options;
+  #failed(subject: OutcomeSubject, { verb, failure, error }: Failure): StatusOutcome[] {
+    if (failure === 'aborted') return [];
+    const { backOff, clock, limiter, logger } = this.#options;
     const { podUID, podNamespace, podName, version } = subject;
     const nextTryInMs = Math.ceil(
       backOff.hold(podUID, failure, version, clock.monotonicMs(), error.message, error.retryAfterMs),
@@ -85,12 +90,7 @@ export class Settlement {
     if (failure === 'refused') logger.warn(fields, 'The API server refuses the status of a pod');
     else if (failure === 'not-visible') logger.debug(fields, 'Pod does not exist on the server');
     else logger.info(fields, 'Failed to update status for pod');
-    outcomes.report({
-      ...subject,
-      ...(failure === 'refused' ? { outcome: 'refused' } : { outcome: 'retried', failure }),
-      error,
-      nextTryInMs,
-    });
-    return nextTryInMs;
+    const kind = failure === 'refused' ? { outcome: failure } : { outcome: 'retried' as const, failure };
+    return [{ ...subject, ...kind, error, nextTryInMs }];
   }
 }

@@ -5,7 +5,7 @@ import { type Logger, thrownFields } from '../logger.ts';
 import { BackOff, type Hold } from './back-off.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PodSyncer } from './pod-syncer.ts';
+import type { PodSyncer, SyncResult } from './pod-syncer.ts';
 import type { RequestLimiter } from './request-limiter.ts';
 import { Settlement } from './settlement.ts';
 import type { SyncBatch } from './sync-batch.ts';
@@ -49,6 +49,8 @@ export class SyncLoop {
   readonly #backOff: BackOff;
   readonly #settlement: Settlement;
   readonly #inFlight = new Map<string, Promise<void>>();
+  /** In flight, and their status has been dropped since: what comes of it is nobody's outcome any more. */
+  readonly #dropped = new Set<string>();
   readonly #aborter = new AbortController();
   #state: ManagerState = 'created';
   /** kubelet: a value waits in `podStatusChannel`, which has capacity one. */
@@ -102,6 +104,7 @@ export class SyncLoop {
 
   /** The pod's status has been dropped: nothing of it is to be sent any more. */
   forget(uid: string): void {
+    if (this.#inFlight.has(uid)) this.#dropped.add(uid);
     this.#queue.remove(uid);
     this.#backOff.release(uid);
     this.#woken.delete(uid);
@@ -206,14 +209,22 @@ export class SyncLoop {
     try {
       await this.#options.batch.full((uid, needsSync) => {
         if (needsSync) this.#enqueue(uid);
-        else if (this.#backOff.get(uid)?.reason === 'hot-loop') this.#backOff.release(uid);
+        else if (this.#isSettled(uid)) this.#backOff.release(uid);
         this.#pump();
       }, this.#aborter.signal);
+      // What no wake-up and no comparison tells: a status that was set again below the version that was sent.
+      for (const uid of this.#options.batch.pending()) this.#enqueue(uid);
+      this.#pump();
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'A full batch failed');
     } finally {
       this.#fullScan = undefined;
     }
+  }
+
+  /** In sync as far as a full batch can see: whatever it waited for is over. */
+  #isSettled(uid: string): boolean {
+    return this.#options.cache.get(uid)?.unsentSinceMs === undefined || this.#backOff.get(uid)?.reason === 'hot-loop';
   }
 
   /** Statuses that are set one after the other make one incremental batch. */
@@ -272,10 +283,14 @@ export class SyncLoop {
       try {
         const result = await syncer.syncPod(uid, permits);
         this.#inFlight.delete(uid);
-        if (versioned !== undefined) this.#goOn(uid, result.version, this.#settlement.settle(uid, versioned, result));
+        const counts = !this.#dropped.delete(uid) || isEndOfPod(result);
+        if (versioned !== undefined && counts)
+          this.#goOn(uid, result.version, this.#settlement.settle(uid, versioned, result));
+        else this.#goOn(uid, 0, undefined);
       } catch (error) {
         logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
         this.#inFlight.delete(uid);
+        this.#dropped.delete(uid);
       }
       this.#pump();
       this.#noteQuiet();
@@ -333,4 +348,9 @@ export class SyncLoop {
   get #isQuiet(): boolean {
     return this.#inFlight.size === 0 && (this.#queue.size === 0 || this.#aborter.signal.aborted);
   }
+}
+
+/** The sync itself has dropped the status, and says why. */
+function isEndOfPod(result: SyncResult): boolean {
+  return result.kind === 'gone' || (result.kind !== 'failed' && result.deletion === 'done');
 }

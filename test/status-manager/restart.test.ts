@@ -263,6 +263,65 @@ describe('journal', () => {
     await journal.close();
   });
 
+  it('that DELETE is made though the PATCH before it made the pod unready later than terminatePod was called', async () => {
+    const server = new FakePodClient();
+    const ready = { ...running, conditions: [{ type: 'Ready', status: 'True' }] };
+    const deleted = pod('a', ready, { deletionTimestamp: '2026-01-02T03:04:05Z' });
+    server.put(deleted);
+    server.fail({ verb: 'delete' }, 503, 1);
+    const clock = new FakeClock();
+    const before = managerOn(server, { clock, journal: await fileJournal(dir, { clock }) });
+    before.terminatePod(deleted);
+    clock.advance(2_000);
+    await before.syncBatch(false);
+    expect(server.pod('default', 'web')?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Ready', status: 'False', lastTransitionTime: '2000-01-01T00:00:02Z' }),
+    );
+
+    const manager = await restart(server);
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')).toBeUndefined();
+    await manager.stop();
+    await before.stop();
+  });
+
+  it('keeps a restart with its exit code, though the node controller made the pod unready while the agent was away', async () => {
+    const restarted: PodStatusInput = {
+      ...running,
+      containerStatuses: [{ name: 'app', restartCount: 1, lastState: { terminated: { exitCode: 42 } } }],
+    };
+    await crash('a', restarted);
+    const server = new FakePodClient([
+      pod('a', {
+        ...running,
+        conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2000-01-01T00:01:00Z' }],
+      }),
+    ]);
+    const manager = await restart(server);
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')?.status?.containerStatuses?.[0]).toMatchObject({
+      restartCount: 1,
+      lastState: { terminated: { exitCode: 42 } },
+    });
+    await manager.stop();
+  });
+
+  it('is no longer in doubt when the agent sets the very same status again', async () => {
+    await crash('a', running);
+    const server = new FakePodClient([
+      pod('a', {
+        ...running,
+        conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2000-01-01T00:01:00Z' }],
+      }),
+    ]);
+    const manager = await restart(server);
+    expect(manager.setPodStatus(pod('a'), running).changed).toBe(false);
+    const written = manager.whenWritten('a');
+    await manager.syncBatch(false);
+    expect(await written).toEqual({ written: true, version: 1 });
+    await manager.stop();
+  });
+
   it('a status that is set after the restart wins over the kept one', async () => {
     await crash('a', { ...running, message: 'kept' });
     const server = new FakePodClient([pod('a')]);

@@ -403,3 +403,38 @@ describe('flush', () => {
     expect(h.client.pod(namespace, 'static')).toBeUndefined();
   });
 });
+
+describe('a full batch', () => {
+  it('sends what was set again below the version that was sent, of a pod that the pod manager does not know', async () => {
+    const h = new SyncHarness();
+    h.client.put(podOf('a'));
+    h.set('a', '1');
+    h.set('a', '2');
+    await h.manager.syncBatch(false);
+    h.manager.removeOrphanedStatuses([]);
+    h.set('a', '3');
+    // Takes the wake-up, and as the kubelet's finds nothing to do.
+    expect(await h.manager.syncBatch(false)).toBe(0);
+    h.manager.start();
+    await h.clock.advanceAsync(10_000);
+    expect(h.written('a')).toBe('3');
+    await h.manager.stop();
+  });
+
+  it('takes the error of a needless sync off a pod with nothing to send', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a');
+    h.manager.start();
+    const release = h.client.hold({ verb: 'patch' }, 1);
+    h.set('a', '1');
+    await h.settle();
+    const batch = h.manager.syncBatch(false);
+    h.client.fail({ verb: 'get' }, 500);
+    release();
+    await batch;
+    expect(h.inspect('a').lastError).toBe('scripted 500');
+    await h.clock.advanceAsync(10_000);
+    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined });
+    await h.manager.stop();
+  });
+});

@@ -278,3 +278,82 @@ it('whoever waits for a newer version does not hear that an older one was refuse
   expect(h.takeOutcomes()).toEqual(['refused 1', 'written 2']);
   await h.manager.stop();
 });
+
+describe('a status that is dropped while it is on its way, and set again', () => {
+  it('during the DELETE: whoever waits for the new one does not hear that the old one was written', async () => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    const release = h.client.hold({ verb: 'delete' });
+    h.manager.terminatePod(pod);
+    h.manager.start();
+    await h.settle();
+    h.manager.removeOrphanedStatuses([]);
+    h.takeOutcomes();
+    h.set('a', 'last words', { phase: 'Failed' });
+    const written = h.manager.whenWritten(uidOf('a'));
+    release();
+    await h.settle();
+    expect(await written).toEqual({ written: false, reason: 'removed' });
+    expect(h.takeOutcomes()).toEqual(['gone 1']);
+    await h.manager.stop();
+  });
+
+  it('by a listener, between the PATCH and what is said of the DELETE', async () => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    let written: Promise<WrittenResult> | undefined;
+    h.manager.subscribe({
+      onOutcome({ outcome }) {
+        if (outcome !== 'written') return;
+        h.set('a', 'last words', { phase: 'Failed' });
+        written = h.manager.whenWritten(uidOf('a'));
+      },
+    });
+    h.manager.terminatePod(pod);
+    h.manager.start();
+    await h.settle();
+    expect(h.takeOutcomes().slice(0, 2)).toEqual(['written 1', 'deleted 1']);
+    await h.manager.stop();
+    expect(await written).toEqual({ written: false, reason: 'stopped' });
+  });
+
+  it('by a listener that hears it was written, before the DELETE that failed is said: the new one does not wait', async () => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.client.fail({ verb: 'delete' }, 500);
+    h.manager.subscribe({
+      onOutcome: ({ outcome, version }) =>
+        outcome === 'written' && version === 1 && h.manager.removeOrphanedStatuses([]),
+    });
+    h.manager.terminatePod(pod);
+    h.manager.start();
+    await h.settle();
+    h.takeOutcomes();
+    h.set('a', 'new', { phase: 'Failed' });
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['written 1']);
+    await h.manager.stop();
+  });
+
+  it('by the one who heard from the API server that it failed: the new one does not wait', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    // So many turns after the answer the status is dropped and set again.
+    for (let turns = 0; turns < 12; turns++) {
+      h.client.react({ verb: 'patch' }, () => {
+        let turn = Promise.resolve();
+        for (let i = 0; i < turns; i++) turn = turn.then(() => {});
+        void turn.then(() => {
+          h.manager.removeOrphanedStatuses([]);
+          h.set('a', `new ${turns}`);
+        });
+        throw new ApiError('scripted', { kind: 'http', statusCode: 500 });
+      });
+      h.manager.start();
+      h.set('a', `old ${turns}`);
+      await h.settle();
+      expect(h.written('a')).toBe(`new ${turns}`);
+    }
+    await h.manager.stop();
+  });
+});
