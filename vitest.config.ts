@@ -5,6 +5,9 @@ const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, im
 /** Where `.ci/run` wants the results as JSON besides. */
 const jsonFile = process.env['VITEST_JSON_FILE'];
 
+// Nothing may depend on the zone of the machine, which is UTC too often.
+process.env['TZ'] = 'America/New_York';
+
 export default defineConfig({
   resolve: {
     alias: [

@@ -5,6 +5,7 @@ import { AgentError } from './agent-error.ts';
 
 /** Marks the Nodes that are this agent's, so that it never takes over another one. */
 const agentLabel = 'kubelet-status-manager.dev/node-agent';
+const agentTaint = { key: agentLabel, effect: 'NoSchedule' };
 const leaseDurationSeconds = 40;
 const heartbeatMs = 10_000;
 /** The Lease says that the node lives; its status needs no more than this. */
@@ -19,6 +20,12 @@ export interface NodeRegistrationOptions {
   readonly isTainted: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+/** What is read of a Node. */
+interface NodeObject {
+  readonly metadata: { readonly resourceVersion: string; readonly labels?: object };
+  readonly spec: { readonly taints?: readonly { readonly key: string }[] };
 }
 
 /** The agent's Node object and its heartbeat: a Lease every 10 seconds, the status every 5 minutes. */
@@ -86,20 +93,30 @@ export class NodeRegistration {
           [agentLabel]: '',
         },
       },
-      spec: isTainted ? { taints: [{ key: agentLabel, effect: 'NoSchedule' }] } : {},
+      spec: isTainted ? { taints: [agentTaint] } : {},
     };
     try {
       await transport.request('POST', '/api/v1/nodes', { body });
       this.#createdNode = true;
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
-      const node = (await transport.request('GET', this.#nodePath)).json() as { metadata: { labels?: object } };
+      const node = (await transport.request('GET', this.#nodePath)).json() as NodeObject;
       if (!Object.hasOwn(node.metadata.labels ?? {}, agentLabel)) {
         throw new AgentError(
           'a Node of this name exists and is not of this agent; choose another one with --node-name',
         );
       }
+      if (isTainted) await this.#taint(node);
     }
+  }
+
+  /** An earlier run may have left the Node without, on a cluster of its own. */
+  async #taint({ metadata: { resourceVersion }, spec: { taints = [] } }: NodeObject): Promise<void> {
+    if (taints.some(({ key }) => key === agentLabel)) return;
+    await this.#options.transport.request('PATCH', this.#nodePath, {
+      contentType: 'application/merge-patch+json',
+      body: { metadata: { resourceVersion }, spec: { taints: [...taints, agentTaint] } },
+    });
   }
 
   async #reportStatus(ready: 'True' | 'False', reason: string, message: string): Promise<void> {

@@ -157,10 +157,11 @@ export class PodStatusUpdates {
   terminatePod(pod: Pod): UpdateResult {
     const podStatus = canonicalPodStatus(pod.status, { strict: false });
     const status = this.#cache.get(pod.metadata!.uid!)?.status ?? podStatus;
-    if (!knownPhases.has(status.phase ?? '')) {
+    const isStatic = isStaticPod(pod);
+    if (!isStatic && !knownPhases.has(status.phase ?? '')) {
       this.#logger.error({ ...podFields(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
     }
-    return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStaticPod(pod)), true, true);
+    return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStatic), true, true);
   }
 
   #updateContainer(
@@ -177,7 +178,7 @@ export class PodStatusUpdates {
     for (const member of ['containerStatuses', 'initContainerStatuses'] as const) {
       const container = status[member]?.find((candidate) => candidate.containerID === containerID);
       if (container === undefined) continue;
-      if (isUnchanged(container)) return this.#unchanged(podUID);
+      if (isUnchanged(container)) return this.#ignored(podUID, 'Container has not changed');
       const statuses = status[member]!.map((other) => (other === container ? change(other) : other));
       return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [member]: statuses }), false, false);
     }

@@ -11,7 +11,8 @@ export function parseRetryAfter(value: string, now?: number): number | undefined
   if (/^\d+$/.test(text)) return boundRetryAfter(Number(text) * 1000);
   // An HTTP date begins with the day's name; Date.parse alone would take far more.
   if (now === undefined || !/^[A-Z][a-z]{2,8},? /.test(text)) return undefined;
-  const at = Date.parse(text);
+  // The form of asctime names no zone, and means this one all the same.
+  const at = Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : boundRetryAfter(at - now);
 }
 

@@ -20,8 +20,8 @@ interface PodStatusIPs {
 }
 
 /**
- * The addresses of a pod status: at most two of the node, at most one per family of the pod, the
- * node's first family first. A pod in the node's network has the node's addresses, keeps those
+ * The addresses of a pod status: of the node and of the pod at most one per family each, the pod's
+ * in the order of the node's families. A pod in the node's network has the node's addresses, keeps those
  * it has, and gains one of a second family. What is seen and is no IP address does not count: a
  * sandbox may not have one yet, and the API server would refuse the whole status.
  *
@@ -32,11 +32,12 @@ interface PodStatusIPs {
 export function statusIPs({ pod, earlier, ...seen }: KnownIPs): PodStatusIPs {
   const seenPodIPs = seen.podIPs.filter(isAddress);
   const seenHostIPs = seen.hostIPs.filter(isAddress);
-  const hostIPs = firstNonEmpty([seenHostIPs, ...earlier.map(hostIPsOf)]).slice(0, 2);
-  const earlierPodIPs = earlier.map(podIPsOf);
+  const hostIPs = onePerFamily(firstNonEmpty([seenHostIPs, ...earlier.map(hostIPsOf)]));
+  const newPodIPs = primaryFamilyFirst(onePerFamily(seenPodIPs), hostIPs[0]);
+  const earlierPodIPs = earlier.map(podIPsOf).map(onePerFamily);
   const podIPs = pod.spec?.hostNetwork
-    ? withSecondFamily(firstNonEmpty([...earlierPodIPs, seenPodIPs, hostIPs.slice(0, 1)]), hostIPs)
-    : firstNonEmpty([onePerFamily(seenPodIPs, hostIPs[0]), ...earlierPodIPs]);
+    ? withSecondFamily(firstNonEmpty([...earlierPodIPs, newPodIPs, hostIPs.slice(0, 1)]), hostIPs)
+    : firstNonEmpty([newPodIPs, ...earlierPodIPs]);
   return {
     ...(hostIPs[0] !== undefined && { hostIP: hostIPs[0], hostIPs: hostIPs.map((ip) => ({ ip })) }),
     ...(podIPs[0] !== undefined && { podIP: podIPs[0], podIPs: podIPs.map((ip) => ({ ip })) }),
@@ -50,11 +51,17 @@ function withSecondFamily(podIPs: readonly string[], hostIPs: readonly string[])
   return isIPv6(only) === isIPv6(second) ? podIPs : [only, second];
 }
 
-function onePerFamily(podIPs: readonly string[], primary: string | undefined): readonly string[] {
+/** The first address, and the first of the other family. */
+function onePerFamily(ips: readonly string[]): readonly string[] {
+  const [first] = ips;
+  if (first === undefined) return [];
+  const second = ips.find((ip) => isIPv6(ip) !== isIPv6(first));
+  return second === undefined ? [first] : [first, second];
+}
+
+function primaryFamilyFirst(podIPs: readonly string[], primary: string | undefined): readonly string[] {
   const isPrimaryIPv6 = primary !== undefined && isIPv6(primary);
-  const first = podIPs.find((ip) => isIPv6(ip) === isPrimaryIPv6);
-  const second = podIPs.find((ip) => isIPv6(ip) !== isPrimaryIPv6);
-  return [first, second].filter((ip) => ip !== undefined);
+  return podIPs.length > 1 && isIPv6(podIPs[0]!) !== isPrimaryIPv6 ? podIPs.toReversed() : podIPs;
 }
 
 function hostIPsOf(status: PodStatusInput): readonly string[] {
@@ -73,9 +80,14 @@ function firstNonEmpty(lists: readonly (readonly string[])[]): readonly string[]
   return lists.find((list) => list.length > 0) ?? [];
 }
 
-/** As Go parses it: without a zone. */
+/** As Go parses it, without a zone, and as the API server has it: IPv4 addresses spelled as such. */
 function isAddress(ip: string): boolean {
-  return isIP(ip) !== 0 && !ip.includes('%');
+  return isIP(ip) !== 0 && !ip.includes('%') && !(isIPv6(ip) && isIPv4Mapped(ip));
+}
+
+/** In `::ffff:0:0/96`, in whatever spelling. */
+function isIPv4Mapped(ip: string): boolean {
+  return /^\[::ffff:[\da-f]+:[\da-f]+\]$/.test(new URL(`http://[${ip}]`).hostname);
 }
 
 function isIPv6(ip: string): boolean {

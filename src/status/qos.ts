@@ -17,8 +17,7 @@ const qosResources: readonly string[] = ['cpu', 'memory'];
 export function computePodQOS(pod: Pod): PodQOSClass {
   requireObject('pod', pod);
   const spec = pod.spec ?? {};
-  const isPodLevel = spec.resources != null;
-  const holders: readonly (ResourceRequirementsInput | null | undefined)[] = isPodLevel
+  const holders: readonly (ResourceRequirementsInput | null | undefined)[] = isPodLevelResourcesSet(spec.resources)
     ? [spec.resources]
     : [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ resources }) => resources);
 
@@ -36,6 +35,12 @@ export function computePodQOS(pod: Pod): PodQOSClass {
     requests.size === limits.size &&
     [...requests].every(([name, amount]) => limits.get(name) === amount);
   return isGuaranteed ? 'Guaranteed' : 'Burstable';
+}
+
+/** Present but empty is not set. Source: component-helpers `IsPodLevelResourcesSet`. */
+function isPodLevelResourcesSet(resources: ResourceRequirementsInput | null | undefined): boolean {
+  const names = [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})];
+  return names.some((name) => qosResources.includes(name) || name.startsWith('hugepages-'));
 }
 
 /** Adds the amounts that count to `sums`; how many there were. */

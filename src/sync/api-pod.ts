@@ -7,6 +7,8 @@ export interface ApiPod {
   readonly uid: string;
   /** Of `pod`, in canonical form. */
   readonly status: PodStatus;
+  /** What the safety provider is asked about, where `pod` is not whole. */
+  readonly podOfManager?: Pod;
 }
 
 export function apiPodOf(pod: Pod): ApiPod {

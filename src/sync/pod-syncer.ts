@@ -205,7 +205,7 @@ export class PodSyncer {
 
     const latest = answer ?? api;
     const isDeletionDue = canBeDeleted(latest.pod, versioned.podIsFinished);
-    const timesSent = this.#recordSent(uid, active, api, plan, answer, isDeletionDue);
+    const timesSent = this.#recordSent(uid, active, api, plan, isDeletionDue);
     let deletion: Deletion = 'none';
     if (isDeletionDue) {
       deletion = await this.#delete(uid, active, versioned, latest.uid, permits);
@@ -240,7 +240,7 @@ export class PodSyncer {
       api.pod,
       api.status,
       versioned.status,
-      this.#couldHaveRunningContainers(api.pod),
+      this.#couldHaveRunningContainers(api.podOfManager ?? api.pod),
       timeFromEpochMs(clock.now()),
     );
     if (isTrusted && (disruptionTarget !== undefined || replacesConditions(api.status, merged))) return undefined;
@@ -256,7 +256,6 @@ export class PodSyncer {
     active: ActiveSync,
     api: ApiPod,
     { versioned: { version, unsentSinceMs, status }, readAtMs, merged, patch }: Plan,
-    answer: ApiPod | undefined,
     isDeletionDue: boolean,
   ): number {
     const { apiStatusVersions, cache, clock, metrics, onSent, resendDetector } = this.#options;
@@ -267,7 +266,7 @@ export class PodSyncer {
     // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
     if (api.uid !== uid) cache.markUnsent(uid);
     if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, merged.phase === status.phase && !isDeletionDue);
-    return patch === undefined ? 0 : resendDetector.sent(uid, version, patch, answer?.pod);
+    return patch === undefined ? 0 : resendDetector.sent(uid, version, patch, api.pod);
   }
 
   #isRecreated(uid: string, apiUID: string): boolean {

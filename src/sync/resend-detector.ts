@@ -1,7 +1,7 @@
 import isEqual from 'lodash/isEqual.js';
 import type { JsonPatchOperation, PodStatusPatch } from '../client/pod-client.ts';
 import type { Logger } from '../logger.ts';
-import { isObject } from '../status/json.ts';
+import { managersOf } from '../status/managed-fields.ts';
 import type { Pod } from '../types.ts';
 
 interface LastPatch {
@@ -25,8 +25,11 @@ export class ResendDetector {
     this.#logger = logger;
   }
 
-  /** @returns how often this body has been sent for this version, this time included */
-  sent(uid: string, version: number, patch: PodStatusPatch, answer: Pod | undefined): number {
+  /**
+   * @param before the object as it was before the patch: afterwards the disputed members are ours
+   * @returns how often this body has been sent for this version, this time included
+   */
+  sent(uid: string, version: number, patch: PodStatusPatch, before: Pod): number {
     const last = this.#lastPatches.get(uid);
     const changes = changesOf(patch);
     if (last === undefined || last.version !== version || !isEqual(last.changes, changes)) {
@@ -36,8 +39,10 @@ export class ResendDetector {
     last.timesSent++;
     if (last.timesSent === hotLoopThreshold) {
       const members = patchedMembers(patch);
+      const touched =
+        'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
       this.#logger.warn(
-        { podUID: uid, statusVersion: version, members, managers: statusManagers(answer, members) },
+        { podUID: uid, statusVersion: version, members, managers: managersOf(before, touched ?? {}) },
         'The API server does not keep what is written into the pod status; backing off',
       );
     }
@@ -66,15 +71,4 @@ function changesOf({ type, body }: PodStatusPatch): unknown {
 
 function changesOfJson(body: readonly JsonPatchOperation[]): JsonPatchOperation[] {
   return body.filter(({ op }) => op !== 'test');
-}
-
-/** Who else, by the object's managedFields, has written one of these members. */
-function statusManagers(pod: Pod | undefined, members: readonly string[]): string[] {
-  const managedFields = (pod?.metadata as { managedFields?: unknown } | undefined)?.managedFields;
-  if (!Array.isArray(managedFields)) return [];
-  const managers = managedFields.filter(isObject).filter(({ fieldsV1 }) => {
-    const status = isObject(fieldsV1) ? fieldsV1['f:status'] : undefined;
-    return isObject(status) && members.some((member) => `f:${member}` in status);
-  });
-  return [...new Set(managers.map(({ manager }) => String(manager)))];
 }

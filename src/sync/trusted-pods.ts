@@ -27,17 +27,17 @@ export class TrustedPods {
     this.#pods.set(uid, { pod: { metadata, status: rawStatus }, uid: apiUID, status });
   }
 
-  /** The object, no longer trusted, with the pod manager's spec for the safety provider to look at; undefined: read first. */
+  /** The object, no longer trusted, beside the pod manager's for the safety provider to look at; undefined: read first. */
   take(uid: string): ApiPod | undefined {
     const trusted = this.#pods.get(uid);
     if (trusted === undefined) return undefined;
     this.#pods.delete(uid);
     const pod = this.#podManager.getPodByUID(uid);
     if (pod === undefined) return undefined;
+    const podOfManager = this.#podManager.getMirrorPodByPod(pod) ?? pod;
     // Somebody may have taken the phase back, which decides what may be written.
-    const { phase } = (this.#podManager.getMirrorPodByPod(pod) ?? pod).status ?? {};
-    if (isPodPhaseTerminal(phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
-    return { ...trusted, pod: { ...pod, metadata: trusted.pod.metadata, status: trusted.pod.status } };
+    if (isPodPhaseTerminal(podOfManager.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
+    return { ...trusted, podOfManager };
   }
 
   forget(uid: string): void {

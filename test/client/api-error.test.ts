@@ -130,6 +130,8 @@ describe('describeApiError reads Retry-After', () => {
     ['a Headers object', new Headers({ 'Retry-After': '2' }), 2000],
     ['zero', { 'retry-after': '0' }, 0],
     ['an HTTP date', { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' }, 10_000],
+    ['an HTTP date of RFC 850', { 'retry-after': 'Friday, 02-Jan-26 03:04:15 GMT' }, 10_000],
+    ['an HTTP date of asctime', { 'retry-after': 'Fri Jan  2 03:04:15 2026' }, 10_000],
     ['an HTTP date in the past', { 'retry-after': 'Fri, 02 Jan 2026 03:04:00 GMT' }, 0],
     ['at most five minutes', { 'retry-after': '86400' }, 300_000],
     ['no fraction', { 'retry-after': '1.5' }, undefined],

@@ -2,7 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Pod } from '../../src/index.ts';
 import { generateAPIPodStatus, type ObservedPod } from '../../src/status/generate.ts';
 import { contractClients } from '../contract/clients.ts';
-import { expectOk, MERGE_PATCH, PODS_PATH, podManifest, uniqueName } from '../contract/pod-api.ts';
+import {
+  expectOk,
+  MERGE_PATCH,
+  PODS_PATH,
+  podManifest,
+  STRATEGIC_MERGE_PATCH,
+  uniqueName,
+} from '../contract/pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
 import { CONTAINER_ID, creating, exited, running } from './observations.ts';
 import { TestNode, type TestNodeOptions } from './test-node.ts';
@@ -162,6 +169,28 @@ for (const { serverKind, clientKind, title } of setups) {
         { verb: 'patch', name, uid, status: 422 },
       ]);
     });
+
+    it.skipIf(title.startsWith('ApiServer'))(
+      'a foreign writer of Ready is named, and not who writes another condition (the ApiServer has no managedFields)',
+      async () => {
+        await startNode();
+        const { name, uid } = await bringUp();
+        const write = async (manager: string, type: string, status: string): Promise<void> => {
+          const path = `${name}/status?fieldManager=${manager}`;
+          const body = { status: { conditions: [{ type, status }] } };
+          expectOk(await server.pods.patch(path, body, STRATEGIC_MERGE_PATCH));
+        };
+        await write('innocent', 'example.com/gate', 'True');
+        for (let times = 0; times < 3; times++) {
+          await write('culprit', 'Ready', 'False');
+          await node.pod(name, (pod) => readyOf(pod) === 'False');
+          await node.pod(name, (pod) => readyOf(pod) === 'True');
+        }
+        expect(node.logger.warnings.map(({ fields }) => fields)).toEqual([
+          expect.objectContaining({ podUID: uid, members: ['conditions'], managers: ['culprit'] }),
+        ]);
+      },
+    );
 
     it("a static pod's status goes to its mirror, and to a mirror that takes its place", async () => {
       await startNode();

@@ -9,6 +9,7 @@ import type { PodClient } from '../../src/client/pod-client.ts';
 import type { ContractClientKind } from '../contract/clients.ts';
 import type { ContractServer } from '../contract/servers.ts';
 import { type Json, KubeHttp, type WatchStream } from '../support/kube-http.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { RecordingClient } from './recording-client.ts';
 
 const NODE_NAME = 'node-a';
@@ -33,6 +34,7 @@ export class TestNode {
   readonly podManager = new BasicPodManager();
   readonly client: RecordingClient;
   readonly http: KubeHttp;
+  readonly logger = recordingLogger();
   /** UIDs of pods with containers that could be running. */
   readonly couldBeRunning = new Set<string>();
   readonly #podClient: Required<PodClient>;
@@ -61,6 +63,7 @@ export class TestNode {
       podManager: this.podManager,
       podDeletionSafety: ({ metadata }) => this.couldBeRunning.has(metadata?.uid ?? ''),
       syncPeriodMs: 500,
+      logger: this.logger,
       ...options,
     });
     this.manager.subscribe({

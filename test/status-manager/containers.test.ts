@@ -39,6 +39,7 @@ describe('TestSetContainerReadiness', () => {
 
     // Setting unchanged readiness should do nothing.
     expect(t.manager.setContainerReadiness(testPodUID, 'test://1', false).changed).toBe(false);
+    expect(t.logged.at(-1)).toMatchObject({ level: 'debug', message: 'Container has not changed' });
     expect(await t.consumeUpdates()).toBe(0);
 
     // Setting container readiness should generate update but not pod readiness.

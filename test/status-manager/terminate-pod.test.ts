@@ -206,6 +206,12 @@ describe('terminatePod', () => {
     expect(t.status().phase).toBe('Running');
   });
 
+  it('takes no offence at a static pod that has no phase yet', () => {
+    const t = new TestManager();
+    t.manager.terminatePod(getStaticPod().staticPod);
+    expect(t.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   it('marks the pod finished, which stays when a status is set later', () => {
     const t = new TestManager();
     t.manager.terminatePod(getTestPod());

@@ -48,7 +48,13 @@ const cases: readonly (readonly [name: string, spec: PodSpec | undefined, qosCla
   ],
   ['resources of the pod go before those of containers', { ...specOf(undefined), resources: equal }, 'Guaranteed'],
   ['requests of the pod', { ...specOf(equal), resources: { requests: both } }, 'Burstable'],
-  ['empty resources of the pod', { ...specOf(equal), resources: {} }, 'BestEffort'],
+  ['empty resources of the pod are none', { ...specOf(equal), resources: {} }, 'Guaranteed'],
+  [
+    'nor are others than cpu, memory and huge pages',
+    { ...specOf(equal), resources: { limits: { 'a.b/c': '1' } } },
+    'Guaranteed',
+  ],
+  ['huge pages of the pod', { ...specOf(equal), resources: { limits: { 'hugepages-2Mi': '2Mi' } } }, 'BestEffort'],
 ];
 
 describe('computePodQOS', () => {

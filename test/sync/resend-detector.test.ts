@@ -9,11 +9,13 @@ function merge(status: PodStatusChanges): PodStatusPatch {
   return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };
 }
 
+const shown: Pod = { metadata: { uid: 'a' } };
+
 describe('ResendDetector', () => {
   it('warns once, at the third sending of one body for one version', () => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    const counts = Array.from({ length: 6 }, () => detector.sent('a', 7, merge({ message: 'm' }), undefined));
+    const counts = Array.from({ length: 6 }, () => detector.sent('a', 7, merge({ message: 'm' }), shown));
     expect(counts).toEqual([1, 2, 3, 4, 5, 6]);
     expect(logger.warnings).toEqual([
       {
@@ -25,20 +27,20 @@ describe('ResendDetector', () => {
   });
 
   it.each<[string, (detector: ResendDetector) => number]>([
-    ['another version', (detector) => detector.sent('a', 2, merge({ message: 'm' }), undefined)],
-    ['another body', (detector) => detector.sent('a', 1, merge({ message: 'n' }), undefined)],
-    ['another pod', (detector) => detector.sent('b', 1, merge({ message: 'm' }), undefined)],
+    ['another version', (detector) => detector.sent('a', 2, merge({ message: 'm' }), shown)],
+    ['another body', (detector) => detector.sent('a', 1, merge({ message: 'n' }), shown)],
+    ['another pod', (detector) => detector.sent('b', 1, merge({ message: 'm' }), shown)],
     [
       'a pod that was forgotten',
       (detector) => {
         detector.forget('a');
-        return detector.sent('a', 1, merge({ message: 'm' }), undefined);
+        return detector.sent('a', 1, merge({ message: 'm' }), shown);
       },
     ],
   ])('counts anew for %s', (_what, send) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), undefined);
+    for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), shown);
     expect(send(detector)).toBe(1);
     expect(logger.warnings).toEqual([]);
   });
@@ -66,7 +68,7 @@ describe('ResendDetector', () => {
   ])('names the members of %s', (_what, patch, members) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    for (let i = 0; i < 3; i++) detector.sent('a', 1, patch, undefined);
+    for (let i = 0; i < 3; i++) detector.sent('a', 1, patch, shown);
     expect(logger.warnings[0]!.fields.members).toEqual(members);
   });
 
@@ -81,8 +83,42 @@ describe('ResendDetector', () => {
       { manager: 'without fields' },
       null,
     ];
-    const answer = { metadata: { uid: 'a', managedFields } } as Pod;
-    for (let i = 0; i < 3; i++) detector.sent('a', 1, merge({ message: 'm' }), answer);
+    for (let i = 0; i < 3; i++)
+      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } } as Pod);
     expect(logger.warnings[0]!.fields.managers).toEqual(['somebody']);
+  });
+
+  it('names of those who write conditions only the one who wrote what the patch changes', () => {
+    const conditions = (type: string, ...members: string[]): object => ({
+      'f:status': {
+        'f:conditions': {
+          [`k:{"type":"${type}"}`]: Object.fromEntries(['.', 'f:type', ...members].map((name) => [name, {}])),
+        },
+      },
+    });
+    const managedFields = [
+      { manager: 'innocent', fieldsV1: conditions('example.com/gate', 'f:status') },
+      { manager: 'ourselves', fieldsV1: conditions('Ready', 'f:lastProbeTime') },
+      { manager: 'culprit', fieldsV1: conditions('Ready', 'f:status') },
+      { manager: 'of no list', fieldsV1: { 'f:status': { 'f:conditions': { 'k:{': { 'f:status': {} } } } } },
+      {
+        manager: 'of another list',
+        fieldsV1: { 'f:status': { 'f:podIPs': { 'k:{"ip":"10.0.0.1"}': { 'f:ip': {} } } } },
+      },
+    ];
+    const before = { metadata: { uid: 'a', managedFields } } as Pod;
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const patches: [string, PodStatusPatch][] = [
+      ['changed', merge({ conditions: [{ type: 'Ready', status: 'True' }] })],
+      ['deleted', merge({ conditions: [{ $patch: 'delete', type: 'example.com/gate' }] })],
+      ['all', merge({ conditions: null })],
+    ];
+    for (const [uid, patch] of patches) for (let i = 0; i < 3; i++) detector.sent(uid, 1, patch, before);
+    expect(logger.warnings.map(({ fields }) => [fields.podUID, fields.managers])).toEqual([
+      ['changed', ['culprit']],
+      ['deleted', ['innocent']],
+      ['all', ['innocent', 'ourselves', 'culprit', 'of no list']],
+    ]);
   });
 });

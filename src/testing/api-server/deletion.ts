@@ -17,7 +17,8 @@ export function markedForDeletion(
 ): StoredObject {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, generation } = old.metadata;
   if (deletionTimestamp !== undefined) {
-    const { gracePeriodSeconds = deletionGracePeriodSeconds } = options;
+    const { gracePeriodSeconds: asked = deletionGracePeriodSeconds } = options;
+    const gracePeriodSeconds = asked < 0 ? 1 : asked;
     if (gracePeriodSeconds >= deletionGracePeriodSeconds) return old;
     const atMs = epochMsOf(deletionTimestamp) - (deletionGracePeriodSeconds - gracePeriodSeconds) * 1000;
     return withDeletion(old, atMs, gracePeriodSeconds);

@@ -1,13 +1,19 @@
 import isEqual from 'lodash/isEqual.js';
 import { configMirrorAnnotation, isMirrorPod } from '../../status/static-pods.ts';
 import { forbidden } from './api-status.ts';
-import { objectsOf, specOf, stringOf, type StoredObject } from './objects.ts';
+import { objectsOf, specOf, statusOf, stringOf, type StoredObject } from './objects.ts';
 import type { Admission, Target } from './registry.ts';
 import { requiredFieldValue } from './selectors.ts';
 import type { ObjectStore } from './store.ts';
 import type { User } from './users.ts';
 
 const leaseNamespace = 'kube-node-lease';
+
+/** The members of a pod's status that are not the kubelet's to write, and what refusals call them. */
+const claimMembers = [
+  ['resourceClaimStatuses', 'resource claim statues'],
+  ['extendedResourceClaimStatus', 'extended resource claim status'],
+] as const;
 
 /** What is asked for, as far as the question of who may ask goes. */
 export interface Attributes extends Target {
@@ -150,7 +156,12 @@ function podStatusRefusal(node: string, next: StoredObject | undefined, old: Sto
     return `node "${node}" can only update pod status for pods with spec.nodeName set to itself`;
   if (!isEqual(next?.metadata.labels, old.metadata.labels))
     return `node "${node}" cannot update labels through pod status`;
-  return undefined;
+  const changed = claimMembers.find(([member]) => !isEqual(claimsOf(next, member), claimsOf(old, member)));
+  return changed === undefined ? undefined : `node "${node}" cannot update ${changed[1]}`;
+}
+
+function claimsOf(pod: StoredObject | undefined, member: string): unknown {
+  return pod === undefined ? undefined : statusOf(pod)[member];
 }
 
 function nodeRefusal(node: string, { operation, target, next, old }: Admission): string | undefined {

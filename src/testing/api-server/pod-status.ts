@@ -1,13 +1,9 @@
-import { isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 import get from 'lodash/get.js';
 import { StatusManagerError } from '../../errors.ts';
 import { canonicalPodStatus } from '../../status/canonical.ts';
 import { setOwn } from '../../status/json.ts';
-import {
-  containerShouldRestart,
-  hasRestartAllContainersRule,
-  isRestartableInitContainer,
-} from '../../status/container-restart.ts';
+import { containerShouldRestart, hasRestartAllContainersRule } from '../../status/container-restart.ts';
 import {
   isKnownMember,
   type PatchSchema,
@@ -29,13 +25,18 @@ import {
   type StoredObject,
 } from './objects.ts';
 
+const containerStatusLists = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
+
+const ipv4Mapped = new BlockList();
+ipv4Mapped.addSubnet('::ffff:0:0', 96, 'ipv6');
+
 /**
  * A pod status as Go's structs would write it: unknown members dropped, times, quantities and
- * empty members canonical; podIPs agree with podIP. `volumeHealth` is dropped: its gate is off.
+ * empty members canonical; podIPs agree with podIP.
  * @throws DecodeError for a member of the wrong type
  */
 export function decodePodStatus(raw: JSONObject): JSONObject {
-  const { volumeHealth: _, ...known } = onlyKnown(raw, { members: podStatusMembers }) as JSONObject;
+  const known = onlyKnown(raw, { members: podStatusMembers }) as JSONObject;
   refuseWrongTypes(known);
   return withSyncedPodIPs({ ...canonicalPodStatus(known, { strict: false }) });
 }
@@ -73,8 +74,13 @@ function withSyncedPodIPs(status: JSONObject): JSONObject {
   return { ...status, podIPs: [{ ip: podIP }] };
 }
 
-/** The status with what is never unset once it is known: the QoS class and the observed generations. */
-export function withKnownStatus(status: JSONObject, before: JSONObject): JSONObject {
+/**
+ * The status without what only a feature gate that is off lets in, and with what is never unset once
+ * it is known: the QoS class and the observed generations.
+ * Source: `podStatusStrategy.PrepareForUpdate`.
+ */
+export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObject {
+  const status = withoutGatedMembers(sent);
   const { qosClass, observedGeneration } = before;
   const known = {
     ...(qosClass === undefined ? {} : { qosClass }),
@@ -87,6 +93,20 @@ export function withKnownStatus(status: JSONObject, before: JSONObject): JSONObj
     return old === undefined ? condition : { observedGeneration: old, ...condition };
   });
   return { ...known, conditions };
+}
+
+function withoutGatedMembers(status: JSONObject): JSONObject {
+  const { volumeHealth: _health, nodeAllocatableResourceClaimStatuses: _claims, ...known } = status;
+  for (const list of containerStatusLists) {
+    if (known[list] !== undefined) known[list] = objectsOf(known, list).map(withoutVolumeStatus);
+  }
+  return known;
+}
+
+function withoutVolumeStatus(containerStatus: JSONObject): JSONObject {
+  if (containerStatus.volumeMounts === undefined) return containerStatus;
+  const volumeMounts = objectsOf(containerStatus, 'volumeMounts').map(({ volumeStatus: _, ...mount }) => mount);
+  return { ...containerStatus, volumeMounts };
 }
 
 /** What a status update of a pod may not say. Source: `validation.ValidatePodStatusUpdate`. */
@@ -119,15 +139,22 @@ function validateConditions(status: JSONObject): StatusCause[] {
 function validateIPs(status: JSONObject): StatusCause[] {
   const podIPs = objectsOf(status, 'podIPs').map(({ ip }) => String(ip));
   const hostIPs = objectsOf(status, 'hostIPs').map(({ ip }) => String(ip));
-  const rule = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-  const causes = podIPs.flatMap((ip, i) => (isIP(ip) === 0 ? [invalidValue(`status.podIPs[${i}]`, ip, rule)] : []));
+  const causes = podIPs.flatMap((ip, i) => validateIP(ip, `status.podIPs[${i}]`));
   causes.push(...validateFamilies(podIPs, 'status.podIPs'));
   if (hostIPs.length === 0) return causes;
   if (hostIPs[0] !== stringOf(status, 'hostIP')) {
     causes.push(invalidValue('status.hostIPs[0].ip', hostIPs[0], 'must be equal to `hostIP`'));
   }
-  causes.push(...hostIPs.flatMap((ip, i) => (isIP(ip) === 0 ? [invalidValue(`status.hostIPs[${i}]`, ip, rule)] : [])));
+  causes.push(...hostIPs.flatMap((ip, i) => validateIP(ip, `status.hostIPs[${i}]`)));
   return [...causes, ...validateFamilies(hostIPs, 'status.hostIPs')];
+}
+
+function validateIP(ip: string, field: string): StatusCause[] {
+  if (isIP(ip) === 0 || ip.includes('%')) {
+    return [invalidValue(field, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')];
+  }
+  if (isIPv4(ip) || !ipv4Mapped.check(ip, 'ipv6')) return [];
+  return [invalidValue(field, ip, 'must not be an IPv4-mapped IPv6 address')];
 }
 
 function validateFamilies(ips: readonly string[], field: string): StatusCause[] {
@@ -157,35 +184,36 @@ function validateNominatedNode(next: StoredObject, before: JSONObject): StatusCa
 /** A container that will not be restarted stays terminated, whoever writes the status. */
 function validateTransitions(next: StoredObject, old: StoredObject): StatusCause[] {
   const spec: PodSpec = specOf(old);
-  if (spec.restartPolicy === 'Always' || hasRestartAllContainersRule(spec)) return [];
+  const mayAllRestart = hasRestartAllContainersRule(spec);
+  const mayRestart =
+    (containers: readonly Container[] = []): MayRestart =>
+    (name, exitCode) =>
+      mayAllRestart ||
+      containers.some((container) => container.name === name && containerShouldRestart(container, spec, exitCode));
   return [
-    ...validateListTransitions('containerStatuses', spec.containers ?? [], next, old),
-    ...validateListTransitions('initContainerStatuses', spec.initContainers ?? [], next, old),
+    ...validateListTransitions('containerStatuses', next, old, mayRestart(spec.containers)),
+    ...validateListTransitions('initContainerStatuses', next, old, mayRestart(spec.initContainers)),
+    ...validateListTransitions('ephemeralContainerStatuses', next, old, () => false),
   ];
 }
 
+type MayRestart = (name: unknown, exitCode: number) => boolean;
+
 function validateListTransitions(
-  list: 'containerStatuses' | 'initContainerStatuses',
-  containers: readonly Container[],
+  list: (typeof containerStatusLists)[number],
   next: StoredObject,
   old: StoredObject,
+  mayRestart: MayRestart,
 ): StatusCause[] {
-  const spec: PodSpec = specOf(old);
-  const statuses = objectsOf(statusOf(next), list);
-  return objectsOf(statusOf(old), list).flatMap(({ name, state }, i) => {
-    const terminated = isJSONObject(state) ? state.terminated : undefined;
-    if (!isJSONObject(terminated)) return [];
-    const exitCode = Number(terminated.exitCode);
-    if (exitCode !== 0 && spec.restartPolicy === 'OnFailure') return [];
-    const container = containers.find((container) => container.name === name);
-    if (container !== undefined && mayRestart(list, container, spec, exitCode)) return [];
-    const status = statuses.find((status) => status.name === name);
-    if (status === undefined || objectOf(status, 'state').terminated !== undefined) return [];
+  const notTerminated = objectsOf(statusOf(next), list).filter((status) => !isJSONObject(terminatedOf(status)));
+  return objectsOf(statusOf(old), list).flatMap((status, i) => {
+    const terminated = terminatedOf(status);
+    if (!isJSONObject(terminated) || !notTerminated.some(({ name }) => name === status.name)) return [];
+    if (mayRestart(status.name, Number(terminated.exitCode))) return [];
     return [forbiddenValue(`status.${list}[${i}].state`, 'may not be transitioned to non-terminated state')];
   });
 }
 
-function mayRestart(list: string, container: Container, spec: PodSpec, exitCode: number): boolean {
-  const isSidecar = list === 'initContainerStatuses' && isRestartableInitContainer(container);
-  return isSidecar || containerShouldRestart(container, spec, exitCode);
+function terminatedOf(containerStatus: JSONObject): unknown {
+  return objectOf(containerStatus, 'state').terminated;
 }
