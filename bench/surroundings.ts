@@ -10,16 +10,25 @@ export function projectPath(path: string): string {
   return fileURLToPath(new URL(path, projectRoot));
 }
 
+interface PackageFile {
+  readonly name: string;
+  readonly version: string;
+}
+
 /** What the figures hold for: machine, versions, date and the command that made them. */
 export function surroundings(command: string): Record<string, string> {
-  const { name, version } = JSON.parse(readFileSync(projectPath('package.json'), 'utf8')) as Record<string, string>;
+  const versionOf = (folder: string): string => {
+    const { name, version } = JSON.parse(readFileSync(projectPath(`${folder}package.json`), 'utf8')) as PackageFile;
+    return `${name} ${version}`;
+  };
+  const packages = ['', 'node_modules/undici/', 'node_modules/@kubernetes/client-node/'].map(versionOf);
   const processors = cpus();
   return {
     command,
     date: new Date().toISOString().slice(0, 10),
     machine: `${processors.length} × ${processors[0]?.model.trim() || process.arch}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
     platform: `${process.platform} ${process.arch}`,
-    versions: `${name} ${version}, Node.js ${process.versions.node}, V8 ${process.versions.v8}`,
+    versions: [...packages, `Node.js ${process.versions.node}`, `V8 ${process.versions.v8}`].join(', '),
   };
 }
 

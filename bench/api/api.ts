@@ -49,7 +49,7 @@ export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): 
     title: `Updates on a real kube-apiserver, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
       `Each contestant is a process of its own, one at work at a time, all against the same kube-apiserver (${version}); a round is one update of every pod, and the numbers are medians of all rounds. ${passes} times over, in new processes: the Go programs run for three rounds each, then the contestants on Node.js take turns for ${measuredRounds}. Those update every pod ${warmUpRounds} times before, until their connections are open and V8 has compiled them: an agent runs for weeks. The first of those rounds stands in rows of its own.`,
-      'CPU is that of the contestant alone, user and system. The raw loop sends the same patches over 8 connections and decides nothing; the kubelet works serially, as it does on a node; virtual-kubelet has 10 workers.',
+      'CPU is that of the contestant alone, user and system. The raw loop sends the same patches over 8 connections and decides nothing; the kubelet works serially, as it does on a node; virtual-kubelet (v1.13) PUTs the whole pod, with 10 workers.',
     ],
     figures: figuresOf(rounds),
   };
