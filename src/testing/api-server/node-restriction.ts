@@ -12,6 +12,7 @@ const leaseNamespace = 'kube-node-lease';
 /** The members of a pod's status that are not the kubelet's to write, and what refusals call them. */
 const claimMembers = [
   ['resourceClaimStatuses', 'resource claim statues'],
+  ['nodeAllocatableResourceClaimStatuses', 'node allocatable resource claim statuses'],
   ['extendedResourceClaimStatus', 'extended resource claim status'],
 ] as const;
 

@@ -105,7 +105,10 @@ function withoutGatedMembers(status: JSONObject): JSONObject {
 
 function withoutVolumeStatus(containerStatus: JSONObject): JSONObject {
   if (containerStatus.volumeMounts === undefined) return containerStatus;
-  const volumeMounts = objectsOf(containerStatus, 'volumeMounts').map(({ volumeStatus: _, ...mount }) => mount);
+  const volumeMounts = objectsOf(containerStatus, 'volumeMounts').map((mount) => {
+    const { volumeStatus: _, ...known } = mount;
+    return known;
+  });
   return { ...containerStatus, volumeMounts };
 }
 
@@ -186,10 +189,11 @@ function validateTransitions(next: StoredObject, old: StoredObject): StatusCause
   const spec: PodSpec = specOf(old);
   const mayAllRestart = hasRestartAllContainersRule(spec);
   const mayRestart =
-    (containers: readonly Container[] = []): MayRestart =>
-    (name, exitCode) =>
-      mayAllRestart ||
-      containers.some((container) => container.name === name && containerShouldRestart(container, spec, exitCode));
+    (containers: readonly Container[] | undefined): MayRestart =>
+    (name, exitCode) => {
+      const container = containers?.find((container) => container.name === name);
+      return mayAllRestart || (container !== undefined && containerShouldRestart(container, spec, exitCode));
+    };
   return [
     ...validateListTransitions('containerStatuses', next, old, mayRestart(spec.containers)),
     ...validateListTransitions('initContainerStatuses', next, old, mayRestart(spec.initContainers)),

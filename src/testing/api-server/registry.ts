@@ -192,7 +192,7 @@ export class Registry {
       throw modified(definition, name);
     const complete = { ...next, metadata: storedMetadata(withServerMetadata(next.metadata, old)) };
     const prepared = definition.strategy.prepareForUpdate(complete, old, subresource);
-    request.admit({ operation: 'update', target, next: prepared, old });
+    request.admit({ operation: 'update', target, next: complete, old });
     throwIfInvalid(definition, name, definition.strategy.validateUpdate(prepared, old, subresource));
     if (isSameObject(prepared, old)) return old;
     const isFinal = prepared.metadata.deletionGracePeriodSeconds === 0 && !hasFinalizers(prepared);

@@ -94,6 +94,18 @@ export function describeDelete(server: () => ContractServer): void {
       expect(metadata.deletionGracePeriodSeconds).toBe(1);
     });
 
+    it('takes a negative grace period for one second when another runs, too', async () => {
+      const { name } = await create();
+      const first = expectOk(await server().pods.delete(name, { gracePeriodSeconds: 31 }));
+      const second = expectOk(await server().pods.delete(name, { gracePeriodSeconds: -5 }));
+      expect(second.metadata.deletionGracePeriodSeconds).toBe(1);
+      const shortenedMs =
+        Date.parse(first.metadata.deletionTimestamp as string) -
+        Date.parse(second.metadata.deletionTimestamp as string);
+      expect(shortenedMs).toBe(30_000);
+      expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }))).toEqual(second);
+    });
+
     it('refuses a name that does not exist with 404', async () => {
       const name = uniqueName('missing');
       expectFailure(await server().pods.delete(name), 404, 'NotFound', { details: { name, kind: 'pods' } });
@@ -128,6 +140,12 @@ export function describeDelete(server: () => ContractServer): void {
       expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }))).toEqual(first);
       expect(expectOk(await server().pods.patchStatus(name, { phase: 'Failed' })).status.phase).toBe('Failed');
       expect(expectOk(await server().pods.get(name)).metadata.finalizers).toEqual(finalizers);
+    });
+
+    it('keep a grace period that is over from a negative one', async () => {
+      const { name } = await create({ metadata: { finalizers } });
+      const first = expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }));
+      expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }))).toEqual(first);
     });
 
     it('removed after the grace period, the object goes with the answer to that', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { diffPodStatus } from '../../../src/status/strategic-merge.ts';
 import type { PodStatus } from '../../../src/types.ts';
-import type { Json } from '../../support/kube-http.ts';
+import type { Json, KubeResponse } from '../../support/kube-http.ts';
 import {
   expectFailure,
   expectOk,
@@ -219,6 +219,35 @@ export function describeStatusPatch(server: () => ContractServer): void {
       expect(response.body.details.causes[0]).toMatchObject({ reason: 'FieldValueInvalid', field });
     });
 
+    it.for<[string, string]>([
+      ['::ffff:1.2.3.4', 'must not be an IPv4-mapped IPv6 address'],
+      ['::FFFF:102:304', 'must not be an IPv4-mapped IPv6 address'],
+      ['0:0:0:0:0:ffff:102:304', 'must not be an IPv4-mapped IPv6 address'],
+      ['fe80::1%eth0', 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
+    ])('refuses the address %s with 422', async ([ip, rule]) => {
+      const { name } = await startWith();
+      const response = await server().pods.patchStatus(name, {
+        podIP: ip,
+        podIPs: [{ ip }],
+        hostIP: ip,
+        hostIPs: [{ ip }],
+      });
+      const message = `Invalid value: "${ip}": ${rule}`;
+      expectFailure(response, 422, 'Invalid', {
+        details: {
+          causes: [
+            { reason: 'FieldValueInvalid', field: 'status.podIPs[0]', message },
+            { reason: 'FieldValueInvalid', field: 'status.hostIPs[0]', message },
+          ],
+        },
+      });
+    });
+
+    it.for(['::1.2.3.4', '::ffff:0:1.2.3.4', '1::ffff:102:304', '2001:DB8::1'])('takes the address %s', async (ip) => {
+      const { name } = await startWith();
+      expect(expectOk(await server().pods.patchStatus(name, { podIP: ip, podIPs: [{ ip }] })).status.podIP).toBe(ip);
+    });
+
     it('strips volumeHealth', async () => {
       const { name } = await startWith();
       const volumeHealth = [{ name: 'v', healthConditions: [{ status: 's', reason: 'r' }], lastTransitionTime: null }];
@@ -226,6 +255,24 @@ export function describeStatusPatch(server: () => ContractServer): void {
         'volumeHealth',
       );
     });
+
+    it('strips nodeAllocatableResourceClaimStatuses', async () => {
+      const { name } = await startWith();
+      const nodeAllocatableResourceClaimStatuses = [{ resourceClaimName: 'a' }];
+      const { status } = expectOk(await server().pods.patchStatus(name, { nodeAllocatableResourceClaimStatuses }));
+      expect(status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+    });
+
+    it.for(['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'])(
+      'strips the volumeStatus of the mounts in %s',
+      async (list) => {
+        const { name } = await startWith();
+        const mount = { name: 'v', mountPath: '/m' };
+        const volumeMounts = [{ ...mount, volumeStatus: { image: { imageRef: 'r' } } }];
+        const { status } = expectOk(await server().pods.patchStatus(name, { [list]: [{ name: 'c', volumeMounts }] }));
+        expect(status[list][0].volumeMounts).toEqual([mount]);
+      },
+    );
 
     it('drops unknown members at every level', async () => {
       const { name } = await startWith();
@@ -291,6 +338,7 @@ export function describeStatusPatch(server: () => ContractServer): void {
       ['a bad time', { startTime: 'yesterday' }],
       ['a bad quantity', { containerStatuses: [{ name: 'c', allocatedResources: { cpu: 'x' } }] }],
       ['a number for a string', { phase: 5 }],
+      ['a number for a list that is stripped', { volumeHealth: 5 }],
     ])('refuses %s with 422 on the patch', async ([, status]) => {
       const { name } = await startWith();
       expectFailure(await server().pods.patchStatus(name, status), 422, 'Invalid', {
@@ -305,29 +353,122 @@ export function describeStatusPatch(server: () => ContractServer): void {
   });
 
   describe('a terminated container', () => {
-    const running = [{ name: 'c', image: 'i', state: { running: {} } }];
-    const terminated = (exitCode: number): Json => [{ name: 'c', image: 'i', state: { terminated: { exitCode } } }];
+    type List = 'containerStatuses' | 'initContainerStatuses' | 'ephemeralContainerStatuses';
+    const running = { name: 'c', state: { running: {} } };
+    const terminated = (exitCode: number): Json => ({ name: 'c', state: { terminated: { exitCode } } });
+    const container = (overrides: Json = {}): Json => ({ name: 'c', image: 'i', ...(overrides as object) });
+    const withRule = (action: string): Json => ({
+      restartPolicy: 'Never',
+      restartPolicyRules: [{ action, exitCodes: { operator: 'In', values: [1] } }],
+    });
+    const regular = (restartPolicy: string, overrides?: Json): Json => ({
+      restartPolicy,
+      containers: [container(overrides)],
+    });
+    const init = (restartPolicy: string, overrides?: Json): Json => ({
+      restartPolicy,
+      containers: [{ name: 'main', image: 'i' }],
+      initContainers: [container(overrides)],
+    });
+    const others = (restartPolicy: string): Json => ({ restartPolicy, containers: [{ name: 'other', image: 'i' }] });
 
-    it.for([
-      ['Never', 1],
-      ['OnFailure', 0],
-    ] as const)('may not run again under %s after exit code %i', async ([restartPolicy, exitCode]) => {
-      const { name } = await startWith({ containerStatuses: terminated(exitCode) }, { restartPolicy });
-      expectFailure(await server().pods.patchStatus(name, { containerStatuses: running }), 422, 'Invalid', {
-        details: {
-          name,
-          kind: 'Pod',
-          causes: [{ reason: 'FieldValueForbidden', field: 'status.containerStatuses[0].state' }],
-        },
+    async function runAgain(
+      list: List,
+      exitCode: number,
+      spec: Json,
+      after: Json[] = [running],
+    ): Promise<KubeResponse> {
+      const { name } = await startWith({ [list]: [terminated(exitCode)] }, spec);
+      return server().pods.patchStatus(name, { [list]: after });
+    }
+
+    function expectForbidden(response: KubeResponse, list: List): void {
+      const field = `status.${list}[0].state`;
+      expectFailure(response, 422, 'Invalid', { details: { kind: 'Pod' } });
+      expect(response.body.details.causes[0]).toEqual({
+        reason: 'FieldValueForbidden',
+        message: 'Forbidden: may not be transitioned to non-terminated state',
+        field,
       });
+    }
+
+    it.for<[string, List, number, Json]>([
+      ['under Never', 'containerStatuses', 1, regular('Never')],
+      ['that succeeded, under OnFailure', 'containerStatuses', 0, regular('OnFailure')],
+      [
+        'of policy Never in a pod of policy Always',
+        'containerStatuses',
+        1,
+        regular('Always', { restartPolicy: 'Never' }),
+      ],
+      [
+        'of policy Never in a pod of policy OnFailure',
+        'containerStatuses',
+        1,
+        regular('OnFailure', { restartPolicy: 'Never' }),
+      ],
+      [
+        'that succeeded, of policy OnFailure in a pod of policy Always',
+        'containerStatuses',
+        0,
+        regular('Always', { restartPolicy: 'OnFailure' }),
+      ],
+      ['whose rule names another exit code', 'containerStatuses', 2, regular('Always', withRule('Restart'))],
+      ['that the spec does not name, under Always', 'containerStatuses', 1, others('Always')],
+      ['that the spec does not name, under OnFailure', 'containerStatuses', 1, others('OnFailure')],
+      ['that is an init container under Never', 'initContainerStatuses', 1, init('Never')],
+      [
+        'that is an init container of policy Never',
+        'initContainerStatuses',
+        1,
+        init('Always', { restartPolicy: 'Never' }),
+      ],
+      ['that is listed as an init container only', 'initContainerStatuses', 1, regular('Always')],
+      ['that is ephemeral, under Always', 'ephemeralContainerStatuses', 1, regular('Always')],
+      ['that is ephemeral, under OnFailure', 'ephemeralContainerStatuses', 1, regular('OnFailure')],
+      ['that is ephemeral, under Never', 'ephemeralContainerStatuses', 0, regular('Never')],
+      [
+        'that is ephemeral, whoever else may restart all',
+        'ephemeralContainerStatuses',
+        1,
+        regular('Never', withRule('RestartAllContainers')),
+      ],
+    ])('%s may not run again', async ([, list, exitCode, spec]) => {
+      expectForbidden(await runAgain(list, exitCode, spec), list);
     });
 
-    it.for([
-      ['Always', 0],
-      ['OnFailure', 1],
-    ] as const)('may run again under %s after exit code %i', async ([restartPolicy, exitCode]) => {
-      const { name } = await startWith({ containerStatuses: terminated(exitCode) }, { restartPolicy });
-      expectOk(await server().pods.patchStatus(name, { containerStatuses: running }));
+    it.for<[string, List, number, Json]>([
+      ['under Always', 'containerStatuses', 0, regular('Always')],
+      ['that failed, under OnFailure', 'containerStatuses', 1, regular('OnFailure')],
+      [
+        'of policy Always in a pod of policy Never',
+        'containerStatuses',
+        0,
+        regular('Never', { restartPolicy: 'Always' }),
+      ],
+      ['whose rule names its exit code', 'containerStatuses', 1, regular('Never', withRule('Restart'))],
+      ['that is an init container under Always', 'initContainerStatuses', 0, init('Always')],
+      ['that is a sidecar', 'initContainerStatuses', 0, init('Never', { restartPolicy: 'Always' })],
+      ['in a pod that may restart all', 'containerStatuses', 0, regular('Never', withRule('RestartAllContainers'))],
+      [
+        'that is an init container in a pod that may restart all',
+        'initContainerStatuses',
+        0,
+        regular('Never', withRule('RestartAllContainers')),
+      ],
+    ])('%s may run again', async ([, list, exitCode, spec]) => {
+      expectOk(await runAgain(list, exitCode, spec));
+    });
+
+    it.for<List>(['containerStatuses', 'ephemeralContainerStatuses'])(
+      'may not run again as the second of its name in %s',
+      async (list) => {
+        expectForbidden(await runAgain(list, 1, regular('Never'), [terminated(1), running]), list);
+      },
+    );
+
+    it.for<List>(['containerStatuses', 'ephemeralContainerStatuses'])('may be left out of %s', async (list) => {
+      expectOk(await runAgain(list, 1, regular('Never'), []));
     });
   });
 
