@@ -116,17 +116,32 @@ describe('proxy-url', () => {
     await transport.close();
   });
 
-  it('http: tls-server-name holds behind it', async () => {
-    await using proxy = await startHttpProxy();
+  it.each([
+    ['http', startHttpProxy],
+    ['socks5', startSocksProxy],
+  ])('%s: tls-server-name holds behind it, else the address', async (scheme, startProxy) => {
+    await using proxy = await startProxy();
     await using other = await startKubeServer({ tls: true, certificate: 'server-name' });
-    const cluster = { 'proxy-url': `http://127.0.0.1:${proxy.port}`, 'tls-server-name': 'kube.test' };
+    const cluster = { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}`, 'tls-server-name': 'kube.test' };
     const transport = createKubeTransport(kubeConfig(other.url, {}, cluster), { env: {} });
     await transport.request('GET', '/version');
     await transport.close();
     const mistaken = createKubeTransport(kubeConfig(other.url, {}, { 'proxy-url': cluster['proxy-url'] }), { env: {} });
-    await expect(mistaken.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
+    await expect(mistaken.request('GET', '/version')).rejects.toMatchObject({
+      kind: 'network',
+      message: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID') as string,
+    });
     await mistaken.close();
     expect(other.arrived).toHaveLength(1);
+  });
+
+  it('https: a proxy by address is verified, and not with the CA of the cluster', async () => {
+    const transport = createKubeTransport(kubeConfig(server.url, {}, { 'proxy-url': server.url }), { env: {} });
+    await expect(transport.request('GET', '/version')).rejects.toMatchObject({
+      kind: 'network',
+      message: expect.stringContaining('SELF_SIGNED_CERT_IN_CHAIN') as string,
+    });
+    await transport.close();
   });
 
   it.each(['socks5', 'socks5h', 'socks'])('%s', async (scheme) => {
@@ -138,6 +153,34 @@ describe('proxy-url', () => {
     await transport.request('GET', '/version');
     expect(proxy.targets).toEqual([new URL(server.url).host]);
     expect(server.arrived).toHaveLength(1);
+    await transport.close();
+  });
+
+  it('socks5: an API server without TLS', async () => {
+    await using proxy = await startSocksProxy();
+    await using plain = await startKubeServer();
+    const cluster = { 'proxy-url': `socks5://127.0.0.1:${proxy.port}` };
+    const transport = createKubeTransport(kubeConfig(plain.url, {}, cluster), { env: {} });
+    await transport.request('GET', '/version');
+    expect(proxy.targets).toEqual([new URL(plain.url).host]);
+    await transport.close();
+  });
+
+  it('socks5: a proxy that is gone is a network failure', async () => {
+    const { port, ...proxy } = await startSocksProxy();
+    await proxy[Symbol.asyncDispose]();
+    const config = kubeConfig(server.url, {}, { 'proxy-url': `socks5://127.0.0.1:${port}` });
+    const transport = createKubeTransport(config, { env: {} });
+    await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
+    await transport.close();
+  });
+
+  it('socks5: a silent API server ends in timeout', async () => {
+    await using proxy = await startSocksProxy();
+    server.respond = () => {};
+    const config = kubeConfig(server.url, {}, { 'proxy-url': `socks5://127.0.0.1:${proxy.port}` });
+    const transport = createKubeTransport(config, { env: {}, silenceTimeoutMs: 50 });
+    await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'timeout' });
     await transport.close();
   });
 });

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Pod, PodStatusInput, VolumeHealthConditionInput } from 'kubelet-status-manager';
 
@@ -60,7 +60,18 @@ export async function* readTraces(file: string): AsyncGenerator<Trace> {
   const bytes = createReadStream(file);
   const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
   bytes.on('error', (error) => input.destroy(error));
-  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of linesOf(input)) {
     if (line.trim() !== '') yield JSON.parse(line) as Trace;
   }
+}
+
+/** Not by readline, which on Node 26 ends a line at U+2028 and U+2029 as well: JSON has them in its strings. */
+async function* linesOf(input: Readable): AsyncGenerator<string> {
+  let rest = '';
+  for await (const text of input.setEncoding('utf8') as AsyncIterable<string>) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest;
 }
