@@ -95,6 +95,26 @@ describe.skipIf(reason !== '')(`kubectl against ApiServer${reason}`, () => {
     }
   });
 
+  it('get -w shows each change of a node in a line', async () => {
+    await kubectl('create', '-f', await fileOf(node));
+    const child = spawn('kubectl', ['get', 'nodes', '-w', '--no-headers'], { env: environment() });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const nextLine = async () => String((await lines.next()).value);
+    try {
+      expect(await nextLine()).toMatch(/^node-a +Unknown +<none>/);
+      const status = { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: 'v1.37.1' } };
+      const patch = JSON.stringify({ status });
+      await kubectl('patch', 'node', 'node-a', '--subresource=status', '-p', patch);
+      expect(await nextLine()).toMatch(/^node-a +Ready +<none> +\S+ +v1\.37\.1/);
+      await kubectl('cordon', 'node-a');
+      expect(await nextLine()).toMatch(/^node-a +Ready,SchedulingDisabled +/);
+      await kubectl('create', '-f', await fileOf({ ...node, metadata: { name: 'node-b' } }));
+      expect(await nextLine()).toMatch(/^node-b +Unknown +/);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   it('describe shows a pod and a node with their events', async () => {
     server.pods.create(pod);
     await kubectl('create', '-f', await fileOf(node));
@@ -141,6 +161,19 @@ describe.skipIf(reason !== '')(`kubectl against ApiServer${reason}`, () => {
     });
   });
 
+  it('apply -f creates a node, leaves it unchanged and changes it', async () => {
+    expect((await kubectl('apply', '-f', await fileOf(node))).stdout).toBe('node/node-a created\n');
+    expect((await kubectl('apply', '-f', await fileOf(node))).stdout).toBe('node/node-a unchanged\n');
+    const changed = { ...node, metadata: { ...node.metadata, labels: { zone: 'z' } }, spec: { unschedulable: true } };
+    expect((await kubectl('apply', '-f', await fileOf(changed))).stdout).toBe('node/node-a configured\n');
+    expect((await kubectl('get', 'nodes', '-l', 'zone=z', '--no-headers')).stdout).toMatch(
+      /^node-a +Unknown,SchedulingDisabled +/,
+    );
+    expect((await kubectl('apply', '-f', await fileOf(node))).stdout).toBe('node/node-a configured\n');
+    const outcome = await kubectl('get', 'node/node-a', '-o', 'jsonpath={.metadata.labels}{.spec.unschedulable}');
+    expect(outcome).toMatchObject({ code: 0, stdout: '' });
+  });
+
   it('delete waits until the pod is gone, or removes it by force', async () => {
     server.pods.create(pod);
     const deletion = kubectl('delete', 'pod', 'web');
@@ -156,6 +189,29 @@ describe.skipIf(reason !== '')(`kubectl against ApiServer${reason}`, () => {
       code: 1,
       stderr: expect.stringContaining('NotFound'),
     });
+  });
+
+  it('delete removes a node at once, and waits for one with a finalizer', async () => {
+    await kubectl('create', '-f', await fileOf(node));
+    expect(await kubectl('delete', 'node', 'node-a')).toMatchObject({ code: 0, stdout: 'node "node-a" deleted\n' });
+    expect(await kubectl('get', 'nodes', '-o', 'name')).toMatchObject({ code: 0, stdout: '' });
+    expect(await kubectl('delete', 'node', 'node-a')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('NotFound'),
+    });
+    await kubectl(
+      'create',
+      '-f',
+      await fileOf({ ...node, metadata: { ...node.metadata, finalizers: ['example.org/f'] } }),
+    );
+    const deletions = () => server.requests.filter(({ method }) => method === 'DELETE').length;
+    const before = deletions();
+    const deletion = kubectl('delete', 'node', 'node-a');
+    while (deletions() === before) await new Promise(setImmediate);
+    expect((await kubectl('get', 'nodes', '-o', 'name')).stdout).toBe('node/node-a\n');
+    await kubectl('patch', 'node', 'node-a', '-p', '{"metadata":{"finalizers":null}}');
+    expect(await deletion).toMatchObject({ code: 0, stdout: 'node "node-a" deleted\n' });
+    expect((await kubectl('get', 'nodes', '-o', 'name')).stdout).toBe('');
   });
 
   it('asks for nothing that the server does not have', async () => {

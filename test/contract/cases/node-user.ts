@@ -68,6 +68,42 @@ export function describeNodeUser(server: () => ContractServer): void {
         }
       });
 
+      it.for<[string, Json, string]>([
+        ['resourceClaimStatuses', [{ name: 'a', resourceClaimName: 'x' }], 'resource claim statues'],
+        [
+          'nodeAllocatableResourceClaimStatuses',
+          [{ resourceClaimName: 'a' }],
+          'node allocatable resource claim statuses',
+        ],
+        [
+          'extendedResourceClaimStatus',
+          { resourceClaimName: 'a', requestMappings: [] },
+          'extended resource claim status',
+        ],
+      ])('may not set %s', async ([member, value, what]) => {
+        expectFailure(await server().pods.patchStatus(own, { [member]: value }, asNode()), 403, 'Forbidden', {
+          message: `pods "${own}" is forbidden: node "node-a" cannot update ${what}`,
+          details: { name: own, kind: 'pods' },
+        });
+      });
+
+      it('may write a status with the resourceClaimStatuses that it has, but neither change nor remove them', async () => {
+        const name = uniqueName('claims');
+        const claims = (claimName: string): Json => ({
+          resourceClaimStatuses: [{ name: 'a', resourceClaimName: claimName }],
+        });
+        await server().pods.create(name, { spec: { resourceClaims: [{ name: 'a', resourceClaimTemplateName: 't' }] } });
+        expectOk(await server().pods.patchStatus(name, claims('x')));
+        expectOk(await server().pods.patchStatus(name, { phase: 'Running', ...claims('x') }, asNode()));
+        for (const status of [
+          claims('y'),
+          { resourceClaimStatuses: null },
+          { resourceClaimStatuses: [{ $patch: 'replace' }] },
+        ]) {
+          expectFailure(await server().pods.patchStatus(name, status, asNode()), 403, 'Forbidden');
+        }
+      });
+
       it('may list and watch with its own spec.nodeName as field selector only', async () => {
         const { http } = server();
         const ownPods = 'fieldSelector=spec.nodeName%3Dnode-a';
@@ -208,6 +244,50 @@ export function describeNodeUser(server: () => ContractServer): void {
         const found = expectOk(await http.request('GET', `${EVENTS}?fieldSelector=involvedObject.name%3D${own}`));
         expect(found.items.map((event: Json) => event.metadata.name)).toEqual([name]);
       });
+
+      const references: readonly { readonly [member: string]: string }[] = [
+        {
+          ...{ kind: 'Pod', namespace: 'default', name: 'p', uid: 'u', apiVersion: 'v1', resourceVersion: '7' },
+          fieldPath: 'spec.containers{c}',
+        },
+        {
+          ...{ kind: 'Lease', namespace: 'kube-node-lease', name: 'l', uid: 'v', resourceVersion: '8' },
+          ...{ apiVersion: 'coordination.k8s.io/v1', fieldPath: 'spec.renewTime' },
+        },
+        { kind: 'Node', name: 'n' },
+      ];
+      it.for(['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const)(
+        'Events are selected by involvedObject.%s',
+        async (member) => {
+          const { http } = server();
+          const reason = uniqueName('Reason');
+          const names: string[] = [];
+          for (const involvedObject of references) {
+            const { namespace = 'default' } = involvedObject;
+            const name = uniqueName('event');
+            names.push(name);
+            const body = {
+              apiVersion: 'v1',
+              kind: 'Event',
+              metadata: { name, namespace },
+              involvedObject,
+              reason,
+            };
+            const created = await http.request('POST', `/api/v1/namespaces/${namespace}/events`, { body });
+            expect(created).toMatchObject({ status: 201 });
+          }
+          const select = async (selector: string): Promise<Set<string>> => {
+            const fieldSelector = encodeURIComponent(`reason=${reason},involvedObject.${member}${selector}`);
+            const found = expectOk(await http.request('GET', `/api/v1/events?fieldSelector=${fieldSelector}`));
+            return new Set(found.items.map((event: Json) => event.metadata.name));
+          };
+          for (const [at, reference] of references.entries()) {
+            const value = reference[member] ?? '';
+            expect(await select(`=${value}`)).toEqual(new Set([names[at]]));
+            expect(await select(`!=${value}`)).toEqual(new Set(names.toSpliced(at, 1)));
+          }
+        },
+      );
     });
   });
 }

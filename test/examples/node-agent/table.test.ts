@@ -1,6 +1,12 @@
+import { Writable } from 'node:stream';
+import type { WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
+import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
+import { FakeClock, FakePodClient } from 'kubelet-status-manager/testing';
 import { describe, expect, it } from 'vitest';
-import { renderTable } from '../../../examples/node-agent/table.ts';
+import { PodHistory } from '../../../examples/node-agent/pod-history.ts';
+import { podTableRows } from '../../../examples/node-agent/pod-table.ts';
+import { LiveTable, renderTable, type TableRow } from '../../../examples/node-agent/table.ts';
 
 const row = { phase: 'Running', ready: '1/1', restarts: '0', reason: '', versions: '2/1', unsent: '0.3s' };
 const rows = [
@@ -21,5 +27,206 @@ describe('renderTable', () => {
     for (const line of renderTable(rows, 20, true)) {
       expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(20);
     }
+  });
+});
+
+describe('podTableRows', () => {
+  function podOf(name: string, deletionTimestamp?: string): Pod {
+    return {
+      metadata: { namespace: 'default', name, uid: `uid-${name}`, ...(deletionTimestamp && { deletionTimestamp }) },
+      spec: { containers: [{ name: 'c' }, { name: 'd' }] },
+      status: { phase: 'Pending' },
+    };
+  }
+
+  /** An agent that has been shown the pods, as far as the table knows it. */
+  function setUp(...pods: readonly Pod[]) {
+    const clock = new FakeClock();
+    const client = new FakePodClient(pods);
+    const podManager = new BasicPodManager();
+    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+    const history = new PodHistory(() => true);
+    for (const pod of pods) {
+      podManager.updatePod(pod);
+      history.handlePod(pod);
+    }
+    return { clock, client, manager, history, rows: () => podTableRows(history, manager) };
+  }
+
+  const ready = { name: 'c', ready: true, restartCount: 3, state: { running: {} } };
+  const crashed = { name: 'd', ready: false, restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } };
+
+  it('show what the agent holds and what of it was sent, and how long the rest has waited', async () => {
+    const pod = podOf('web');
+    const { clock, manager, rows } = setUp(pod);
+    manager.setPodStatus(pod, { phase: 'Pending' });
+    clock.advance(2_500);
+    expect(rows()).toEqual([
+      {
+        pod: 'default/web',
+        phase: 'Pending',
+        ready: '0/2',
+        restarts: '0',
+        versions: '1/-',
+        unsent: '2.5s',
+        reason: '',
+      },
+    ]);
+    await manager.syncBatch(true);
+    expect(rows()).toMatchObject([{ versions: '1/1', unsent: '' }]);
+
+    manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready] });
+    clock.advance(100);
+    manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready, crashed] });
+    clock.advance(200);
+    expect(rows()).toEqual([
+      {
+        ...{ pod: 'default/web', phase: 'Running', ready: '1/2', restarts: '4' },
+        ...{ versions: '3/1', unsent: '0.3s', reason: 'CrashLoopBackOff' },
+      },
+    ]);
+    await manager.syncBatch(true);
+    expect(rows()).toMatchObject([{ versions: '3/3', unsent: '' }]);
+  });
+
+  it('say why the last try failed rather than what a container waits for', async () => {
+    const pod = podOf('web');
+    const { client, manager, rows } = setUp(pod);
+    manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready, crashed] });
+    client.react({ verb: 'patch' }, () => {
+      throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+    });
+    await manager.syncBatch(true);
+    expect(rows()).toMatchObject([{ versions: '1/-', reason: expect.stringContaining('ECONNREFUSED') }]);
+  });
+
+  it('are in order, and tell the pods that are going, gone, or not yet known to the status manager', () => {
+    const going = podOf('going', '2000-01-01T00:00:30Z');
+    const gone = podOf('gone');
+    const { manager, history, rows } = setUp(podOf('new'), gone, going);
+    for (const pod of [going, gone])
+      manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready, crashed] });
+    history.handleRemovedPod(gone);
+    const unsent = { versions: '1/-', unsent: '0.0s' };
+    expect(rows()).toEqual([
+      { pod: 'default/going', phase: 'Running', ready: '1/2', restarts: '4', ...unsent, reason: 'Terminating' },
+      { pod: 'default/gone', phase: 'Deleted', ready: '', restarts: '', ...unsent, reason: '' },
+      { pod: 'default/new', phase: 'Pending', ready: '0/2', restarts: '0', versions: '', unsent: '', reason: '' },
+    ]);
+  });
+});
+
+const escape = '\x1b';
+/** How far and where the cursor moves, or what is cleared; the end of a line; text. */
+const tokens = new RegExp(`${escape}\\[(\\d*)([A-Z])|\n|${escape}?[^${escape}\n]+`, 'g');
+
+/** A terminal that shows what has been written to it, and knows no more than the table asks of one. */
+class Terminal extends Writable {
+  readonly isTTY = true;
+  readonly columns: number;
+  readonly rows: number;
+  readonly screen: string[] = [''];
+  #x = 0;
+  #y = 0;
+
+  constructor({ columns = 100, rows = 24 } = {}) {
+    super({ decodeStrings: false });
+    this.columns = columns;
+    this.rows = rows;
+  }
+
+  hasColors(): boolean {
+    return false;
+  }
+
+  override _write(text: string, _encoding: string, done: () => void): void {
+    for (const [token, count, command] of text.matchAll(tokens)) {
+      if (command === 'A') this.#y = Math.max(0, this.#y - Number(count));
+      else if (command === 'D') this.#x = Math.max(0, this.#x - Number(count));
+      else if (command === 'J') this.#clearDown();
+      else if (token === '\n') this.#newLine();
+      else this.#print(token);
+    }
+    done();
+  }
+
+  #clearDown(): void {
+    this.screen.length = this.#y + 1;
+    this.screen[this.#y] = this.screen[this.#y]!.slice(0, this.#x);
+  }
+
+  #newLine(): void {
+    this.#x = 0;
+    this.#y += 1;
+    this.screen[this.#y] ??= '';
+  }
+
+  #print(text: string): void {
+    if (text.startsWith(escape))
+      throw new Error(`A sequence that this terminal does not know: ${JSON.stringify(text)}`);
+    const line = this.screen[this.#y]!;
+    this.screen[this.#y] = line.slice(0, this.#x).padEnd(this.#x) + text + line.slice(this.#x + text.length);
+    this.#x += text.length;
+  }
+}
+
+describe('LiveTable', () => {
+  function setUp(size?: { readonly columns?: number; readonly rows?: number }) {
+    const clock = new FakeClock();
+    const terminal = new Terminal(size);
+    const shown: { rows: readonly TableRow[] } = { rows };
+    const table = new LiveTable(terminal as unknown as WriteStream, () => shown.rows, clock);
+    return { clock, terminal, shown, table };
+  }
+
+  const lines = (rows: readonly TableRow[]): string[] => renderTable(rows, 100, false);
+
+  it('draws itself at once, below what is there', () => {
+    const { terminal, table } = setUp();
+    terminal.write('started\n');
+    table.start();
+    expect(terminal.screen).toEqual(['started', ...lines(rows), '']);
+  });
+
+  it('is drawn over itself four times a second, whether it has grown or shrunk', () => {
+    const { clock, terminal, shown, table } = setUp();
+    terminal.write('started\n');
+    table.start();
+    const more = [...rows, { ...row, pod: 'default/z' }];
+    const fewer = [{ ...row, pod: 'default/z' }];
+    for (const next of [more, fewer, rows]) {
+      const before = [...terminal.screen];
+      shown.rows = next;
+      clock.advance(249);
+      expect(terminal.screen).toEqual(before);
+      clock.advance(1);
+      expect(terminal.screen).toEqual(['started', ...lines(next), '']);
+    }
+  });
+
+  it('ends as the pods are then, and what is written next stands below it', () => {
+    const { clock, terminal, shown, table } = setUp();
+    table.start();
+    clock.advance(500);
+    shown.rows = [{ ...row, pod: 'default/last' }];
+    table.stop();
+    expect(clock.pendingTimers).toBe(0);
+    terminal.write('done\n');
+    shown.rows = rows;
+    clock.advance(1_000);
+    expect(terminal.screen).toEqual([...lines([{ ...row, pod: 'default/last' }]), 'done', '']);
+  });
+
+  it('is cut to a small terminal, whose last line stays free', () => {
+    const { terminal, table } = setUp({ columns: 10, rows: 3 });
+    table.start();
+    expect(terminal.screen).toEqual([...renderTable(rows, 10, false).slice(0, 2), '']);
+  });
+
+  it('takes a terminal without a size for one of 80 by 24', () => {
+    const { terminal, shown, table } = setUp({ columns: 0, rows: 0 });
+    shown.rows = Array.from({ length: 30 }, (_, at) => ({ ...row, pod: `default/${at}`, reason: 'x'.repeat(80) }));
+    table.start();
+    expect(terminal.screen).toEqual([...renderTable(shown.rows, 80, false).slice(0, 23), '']);
   });
 });

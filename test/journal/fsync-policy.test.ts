@@ -1,0 +1,194 @@
+import type * as fs from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { fileJournal, type FsyncPolicy } from '../../src/journal/file-journal.ts';
+import type { JournalEntry } from '../../src/journal/journal.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+
+/** What the disk was told, in order, and how much of the file a crash of the machine would leave. */
+const disk = vi.hoisted(() => ({
+  dir: '',
+  calls: [] as string[],
+  safeBytes: 0,
+  answerFdatasync: (done: fs.NoParamCallback): void => done(null),
+}));
+vi.mock('node:fs', async (importOriginal) => {
+  const original = await importOriginal<typeof fs>();
+  const record = (call: string, fd: number): void => {
+    const stats = original.fstatSync(fd);
+    disk.calls.push(`${call} ${stats.isDirectory() ? 'directory' : 'file'}`);
+    if (stats.isFile() && call !== 'close') disk.safeBytes = stats.size;
+  };
+  return {
+    ...original,
+    fsyncSync: (fd: number): void => {
+      record('fsync', fd);
+      original.fsyncSync(fd);
+    },
+    fdatasync: (fd: number, done: fs.NoParamCallback): void => {
+      record('fdatasync', fd);
+      disk.answerFdatasync(done);
+    },
+    renameSync: (from: string, to: string): void => {
+      disk.calls.push('rename file');
+      original.renameSync(from, to);
+    },
+    closeSync: (fd: number): void => {
+      record('close', fd);
+      original.closeSync(fd);
+    },
+  };
+});
+
+beforeEach(() => {
+  disk.dir = mkdtempSync(path.join(tmpdir(), 'journal-'));
+  disk.answerFdatasync = (done) => done(null);
+});
+afterEach(() => rmSync(disk.dir, { recursive: true }));
+
+const bytes = (): number => statSync(path.join(disk.dir, 'pod-status.journal')).size;
+
+function entry(podUID: string): JournalEntry {
+  const acceptedAt = '2000-01-01T00:00:00Z';
+  return { podUID, podNamespace: 'default', podName: podUID, podIsFinished: false, acceptedAt, status: {} };
+}
+
+function takeCalls(): string[] {
+  return disk.calls.splice(0);
+}
+
+async function open(fsync?: FsyncPolicy) {
+  takeCalls();
+  const clock = new FakeClock();
+  const logger = recordingLogger();
+  return { journal: await fileJournal(disk.dir, { fsync, clock, logger }), clock, logger };
+}
+
+describe('a journal that syncs always', () => {
+  it('has each line on the disk before it returns', async () => {
+    const { journal, clock } = await open('always');
+    takeCalls();
+    for (const write of [
+      () => journal.accepted(entry('a')),
+      () => journal.accepted(entry('b')),
+      () => journal.settled('a'),
+    ]) {
+      write();
+      expect(takeCalls()).toEqual(['fsync file']);
+      expect(disk.safeBytes).toBe(bytes());
+    }
+    expect(clock.pendingTimers).toBe(0);
+    await journal.close();
+  });
+});
+
+describe('a journal that syncs once an interval', () => {
+  it('is the default', async () => {
+    const { journal, clock } = await open();
+    takeCalls();
+    journal.accepted(entry('a'));
+    clock.advance(1_000);
+    expect(takeCalls()).toEqual(['fdatasync file']);
+    await journal.close();
+  });
+
+  it('syncs a second after the first line, all lines of that second at once', async () => {
+    const { journal, clock } = await open('interval');
+    takeCalls();
+    journal.accepted(entry('a'));
+    clock.advance(600);
+    journal.accepted(entry('b'));
+    journal.settled('a');
+    clock.advance(399);
+    expect(takeCalls()).toEqual([]);
+    clock.advance(1);
+    expect(takeCalls()).toEqual(['fdatasync file']);
+    expect(disk.safeBytes).toBe(bytes());
+    clock.advance(1_000);
+    expect(takeCalls()).toEqual([]);
+    await journal.close();
+  });
+
+  it('leaves the disk alone while nothing is written, and syncs what comes then', async () => {
+    const { journal, clock } = await open('interval');
+    takeCalls();
+    expect(clock.pendingTimers).toBe(0);
+    for (const podUID of ['a', 'b']) {
+      journal.accepted(entry(podUID));
+      clock.advance(1_000);
+      expect(takeCalls()).toEqual(['fdatasync file']);
+      clock.advance(60_000);
+      expect(takeCalls()).toEqual([]);
+    }
+    expect(disk.safeBytes).toBe(bytes());
+    await journal.close();
+  });
+
+  it('says so when the disk refuses, and syncs the next line all the same', async () => {
+    const { journal, clock, logger } = await open('interval');
+    disk.answerFdatasync = (done) => done(new Error('input/output error'));
+    journal.accepted(entry('a'));
+    clock.advance(1_000);
+    await clock.yieldToEventLoop();
+    expect(logger.errors).toMatchObject([{ fields: { action: 'sync', reason: 'input/output error' } }]);
+    disk.answerFdatasync = (done) => done(null);
+    takeCalls();
+    journal.accepted(entry('b'));
+    clock.advance(1_000);
+    expect(takeCalls()).toEqual(['fdatasync file']);
+    await journal.close();
+  });
+
+  it('closes the file only after a sync under way, and then starts none', async () => {
+    const { journal, clock } = await open('interval');
+    let answer: fs.NoParamCallback = () => expect.unreachable('nobody has synced');
+    disk.answerFdatasync = (done) => {
+      answer = done;
+    };
+    journal.accepted(entry('a'));
+    clock.advance(1_000);
+    journal.accepted(entry('b'));
+    takeCalls();
+    const closing = journal.close();
+    await clock.yieldToEventLoop();
+    clock.advance(1_000);
+    expect(takeCalls()).toEqual([]);
+    answer(null);
+    await closing;
+    expect(takeCalls()).toEqual(['fsync file', 'close file']);
+    expect(disk.safeBytes).toBe(bytes());
+  });
+});
+
+describe('a journal that syncs never', () => {
+  it('leaves all of it to the operating system', async () => {
+    const { journal, clock } = await open('never');
+    journal.accepted(entry('a'));
+    journal.accepted(entry('b'));
+    journal.settled('a');
+    clock.advance(60_000);
+    expect(takeCalls()).toEqual(['rename file']);
+    await journal.close();
+  });
+});
+
+describe('what an earlier run has left', () => {
+  it.each<[FsyncPolicy, string[]]>([
+    ['always', ['fsync file', 'rename file', 'fsync directory', 'close directory']],
+    ['interval', ['fsync file', 'rename file', 'fsync directory', 'close directory']],
+    ['never', ['rename file']],
+  ])('is written anew with %s: the file before it takes the place, the place after that', async (fsync, calls) => {
+    const { journal: earlier } = await open(fsync);
+    earlier.accepted(entry('a'));
+    await earlier.close();
+    disk.safeBytes = 0;
+
+    const { journal } = await open(fsync);
+    expect(takeCalls()).toEqual(calls);
+    expect(disk.safeBytes).toBe(fsync === 'never' ? 0 : bytes());
+    await journal.close();
+  });
+});

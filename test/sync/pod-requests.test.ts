@@ -1,0 +1,152 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../src/client/api-error.ts';
+import type { PodClient, RequestOptions } from '../../src/client/pod-client.ts';
+import { PodRequests, RequestFailure } from '../../src/sync/pod-requests.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
+import type { Pod } from '../../src/types.ts';
+import { RecordingMetrics } from '../support/recording-metrics.ts';
+
+const reference = { namespace: 'default', name: 'web' };
+const pod: Pod = { metadata: { ...reference, uid: 'uid-web' } };
+const requestTimeoutMs = 10_000;
+
+/** Answers its one request when it is told to, and not before, whatever becomes of the signal. */
+class DeafClient implements PodClient {
+  readonly #answer: Promise<Pod>;
+  answer!: (answer: Pod) => void;
+  fail!: (error: unknown) => void;
+  /** The request's; undefined while there was none. */
+  signal: AbortSignal | undefined;
+
+  constructor() {
+    this.#answer = new Promise((resolve, reject) => {
+      this.answer = resolve;
+      this.fail = reject;
+    });
+  }
+
+  getPod(_pod: unknown, { signal }: RequestOptions): Promise<Pod> {
+    this.signal = signal;
+    return this.#answer;
+  }
+
+  patchPodStatus(pod: unknown, _patch: unknown, options: RequestOptions): Promise<Pod> {
+    return this.getPod(pod, options);
+  }
+
+  async deletePod(pod: unknown, _preconditions: unknown, options: RequestOptions): Promise<void> {
+    await this.getPod(pod, options);
+  }
+}
+
+type Send = (requests: PodRequests, signal: AbortSignal) => Promise<Pod | void>;
+
+const verbs: readonly [string, Send][] = [
+  ['get', (requests, signal) => requests.get(reference, signal)],
+  [
+    'patch',
+    (requests, signal) => requests.patchStatus(reference, { type: 'application/json-patch+json', body: [] }, signal),
+  ],
+  ['delete', (requests, signal) => requests.delete(reference, 'uid-web', signal)],
+];
+
+function setUp() {
+  const clock = new FakeClock();
+  const client = new DeafClient();
+  const metrics = new RecordingMetrics();
+  const controller = new AbortController();
+  const requests = new PodRequests({ client, clock, metrics, requestTimeoutMs });
+  /** What a request has hung up somewhere. */
+  const leftOvers = () => ({
+    listeners: getEventListeners(controller.signal, 'abort').length,
+    timers: clock.pendingTimers,
+  });
+  return { clock, client, metrics, controller, requests, leftOvers };
+}
+
+const nothing = { listeners: 0, timers: 0 };
+
+describe.each(verbs)('a %s', (verb, send) => {
+  /** What came of the request after `end`, and what is left of it then. */
+  async function endedBy(end: (parts: ReturnType<typeof setUp>) => void) {
+    const parts = setUp();
+    const sent = send(parts.requests, parts.controller.signal);
+    expect(parts.leftOvers()).toEqual({ listeners: 1, timers: 1 });
+    end(parts);
+    const [result] = await Promise.allSettled([sent]);
+    return { ...parts, result, failure: result.status === 'rejected' && (result.reason as RequestFailure) };
+  }
+
+  it('that is answered leaves nothing behind', async () => {
+    const { result, client, metrics, leftOvers } = await endedBy(({ client }) => client.answer(pod));
+    expect(result).toEqual({ status: 'fulfilled', value: verb === 'delete' ? undefined : pod });
+    expect(leftOvers()).toEqual(nothing);
+    expect(metrics.requests).toEqual([`${verb} ok`]);
+    expect(client.signal?.aborted).toBe(false);
+  });
+
+  it('that fails leaves nothing behind', async () => {
+    const error = new ApiError('not now', { kind: 'http', statusCode: 500 });
+    const { failure, metrics, leftOvers } = await endedBy(({ client }) => client.fail(error));
+    expect(failure).toBeInstanceOf(RequestFailure);
+    expect(failure).toMatchObject({ verb, failure: 'transient', error });
+    expect(leftOvers()).toEqual(nothing);
+    expect(metrics.requests).toEqual([`${verb} transient`]);
+  });
+
+  it('without an answer ends at its deadline and leaves nothing behind, nor does the answer that comes too late', async () => {
+    const { failure, client, clock, metrics, leftOvers } = await endedBy(({ clock }) =>
+      clock.advance(requestTimeoutMs),
+    );
+    const error = { kind: 'timeout', message: `No answer within ${requestTimeoutMs} ms` };
+    expect(failure).toMatchObject({ verb, failure: 'transient', error });
+    expect(leftOvers()).toEqual(nothing);
+    expect(client.signal).toMatchObject({ aborted: true, reason: error });
+    client.answer(pod);
+    await clock.yieldToEventLoop();
+    expect(leftOvers()).toEqual(nothing);
+    expect(metrics.requests).toEqual([`${verb} transient`]);
+  });
+
+  it('waits for its answer up to the deadline', async () => {
+    const { result } = await endedBy(({ client, clock }) => {
+      clock.advance(requestTimeoutMs - 1);
+      client.answer(pod);
+    });
+    expect(result.status).toBe('fulfilled');
+  });
+
+  it('that is aborted ends at once and leaves nothing behind', async () => {
+    const reason = new Error('the manager stops');
+    const { failure, client, metrics, leftOvers } = await endedBy(({ controller }) => controller.abort(reason));
+    expect(failure).toMatchObject({ verb, failure: 'aborted', error: { kind: 'aborted', cause: reason } });
+    expect(leftOvers()).toEqual(nothing);
+    expect(client.signal).toMatchObject({ aborted: true, reason });
+    expect(metrics.requests).toEqual([`${verb} aborted`]);
+  });
+
+  it('is not sent when its signal was aborted before', async () => {
+    const { requests, controller, client, metrics, leftOvers } = setUp();
+    const reason = new Error('the manager stops');
+    controller.abort(reason);
+    await expect(send(requests, controller.signal)).rejects.toBe(reason);
+    expect(client.signal).toBeUndefined();
+    expect(leftOvers()).toEqual(nothing);
+    expect(metrics.requests).toEqual([]);
+  });
+});
+
+it('requests that share a signal each take their own listener off it', async () => {
+  const { requests, controller, client, leftOvers } = setUp();
+  const other = setUp();
+  const ended = requests.get(reference, controller.signal);
+  const waiting = other.requests.get(reference, controller.signal);
+  client.answer(pod);
+  await ended;
+  expect(leftOvers()).toEqual({ listeners: 1, timers: 0 });
+  controller.abort();
+  await expect(waiting).rejects.toMatchObject({ failure: 'aborted' });
+  expect(leftOvers()).toEqual(nothing);
+  expect(other.leftOvers()).toEqual(nothing);
+});
