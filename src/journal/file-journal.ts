@@ -112,7 +112,8 @@ class FileJournal implements Journal {
   /** Runs when nothing can be written: the file is empty, and will be written anew. */
   #retryTimer: Timer | undefined;
   #fsyncTimer: Timer | undefined;
-  #fsyncing: Promise<void> = Promise.resolve();
+  /** The syncs under way; their descriptors stay open. */
+  #fsyncing: Promise<unknown> = Promise.resolve();
 
   constructor(file: string, { entries }: JournalContent, options: Settings) {
     this.#file = file;
@@ -206,7 +207,7 @@ class FileJournal implements Journal {
     return this.#attempt('compact', () => {
       const old = this.#fd;
       this.#fd = this.#rewrite();
-      closeSync(old);
+      void this.#fsyncing.then(() => this.#attempt('close', () => closeSync(old)));
     });
   }
 
@@ -257,7 +258,8 @@ class FileJournal implements Journal {
   #armFsync(): void {
     this.#fsyncTimer ??= this.#options.clock.afterFunc(fsyncIntervalMs, () => {
       this.#fsyncTimer = undefined;
-      this.#fsyncing = promisify(fdatasync)(this.#fd).catch((error: unknown) => this.#logFailure('sync', error));
+      const sync = promisify(fdatasync)(this.#fd).catch((error: unknown) => this.#logFailure('sync', error));
+      this.#fsyncing = Promise.all([this.#fsyncing, sync]);
     });
   }
 

@@ -95,6 +95,26 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
+  it('leaves the descriptor to a slow sync: the file was written anew meanwhile, and the sync failed for it', async () => {
+    const { journal, clock } = await open('interval');
+    const done: fs.NoParamCallback[] = [];
+    disk.answerFdatasync = (callback) => void done.push(callback);
+    for (const podUID of ['a', 'b']) {
+      journal.accepted(entry(podUID));
+      clock.advance(1_000);
+    }
+    expect(done).toHaveLength(2);
+    rmSync(path.join(disk.dir, 'pod-status.journal'));
+    journal.accepted(entry('c'));
+    done[1]!(null);
+    await clock.advanceAsync(0);
+    expect(takeCalls().filter((call) => call === 'close file')).toEqual([]);
+    done[0]!(null);
+    await clock.advanceAsync(0);
+    expect(takeCalls()).toEqual(['close file']);
+    await journal.close();
+  });
+
   it('syncs a second after the first line, all lines of that second at once', async () => {
     const { journal, clock } = await open('interval');
     takeCalls();
