@@ -15,8 +15,8 @@ const containerMembers = ['initContainerStatuses', 'containerStatuses', 'ephemer
 export function showsNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
   const isTerminal = isPodPhaseTerminal(status.phase);
   if (isPodPhaseTerminal(apiStatus.phase) && !isTerminal) return true;
-  if (containersAreAhead(apiStatus, status) || latestContainerTime(apiStatus) > acceptedAt) return true;
-  if (isTerminal || containersAreAhead(status, apiStatus)) return false;
+  if (someContainer(apiStatus, status, hasMoreRestarts) || latestContainerTime(apiStatus) > acceptedAt) return true;
+  if (isTerminal || someContainer(status, apiStatus, isAhead)) return false;
   return latestConditionTime(apiStatus) > acceptedAt;
 }
 
@@ -25,16 +25,28 @@ export function latestTime(status: PodStatus): string {
   return latestOf([latestConditionTime(status), latestContainerTime(status)]);
 }
 
-/** A container of `status` has been restarted more often than in `other`, or has a later time. */
-function containersAreAhead(status: PodStatus, other: PodStatus): boolean {
+type Comparison = (container: ContainerStatus, other: ContainerStatus) => boolean;
+
+/** True when a container of `status` compares like this with the one of its name in `other`. */
+function someContainer(status: PodStatus, other: PodStatus, compares: Comparison): boolean {
   return containerMembers.some((member) =>
     (status[member] ?? []).some((container) => {
       const theirs = other[member]?.find(({ name }) => name === container.name);
-      if (theirs === undefined) return false;
-      if (container.restartCount !== theirs.restartCount) return container.restartCount > theirs.restartCount;
-      return timeOf(container) > timeOf(theirs);
+      return theirs !== undefined && compares(container, theirs);
     }),
   );
+}
+
+function hasMoreRestarts({ restartCount }: ContainerStatus, other: ContainerStatus): boolean {
+  return restartCount > other.restartCount;
+}
+
+/** The wall clock may have jumped back, so that times come last. */
+function isAhead(container: ContainerStatus, other: ContainerStatus): boolean {
+  if (container.restartCount !== other.restartCount) return hasMoreRestarts(container, other);
+  const isTerminated = container.state.terminated !== undefined;
+  if (isTerminated !== (other.state.terminated !== undefined)) return isTerminated;
+  return timeOf(container) > timeOf(other);
 }
 
 function latestContainerTime(status: PodStatus): string {

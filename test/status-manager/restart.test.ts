@@ -306,6 +306,21 @@ describe('journal', () => {
     await manager.stop();
   });
 
+  it('keeps an end that bears an earlier time than the start: the wall clock had jumped back', async () => {
+    await crash('a', {
+      ...failed,
+      containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 42, finishedAt: '1999-12-31T00:00:01Z' } } }],
+    });
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = await restart(server);
+    await manager.syncBatch(false);
+    expect(server.pod('default', 'web')?.status).toMatchObject({
+      phase: 'Failed',
+      containerStatuses: [{ state: { terminated: { exitCode: 42 } } }],
+    });
+    await manager.stop();
+  });
+
   it('is no longer in doubt when the agent sets the very same status again', async () => {
     await crash('a', running);
     const server = new FakePodClient([
