@@ -186,6 +186,8 @@ for (const { serverKind, clientKind, title } of setups) {
           await node.pod(name, (pod) => readyOf(pod) === 'False');
           await node.pod(name, (pod) => readyOf(pod) === 'True');
         }
+        // The watch may tell of the last PATCH before its answer is there.
+        expect(await node.manager.flush(10_000)).toBe(0);
         expect(node.logger.warnings.map(({ fields }) => fields)).toEqual([
           expect.objectContaining({ podUID: uid, members: ['conditions'], managers: ['culprit'] }),
         ]);
