@@ -33,6 +33,8 @@ ipv4Mapped.addSubnet('::ffff:0:0', 96, 'ipv6');
 /**
  * A pod status as Go's structs would write it: unknown members dropped, times, quantities and
  * empty members canonical; podIPs agree with podIP.
+ * Divergence: quantities below a thousandth are kept, where kube-apiserver rounds them up; the names
+ * in resourceClaimStatuses and allocatedResourcesStatus are not looked for in the spec.
  * @throws DecodeError for a member of the wrong type
  */
 export function decodePodStatus(raw: JSONObject): JSONObject {
