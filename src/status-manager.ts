@@ -497,7 +497,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   ): void {
     this.#journal.accepted(uid, accepted, oldStatus);
     this.#loop?.wake(uid);
-    if (superseded?.unsentSinceMs === undefined || this.#syncer?.isSending(uid, superseded.version)) return;
+    if (superseded?.unsentSinceMs === undefined || this.#loop?.isSending(uid, superseded.version)) return;
     const { podNamespace, podName, version } = superseded;
     this.#outcomes.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
   }

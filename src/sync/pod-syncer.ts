@@ -93,8 +93,8 @@ interface Plan {
   readonly patch: PodStatusPatch | undefined;
 }
 
-/** A sync that is under way. */
-interface ActiveSync {
+/** A sync that is under way: the caller's, who keeps it and marks it as dropped. */
+export interface ActiveSync {
   /** The cached version it works with. */
   version: number;
   /** That version is on its way to the API server. */
@@ -111,7 +111,6 @@ interface ActiveSync {
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
   readonly #trusted: TrustedPods;
-  readonly #active = new Map<string, ActiveSync>();
 
   constructor(options: PodSyncerOptions) {
     this.#options = options;
@@ -119,9 +118,7 @@ export class PodSyncer {
   }
 
   /** Never rejects: a failed request is a result. */
-  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
-    const active = { version: this.#options.cache.get(uid)?.version ?? 0, isSending: false, isDropped: false };
-    this.#active.set(uid, active);
+  async syncPod(uid: string, active: ActiveSync, permits: SyncPermits): Promise<SyncResult> {
     try {
       return await this.#readAndSync(uid, active, permits);
     } catch (error) {
@@ -131,21 +128,11 @@ export class PodSyncer {
       if (permits.signal.aborted)
         return { kind: 'failed', version, verb: 'get', failure: 'aborted', error: describeAbort(permits.signal) };
       throw error;
-    } finally {
-      this.#active.delete(uid);
     }
   }
 
-  /** True while this very version is on its way to the API server. */
-  isSending(uid: string, version: number): boolean {
-    const active = this.#active.get(uid);
-    return active !== undefined && active.isSending && active.version === version;
-  }
-
-  /** The status was dropped: forgets what was seen of the pod; a sync under way settles nothing any more. */
+  /** The status was dropped: forgets what was seen of the pod. */
   forget(uid: string): void {
-    const active = this.#active.get(uid);
-    if (active !== undefined) active.isDropped = true;
     this.#trusted.forget(uid);
     this.#options.resendDetector.forget(uid);
   }
@@ -287,7 +274,6 @@ export class PodSyncer {
     }
     this.#options.logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
     this.#options.deletePodStatus(uid);
-    this.forget(uid);
     return { kind: 'gone', version: versioned.version, reason: 'recreated' };
   }
 
@@ -353,7 +339,6 @@ export class PodSyncer {
     const wasDropped = active.isDropped;
     const latest = this.#options.cache.get(uid);
     this.#options.deletePodStatus(uid);
-    this.forget(uid);
     if (latest !== undefined && (wasDropped || latest.version > versioned.version)) this.#options.onLost(uid, latest);
     return wasDropped ? 'none' : 'done';
   }

@@ -5,7 +5,7 @@ import { type Logger, thrownFields } from '../logger.ts';
 import { BackOff, type Hold } from './back-off.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { ActiveSync, PodSyncer, SyncResult } from './pod-syncer.ts';
 import type { RequestLimiter } from './request-limiter.ts';
 import { Settlement } from './settlement.ts';
 import type { SyncBatch } from './sync-batch.ts';
@@ -30,6 +30,10 @@ export interface SyncLoopOptions {
   readonly concurrency: number;
 }
 
+interface InFlight extends ActiveSync {
+  readonly ended: Promise<void>;
+}
+
 /** Pods that wait are looked at again at most this often. */
 const holdGranularityMs = 100;
 
@@ -48,9 +52,7 @@ export class SyncLoop {
   readonly #queue = new SyncQueue();
   readonly #backOff: BackOff;
   readonly #settlement: Settlement;
-  readonly #inFlight = new Map<string, Promise<void>>();
-  /** In flight, and their status has been dropped since: what comes of it is nobody's outcome any more. */
-  readonly #dropped = new Set<string>();
+  readonly #inFlight = new Map<string, InFlight>();
   readonly #aborter = new AbortController();
   #state: ManagerState = 'created';
   /** kubelet: a value waits in `podStatusChannel`, which has capacity one. */
@@ -84,6 +86,12 @@ export class SyncLoop {
     return this.#inFlight.has(uid);
   }
 
+  /** True while this very version is on its way to the API server. */
+  isSending(uid: string, version: number): boolean {
+    const active = this.#inFlight.get(uid);
+    return active !== undefined && active.isSending && active.version === version;
+  }
+
   holdOf(uid: string): Hold | undefined {
     return this.#backOff.get(uid);
   }
@@ -102,9 +110,10 @@ export class SyncLoop {
     if (this.#isSending) this.#scheduleWakeUp();
   }
 
-  /** The pod's status has been dropped: nothing of it is to be sent any more. */
+  /** The pod's status has been dropped: nothing of it is to be sent any more, and a sync under way settles nothing. */
   forget(uid: string): void {
-    if (this.#inFlight.has(uid)) this.#dropped.add(uid);
+    const active = this.#inFlight.get(uid);
+    if (active !== undefined) active.isDropped = true;
     this.#queue.remove(uid);
     this.#backOff.release(uid);
     this.#woken.delete(uid);
@@ -124,7 +133,7 @@ export class SyncLoop {
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
       for (const uid of remaining) {
-        while (this.#inFlight.has(uid)) await this.#inFlight.get(uid);
+        while (this.#inFlight.has(uid)) await this.#inFlight.get(uid)!.ended;
         await this.#syncOne(uid, permits);
       }
     };
@@ -178,7 +187,7 @@ export class SyncLoop {
     }
     this.#aborter.abort();
     this.#rest();
-    await Promise.all([...this.#inFlight.values(), this.#fullScan]);
+    await Promise.all([...[...this.#inFlight.values()].map(({ ended }) => ended), this.#fullScan]);
     this.#noteQuiet();
     this.#options.outcomes.stop();
     this.#state = 'stopped';
@@ -277,26 +286,26 @@ export class SyncLoop {
     const versioned = cache.get(uid);
     // In flight before anybody else's code runs, who may ask for the same pod.
     let end = (): void => {};
-    const sync = new Promise<void>((resolve) => (end = resolve));
-    this.#inFlight.set(uid, sync);
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const active: InFlight = { version: versioned?.version ?? 0, isSending: false, isDropped: false, ended };
+    this.#inFlight.set(uid, active);
     void (async () => {
       try {
-        const result = await syncer.syncPod(uid, permits);
+        const result = await syncer.syncPod(uid, active, permits);
         this.#inFlight.delete(uid);
-        const counts = !this.#dropped.delete(uid) || isEndOfPod(result);
-        if (versioned !== undefined && counts)
+        // What comes of a status that somebody else has dropped is nobody's outcome any more.
+        if (versioned !== undefined && (!active.isDropped || isEndOfPod(result)))
           this.#goOn(uid, result.version, this.#settlement.settle(uid, versioned, result));
         else this.#goOn(uid, 0, undefined);
       } catch (error) {
         logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
         this.#inFlight.delete(uid);
-        this.#dropped.delete(uid);
       }
       this.#pump();
       this.#noteQuiet();
       end();
     })();
-    return sync;
+    return ended;
   }
 
   #goOn(uid: string, version: number, nextTryInMs: number | undefined): void {
