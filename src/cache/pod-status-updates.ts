@@ -6,6 +6,7 @@ import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeSpeller } from '../status/canonical-time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';
+import type { ContainerStatusesMember } from '../status/container-statuses.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodStatusByKubeletEqual } from '../status/equality.ts';
 import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
@@ -66,7 +67,6 @@ export interface PodStatusUpdatesOptions {
   readonly onUnchanged: (uid: string) => void;
 }
 
-type ContainerStatusesMember = 'containerStatuses' | 'initContainerStatuses' | 'ephemeralContainerStatuses';
 const containerTypes: readonly (readonly [ContainerStatusesMember, ContainerType])[] = [
   ['containerStatuses', 'container'],
   ['initContainerStatuses', 'init_container'],

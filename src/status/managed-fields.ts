@@ -5,8 +5,8 @@ import { isObject } from './json.ts';
  * Who, by the object's managedFields, owns something of the status that `changes` touch: a strategic
  * merge patch of it, where a member that is undefined stands for all beneath it. Each name once.
  */
-export function managersOf(pod: Pod | undefined, changes: object): string[] {
-  const managedFields = (pod?.metadata as { managedFields?: unknown } | undefined)?.managedFields;
+export function managersOf(pod: Pod, changes: object): string[] {
+  const managedFields = (pod.metadata as { managedFields?: unknown } | undefined)?.managedFields;
   if (!Array.isArray(managedFields)) return [];
   const owners = managedFields
     .filter(isObject)

@@ -1,8 +1,7 @@
 import type { ContainerStatus, PodStatus } from '../types.ts';
 import { podConditionByKubelet } from './conditions.ts';
+import { containerStatusesMembers } from './container-statuses.ts';
 import { isPodPhaseTerminal } from './phase.ts';
-
-const containerMembers = ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const;
 
 /**
  * True when the API server shows something that happened after `status` was accepted: a terminal
@@ -29,7 +28,7 @@ type Comparison = (container: ContainerStatus, other: ContainerStatus) => boolea
 
 /** True when a container of `status` compares like this with the one of its name in `other`. */
 function someContainer(status: PodStatus, other: PodStatus, compares: Comparison): boolean {
-  return containerMembers.some((member) =>
+  return containerStatusesMembers.some((member) =>
     (status[member] ?? []).some((container) => {
       const theirs = other[member]?.find(({ name }) => name === container.name);
       return theirs !== undefined && compares(container, theirs);
@@ -50,7 +49,7 @@ function isAhead(container: ContainerStatus, other: ContainerStatus): boolean {
 }
 
 function latestContainerTime(status: PodStatus): string {
-  return latestOf(containerMembers.flatMap((member) => (status[member] ?? []).map(timeOf)));
+  return latestOf(containerStatusesMembers.flatMap((member) => (status[member] ?? []).map(timeOf)));
 }
 
 function latestConditionTime({ conditions = [] }: PodStatus): string {

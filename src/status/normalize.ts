@@ -1,4 +1,5 @@
 import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../types.ts';
+import { containerStatusesMembers } from './container-statuses.ts';
 import { compareUTF8, cutUTF8 } from './utf8.ts';
 
 /** Bytes that all termination messages of a pod may take together. kubelet: `MaxPodTerminationMessageLogLength`. */
@@ -16,7 +17,7 @@ const maxPodTerminationMessageBytes = 12 * 1024;
 export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
   const maxBytes = terminationMessageBytes(pod);
   let normalized: Mutable<PodStatus> = status;
-  for (const member of ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'] as const) {
+  for (const member of containerStatusesMembers) {
     const statuses = status[member];
     if (statuses === undefined) continue;
     const cut = cutTerminationMessages(statuses, maxBytes);

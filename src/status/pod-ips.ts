@@ -1,6 +1,5 @@
-// oxlint-disable-next-line no-restricted-imports -- a pure function, and the one that knows IP addresses
-import { isIP } from 'node:net';
 import type { Pod, PodStatusInput } from '../types.ts';
+import { isIPAddress, isIPv4Mapped, isIPv6 } from './ip-address.ts';
 
 /** What is known of the addresses of a pod and its node. */
 interface KnownIPs {
@@ -80,16 +79,7 @@ function firstNonEmpty(lists: readonly (readonly string[])[]): readonly string[]
   return lists.find((list) => list.length > 0) ?? [];
 }
 
-/** As Go parses it, without a zone, and as the API server has it: IPv4 addresses spelled as such. */
+/** The API server refuses an IPv4 address in the spelling of IPv6. */
 function isAddress(ip: string): boolean {
-  return isIP(ip) !== 0 && !ip.includes('%') && !(isIPv6(ip) && isIPv4Mapped(ip));
-}
-
-/** In `::ffff:0:0/96`, in whatever spelling. */
-function isIPv4Mapped(ip: string): boolean {
-  return /^\[::ffff:[\da-f]+:[\da-f]+\]$/.test(new URL(`http://[${ip}]`).hostname);
-}
-
-function isIPv6(ip: string): boolean {
-  return ip.includes(':');
+  return isIPAddress(ip) && !isIPv4Mapped(ip);
 }

@@ -35,7 +35,19 @@ function setup() {
     await batch.full((uid, needsSync) => void (needsSync && uids.push(uid)));
     return uids;
   };
-  return { cache, apiStatusVersions, podManager, clock, logger, batch, put, send, full };
+  /** Sent pods `p0`, `p1`, … of which each takes a millisecond to compare. */
+  const sendSlow = (count: number): void => {
+    const getPodByUID = podManager.getPodByUID.bind(podManager);
+    podManager.getPodByUID = (uid) => {
+      clock.advance(1);
+      return getPodByUID(uid);
+    };
+    for (let i = 0; i < count; i++) {
+      put(`p${i}`, 1);
+      send(`p${i}`, 1);
+    }
+  };
+  return { cache, apiStatusVersions, podManager, clock, logger, batch, put, send, sendSlow, full };
 }
 
 const annotated = (name: string, annotations: Record<string, string>, uid = uidOf(name)): Pod =>
@@ -159,16 +171,8 @@ describe('SyncBatch', () => {
   });
 
   it('lets others run every few milliseconds, reads anew after that, and ends with its signal', async () => {
-    const { put, send, podManager, batch, clock } = setup();
-    const getPodByUID = podManager.getPodByUID.bind(podManager);
-    podManager.getPodByUID = (uid) => {
-      clock.advance(1);
-      return getPodByUID(uid);
-    };
-    for (let i = 0; i < 200; i++) {
-      put(`p${i}`, 1);
-      send(`p${i}`, 1);
-    }
+    const { sendSlow, batch, clock } = setup();
+    sendSlow(200);
     const aborter = new AbortController();
     let yields = 0;
     clock.yieldToEventLoop = () => {
@@ -183,16 +187,8 @@ describe('SyncBatch', () => {
   });
 
   it('a mirror that comes while others run counts in the same batch', async () => {
-    const { put, send, podManager, full, clock } = setup();
-    const getPodByUID = podManager.getPodByUID.bind(podManager);
-    podManager.getPodByUID = (uid) => {
-      clock.advance(1);
-      return getPodByUID(uid);
-    };
-    for (let i = 0; i < 32; i++) {
-      put(`p${i}`, 1);
-      send(`p${i}`, 1);
-    }
+    const { put, sendSlow, podManager, full, clock } = setup();
+    sendSlow(32);
     put('s', 1);
     podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
     clock.yieldToEventLoop = async () =>

@@ -1,8 +1,10 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import get from 'lodash/get.js';
 import { StatusManagerError } from '../../errors.ts';
 import { canonicalPodStatus } from '../../status/canonical.ts';
+import { isIPAddress, isIPv4Mapped } from '../../status/ip-address.ts';
 import { setOwn } from '../../status/json.ts';
+import { type ContainerStatusesMember, containerStatusesMembers } from '../../status/container-statuses.ts';
 import { containerShouldRestart, hasRestartAllContainersRule } from '../../status/container-restart.ts';
 import {
   isKnownMember,
@@ -24,11 +26,6 @@ import {
   stringOf,
   type StoredObject,
 } from './objects.ts';
-
-const containerStatusLists = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const;
-
-const ipv4Mapped = new BlockList();
-ipv4Mapped.addSubnet('::ffff:0:0', 96, 'ipv6');
 
 /**
  * A pod status as Go's structs would write it: unknown members dropped, times, quantities and
@@ -99,7 +96,7 @@ export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObjec
 
 function withoutGatedMembers(status: JSONObject): JSONObject {
   const { volumeHealth: _health, nodeAllocatableResourceClaimStatuses: _claims, ...known } = status;
-  for (const list of containerStatusLists) {
+  for (const list of containerStatusesMembers) {
     if (known[list] !== undefined) known[list] = objectsOf(known, list).map(withoutVolumeStatus);
   }
   return known;
@@ -155,11 +152,10 @@ function validateIPs(status: JSONObject): StatusCause[] {
 }
 
 function validateIP(ip: string, field: string): StatusCause[] {
-  if (isIP(ip) === 0 || ip.includes('%')) {
+  if (!isIPAddress(ip)) {
     return [invalidValue(field, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')];
   }
-  if (isIPv4(ip) || !ipv4Mapped.check(ip, 'ipv6')) return [];
-  return [invalidValue(field, ip, 'must not be an IPv4-mapped IPv6 address')];
+  return isIPv4Mapped(ip) ? [invalidValue(field, ip, 'must not be an IPv4-mapped IPv6 address')] : [];
 }
 
 function validateFamilies(ips: readonly string[], field: string): StatusCause[] {
@@ -206,7 +202,7 @@ function validateTransitions(next: StoredObject, old: StoredObject): StatusCause
 type MayRestart = (name: unknown, exitCode: number) => boolean;
 
 function validateListTransitions(
-  list: (typeof containerStatusLists)[number],
+  list: ContainerStatusesMember,
   next: StoredObject,
   old: StoredObject,
   mayRestart: MayRestart,
