@@ -62,6 +62,22 @@ describe('every document', () => {
     expect(missing).toEqual([]);
   });
 
+  it.each(documents)('%s names source and test files that exist', (document) => {
+    const paths = [...read(document).matchAll(/`((?:src|test|bench|examples)\/[^`\s*…]+)`/g)].map(([, path]) => path!);
+    expect(paths.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
+  });
+
+  it.each(documents)('%s links only to files that the package contains', (document) => {
+    const { files } = JSON.parse(read('package.json')) as { files: string[] };
+    const packed = [...files, 'README.md', 'LICENSE'].map((path) => new URL(path, root).pathname);
+    const links = [...read(document).matchAll(/\]\(([^)\s#]+)/g)].map(([, target]) => target!);
+    const outside = links
+      .filter((target) => !/^https?:/.test(target))
+      .map((target) => new URL(target, new URL(document, root)).pathname)
+      .filter((path) => !packed.some((one) => path === one || path.startsWith(`${one}/`)));
+    expect(outside).toEqual([]);
+  });
+
   it.each(documents)('%s links to headings that exist', (document) => {
     const anchors = [...read(document).matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor);
     const headings = [...read(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
@@ -138,17 +154,17 @@ describe('docs/parity.md', () => {
   it('names the file of every mark `Divergence:`, and no file without one', () => {
     const marked = filesIn('src', '.ts').filter((path) => /Divergence[:,]/.test(read(path)));
     const deliberate = section(parity, '3\\. Deliberate differences');
-    const linked = [...deliberate.matchAll(/\]\(\.\.\/(src\/[^)]+\.ts)\)/g)].map(([, path]) => path!);
+    const linked = [...deliberate.matchAll(/`(src\/[^`]+\.ts)`/g)].map(([, path]) => path!);
     expect([...new Set(linked)].sort()).toEqual(marked.sort());
   });
 
   it('names files where the symbols of ours are', () => {
     const rows = rowsOf(section(parity, "1\\. Upstream's symbols and ours")).filter(([, , file]) =>
-      file!.startsWith('['),
+      file!.startsWith('`src/'),
     );
     expect(rows.length).toBeGreaterThan(60);
     const missing = rows.flatMap(([, ours, files]) => {
-      const text = [...files!.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, path]) => read(path!)).join('\n');
+      const text = [...files!.matchAll(/`(src\/[^`]+)`/g)].map(([, path]) => read(path!)).join('\n');
       const symbols = [...ours!.matchAll(/`(?:\w+\.)?(\w+)`/g)].map(([, symbol]) => symbol!);
       return symbols.filter((symbol) => !new RegExp(`\\b${symbol}\\b`).test(text) && !sourceHas(symbol));
     });
@@ -161,8 +177,8 @@ describe('docs/parity.md', () => {
     expect(tests).toHaveLength(45);
   });
 
-  it.each(tests)('%s is, with its cases, where it says', (name, cases, link) => {
-    const text = read(/\(\.\.\/(.*)\)$/.exec(link)![1]!).replaceAll("\\'", "'");
+  it.each(tests)('%s is, with its cases, where it says', (name, cases, file) => {
+    const text = read(file.replaceAll('`', '')).replaceAll("\\'", "'");
     expect(text).toContain(`describe('${name.replaceAll('`', '')}'`);
     expect(cases.split(' · ').filter((one) => one !== '—' && !text.includes(one))).toEqual([]);
   });
