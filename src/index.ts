@@ -1,10 +1,10 @@
-export { StatusManager, type StatusListener, type StopOptions } from './status-manager.ts';
-export type { ManagerInspection, PodInspection } from './inspection.ts';
-export { defaultOptions, type StatusManagerOptions } from './options.ts';
+export { StatusManager, type StatusListener, type StopOptions } from './manager/status-manager.ts';
+export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
+export { defaultOptions, type StatusManagerOptions } from './manager/options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
 export type { Rejection, UpdateResult } from './cache/pod-status-updates.ts';
 export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
-export type { PodStatusListener } from './cache/subscribers.ts';
+export type { PodStatusListener } from './cache/pod-status-listener.ts';
 export { outcomeChannelName, type OutcomeListener, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
 export type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
@@ -74,7 +74,7 @@ export type {
 } from './client/pod-client.ts';
 
 // Allocated resources
-export { type PodResizeStatus, type State } from './allocation/state.ts';
+export { type PodResizeStatus, type AllocationState } from './allocation/allocation-state.ts';
 export { MemoryState } from './allocation/memory-state.ts';
 export { noopState } from './allocation/noop-state.ts';
 export { openCheckpointState } from './allocation/checkpoint-state.ts';

@@ -3,7 +3,7 @@ import { isObject, type Raw } from '../status/json.ts';
 import type { ResourceClaim, ResourceList, ResourceRequirements } from '../types.ts';
 import { goMap, goString, goStruct } from './go-json.ts';
 import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';
-import { isPodResizeStatus, type PodResizeStatus } from './state.ts';
+import { isPodResizeStatus, type PodResizeStatus } from './allocation-state.ts';
 
 /*
  * The data inside the two checkpoint files, in the bytes of Go's `json.Marshal`.

@@ -9,7 +9,7 @@ import {
   encodeResizeStatuses,
 } from './checkpoint-format.ts';
 import { MemoryState } from './memory-state.ts';
-import type { PodResizeStatus, State } from './state.ts';
+import type { PodResizeStatus, AllocationState } from './allocation-state.ts';
 
 const allocationsFileName = 'allocated_pods_state';
 const resizeStatusesFileName = 'pod_resize_status_state';
@@ -25,7 +25,7 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * when the folder cannot be made.
  * Source: kubelet `state.NewStateCheckpoint`.
  */
-export async function openCheckpointState(dir: string): Promise<State> {
+export async function openCheckpointState(dir: string): Promise<AllocationState> {
   if (typeof dir !== 'string' || dir === '') refuseArgument('dir', 'a non-empty string', dir);
   await makeCheckpointDirectory(dir);
   const allocationsPath = path.join(dir, allocationsFileName);
@@ -42,7 +42,7 @@ export async function openCheckpointState(dir: string): Promise<State> {
 }
 
 /** Memory in front, files behind: reads never wait, a change is in memory before its write begins. */
-class CheckpointState implements State {
+class CheckpointState implements AllocationState {
   readonly #memory: MemoryState;
   readonly #allocationsFile: CheckpointFile;
   readonly #resizeStatusesFile: CheckpointFile;
@@ -73,9 +73,5 @@ class CheckpointState implements State {
 
   delete(podUID: string): void {
     this.#memory.delete(podUID);
-  }
-
-  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
-    this.#memory.removeOrphanedPods(remainingPodUIDs);
   }
 }

@@ -1,10 +1,15 @@
 import { StatusManagerError } from '../errors.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
 import { allocationFromPod, type PodAllocation } from './pod-allocation.ts';
-import { isPodResizeStatus, podResizeStatuses, type PodResizeStatus, type State } from './state.ts';
+import {
+  isPodResizeStatus,
+  podResizeStatuses,
+  type PodResizeStatus,
+  type AllocationState,
+} from './allocation-state.ts';
 
 /** Allocations that end with the process. Source: kubelet `state.NewStateMemory`. */
-export class MemoryState implements State {
+export class MemoryState implements AllocationState {
   readonly #allocations: Map<string, PodAllocation>;
   readonly #resizeStatuses: Map<string, PodResizeStatus>;
 
@@ -51,12 +56,6 @@ export class MemoryState implements State {
   delete(podUID: string): void {
     this.#allocations.delete(podUID);
     this.#resizeStatuses.delete(podUID);
-  }
-
-  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
-    for (const map of [this.#allocations, this.#resizeStatuses]) {
-      for (const podUID of map.keys()) if (!remainingPodUIDs.has(podUID)) map.delete(podUID);
-    }
   }
 }
 

@@ -1,11 +1,10 @@
-import type { State } from './state.ts';
+import type { AllocationState } from './allocation-state.ts';
 
 /** Keeps nothing and knows nothing: for agents that never resize. Source: kubelet `state.NewNoopStateCheckpoint`. */
-export const noopState: State = Object.freeze({
+export const noopState: AllocationState = Object.freeze({
   getContainerResourceAllocation: () => undefined,
   getPodResizeStatus: () => '',
   setPodAllocation: () => Promise.resolve(),
   setPodResizeStatus: () => Promise.resolve(),
   delete: () => {},
-  removeOrphanedPods: () => {},
-} satisfies State);
+} satisfies AllocationState);

@@ -26,7 +26,8 @@ import type {
 } from '../types.ts';
 import { deepFreeze } from './freeze.ts';
 import type { PodStatusCache, VersionedPodStatus } from './pod-status-cache.ts';
-import type { PodStatusListener, Subscribers } from './subscribers.ts';
+import type { Subscribers } from '../subscribers.ts';
+import type { PodStatusListener } from './pod-status-listener.ts';
 
 /** Why an update was refused. */
 export interface Rejection {

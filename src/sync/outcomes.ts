@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import type { Subscribers } from '../cache/subscribers.ts';
+import type { Subscribers } from '../subscribers.ts';
 import type { ApiError, FailureClass } from '../client/api-error.ts';
 import type { Metrics } from '../metrics.ts';
 

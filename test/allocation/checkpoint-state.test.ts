@@ -68,7 +68,7 @@ describe('openCheckpointState', () => {
     for (const uid of ['a', 'b', 'c']) await state.setPodAllocation(podOf(uid, { app: cpu('1') }));
     const before = await read();
     state.delete('a');
-    state.removeOrphanedPods(new Set(['c']));
+    state.delete('b');
     expect(state.getContainerResourceAllocation('b', 'app')).toBeUndefined();
     await state.setPodResizeStatus('c', 'Proposed');
     expect(await read()).toBe(before);

@@ -61,14 +61,14 @@ describe('MemoryState', () => {
     expect(state.resizeStatuses.size).toBe(0);
   });
 
-  it('forgets pods by delete and as orphans', async () => {
+  it('forgets deleted pods', async () => {
     const state = new MemoryState();
     for (const uid of ['a', 'b', 'c']) {
       await state.setPodAllocation(podOf(uid, { app: cpu('1') }));
       await state.setPodResizeStatus(uid, 'InProgress');
     }
     state.delete('a');
-    state.removeOrphanedPods(new Set(['c', 'd']));
+    state.delete('b');
     expect([...state.allocations.keys()]).toEqual(['c']);
     expect([...state.resizeStatuses.keys()]).toEqual(['c']);
   });
@@ -110,7 +110,6 @@ describe('noopState', () => {
     await noopState.setPodAllocation(podOf('u', { app: cpu('1') }));
     await noopState.setPodResizeStatus('u', 'Deferred');
     noopState.delete('u');
-    noopState.removeOrphanedPods(new Set());
     expect(noopState.getContainerResourceAllocation('u', 'app')).toBeUndefined();
     expect(noopState.getPodResizeStatus('u')).toBe('');
   });

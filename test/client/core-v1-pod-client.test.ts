@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
 import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
 import type { PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
-import { StatusManager } from '../../src/status-manager.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import type { HttpServer } from '../support/http-server.ts';

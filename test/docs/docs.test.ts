@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { defaultOptions } from '../../src/options.ts';
+import { defaultOptions } from '../../src/manager/options.ts';
 import { createPrometheusMetrics } from '../../src/prometheus.ts';
 import { BackOff, type HoldReason } from '../../src/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
@@ -115,7 +115,9 @@ describe('README.md', () => {
   );
 
   it('has a row for every option, and for no other', () => {
-    const [, members] = /export interface StatusManagerOptions\b.* \{\n([\s\S]*?)\n\}/.exec(read('src/options.ts'))!;
+    const [, members] = /export interface StatusManagerOptions\b.* \{\n([\s\S]*?)\n\}/.exec(
+      read('src/manager/options.ts'),
+    )!;
     const options = [...members!.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, name]) => name!);
     expect(options.length).toBeGreaterThan(10);
     expect([...defaultOf.keys()].sort()).toEqual(options.sort());
@@ -201,7 +203,7 @@ describe('docs/parity.md', () => {
 });
 
 function sourceHas(symbol: string): boolean {
-  return ['src/status-manager.ts', 'src/index.ts', 'src/informer.ts'].some((path) =>
+  return ['src/manager/status-manager.ts', 'src/index.ts', 'src/informer.ts'].some((path) =>
     new RegExp(`\\b${symbol}\\b`).test(read(path)),
   );
 }

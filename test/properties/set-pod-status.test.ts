@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
-import { StatusManager } from '../../src/status-manager.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';

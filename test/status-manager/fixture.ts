@@ -1,7 +1,7 @@
 import type { Logger } from '../../src/logger.ts';
-import type { StatusManagerOptions } from '../../src/options.ts';
+import type { StatusManagerOptions } from '../../src/manager/options.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
-import { StatusManager } from '../../src/status-manager.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import type { ObjectMeta, Pod, PodCondition, PodSpec, PodStatus, PodStatusInput } from '../../src/types.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StatusManagerError } from '../../src/errors.ts';
-import type { StatusManager } from '../../src/status-manager.ts';
+import type { StatusManager } from '../../src/manager/status-manager.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';
 import { getTestPod, TestManager, testPodUID } from './fixture.ts';
 

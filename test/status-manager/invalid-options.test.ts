@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { defaultOptions, resolveOptions, type StatusManagerOptions } from '../../src/options.ts';
-import { StatusManager } from '../../src/status-manager.ts';
+import { defaultOptions, resolveOptions, type StatusManagerOptions } from '../../src/manager/options.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import { RequestLimiter } from '../../src/sync/request-limiter.ts';
 import { recordingLogger } from './fixture.ts';
 

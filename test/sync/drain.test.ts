@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StatusManager } from '../../src/status-manager.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StatusManagerOptions } from '../../src/options.ts';
+import type { StatusManagerOptions } from '../../src/manager/options.ts';
 import type { Pod } from '../../src/types.ts';
 import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 

@@ -5,7 +5,7 @@ import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
 import { isPodPhaseTerminal } from '../../src/status/phase.ts';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import { normalizeStatus } from '../../src/status/normalize.ts';
-import type { PodInspection } from '../../src/inspection.ts';
+import type { PodInspection } from '../../src/manager/inspection.ts';
 import type { FakeAction, FakeReaction, FakeVerb } from '../../src/testing/fake-pod-client.ts';
 import type { Pod } from '../../src/types.ts';
 import { SyncHarness } from './sync-harness.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StatusManager } from '../../src/status-manager.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { namespace, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 

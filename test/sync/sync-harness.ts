@@ -1,7 +1,7 @@
-import type { StatusManagerOptions } from '../../src/options.ts';
+import type { StatusManagerOptions } from '../../src/manager/options.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
-import type { PodInspection } from '../../src/inspection.ts';
-import { StatusManager } from '../../src/status-manager.ts';
+import type { PodInspection } from '../../src/manager/inspection.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
 import type { StatusOutcome } from '../../src/sync/outcomes.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient, type FakeAction, type FakeVerb } from '../../src/testing/fake-pod-client.ts';

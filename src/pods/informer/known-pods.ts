@@ -1,4 +1,4 @@
-import { Subscribers } from '../../cache/subscribers.ts';
+import { Subscribers } from '../../subscribers.ts';
 import { StatusManagerError } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Pod } from '../../types.ts';

@@ -1,28 +1,34 @@
-import { isPodResizeStatus, type PodResizeStatus, podResizeStatuses, type State } from './allocation/state.ts';
-import { PodStatusCache, type VersionedPodStatus } from './cache/pod-status-cache.ts';
-import { PodStatusUpdates, type UpdateResult } from './cache/pod-status-updates.ts';
-import { deepFreeze } from './cache/freeze.ts';
-import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-conditions.ts';
-import { type PodStatusListener, Subscribers } from './cache/subscribers.ts';
-import { isPodClient, toPodClient } from './client/to-pod-client.ts';
-import type { Clock } from './clock.ts';
-import { refuseArgument, StatusManagerError } from './errors.ts';
+import {
+  isPodResizeStatus,
+  type PodResizeStatus,
+  podResizeStatuses,
+  type AllocationState,
+} from '../allocation/allocation-state.ts';
+import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { PodStatusUpdates, type UpdateResult } from '../cache/pod-status-updates.ts';
+import { deepFreeze } from '../cache/freeze.ts';
+import { ResizeConditions, type ResizeInProgressChange } from '../cache/resize-conditions.ts';
+import type { PodStatusListener } from '../cache/pod-status-listener.ts';
+import { Subscribers } from '../subscribers.ts';
+import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
+import type { Clock } from '../clock.ts';
+import { refuseArgument, StatusManagerError } from '../errors.ts';
 import type { ManagerInspection, PodInspection } from './inspection.ts';
-import { StatusJournal } from './journal/status-journal.ts';
-import { type Logger, thrownFields } from './logger.ts';
-import type { ResizeResolution, StatusGauges } from './metrics.ts';
+import { StatusJournal } from '../journal/status-journal.ts';
+import { type Logger, thrownFields } from '../logger.ts';
+import type { ResizeResolution, StatusGauges } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
-import { BasicPodManager } from './pods/basic-pod-manager.ts';
-import type { PodManager } from './pods/pod-manager.ts';
-import { canonicalPodStatus } from './status/canonical.ts';
-import { normalizeStatus } from './status/normalize.ts';
-import { isObject } from './status/json.ts';
-import { type OutcomeListener, Outcomes, type WrittenResult } from './sync/outcomes.ts';
-import { PodRequests } from './sync/pod-requests.ts';
-import { type PodStartupLatency, PodSyncer } from './sync/pod-syncer.ts';
-import { ResendDetector } from './sync/resend-detector.ts';
-import { SyncBatch } from './sync/sync-batch.ts';
-import { type ManagerState, SyncLoop } from './sync/sync-loop.ts';
+import { BasicPodManager } from '../pods/basic-pod-manager.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
+import { normalizeStatus } from '../status/normalize.ts';
+import { isObject } from '../status/json.ts';
+import { type OutcomeListener, Outcomes, type WrittenResult } from '../sync/outcomes.ts';
+import { PodRequests } from '../sync/pod-requests.ts';
+import { type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
+import { ResendDetector } from '../sync/resend-detector.ts';
+import { SyncBatch } from '../sync/sync-batch.ts';
+import { type ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
   PodCondition,
@@ -30,8 +36,8 @@ import type {
   PodStatusInput,
   ResourceRequirements,
   VolumeHealthConditionInput,
-} from './types.ts';
-import { callSafely } from './unfailing.ts';
+} from '../types.ts';
+import { tryCall } from '../guarded.ts';
 import {
   requireBoolean,
   requireDurationMs,
@@ -42,7 +48,7 @@ import {
   requireString,
   requireText,
   requireUIDs,
-} from './validate.ts';
+} from '../validate.ts';
 
 /** What a subscriber may hear: accepted changes, and what becomes of them on the API server. */
 export interface StatusListener extends PodStatusListener, OutcomeListener {}
@@ -76,7 +82,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   readonly #resizeConditions: ResizeConditions;
   readonly #subscribers: Subscribers<StatusListener>;
   readonly #outcomes: Outcomes;
-  readonly #allocationState: State;
+  readonly #allocationState: AllocationState;
   readonly #journal: StatusJournal;
   readonly #podStartupLatency: PodStartupLatency | undefined;
   readonly #syncer: PodSyncer | undefined;
@@ -514,7 +520,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     this.#resizeConditions.delete(uid);
     this.#syncer?.forget(uid);
     this.#loop?.forget(uid);
-    callSafely(
+    tryCall(
       () => this.#allocationState.delete(uid),
       (thrown) => this.#logger.error({ ...thrownFields(thrown), podUID: uid }, 'allocationState.delete threw'),
     );

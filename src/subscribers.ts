@@ -1,21 +1,5 @@
-import { type Logger, thrownFields } from '../logger.ts';
-import { callSafely } from '../unfailing.ts';
-import type { Pod, PodStatus } from '../types.ts';
-
-/**
- * Told of every accepted status change, in order of subscription, right after the change. What it
- * is given is frozen. A listener that throws, or whose promise rejects, is logged; nothing else is affected.
- * Source: kubelet `PodUpdateNotifier`.
- */
-export interface PodStatusListener {
-  /**
-   * @param pod the pod with its new status
-   * @param isAdded the pod had no cached status before and is not being deleted
-   */
-  onPodUpdated?(pod: Pod, status: PodStatus, isAdded: boolean): void;
-  /** An update was accepted of a pod whose containers have all stopped for good. */
-  onPodRemoved?(pod: Pod): void;
-}
+import { type Logger, thrownFields } from './logger.ts';
+import { tryCall } from './guarded.ts';
 
 /** The listeners of one manager. */
 export class Subscribers<Listener extends object> {
@@ -44,7 +28,7 @@ export class Subscribers<Listener extends object> {
     if (this.#news.push(news) > 1) return;
     for (const tell of this.#news) {
       for (const { listener } of [...this.#listeners]) {
-        callSafely(
+        tryCall(
           () => tell(listener),
           (thrown) => this.#logger.error(thrownFields(thrown), 'A listener threw'),
         );

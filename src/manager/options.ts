@@ -1,18 +1,18 @@
-import type { State } from './allocation/state.ts';
-import { noopState } from './allocation/noop-state.ts';
-import type { CoreV1ApiLike } from './client/core-v1-api-like.ts';
-import type { PodClient } from './client/pod-client.ts';
-import { type Clock, systemClock } from './clock.ts';
-import { refuseOption, StatusManagerError } from './errors.ts';
-import type { Journal } from './journal/journal.ts';
-import { defaultLogger, type Logger, thrownFields } from './logger.ts';
-import { type Metrics, noopMetrics } from './metrics.ts';
-import type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
-import type { PodManager } from './pods/pod-manager.ts';
-import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
-import { RequestLimiter } from './sync/request-limiter.ts';
-import type { Pod } from './types.ts';
-import { unfailing } from './unfailing.ts';
+import type { AllocationState } from '../allocation/allocation-state.ts';
+import { noopState } from '../allocation/noop-state.ts';
+import type { CoreV1ApiLike } from '../client/core-v1-api-like.ts';
+import type { PodClient } from '../client/pod-client.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { refuseOption, StatusManagerError } from '../errors.ts';
+import type { Journal } from '../journal/journal.ts';
+import { defaultLogger, type Logger, thrownFields } from '../logger.ts';
+import { type Metrics, noopMetrics } from '../metrics.ts';
+import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
+import { RequestLimiter } from '../sync/request-limiter.ts';
+import type { Pod } from '../types.ts';
+import { guarded } from '../guarded.ts';
 
 /** What a manager is made of; `P` is the type of the `podManager` option. */
 export interface StatusManagerOptions<P extends PodManager = PodManager> {
@@ -30,7 +30,7 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    */
   readonly podManager?: P | undefined;
   /** Where allocated resources are kept. Default: nowhere (`noopState`). */
-  readonly allocationState?: State | undefined;
+  readonly allocationState?: AllocationState | undefined;
   /**
    * Keeps accepted but unsent statuses over a crash: `await fileJournal(dir)`. Default: none. What
    * it has kept is cached at once and sent after `start()`, unless the API server shows something
@@ -92,7 +92,7 @@ export interface ResolvedOptions<P extends PodManager> {
   readonly client: CoreV1ApiLike | PodClient | undefined;
   readonly podDeletionSafety: PodDeletionSafety;
   readonly podManager: P | undefined;
-  readonly allocationState: State;
+  readonly allocationState: AllocationState;
   readonly journal: Journal | undefined;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -140,7 +140,7 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
       throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
   }
   const clock = port('clock', options.clock, ['now', 'monotonicMs', 'afterFunc', 'yieldToEventLoop']) ?? systemClock;
-  const logger = unfailing(port('logger', options.logger, levels) ?? defaultLogger(), levels, () => {});
+  const logger = guarded(port('logger', options.logger, levels) ?? defaultLogger(), levels, () => {});
   const logThrow = (thrown: unknown, method: string): void => logger.error(thrownFields(thrown), `${method} threw`);
   const latency = port('podStartupLatency', options.podStartupLatency, latencyMethods);
   return {
@@ -159,13 +159,12 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
         'setPodAllocation',
         'setPodResizeStatus',
         'delete',
-        'removeOrphanedPods',
       ]) ?? noopState,
     journal: port('journal', options.journal, ['accepted', 'settled', 'close']),
     logger,
-    metrics: unfailing(port('metrics', options.metrics, metricsMethods) ?? noopMetrics, metricsMethods, logThrow),
+    metrics: guarded(port('metrics', options.metrics, metricsMethods) ?? noopMetrics, metricsMethods, logThrow),
     clock,
-    podStartupLatency: latency && unfailing(latency, latencyMethods, logThrow),
+    podStartupLatency: latency && guarded(latency, latencyMethods, logThrow),
     syncPeriodMs: integer('syncPeriodMs', options.syncPeriodMs ?? defaultOptions.syncPeriodMs, 100, 3_600_000),
     concurrency: integer('concurrency', options.concurrency ?? defaultOptions.concurrency, 1, 1_000),
     readBeforePatch: oneOf('readBeforePatch', options.readBeforePatch ?? defaultOptions.readBeforePatch, [

@@ -1,4 +1,4 @@
-import type { ManagerState } from './sync/sync-loop.ts';
+import type { ManagerState } from '../sync/sync-loop.ts';
 
 /** One pod as the manager sees it. */
 export interface PodInspection {

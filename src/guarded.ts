@@ -1,5 +1,5 @@
 /** Calls somebody else's code: what it throws, or its promise rejects with, goes to `onThrow`; returns undefined then. */
-export function callSafely<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
+export function tryCall<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
   try {
     const result = call();
     if (result instanceof Promise) {
@@ -19,7 +19,7 @@ export function callSafely<T>(call: () => T, onThrow: (thrown: unknown) => void)
  * The same port with methods that never throw or reject: what does goes to `onThrow`, and a call that
  * throws returns undefined. For what is told to somebody else and must not decide how it goes on here.
  */
-export function unfailing<Port extends object>(
+export function guarded<Port extends object>(
   port: Port,
   methods: readonly (keyof Port & string)[],
   onThrow: (thrown: unknown, method: string) => void,
@@ -27,7 +27,7 @@ export function unfailing<Port extends object>(
   const guarded: Partial<Record<string, unknown>> = {};
   for (const method of methods) {
     guarded[method] = (...args: unknown[]): unknown =>
-      callSafely(
+      tryCall(
         () => Reflect.apply(port[method] as (...args: unknown[]) => unknown, port, args),
         (thrown) => onThrow(thrown, method),
       );

@@ -15,7 +15,7 @@ export function isPodResizeStatus(value: unknown): value is PodResizeStatus {
  * frozen.
  * Source: kubelet `state.State`, in its interface before v1.33.
  */
-export interface State {
+export interface AllocationState {
   /** What was granted to the container; undefined when nothing was. */
   getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined;
 
@@ -35,7 +35,4 @@ export interface State {
 
   /** Forgets the pod. Not durable by itself: it is written with the next change. */
   delete(podUID: string): void;
-
-  /** Forgets all pods whose UID is not in `remainingPodUIDs`; as durable as `delete`. */
-  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void;
 }
