@@ -33,7 +33,7 @@ export {
   type PodSandbox,
   type RuntimeContainer,
 } from './status/generate-runtime-conditions.ts';
-export { podConditionByKubelet, podConditionSharedByKubelet } from './status/conditions.ts';
+export { podConditionByKubelet, podConditionSharedByKubelet } from './status/ownership.ts';
 export { containerShouldRestart } from './status/container-restart.ts';
 export { getPhase, isPodPhaseTerminal, type PodPhase } from './status/phase.ts';
 export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';

@@ -1,26 +1,5 @@
 import type { Pod, PodStatusInput } from '../types.ts';
 
-const OWNED_CONDITIONS: ReadonlySet<string> = new Set([
-  'PodScheduled',
-  'Ready',
-  'Initialized',
-  'ContainersReady',
-  'PodResizeInProgress',
-  'PodResizePending',
-  'PodReadyToStartContainers',
-  'AllContainersRestarting',
-]);
-
-/** True when conditions of this type are the kubelet's alone. Source: kubelet `PodConditionByKubelet`. */
-export function podConditionByKubelet(type: string): boolean {
-  return OWNED_CONDITIONS.has(type);
-}
-
-/** True when the kubelet is one of several writers of this type. Source: kubelet `PodConditionSharedByKubelet`. */
-export function podConditionSharedByKubelet(type: string): boolean {
-  return type === 'DisruptionTarget';
-}
-
 /** The first condition of that type. Source: kubelet `GetPodConditionFromList`. */
 export function getPodCondition<Condition extends { readonly type?: string | null | undefined }>(
   conditions: readonly Condition[] | null | undefined,

@@ -1,18 +1,13 @@
 import type { PodCondition, PodStatus, ResourceList } from '../types.ts';
-import { podConditionByKubelet, podConditionSharedByKubelet } from './conditions.ts';
+import { foreignStatusMembers, isWrittenByKubelet } from './ownership.ts';
 import { quantitiesEqual } from './quantity.ts';
 import { isSame } from './strategic-merge.ts';
 import { podStatusMembers } from './strategic-merge-schema.ts';
 
 type JSONObject = Record<string, unknown>;
 
-/** Members of a pod status that are not the kubelet's, or are compared by `equalConditions`. */
-const notCompared: ReadonlySet<string> = new Set([
-  'conditions',
-  'resourceClaimStatuses',
-  'extendedResourceClaimStatus',
-  'nodeAllocatableResourceClaimStatuses',
-]);
+/** Foreign members, and the conditions, which `equalConditions` compares. */
+const notCompared: ReadonlySet<string> = new Set(['conditions', ...foreignStatusMembers]);
 const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
 
 /**
@@ -96,16 +91,14 @@ function equalConditions(
   conditions: readonly PodCondition[] = [],
 ): boolean {
   for (const condition of conditions) {
-    if (!isOurs(condition)) continue;
+    if (!isWrittenByKubelet(condition.type)) continue;
     // Of several of one type the last counts: the kubelet makes a map of them.
     const old = oldConditions.findLast(({ type }) => type === condition.type);
     if (old === undefined) return false;
     if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message)
       return false;
   }
-  return oldConditions.every((old) => !isOurs(old) || conditions.some(({ type }) => type === old.type));
-}
-
-function isOurs(condition: PodCondition): boolean {
-  return podConditionByKubelet(condition.type) || podConditionSharedByKubelet(condition.type);
+  return oldConditions.every(
+    (old) => !isWrittenByKubelet(old.type) || conditions.some(({ type }) => type === old.type),
+  );
 }

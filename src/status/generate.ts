@@ -1,6 +1,6 @@
 import { refuseArgument, requireObject } from '../errors.ts';
 import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../types.ts';
-import { getPodCondition, podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
+import { getPodCondition, replaceOrAppendPodCondition } from './conditions.ts';
 import { hasRestartAllContainersRule } from './container-restart.ts';
 import {
   generateContainersReadyCondition,
@@ -14,6 +14,7 @@ import {
   type PodSandbox,
   type RuntimeContainer,
 } from './generate-runtime-conditions.ts';
+import { disruptionTarget, podConditionByKubelet } from './ownership.ts';
 import { getPhase, isPodPhaseTerminal } from './phase.ts';
 import { statusIPs } from './pod-ips.ts';
 import { computePodQOS } from './qos.ts';
@@ -149,7 +150,7 @@ function conditions(
     ...(pod.status?.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type ?? '')),
     ...(observed.resizeConditions ?? []),
   ];
-  const disruption = getPodCondition(previous.conditions, 'DisruptionTarget');
+  const disruption = getPodCondition(previous.conditions, disruptionTarget);
   if (disruption !== undefined) replaceOrAppendPodCondition(list, disruption);
 
   list.push(generatePodReadyToStartContainersCondition(pod, previous, observed.sandboxes));

@@ -1,5 +1,6 @@
 import type { Mutable, Pod, PodCondition, PodStatus } from '../types.ts';
-import { podConditionByKubelet, replaceOrAppendPodCondition } from './conditions.ts';
+import { replaceOrAppendPodCondition } from './conditions.ts';
+import { foreignStatusMembers, podConditionByKubelet, podConditionSharedByKubelet } from './ownership.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 import { refreshLastTransitionTime } from './transition-times.ts';
 
@@ -31,22 +32,16 @@ export function mergePodStatus(
   for (const condition of newPodStatus.conditions ?? []) {
     if (podConditionByKubelet(condition.type)) {
       conditions.push(condition);
-    } else if (condition.type === 'DisruptionTarget' && terminating && !couldHaveRunningContainers) {
+    } else if (podConditionSharedByKubelet(condition.type) && terminating && !couldHaveRunningContainers) {
       disruptionTarget = refreshLastTransitionTime(oldPodStatus, condition, now);
       replaceOrAppendPodCondition(conditions, disruptionTarget);
     }
   }
 
   const status: Mutable<PodStatus> = { ...newPodStatus };
-  for (const member of [
-    'resourceClaimStatuses',
-    'extendedResourceClaimStatus',
-    'nodeAllocatableResourceClaimStatuses',
-  ] as const) {
-    takeOver(status, oldPodStatus, member);
-  }
+  for (const member of foreignStatusMembers) inherit(status, oldPodStatus, member);
   if (terminating && couldHaveRunningContainers) {
-    for (const member of ['phase', 'reason', 'message'] as const) takeOver(status, oldPodStatus, member);
+    for (const member of ['phase', 'reason', 'message'] as const) inherit(status, oldPodStatus, member);
   }
   if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase, now);
   if (conditions.length === 0) delete status.conditions;
@@ -54,7 +49,7 @@ export function mergePodStatus(
   return { status, disruptionTarget };
 }
 
-function takeOver(status: PodStatus, from: PodStatus, member: keyof PodStatus): void {
+function inherit(status: PodStatus, from: PodStatus, member: keyof PodStatus): void {
   if (from[member] === undefined) delete status[member];
   else Object.assign(status, { [member]: from[member] });
 }

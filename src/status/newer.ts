@@ -1,5 +1,5 @@
 import type { ContainerStatus, PodStatus } from '../types.ts';
-import { podConditionByKubelet } from './conditions.ts';
+import { podConditionByKubelet } from './ownership.ts';
 import { containerStatusesMembers } from './container-statuses.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 

@@ -1,15 +1,5 @@
 import type { PodCondition, PodStatus } from '../types.ts';
-
-/** Conditions whose transition time the status manager itself keeps; the resize conditions are not. */
-const timedConditions: readonly string[] = [
-  'ContainersReady',
-  'Ready',
-  'Initialized',
-  'PodReadyToStartContainers',
-  'PodScheduled',
-  'DisruptionTarget',
-  'AllContainersRestarting',
-];
+import { timedConditionTypes } from './ownership.ts';
 
 /**
  * `condition` with the old condition's transition time, even none, when the status is unchanged,
@@ -29,7 +19,7 @@ export function refreshLastTransitionTimes(
 ): readonly PodCondition[] | undefined {
   if (conditions === undefined) return undefined;
   let refreshed: PodCondition[] | undefined;
-  for (const timedType of timedConditions) {
+  for (const timedType of timedConditionTypes) {
     const i = conditions.findIndex(({ type }) => type === timedType);
     if (i < 0) continue;
     const timed = refreshLastTransitionTime(oldStatus, conditions[i]!, now);

@@ -286,7 +286,9 @@ export class PodSyncer {
     const { status } = versioned;
     if (disruptionTarget === undefined || status.conditions === undefined) return;
     if (status.conditions.includes(disruptionTarget)) return;
-    const conditions = status.conditions.map((other) => (other.type === 'DisruptionTarget' ? disruptionTarget : other));
+    const conditions = status.conditions.map((other) =>
+      other.type === disruptionTarget.type ? disruptionTarget : other,
+    );
     this.#options.cache.replaceStatus(uid, versioned, { ...status, conditions });
   }
 

@@ -1,37 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
   getPodCondition,
-  podConditionByKubelet,
   podConditionObservedGeneration,
-  podConditionSharedByKubelet,
   replaceOrAppendPodCondition,
 } from '../../src/status/conditions.ts';
-
-describe('ownership of conditions', () => {
-  it.each([
-    'PodScheduled',
-    'Ready',
-    'Initialized',
-    'ContainersReady',
-    'PodResizeInProgress',
-    'PodResizePending',
-    'PodReadyToStartContainers',
-    'AllContainersRestarting',
-  ])('%s is owned and not shared', (type) => {
-    expect(podConditionByKubelet(type)).toBe(true);
-    expect(podConditionSharedByKubelet(type)).toBe(false);
-  });
-
-  it('DisruptionTarget is shared and not owned', () => {
-    expect(podConditionByKubelet('DisruptionTarget')).toBe(false);
-    expect(podConditionSharedByKubelet('DisruptionTarget')).toBe(true);
-  });
-
-  it.each(['example.com/gate', 'ready', ''])('%j is somebody else’s', (type) => {
-    expect(podConditionByKubelet(type)).toBe(false);
-    expect(podConditionSharedByKubelet(type)).toBe(false);
-  });
-});
 
 describe('getPodCondition', () => {
   it('finds the first of the type, and nothing in no list', () => {

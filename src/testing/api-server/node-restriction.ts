@@ -1,4 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
+import type { ForeignStatusMember } from '../../status/ownership.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../../status/static-pods.ts';
 import { forbidden } from './api-status.ts';
 import { objectsOf, specOf, statusOf, stringOf, type StoredObject } from './objects.ts';
@@ -9,12 +10,12 @@ import type { User } from './users.ts';
 
 const leaseNamespace = 'kube-node-lease';
 
-/** The members of a pod's status that are not the kubelet's to write, and what refusals call them. */
-const claimMembers = [
-  ['resourceClaimStatuses', 'resource claim statues'],
-  ['nodeAllocatableResourceClaimStatuses', 'node allocatable resource claim statuses'],
-  ['extendedResourceClaimStatus', 'extended resource claim status'],
-] as const;
+/** What refusals call the members of a pod status that a node may not write, in the order in which they are checked. */
+const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
+  resourceClaimStatuses: 'resource claim statues',
+  nodeAllocatableResourceClaimStatuses: 'node allocatable resource claim statuses',
+  extendedResourceClaimStatus: 'extended resource claim status',
+};
 
 /** What is asked for, as far as the question of who may ask goes. */
 export interface Attributes extends Target {
@@ -157,7 +158,9 @@ function podStatusRefusal(node: string, next: StoredObject | undefined, old: Sto
     return `node "${node}" can only update pod status for pods with spec.nodeName set to itself`;
   if (!isEqual(next?.metadata.labels, old.metadata.labels))
     return `node "${node}" cannot update labels through pod status`;
-  const changed = claimMembers.find(([member]) => !isEqual(claimsOf(next, member), claimsOf(old, member)));
+  const changed = Object.entries(nameOfForeignMember).find(
+    ([member]) => !isEqual(claimsOf(next, member), claimsOf(old, member)),
+  );
   return changed === undefined ? undefined : `node "${node}" cannot update ${changed[1]}`;
 }
 
