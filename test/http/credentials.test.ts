@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,6 +59,29 @@ function accept(token: string): void {
     headers.authorization === `Bearer ${token}` ? json(response, {}) : status(response, 401, 'Unauthorized');
 }
 
+describe.skipIf(process.platform === 'win32')('a file of the kubeconfig that is not a regular file', () => {
+  it.each(['tokenFile', 'client-certificate', 'certificate-authority'])(
+    '%s: a FIFO or a device used to block the first request for good, and is now refused by name',
+    async (member) => {
+      const fifo = join(directory, 'fifo');
+      execFileSync('mkfifo', [fifo]);
+      for (const [path, kind] of [
+        [fifo, 'a FIFO'],
+        ['/dev/zero', 'a device'],
+      ] as const) {
+        const [user, cluster] =
+          member === 'certificate-authority'
+            ? [{}, { 'certificate-authority-data': undefined, [member]: path }]
+            : [{ [member]: path }, {}];
+        await expect(call(open(kubeConfig(server.url, user, cluster)))).rejects.toMatchObject({
+          kind: 'network',
+          message: `credentials could not be read: ${path} is ${kind}, not a regular file`,
+        });
+      }
+    },
+  );
+});
+
 describe('token file', () => {
   const user = { tokenFile: 'token', token: 'fallback' };
   const write = (token: string): Promise<void> => writeFile(join(directory, 'token'), `${token}\n`);
@@ -108,7 +132,7 @@ describe('token file', () => {
     expect(server.arrived).toHaveLength(3);
   });
 
-  it('that went away leaves the last token in use, and says so without naming it', async () => {
+  it('that is removed leaves the previous token in use, and the warning names the file', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     await call(transport);
@@ -116,7 +140,9 @@ describe('token file', () => {
     clock.advance(60_000);
     await call(transport);
     expect(last()).toBe('one');
-    expect(warnings).toEqual(['{"code":"ENOENT"}Credentials could not be read again, the last ones are used on']);
+    expect(warnings).toEqual([
+      `${JSON.stringify({ reason: `ENOENT ${join(directory, 'token')}` })}Failed to read the credentials again, using the previous ones`,
+    ]);
     await write('two');
     clock.advance(9999);
     await call(transport);

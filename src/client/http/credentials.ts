@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import isEqual from 'lodash/isEqual.js';
 import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
+import { RegularFileError } from '../../regular-file.ts';
 import { ApiError, describeApiError } from '../api-error.ts';
+import { readCredentialFile } from './credential-file.ts';
 import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
 import type { Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
@@ -117,7 +118,10 @@ export class CredentialSource {
       // The configuration itself is wrong, or a plugin failed: what is known is not good any more.
       if (error instanceof ApiError || error instanceof StatusManagerError || this.#current === undefined)
         throw asApiError(error);
-      logger.warn({ code: codeOf(error) }, 'Credentials could not be read again, the last ones are used on');
+      logger.warn(
+        { reason: describeFileError(error) },
+        'Failed to read the credentials again, using the previous ones',
+      );
       this.#freshUntilMs = startedMs + REREAD_AFTER_FAILURE_MS;
       return this.#current;
     }
@@ -152,9 +156,9 @@ export class CredentialSource {
   /** At first a token beside the file stands in for a file that cannot be read; later the last good one does. */
   async #readToken(file: string, fallback: string | undefined): Promise<string> {
     try {
-      const token = (await readFile(file, 'utf8')).trim();
+      const token = (await readCredentialFile(file)).toString().trim();
       if (token !== '') return token;
-      throw Object.assign(new Error('the token file is empty'), { code: 'EMPTY' });
+      throw Object.assign(new Error('the token file is empty'), { code: 'EMPTY', path: file });
     } catch (error) {
       if (fallback === undefined || this.#current !== undefined) throw error;
       return fallback;
@@ -191,7 +195,7 @@ async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnT
 
 async function readPem(base64: string | undefined, file: string | undefined): Promise<string | undefined> {
   if (base64 !== undefined) return Buffer.from(base64, 'base64').toString();
-  return file === undefined ? undefined : readFile(file, 'utf8');
+  return file === undefined ? undefined : (await readCredentialFile(file)).toString();
 }
 
 function basic({ username, password }: KubeUser): string | undefined {
@@ -219,12 +223,13 @@ function escapeHeaderKey(key: string): string {
 
 function asApiError(error: unknown): unknown {
   if (error instanceof ApiError || error instanceof StatusManagerError) return error;
-  return new ApiError(`credentials could not be read (${codeOf(error) ?? describeApiError(error).message})`, {
-    kind: 'network',
-  });
+  return new ApiError(`credentials could not be read: ${describeFileError(error)}`, { kind: 'network' });
 }
 
-function codeOf(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : undefined;
+/** Names the file and the reason, never what is in it. */
+function describeFileError(error: unknown): string {
+  if (error instanceof RegularFileError) return error.message;
+  const { code, path } = error as { code?: unknown; path?: unknown };
+  if (typeof code !== 'string') return describeApiError(error).message;
+  return typeof path === 'string' ? `${code} ${path}` : code;
 }

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import type { Clock, Timer } from '../../clock.ts';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
 import { ApiError } from '../api-error.ts';
+import { readCredentialFile } from './credential-file.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
 import { optionalText } from './kube-config-values.ts';
 
@@ -58,7 +58,8 @@ export async function runExecPlugin(
 
 async function describeCluster(cluster: KubeCluster): Promise<object> {
   const caData =
-    cluster.caData ?? (cluster.caFile === undefined ? undefined : (await readFile(cluster.caFile)).toString('base64'));
+    cluster.caData ??
+    (cluster.caFile === undefined ? undefined : (await readCredentialFile(cluster.caFile)).toString('base64'));
   return {
     server: cluster.server,
     ...(cluster.tlsServerName === undefined ? {} : { 'tls-server-name': cluster.tlsServerName }),

@@ -1,0 +1,70 @@
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+
+/** Why a file was not read. Its message names the file and never quotes what is in it. */
+export type RegularFileErrorCode = 'NOT_A_REGULAR_FILE' | 'FILE_TOO_LARGE';
+
+export class RegularFileError extends Error {
+  override readonly name = 'RegularFileError';
+  readonly code: RegularFileErrorCode;
+
+  constructor(code: RegularFileErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Opening a FIFO for reading would otherwise block until somebody writes to it. Absent on Windows. */
+const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const minGrowthBytes = 64 * 1024;
+
+/**
+ * The content of a regular file, or of what a symbolic link to one points to. Never blocks on a
+ * FIFO and never reads a device or more than `maxBytes`, also when the file grows while it is read.
+ * Rejects with a `RegularFileError`, or with the error of the file system, for example ENOENT.
+ */
+export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
+  const handle = await open(path, openFlags);
+  try {
+    const buffer = bufferFor(path, await handle.stat(), maxBytes);
+    return await readToEnd(handle, path, buffer, maxBytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readToEnd(handle: FileHandle, path: string, first: Buffer, maxBytes: number): Promise<Buffer> {
+  let buffer = first;
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
+    length += bytesRead;
+    if (length > maxBytes) throw tooLarge(path, maxBytes);
+    if (bytesRead === 0) return buffer.subarray(0, length);
+    buffer = withRoom(buffer, length);
+  }
+}
+
+/** One byte more than the file has, so that a file that does not grow is read in one step. */
+function bufferFor(path: string, stats: Stats, maxBytes: number): Buffer {
+  if (!stats.isFile()) {
+    throw new RegularFileError('NOT_A_REGULAR_FILE', `${path} is ${kindOf(stats)}, not a regular file`);
+  }
+  if (stats.size > maxBytes) throw tooLarge(path, maxBytes);
+  return Buffer.allocUnsafe(stats.size + 1);
+}
+
+function withRoom(buffer: Buffer, length: number): Buffer {
+  return length < buffer.length ? buffer : Buffer.concat([buffer], length + Math.max(length, minGrowthBytes));
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isFIFO()) return 'a FIFO';
+  if (stats.isDirectory()) return 'a directory';
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return 'a device';
+  return 'a special file';
+}
+
+function tooLarge(path: string, maxBytes: number): RegularFileError {
+  return new RegularFileError('FILE_TOO_LARGE', `${path} is larger than ${maxBytes} bytes`);
+}
