@@ -1,4 +1,5 @@
 import { groupVersionOf, type ResourceDefinition, resources } from './resources.ts';
+import type { Subresource } from './subresources.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const aggregated = /application\/json;.*\bg=apidiscovery\.k8s\.io\b/;
@@ -76,25 +77,17 @@ function resourceEntries(definition: ResourceDefinition): object[] {
       ...(categories === undefined ? {} : { categories }),
     },
     ...definition.subresources.map((subresource) => ({
-      name: `${resource}/${subresource}`,
+      name: `${resource}/${subresource.name}`,
       singularName: '',
       namespaced,
-      ...subresourceKind(subresource, kind),
+      kind: subresource.kind ?? kind,
+      verbs: Object.values(subresource.verbs).toSorted(),
     })),
   ];
 }
 
 function verbsOf({ resource }: ResourceDefinition): string[] {
   return resource === 'namespaces' ? verbs.filter((verb) => verb !== 'deletecollection') : verbs;
-}
-
-function subresourceKind(
-  subresource: string,
-  kind: string,
-): { readonly kind: string; readonly verbs: readonly string[] } {
-  return subresource === 'binding'
-    ? { kind: 'Binding', verbs: ['create'] }
-    : { kind, verbs: ['get', 'patch', 'update'] };
 }
 
 function groupDiscoveryList(isCore: boolean): object {
@@ -121,12 +114,12 @@ function discoveredResources(group: string): object[] {
         ...(categories === undefined ? {} : { categories }),
         ...(subresources.length === 0
           ? {}
-          : { subresources: subresources.map((name) => discoveredSubresource(name, kind)) }),
+          : { subresources: subresources.map((subresource) => discoveredSubresource(subresource, kind)) }),
       };
     });
 }
 
-function discoveredSubresource(subresource: string, ofKind: string): object {
-  const { kind, verbs } = subresourceKind(subresource, ofKind);
-  return { subresource, responseKind: { group: '', version: '', kind }, verbs };
+function discoveredSubresource({ name, kind, verbs }: Subresource, objectKind: string): object {
+  const responseKind = { group: '', version: '', kind: kind ?? objectKind };
+  return { subresource: name, responseKind, verbs: Object.values(verbs).toSorted() };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import { ApiStatusError } from './api-status.ts';
+import { ApiStatusError, methodNotAllowed } from './api-status.ts';
 import { listBody, listPage, parseListOptions } from './list.ts';
 import { admitNodeUser, authorize } from './node-restriction.ts';
 import type { JSONObject, StoredObject } from './objects.ts';
@@ -10,6 +10,7 @@ import { mediaTypeOf, parseDeleteOptions, parseJSON, parseObject, readBody, type
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 import { type IncludeObject, tableOf, wantsTable } from './table.ts';
+import { unreachable } from './unreachable.ts';
 import type { User } from './users.ts';
 import { refuseBadResourceVersion, Watch } from './watch.ts';
 
@@ -64,8 +65,10 @@ export class Handlers {
         return this.#patch(call);
       case 'delete':
         return this.#delete(call);
-      default:
+      case 'deletecollection':
         return this.#deleteCollection(call);
+      default:
+        return unreachable(resource.verb);
     }
   }
 
@@ -103,11 +106,17 @@ export class Handlers {
 
   #create(call: ResourceCall, body: JSONObject): Answer {
     const { resource } = call;
-    if (resource.subresource === 'binding') {
-      this.#registry.bind(resource, body, this.#requestOf(call, 'bind'));
-      return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
+    switch (resource.subresource) {
+      case '':
+        return this.#answer(call, 201, this.#registry.create(resource, body, this.#requestOf(call)));
+      case 'binding':
+        this.#registry.bind(resource, body, this.#requestOf(call, 'bind'));
+        return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
+      case 'status':
+        throw methodNotAllowed();
+      default:
+        return unreachable(resource.subresource);
     }
-    return this.#answer(call, 201, this.#registry.create(resource, body, this.#requestOf(call)));
   }
 
   async #patch(call: ResourceCall): Promise<Answer> {
@@ -163,7 +172,7 @@ export class Handlers {
     };
   }
 
-  #requestOf({ user, query, resource }: ResourceCall, verb = resource.verb): Request {
+  #requestOf({ user, query, resource }: ResourceCall, verb: string = resource.verb): Request {
     const { node } = user;
     return {
       verb,

@@ -29,6 +29,7 @@ import { boundPod } from './pod-strategy.ts';
 import type { ResourceDefinition } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
+import type { SubresourceName } from './subresources.ts';
 
 /** Names one object, or a part of it. */
 export interface Target {
@@ -37,7 +38,7 @@ export interface Target {
   readonly namespace: string;
   readonly name: string;
   /** `''` for the object itself. */
-  readonly subresource: string;
+  readonly subresource: SubresourceName | '';
 }
 
 /** A write about to happen; a check throws to refuse it. */

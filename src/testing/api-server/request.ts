@@ -2,15 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { ApiStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
 import { isJSONObject, isTooDeep, type JSONObject } from './objects.ts';
 import type { Target } from './registry.ts';
-import { resourceNamed } from './resources.ts';
+import { type ResourceDefinition, resourceNamed } from './resources.ts';
 import type { DeleteOptions } from './strategy.ts';
+import type { Subresource } from './subresources.ts';
 
 /** The limit of a real server. */
 const maxBodyBytes = 3 * 1024 * 1024;
 
-/** What a path names, its verb worked out as Kubernetes does. */
+/** What a method and a path ask for. Source: `RequestInfoFactory`. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+
+/** What a path names, and the verb on it. */
 export interface ResourceRequest extends Target {
-  readonly verb: string;
+  readonly verb: Verb;
 }
 
 /** The resource that a path names; undefined when the path is outside of `/api` and `/apis`. */
@@ -26,14 +30,19 @@ export function parseResourcePath(method: string, path: string, isWatch: boolean
   const definition = resourceNamed(group, version, resource);
   if (definition === undefined || more.length > 0) throw unknownPath();
   if (definition.namespaced !== isNamespaced && !(definition.namespaced && name === '')) throw unknownPath();
-  if (subresource !== '' && !definition.subresources.includes(subresource)) throw unknownPath();
-  return {
-    definition,
-    namespace,
-    name,
-    subresource,
-    verb: verbOf(method, name, subresource, isWatch, definition.namespaced && namespace === ''),
-  };
+  const target = { definition, namespace, name };
+  if (subresource !== '') {
+    const row = subresourceNamed(definition, subresource);
+    return { ...target, subresource: row.name, verb: verbOf(row.verbs, method) };
+  }
+  const verbs = name === '' ? collectionVerbs(definition, namespace, isWatch) : objectVerbs;
+  return { ...target, subresource: '', verb: verbOf(verbs, method) };
+}
+
+function subresourceNamed(definition: ResourceDefinition, name: string): Subresource {
+  const row = definition.subresources.find((one) => one.name === name);
+  if (row === undefined) throw unknownPath();
+  return row;
 }
 
 function decodeSegment(segment: string): string {
@@ -44,37 +53,23 @@ function decodeSegment(segment: string): string {
   }
 }
 
-function verbOf(
-  method: string,
-  name: string,
-  subresource: string,
-  isWatch: boolean,
-  isAcrossNamespaces: boolean,
-): string {
-  const verbs =
-    name === ''
-      ? collectionVerbs(isWatch, isAcrossNamespaces)
-      : subresource === ''
-        ? objectVerbs
-        : subresourceVerbs(subresource);
-  const verb = Object.hasOwn(verbs, method) ? verbs[method] : undefined;
-  if (verb === undefined) throw methodNotAllowed();
-  return verb;
-}
-
-interface Verbs {
-  readonly [method: string]: string;
+/** The verb of each HTTP method that is allowed. */
+export interface Verbs {
+  readonly [method: string]: Verb;
 }
 
 const objectVerbs: Verbs = { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
-function collectionVerbs(isWatch: boolean, isAcrossNamespaces: boolean): Verbs {
-  const read = { GET: isWatch ? 'watch' : 'list' };
+function collectionVerbs(definition: ResourceDefinition, namespace: string, isWatch: boolean): Verbs {
+  const read = { GET: isWatch ? 'watch' : 'list' } as const;
+  const isAcrossNamespaces = definition.namespaced && namespace === '';
   return isAcrossNamespaces ? read : { ...read, POST: 'create', DELETE: 'deletecollection' };
 }
 
-function subresourceVerbs(subresource: string): Verbs {
-  return subresource === 'binding' ? { POST: 'create' } : { GET: 'get', PUT: 'update', PATCH: 'patch' };
+function verbOf(verbs: Verbs, method: string): Verb {
+  const verb = Object.hasOwn(verbs, method) ? verbs[method] : undefined;
+  if (verb === undefined) throw methodNotAllowed();
+  return verb;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
 import { podStrategy } from './pod-strategy.ts';
 import type { SelectableFields } from './selectors.ts';
 import type { Strategy } from './strategy.ts';
+import { podSubresources, statusSubresource, type Subresource } from './subresources.ts';
 
 /** One resource of one API version: its names, its verbs and what is particular to it. */
 export interface ResourceDefinition extends Subject {
@@ -21,7 +22,7 @@ export interface ResourceDefinition extends Subject {
   readonly namespaced: boolean;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
-  readonly subresources: readonly string[];
+  readonly subresources: readonly Subresource[];
   readonly fields: SelectableFields;
   readonly strategy: Strategy;
   /** Between the stored spelling and that of this API version. */
@@ -78,13 +79,13 @@ const event = {
 export const resources: readonly ResourceDefinition[] = [
   {
     ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod' },
-    ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: ['status', 'binding'] },
+    ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: podSubresources },
     fields: podFields,
     strategy: podStrategy,
   },
   {
     ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node' },
-    ...{ namespaced: false, shortNames: ['no'], subresources: ['status'] },
+    ...{ namespaced: false, shortNames: ['no'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'spec.unschedulable': (node) => String(specOf(node).unschedulable === true) },
     strategy: nodeStrategy,
   },
@@ -97,7 +98,7 @@ export const resources: readonly ResourceDefinition[] = [
       singular: 'namespace',
       kind: 'Namespace',
     },
-    ...{ namespaced: false, shortNames: ['ns'], subresources: ['status'] },
+    ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
     strategy: namespaceStrategy,
   },

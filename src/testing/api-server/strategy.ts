@@ -1,5 +1,6 @@
 import type { StatusCause } from './api-status.ts';
 import type { JSONObject, StoredObject } from './objects.ts';
+import type { SubresourceName } from './subresources.ts';
 
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
@@ -18,9 +19,9 @@ export interface Strategy {
   /** Clears what a client may not set and fills what it did not. `now` is a canonical time. */
   prepareForCreate(object: StoredObject, now: string): StoredObject;
   /** Puts back what this request may not change. */
-  prepareForUpdate(next: StoredObject, old: StoredObject, subresource: string): StoredObject;
+  prepareForUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StoredObject;
   validateCreate(object: StoredObject): StatusCause[];
-  validateUpdate(next: StoredObject, old: StoredObject, subresource: string): StatusCause[];
+  validateUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StatusCause[];
   /** The grace period of a deletion; absent: the kind is deleted at once. */
   gracePeriodSeconds?(object: StoredObject, options: DeleteOptions): number;
   /** A PUT of an object that is not there creates it. */
