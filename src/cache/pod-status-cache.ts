@@ -1,3 +1,5 @@
+import type { StatusGauges } from '../metrics.ts';
+import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import type { PodStatus } from '../types.ts';
 
 /** One accepted status of a pod. Replaced, never changed, but for `unsentSinceMs` and `urgent`. */
@@ -11,19 +13,32 @@ export interface VersionedPodStatus {
   readonly status: PodStatus;
   /** Monotonic time of the oldest change that has not reached the API server; undefined when all have. kubelet: `at`. */
   unsentSinceMs: number | undefined;
-  /** An unsent change moves readiness, a terminal phase or the deletion: it goes before others. */
+  /** An unsent change moves readiness, a terminal phase or the deletion: it is sent before others. */
   urgent: boolean;
 }
 
 /**
- * The truth about every pod's status: pod UID → versioned status. Every method is synchronous, so
- * that each call is one critical section.
- * Source: kubelet `podStatuses`.
+ * Every pod's status, and how much of it the API server has been sent:
+ * - the cached version, by the pod's UID (kubelet: `podStatuses`);
+ * - the version that was last written, by the UID of the API object (kubelet: `apiStatusVersions`);
+ * - which pods have an unsent change, and which of them changed since the loop last asked.
+ *
+ * The API object of a static pod is its mirror pod. Both maps follow the kubelet's exactly: dropping
+ * a status keeps the version that was written until the next full batch, so a status that is set
+ * again starts at version 1 below it. Every method is synchronous: each call is one critical section.
  */
 export class PodStatusCache {
   readonly #podStatuses = new Map<string, VersionedPodStatus>();
-  /** All UIDs with an unsent version, and maybe others: a batch need not scan the whole cache. */
-  readonly #unsent = new Set<string>();
+  readonly #apiStatusVersions = new Map<string, number>();
+  /** All UIDs with an unsent change, and maybe others, so that nobody has to scan the whole cache. */
+  readonly #unsentCandidates = new Set<string>();
+  /** Those of the candidates that were set since the last `takeChanged`. */
+  #changed = new Set<string>();
+  readonly #podManager: PodManager;
+
+  constructor(podManager: PodManager) {
+    this.#podManager = podManager;
+  }
 
   get size(): number {
     return this.#podStatuses.size;
@@ -46,31 +61,27 @@ export class PodStatusCache {
     return this.#podStatuses.entries();
   }
 
+  /** The one place where a status enters the cache. */
   set(uid: string, versioned: VersionedPodStatus): void {
     this.#podStatuses.set(uid, versioned);
-    this.#unsent.add(uid);
+    this.#unsentCandidates.add(uid);
+    this.#changed.add(uid);
   }
 
-  delete(uid: string): void {
-    this.#unsent.delete(uid);
-    this.#podStatuses.delete(uid);
-  }
-
-  /** Puts another status under this version, if it is still the newest: what the API server is told has not changed. */
+  /** Replaces the status of this version, if it is still the newest; the version stays as sent or unsent as it was. */
   replaceStatus(uid: string, versioned: VersionedPodStatus, status: PodStatus): void {
     if (this.#podStatuses.get(uid) === versioned) this.#podStatuses.set(uid, { ...versioned, status });
   }
 
-  unsentUIDs(): Iterable<string> {
-    return this.#unsent;
+  delete(uid: string): void {
+    this.#podStatuses.delete(uid);
+    this.#unsentCandidates.delete(uid);
+    this.#changed.delete(uid);
   }
 
-  markUnsent(uid: string): void {
-    if (this.#podStatuses.has(uid)) this.#unsent.add(uid);
-  }
-
-  /** Version `version`, read from the cache at `readAtMs`, has reached the API server. */
-  markSent(uid: string, version: number, readAtMs: number): void {
+  /** The API object `apiUID` shows version `version`, which was read from the cache at `readAtMs`. */
+  markSent(uid: string, apiUID: string, version: number, readAtMs: number): void {
+    this.#apiStatusVersions.set(apiUID, version);
     const versioned = this.#podStatuses.get(uid);
     if (versioned === undefined) return;
     if (versioned.version > version) {
@@ -79,6 +90,90 @@ export class PodStatusCache {
     }
     versioned.unsentSinceMs = undefined;
     versioned.urgent = false;
-    this.#unsent.delete(uid);
+    this.#changed.delete(uid);
+    // A mirror pod may be replaced by another one, to which this version has not been sent.
+    if (apiUID === uid) this.#unsentCandidates.delete(uid);
+  }
+
+  /** The API object `apiUID` no longer shows what was sent: the pod's status is sent again. */
+  forgetSent(uid: string, apiUID: string): void {
+    this.#apiStatusVersions.delete(apiUID);
+    this.#unsentCandidates.add(uid);
+  }
+
+  /** Forgets what was sent to API objects of pods that are neither cached nor known to the pod manager. */
+  forgetUnknownAPIObjects({ mirrorToPod }: UIDTranslations): void {
+    for (const apiUID of this.#apiStatusVersions.keys()) {
+      if (!this.#podStatuses.has(apiUID) && !mirrorToPod.has(apiUID)) this.#apiStatusVersions.delete(apiUID);
+    }
+  }
+
+  /** UID of the pod's API object; `''` for a static pod without a known mirror: it has none. */
+  apiUIDOf(uid: string, translations = this.#podManager.getUIDTranslations()): string {
+    return translations.podToMirror.get(uid) ?? uid;
+  }
+
+  /** The version that was last written to the API object; undefined when none was, or when the object no longer shows it. */
+  sentVersion(apiUID: string): number | undefined {
+    return this.#apiStatusVersions.get(apiUID);
+  }
+
+  /** A copy of all versions written, by UID of the API object. */
+  sentVersions(): Map<string, number> {
+    return new Map(this.#apiStatusVersions);
+  }
+
+  /** The pods of the kubelet's incremental batch: those with a version above the one that was written. */
+  uidsOfUnsentVersions(): string[] {
+    const translations = this.#podManager.getUIDTranslations();
+    return this.#allCandidates(translations).filter((uid) => this.#isVersionUnsent(uid, translations));
+  }
+
+  /**
+   * The pods with an unsent change and an API object to send it to.
+   * Divergence: a status that was dropped and set again counts although its version is below the one
+   * that was written; the kubelet sends it with the next full batch.
+   */
+  unsentUIDs(): string[] {
+    const translations = this.#podManager.getUIDTranslations();
+    return this.#allCandidates(translations).filter((uid) => this.#isUnsent(uid, translations));
+  }
+
+  /** Those of `unsentUIDs` that were set since the last call. */
+  takeChanged(): string[] {
+    const changed = this.#changed;
+    if (changed.size === 0) return [];
+    this.#changed = new Set();
+    const translations = this.#podManager.getUIDTranslations();
+    return [...changed].filter((uid) => this.#isUnsent(uid, translations));
+  }
+
+  gauges(nowMs: number): StatusGauges {
+    let unsentStatuses = 0;
+    let oldestMs = nowMs;
+    for (const uid of this.#unsentCandidates) {
+      const unsentSinceMs = this.#podStatuses.get(uid)?.unsentSinceMs;
+      if (unsentSinceMs === undefined) continue;
+      unsentStatuses++;
+      oldestMs = Math.min(oldestMs, unsentSinceMs);
+    }
+    return { cachedStatuses: this.size, unsentStatuses, oldestUnsentAgeSeconds: (nowMs - oldestMs) / 1000 };
+  }
+
+  /** The unsent pods, and static pods, whose mirror may be another object now. */
+  #allCandidates({ podToMirror }: UIDTranslations): string[] {
+    return [...new Set([...this.#unsentCandidates, ...podToMirror.keys()])];
+  }
+
+  #isUnsent(uid: string, translations: UIDTranslations): boolean {
+    if (this.#isVersionUnsent(uid, translations)) return true;
+    return this.#podStatuses.get(uid)?.unsentSinceMs !== undefined && this.apiUIDOf(uid, translations) !== '';
+  }
+
+  #isVersionUnsent(uid: string, translations: UIDTranslations): boolean {
+    const versioned = this.#podStatuses.get(uid);
+    if (versioned === undefined) return false;
+    const apiUID = this.apiUIDOf(uid, translations);
+    return apiUID !== '' && (this.sentVersion(apiUID) ?? 0) < versioned.version;
   }
 }

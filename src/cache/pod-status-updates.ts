@@ -187,7 +187,7 @@ export class PodStatusUpdates {
   }
 
   /**
-   * The one place where a status enters the cache. `newStatus` is canonical; its own members may be
+   * Caches the status, unless it is refused or equal to the cached one. `newStatus` is canonical; its own members may be
    * set here, but its parts may be shared with the cached one and are not changed in place.
    * Source: kubelet `updateStatusInternal`.
    */

@@ -4,6 +4,7 @@ import {
   podResizeStatuses,
   type AllocationState,
 } from '../allocation/allocation-state.ts';
+import { adoptRecordedStatus, adoptServerStatuses } from '../cache/adopt-statuses.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { PodStatusUpdates, type UpdateResult } from '../cache/pod-status-updates.ts';
 import { deepFreeze } from '../cache/freeze.ts';
@@ -16,12 +17,10 @@ import { refuseArgument, StatusManagerError } from '../errors.ts';
 import type { ManagerInspection, PodInspection } from './inspection.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
 import { type Logger, thrownFields } from '../logger.ts';
-import type { ResizeResolution, StatusGauges } from '../metrics.ts';
+import type { ResizeResolution } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
-import { canonicalPodStatus } from '../status/canonical.ts';
-import { normalizeStatus } from '../status/normalize.ts';
 import { isObject } from '../status/json.ts';
 import { type OutcomeListener, Outcomes, type WrittenResult } from '../sync/outcomes.ts';
 import { PodRequests } from '../sync/pod-requests.ts';
@@ -76,8 +75,7 @@ const defaultDrainMs = 10_000;
 export class StatusManager<P extends PodManager = BasicPodManager> implements AsyncDisposable {
   /** The pods of this node: the `podManager` option, or a `BasicPodManager` to fill. */
   readonly podManager: P;
-  readonly #cache = new PodStatusCache();
-  readonly #apiStatusVersions = new Map<string, number>();
+  readonly #cache: PodStatusCache;
   readonly #updates: PodStatusUpdates;
   readonly #resizeConditions: ResizeConditions;
   readonly #subscribers: Subscribers<StatusListener>;
@@ -104,6 +102,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     this.#podStartupLatency = podStartupLatency;
     // Without the option nothing tells P from its default.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
+    this.#cache = new PodStatusCache(this.podManager);
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(metrics, this.#subscribers);
     this.#resizeConditions = new ResizeConditions(this.podManager, clock, metrics);
@@ -117,20 +116,21 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
-    const unregister = metrics.registerStatusGauges(() => this.#statusGauges()) as (() => void) | undefined;
+    const unregister = metrics.registerStatusGauges(() => this.#cache.gauges(clock.monotonicMs())) as
+      | (() => void)
+      | undefined;
     this.#leaveGauges = () => {
       metrics.setPendingResizes([]);
       metrics.setInProgressResizes(0);
       unregister?.();
     };
 
-    this.#recover();
+    this.#journal.recover((entry) => adoptRecordedStatus(this.#cache, entry, clock.monotonicMs()));
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
     const shared = {
       cache: this.#cache,
-      apiStatusVersions: this.#apiStatusVersions,
       podManager: this.podManager,
       clock,
       logger,
@@ -160,7 +160,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       syncPeriodMs: resolved.syncPeriodMs,
       concurrency: resolved.concurrency,
     });
-    for (const uid of this.#journal.recovered.keys()) this.#loop.wake(uid);
+    if (this.#journal.recovered.size > 0) this.#loop.wake();
   }
 
   /**
@@ -288,26 +288,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
    * @returns how many statuses were taken over
    */
   seed(pods: Iterable<Pod>): number {
-    const all = requirePods('pods', pods);
-    let seeded = 0;
-    for (const pod of all) {
-      const apiUID = pod.metadata!.uid!;
-      const uid = this.podManager.translatePodUID(apiUID);
-      if (this.#cache.has(uid) || !pod.status?.phase) continue;
-      this.#cache.set(uid, {
-        version: 1,
-        podNamespace: pod.metadata!.namespace!,
-        podName: pod.metadata!.name!,
-        podIsFinished: false,
-        status: normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false })),
-        unsentSinceMs: undefined,
-        urgent: false,
-      });
-      this.#cache.markSent(uid, 1, 0);
-      this.#apiStatusVersions.set(apiUID, 1);
-      seeded++;
-    }
-    return seeded;
+    return adoptServerStatuses(this.#cache, this.podManager, requirePods('pods', pods));
   }
 
   /** @returns ends the subscription */
@@ -322,7 +303,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   /** A snapshot for tests, tables and pages. */
   inspect(): ManagerInspection {
     const nowMs = this.#clock.monotonicMs();
-    const { podToMirror } = this.podManager.getUIDTranslations();
+    const translations = this.podManager.getUIDTranslations();
     const pods: PodInspection[] = [];
     for (const [podUID, versioned] of this.#cache.entries()) {
       const hold = this.#loop?.holdOf(podUID);
@@ -331,7 +312,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
         podNamespace: versioned.podNamespace,
         podName: versioned.podName,
         version: versioned.version,
-        sentVersion: this.#apiStatusVersions.get(podToMirror.get(podUID) ?? podUID),
+        sentVersion: this.#cache.sentVersion(this.#cache.apiUIDOf(podUID, translations)),
         podIsFinished: versioned.podIsFinished,
         unsentForMs: versioned.unsentSinceMs === undefined ? undefined : nowMs - versioned.unsentSinceMs,
         isInFlight: this.#loop?.isInFlight(podUID) ?? false,
@@ -343,7 +324,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       state: this.state,
       isWakeUpWaiting: this.#loop?.isWakeUpWaiting ?? false,
       pods,
-      apiStatusVersions: new Map(this.#apiStatusVersions),
+      apiStatusVersions: this.#cache.sentVersions(),
     };
   }
 
@@ -480,21 +461,6 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     return this.#loop;
   }
 
-  /** Caches what the journal has kept, to be sent after start(). */
-  #recover(): void {
-    this.#journal.recover(({ podUID, podNamespace, podName, podIsFinished, status }) => {
-      this.#cache.set(podUID, {
-        version: 1,
-        podNamespace,
-        podName,
-        podIsFinished,
-        status: canonicalPodStatus(status, { strict: false }),
-        unsentSinceMs: this.#clock.monotonicMs(),
-        urgent: podIsFinished,
-      });
-    });
-  }
-
   #onAccepted(
     uid: string,
     accepted: VersionedPodStatus,
@@ -502,7 +468,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     oldStatus: PodStatus,
   ): void {
     this.#journal.accepted(uid, accepted, oldStatus);
-    this.#loop?.wake(uid);
+    this.#loop?.wake();
     if (superseded?.unsentSinceMs === undefined || this.#loop?.isSending(uid, superseded.version)) return;
     const { podNamespace, podName, version } = superseded;
     this.#outcomes.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
@@ -529,19 +495,6 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   #reportGone(podUID: string, { podNamespace, podName, version, unsentSinceMs }: VersionedPodStatus): void {
     if (unsentSinceMs === undefined) return;
     this.#outcomes.reportLater({ podUID, podNamespace, podName, version, outcome: 'gone', reason: 'removed' });
-  }
-
-  #statusGauges(): StatusGauges {
-    let unsentStatuses = 0;
-    let oldestMs = Number.POSITIVE_INFINITY;
-    for (const uid of this.#cache.unsentUIDs()) {
-      const unsentSinceMs = this.#cache.get(uid)?.unsentSinceMs;
-      if (unsentSinceMs === undefined) continue;
-      unsentStatuses++;
-      oldestMs = Math.min(oldestMs, unsentSinceMs);
-    }
-    const oldestUnsentAgeSeconds = unsentStatuses === 0 ? 0 : (this.#clock.monotonicMs() - oldestMs) / 1000;
-    return { cachedStatuses: this.#cache.size, unsentStatuses, oldestUnsentAgeSeconds };
   }
 }
 

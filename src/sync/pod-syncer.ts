@@ -58,8 +58,6 @@ export type SyncResult =
 export interface PodSyncerOptions {
   readonly requests: PodRequests;
   readonly cache: PodStatusCache;
-  /** UID of the API object → version last written. Touched only by the sync path. */
-  readonly apiStatusVersions: Map<string, number>;
   readonly podManager: PodManager;
   readonly podDeletionSafety: PodDeletionSafety;
   readonly podStartupLatency: PodStartupLatency | undefined;
@@ -245,13 +243,10 @@ export class PodSyncer {
     { versioned: { version, unsentSinceMs, status }, readAtMs, merged, patch }: Plan,
     isDeletionDue: boolean,
   ): number {
-    const { apiStatusVersions, cache, clock, metrics, onSent, resendDetector } = this.#options;
+    const { cache, clock, metrics, onSent, resendDetector } = this.#options;
     metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
     if (active.isDropped) return 0;
-    apiStatusVersions.set(api.uid, version);
-    cache.markSent(uid, version, readAtMs);
-    // What went to a mirror is unsent again when the pod manager no longer knows it, or knows another.
-    if (api.uid !== uid) cache.markUnsent(uid);
+    cache.markSent(uid, api.uid, version, readAtMs);
     if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, merged.phase === status.phase && !isDeletionDue);
     return patch === undefined ? 0 : resendDetector.sent(uid, version, patch, api.pod);
   }

@@ -12,7 +12,6 @@ import type { ResendDetector } from './resend-detector.ts';
 
 export interface SyncBatchOptions {
   readonly cache: PodStatusCache;
-  readonly apiStatusVersions: Map<string, number>;
   readonly podManager: PodManager;
   readonly resendDetector: ResendDetector;
   readonly clock: Clock;
@@ -30,35 +29,13 @@ const sliceMs = 4;
 /** So many pods are looked at between two readings of the clock. */
 const podsPerClockReading = 32;
 
-/** Which pods a batch has to sync. Source: kubelet `syncBatch`. */
+/** Which pods a full batch has to sync. Source: kubelet `syncBatch`. */
 export class SyncBatch {
   readonly #options: SyncBatchOptions;
   readonly #compared = new WeakMap<Pod, Comparison>();
 
   constructor(options: SyncBatchOptions) {
     this.#options = options;
-  }
-
-  /** The pods with a version that was not sent. One critical section. */
-  incremental(): string[] {
-    const translations = this.#options.podManager.getUIDTranslations();
-    return this.#candidates(translations).filter((uid) => this.#isUnsent(uid, translations));
-  }
-
-  /**
-   * Those of `uids`, or of all pods, with something to send and an object to send it to.
-   * Divergence: a status that was set again after it had been dropped counts. Its versions start at
-   * 1, below the one that was sent, and the kubelet leaves it to the next full batch.
-   */
-  pending(uids?: Iterable<string>): string[] {
-    const { cache, podManager } = this.#options;
-    const translations = podManager.getUIDTranslations();
-    const candidates = uids === undefined ? this.#candidates(translations) : [...uids];
-    return candidates.filter(
-      (uid) =>
-        this.#isUnsent(uid, translations) ||
-        (cache.get(uid)?.unsentSinceMs !== undefined && translations.podToMirror.get(uid) !== ''),
-    );
   }
 
   /**
@@ -69,7 +46,7 @@ export class SyncBatch {
   async full(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignal): Promise<void> {
     const { cache, clock, podManager } = this.#options;
     let translations = podManager.getUIDTranslations();
-    this.#forgetVersionsOfStrangers(translations);
+    cache.forgetUnknownAPIObjects(translations);
     const uids = [...cache.uids()];
     let sliceEndsMs = clock.monotonicMs() + sliceMs;
     for (let i = 0; i < uids.length; i++) {
@@ -88,46 +65,24 @@ export class SyncBatch {
     }
   }
 
-  /** The unsent ones, and those whose mirror may have become another object. */
-  #candidates({ podToMirror }: UIDTranslations): string[] {
-    return [...new Set([...this.#options.cache.unsentUIDs(), ...podToMirror.keys()])];
-  }
-
-  #forgetVersionsOfStrangers({ mirrorToPod }: UIDTranslations): void {
-    const { cache, apiStatusVersions } = this.#options;
-    for (const apiUID of apiStatusVersions.keys()) {
-      if (!cache.has(apiUID) && !mirrorToPod.has(apiUID)) apiStatusVersions.delete(apiUID);
-    }
-  }
-
-  #isUnsent(uid: string, { podToMirror }: UIDTranslations): boolean {
-    const versioned = this.#options.cache.get(uid);
-    const apiUID = podToMirror.get(uid) ?? uid;
-    // A static pod without a known mirror has nothing on the API server to write to.
-    return (
-      versioned !== undefined && apiUID !== '' && (this.#options.apiStatusVersions.get(apiUID) ?? 0) < versioned.version
-    );
-  }
-
-  #needsSync(uid: string, { podToMirror }: UIDTranslations): boolean {
-    const { cache, apiStatusVersions, resendDetector } = this.#options;
+  #needsSync(uid: string, translations: UIDTranslations): boolean {
+    const { cache, resendDetector } = this.#options;
     const versioned = cache.get(uid);
-    const apiUID = podToMirror.get(uid) ?? uid;
+    const apiUID = cache.apiUIDOf(uid, translations);
     if (versioned === undefined || apiUID === '') return false;
     if (this.#needsUpdate(apiUID, versioned)) return true;
     if (!this.#needsReconcile(uid, versioned)) {
       resendDetector.forget(uid);
       return false;
     }
-    apiStatusVersions.delete(apiUID);
-    cache.markUnsent(uid);
+    cache.forgetSent(uid, apiUID);
     return true;
   }
 
   /** Source: kubelet `needsUpdate`. */
   #needsUpdate(apiUID: string, { version, podIsFinished }: VersionedPodStatus): boolean {
-    const { apiStatusVersions, podManager } = this.#options;
-    if ((apiStatusVersions.get(apiUID) ?? 0) < version) return true;
+    const { cache, podManager } = this.#options;
+    if ((cache.sentVersion(apiUID) ?? 0) < version) return true;
     if (!podIsFinished) return false;
     const pod = podManager.getPodByUID(apiUID);
     return pod !== undefined && canBeDeleted(pod, podIsFinished);

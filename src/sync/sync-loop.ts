@@ -57,8 +57,6 @@ export class SyncLoop {
   #state: ManagerState = 'created';
   /** kubelet: a value waits in `podStatusChannel`, which has capacity one. */
   #isWakeUpWaiting = false;
-  /** Accepted since the last wake-up was taken. */
-  #woken = new Set<string>();
   #isWakeUpScheduled = false;
   #tickTimer: Timer | undefined;
   #fullScan: Promise<void> | undefined;
@@ -103,10 +101,9 @@ export class SyncLoop {
     if (this.#isWakeUpWaiting) this.#scheduleWakeUp();
   }
 
-  /** A status of this pod was accepted. */
-  wake(uid: string): void {
+  /** A status was accepted. */
+  wake(): void {
     this.#isWakeUpWaiting = true;
-    this.#woken.add(uid);
     if (this.#isSending) this.#scheduleWakeUp();
   }
 
@@ -116,7 +113,6 @@ export class SyncLoop {
     if (active !== undefined) active.isDropped = true;
     this.#queue.remove(uid);
     this.#backOff.release(uid);
-    this.#woken.delete(uid);
     this.#noteQuiet();
   }
 
@@ -128,7 +124,7 @@ export class SyncLoop {
     this.#isWakeUpWaiting = false;
     const uids: string[] = [];
     if (all) await this.#options.batch.full((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
-    else uids.push(...this.#options.batch.incremental());
+    else uids.push(...this.#options.cache.uidsOfUnsentVersions());
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
@@ -147,7 +143,7 @@ export class SyncLoop {
    * @returns how many statuses are still unsent
    */
   async flush(deadlineMs: number): Promise<number> {
-    const { batch, clock } = this.#options;
+    const { cache, clock } = this.#options;
     let isOver = false;
     let endWait = (): void => {};
     const deadline = clock.afterFunc(deadlineMs, () => {
@@ -156,12 +152,12 @@ export class SyncLoop {
     });
     this.#flushes++;
     try {
-      for (const uid of batch.pending()) {
+      for (const uid of cache.unsentUIDs()) {
         this.#backOff.release(uid);
         this.#enqueue(uid);
       }
       this.#pump();
-      const isDone = (): boolean => this.#inFlight.size === 0 && batch.pending().length === 0;
+      const isDone = (): boolean => this.#inFlight.size === 0 && cache.unsentUIDs().length === 0;
       while (!isOver && !this.#aborter.signal.aborted && !isDone()) {
         await new Promise<void>((resolve) => {
           endWait = resolve;
@@ -173,7 +169,7 @@ export class SyncLoop {
       deadline.stop();
       if (!this.#isSending) this.#rest();
     }
-    return batch.pending().length;
+    return cache.unsentUIDs().length;
   }
 
   /** Ends the loop: with a deadline it drains first. Resolves when nothing is left behind. */
@@ -222,7 +218,7 @@ export class SyncLoop {
         this.#pump();
       }, this.#aborter.signal);
       // What no wake-up and no comparison tells: a status that was set again below the version that was sent.
-      for (const uid of this.#options.batch.pending()) this.#enqueue(uid);
+      for (const uid of this.#options.cache.unsentUIDs()) this.#enqueue(uid);
       this.#pump();
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'A full batch failed');
@@ -248,10 +244,8 @@ export class SyncLoop {
 
   #takeWakeUp(): void {
     this.#isWakeUpWaiting = false;
-    const woken = this.#woken;
-    this.#woken = new Set();
     try {
-      for (const uid of this.#options.batch.pending(woken)) this.#enqueue(uid);
+      for (const uid of this.#options.cache.takeChanged()) this.#enqueue(uid);
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'An incremental batch failed');
     }
@@ -329,11 +323,11 @@ export class SyncLoop {
   #releaseDue(): void {
     this.#holdTimer = undefined;
     if (!this.#isSending) return;
-    const { batch, clock, logger } = this.#options;
+    const { cache, clock, logger } = this.#options;
     const now = clock.monotonicMs();
     let nextMs = Number.POSITIVE_INFINITY;
     try {
-      for (const uid of batch.pending()) {
+      for (const uid of cache.unsentUIDs()) {
         const hold = this.#backOff.get(uid);
         if (hold === undefined) continue;
         if (hold.dueMs <= now) this.#enqueue(uid);

@@ -9,13 +9,12 @@ import { recordingLogger } from '../support/recording-logger.ts';
 import { podOf, uidOf } from './sync-harness.ts';
 
 function setup() {
-  const cache = new PodStatusCache();
-  const apiStatusVersions = new Map<string, number>();
   const podManager = new BasicPodManager();
+  const cache = new PodStatusCache(podManager);
   const clock = new FakeClock();
   const logger = recordingLogger();
   const resendDetector = new ResendDetector(logger);
-  const batch = new SyncBatch({ cache, apiStatusVersions, podManager, resendDetector, clock, logger });
+  const batch = new SyncBatch({ cache, podManager, resendDetector, clock, logger });
   const put = (name: string, version: number, status: PodStatus = { phase: 'Running' }, isFinished = false): void =>
     cache.set(uidOf(name), {
       version,
@@ -26,10 +25,8 @@ function setup() {
       unsentSinceMs: 0,
       urgent: false,
     });
-  const send = (name: string, version: number, apiUID = uidOf(name)): void => {
-    apiStatusVersions.set(apiUID, version);
-    cache.markSent(uidOf(name), version, 0);
-  };
+  const send = (name: string, version: number, apiUID = uidOf(name)): void =>
+    cache.markSent(uidOf(name), apiUID, version, 0);
   const full = async (): Promise<string[]> => {
     const uids: string[] = [];
     await batch.full((uid, needsSync) => void (needsSync && uids.push(uid)));
@@ -47,57 +44,21 @@ function setup() {
       send(`p${i}`, 1);
     }
   };
-  return { cache, apiStatusVersions, podManager, clock, logger, batch, put, send, sendSlow, full };
+  return { cache, podManager, clock, logger, batch, put, send, sendSlow, full };
 }
 
 const annotated = (name: string, annotations: Record<string, string>, uid = uidOf(name)): Pod =>
   podOf(name, { annotations, uid });
 
 describe('SyncBatch', () => {
-  it('an incremental batch takes what was not sent, and lower versions', () => {
-    const { batch, put, send } = setup();
-    put('never', 1);
-    put('lower', 2);
-    send('lower', 1);
-    put('sent', 3);
-    send('sent', 3);
-    expect(batch.incremental().sort()).toEqual([uidOf('lower'), uidOf('never')]);
-  });
-
-  it('skips static pods without a mirror, and takes one whose mirror is another object now', async () => {
-    const { batch, put, send, podManager, full } = setup();
-    const mirror = annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1');
-    podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
-    put('s', 1);
-    expect([batch.incremental(), batch.pending(), await full()]).toEqual([[], [], []]);
-    podManager.addPod(mirror);
-    expect([batch.incremental(), batch.pending()]).toEqual([[uidOf('s')], [uidOf('s')]]);
-    send('s', 1, 'mirror-1');
-    expect([batch.incremental(), batch.pending()]).toEqual([[], []]);
-    podManager.removePod(mirror);
-    podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-2'));
-    expect([batch.incremental(), batch.pending()]).toEqual([[uidOf('s')], [uidOf('s')]]);
-  });
-
-  it('pending counts a status that was set again below the version that was sent, which the kubelet does not', () => {
-    const { batch, put, send, cache } = setup();
-    put('a', 5);
-    send('a', 5);
-    cache.delete(uidOf('a'));
-    put('a', 1);
-    expect(batch.incremental()).toEqual([]);
-    expect(batch.pending()).toEqual([uidOf('a')]);
-    expect(batch.pending([uidOf('b'), uidOf('a')])).toEqual([uidOf('a')]);
-  });
-
   it('a full batch takes what differs from what the pod manager shows, and forgets that it was sent', async () => {
-    const { put, send, podManager, full, apiStatusVersions, batch } = setup();
+    const { put, send, podManager, full, cache } = setup();
     put('a', 1);
     send('a', 1);
     podManager.addPod(podOf('a'));
     expect(await full()).toEqual([uidOf('a')]);
-    expect(apiStatusVersions.size).toBe(0);
-    expect(batch.incremental()).toEqual([uidOf('a')]);
+    expect(cache.sentVersions().size).toBe(0);
+    expect(cache.uidsOfUnsentVersions()).toEqual([uidOf('a')]);
   });
 
   it('takes a pod that can be deleted by what the pod manager shows', async () => {
@@ -112,15 +73,14 @@ describe('SyncBatch', () => {
   });
 
   it('forgets versions of API objects that belong to nobody', async () => {
-    const { put, send, full, apiStatusVersions, podManager } = setup();
+    const { put, send, full, cache, podManager } = setup();
     put('a', 1);
     send('a', 1);
     podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
     podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));
-    apiStatusVersions.set('mirror-1', 4);
-    apiStatusVersions.set('stranger', 2);
+    for (const apiUID of ['mirror-1', 'unknown']) send(apiUID, 1, apiUID);
     await full();
-    expect([...apiStatusVersions.keys()]).toEqual([uidOf('a'), 'mirror-1']);
+    expect([...cache.sentVersions().keys()]).toEqual([uidOf('a'), 'mirror-1']);
   });
 
   it('compares a pod once, until its object or our status is another one', async () => {

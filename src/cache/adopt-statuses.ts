@@ -1,0 +1,53 @@
+import type { PodManager } from '../pods/pod-manager.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
+import { normalizeStatus } from '../status/normalize.ts';
+import type { Pod } from '../types.ts';
+import type { PodStatusCache, VersionedPodStatus } from './pod-status-cache.ts';
+
+/** A status that an earlier run of the agent accepted and did not send. */
+export interface RecordedStatus extends Pick<
+  VersionedPodStatus,
+  'podNamespace' | 'podName' | 'podIsFinished' | 'status'
+> {
+  readonly podUID: string;
+}
+
+/**
+ * After a restart: caches what the API server shows of these pods as version 1, sent. Skips pods
+ * that have a cached status or no phase yet.
+ * @returns how many statuses were adopted
+ */
+export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManager, pods: Iterable<Pod>): number {
+  let adopted = 0;
+  for (const pod of pods) {
+    const { uid: apiUID, namespace, name } = pod.metadata!;
+    const uid = podManager.translatePodUID(apiUID!);
+    if (cache.has(uid) || !pod.status?.phase) continue;
+    cache.set(uid, {
+      version: 1,
+      podNamespace: namespace!,
+      podName: name!,
+      podIsFinished: false,
+      status: normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false })),
+      unsentSinceMs: undefined,
+      urgent: false,
+    });
+    cache.markSent(uid, apiUID!, 1, 0);
+    adopted++;
+  }
+  return adopted;
+}
+
+/** After a restart: caches a status from the journal as version 1, unsent. */
+export function adoptRecordedStatus(cache: PodStatusCache, recorded: RecordedStatus, nowMs: number): void {
+  const { podUID, podNamespace, podName, podIsFinished, status } = recorded;
+  cache.set(podUID, {
+    version: 1,
+    podNamespace,
+    podName,
+    podIsFinished,
+    status: canonicalPodStatus(status, { strict: false }),
+    unsentSinceMs: nowMs,
+    urgent: podIsFinished,
+  });
+}
