@@ -44,3 +44,12 @@ export const systemClock: Clock = {
   },
   yieldToEventLoop: () => new Promise((resolve) => setImmediate(resolve)),
 };
+
+/**
+ * Calls `callback` when the code that runs now has ended, before any I/O. `queueMicrotask` is not
+ * used because Jest's fake timers replace it, and then nothing would ever be sent.
+ */
+export function runInMicrotask(callback: () => void): void {
+  // oxlint-disable-next-line promise/no-callback-in-promise -- no error-first callback, and it is called once
+  void Promise.resolve().then(callback);
+}

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Subscribers } from '../subscribers.ts';
 import type { ApiError, FailureClass } from '../client/api-error.ts';
+import { runInMicrotask } from '../clock.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** What happened to one version of a pod's status. */
@@ -80,7 +81,7 @@ export class Outcomes {
   /** As `report`, but tells listeners in a turn of their own: for what happens inside a setter. */
   reportLater(outcome: StatusOutcome): void {
     this.#record(outcome);
-    if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) queueMicrotask(() => this.#publish(outcome));
+    if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) runInMicrotask(() => this.#publish(outcome));
   }
 
   /** All are recorded before anybody hears of the first: what a listener sets is no part of them. */

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
-import type { Clock, Timer } from '../clock.ts';
+import { type Clock, runInMicrotask, type Timer } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import { BackOff, type Hold } from './back-off.ts';
 import type { Outcomes } from './outcomes.ts';
@@ -236,7 +236,7 @@ export class SyncLoop {
   #scheduleWakeUp(): void {
     if (this.#isWakeUpScheduled) return;
     this.#isWakeUpScheduled = true;
-    queueMicrotask(() => {
+    runInMicrotask(() => {
       this.#isWakeUpScheduled = false;
       if (this.#isSending) this.#takeWakeUp();
     });

@@ -1,4 +1,8 @@
+import { setImmediate as timersSetImmediate } from 'node:timers';
 import type { Clock, Timer } from '../clock.ts';
+
+/** A test that installs fake timers replaces the global later; the module's own stays real. */
+const realSetImmediate = timersSetImmediate;
 
 interface PendingTimer {
   readonly dueMs: number;
@@ -8,6 +12,9 @@ interface PendingTimer {
 /**
  * A clock that stands still until it is told to move. Timers fire inside `advance`, in order of
  * their due time, and of their creation where that is equal.
+ *
+ * It works beside the fake timers of vitest, Jest and node:test, and neither drives the other:
+ * this clock times everything that it is passed to, theirs replace the globals for other code.
  * Source: k8s.io/utils/clock/testing `FakeClock`.
  */
 export class FakeClock implements Clock {
@@ -35,9 +42,14 @@ export class FakeClock implements Clock {
     return { stop: () => void this.#timers.delete(timer) };
   }
 
-  /** Lets everything that is already scheduled on the event loop run; the time stays. */
+  /** Lets everything that is already scheduled on the event loop run, fake timers or not; the time stays. */
   yieldToEventLoop(): Promise<void> {
-    return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => realSetImmediate(resolve));
+  }
+
+  /** How many timers are due now, and fire at the next `advance(0)`. */
+  get dueTimers(): number {
+    return [...this.#timers].filter(({ dueMs }) => dueMs <= this.#monotonicMs).length;
   }
 
   /** Timers that have been set and have neither fired nor been stopped. */
@@ -58,18 +70,20 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * As `advance`, but gives promises and I/O a turn before, between and after the timers, so that
-   * code which awaits between two timers sees both.
+   * As `advance`, but waits before, between and after the timers, so that code which awaits between
+   * two timers sees both.
+   * @param turn what to wait for; default one turn of the event loop, which suffices for a
+   *   `FakePodClient`. HTTP takes more: pass `() => settle(manager, server)`.
    */
-  async advanceAsync(ms: number): Promise<void> {
+  async advanceAsync(ms: number, turn: () => Promise<void> = () => this.yieldToEventLoop()): Promise<void> {
     const targetMs = this.#monotonicMs + duration(ms);
-    await this.yieldToEventLoop();
+    await turn();
     for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
-      this.advance(timer.dueMs - this.#monotonicMs);
-      await this.yieldToEventLoop();
+      this.advance(Math.max(0, timer.dueMs - this.#monotonicMs));
+      await turn();
     }
     this.#moveTo(Math.max(targetMs, this.#monotonicMs));
-    await this.yieldToEventLoop();
+    await turn();
   }
 
   /** Sets the wall clock alone, as NTP or an operator does; timers and durations do not notice. */
