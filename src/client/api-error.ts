@@ -4,16 +4,16 @@ import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */
 export type ApiErrorKind =
-  /** An answer outside 2xx; `statusCode` says which. */
+  /** A response outside 2xx; `statusCode` says which. */
   | 'http'
-  /** No answer: refused, reset, TLS, name resolution, or a failure that names nothing better. */
+  /** No response: refused, reset, TLS, name resolution, or a failure of an unknown kind. */
   | 'network'
-  /** No answer in time. */
+  /** No response in time. */
   | 'timeout'
   /** The caller's signal was aborted for another reason than its deadline. */
   | 'aborted'
-  /** An answer that is no pod, for example a 200 with HTML. */
-  | 'invalid-answer';
+  /** A response that cannot be used, for example a 200 with HTML instead of a pod. */
+  | 'invalid-response';
 
 /** One entry of a Status' `details.causes`. */
 export interface ApiErrorCause {
@@ -34,17 +34,17 @@ export interface ApiErrorOptions extends ErrorOptions {
 
 /**
  * Why a request to the API server failed, in one shape for every client. The message is short and
- * safe to log: never headers, credentials, a request body or a whole answer. `cause` keeps what was
- * rejected with and is not safe to log.
+ * safe to log: never headers, credentials, a request body or a complete response. `cause` is what the
+ * client rejected with, and is not safe to log.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly kind: ApiErrorKind;
-  /** Absent when no answer came. */
+  /** Absent when there was no response. */
   readonly statusCode: number | undefined;
-  /** The answer's `Status.reason`, for example `NotFound`. */
+  /** The `Status.reason` of the response, for example `NotFound`. */
   readonly reason: string | undefined;
-  /** The answer's `Status.details.causes`; empty when there are none. */
+  /** The `Status.details.causes` of the response; empty when there are none. */
   readonly causes: readonly ApiErrorCause[];
   /** What the server asked to wait, between 0 and 300,000 ms. */
   readonly retryAfterMs: number | undefined;
@@ -120,14 +120,14 @@ export function describeApiError(error: unknown, now?: number): ApiError {
     httpStatusCode(memberOf(response, 'statusCode')) ??
     httpStatusCode(memberOf(response, 'status')) ??
     httpStatusCode(memberOf(status, 'code'));
-  if (statusCode === undefined) return describeWithoutAnswer(error);
+  if (statusCode === undefined) return describeWithoutResponse(error);
 
   const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
   const reason = text(memberOf(status, 'reason'));
   const message = text(memberOf(status, 'message'));
   return new ApiError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
-    // Below 400 there is no failure to report: what came is not what was asked for.
-    kind: statusCode >= 400 ? 'http' : 'invalid-answer',
+    // Below 400 the server reports no failure: the response is not what was asked for.
+    kind: statusCode >= 400 ? 'http' : 'invalid-response',
     statusCode,
     reason,
     causes: readCauses(status),
@@ -154,17 +154,17 @@ const TIMEOUT_MARKS = new Set([
   'body-timeout',
 ]);
 const ABORT_MARKS = new Set(['AbortError', 'UND_ERR_ABORTED', 'ABORT_ERR']);
-const INVALID_ANSWER_MARKS = new Set(['SyntaxError', 'invalid-json']);
+const INVALID_RESPONSE_MARKS = new Set(['SyntaxError', 'invalid-json']);
 
-function describeWithoutAnswer(error: unknown): ApiError {
+function describeWithoutResponse(error: unknown): ApiError {
   const marks = readMarks(error);
   const has = (known: ReadonlySet<string>): boolean => marks.some((mark) => known.has(mark));
   const kind: ApiErrorKind = has(TIMEOUT_MARKS)
     ? 'timeout'
     : has(ABORT_MARKS)
       ? 'aborted'
-      : has(INVALID_ANSWER_MARKS)
-        ? 'invalid-answer'
+      : has(INVALID_RESPONSE_MARKS)
+        ? 'invalid-response'
         : 'network';
   const detail = [...new Set(marks)].join(', ');
   return new ApiError(detail === '' ? 'request failed' : `request failed: ${detail}`, { kind, cause: error });
@@ -186,12 +186,17 @@ function readMarks(error: unknown): string[] {
   return marks;
 }
 
-/** The `Status` that came as, or within, an error: the one place where text is parsed. */
+/** No Status is longer; parsing the error page of a gateway could take seconds. */
+const maxStatusLength = 64 * 1024;
+
+/** The `Status` that is, or is within, an error: the one place where text is parsed. */
 function findStatus(error: unknown, response: unknown): unknown {
   if (memberOf(error, 'kind') === 'Status') return error;
   const body = memberOf(error, 'body') ?? memberOf(response, 'body');
-  const json = body instanceof Uint8Array ? new TextDecoder().decode(body) : body;
-  return typeof json === 'string' ? parseJSON(json) : json;
+  if (body instanceof Uint8Array)
+    return body.length > maxStatusLength ? undefined : parseJSON(new TextDecoder().decode(body));
+  if (typeof body === 'string') return body.length > maxStatusLength ? undefined : parseJSON(body);
+  return body;
 }
 
 function readCauses(status: unknown): ApiErrorCause[] {

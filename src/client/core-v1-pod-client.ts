@@ -13,7 +13,7 @@ import type {
   PodStatusPatch,
   RequestOptions,
 } from './pod-client.ts';
-import { RawAnswerMiddleware } from './raw-answer-middleware.ts';
+import { RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -28,7 +28,7 @@ export interface CoreV1PodClientOptions {
  * server's own JSON: unknown members kept, times as strings. Adds what client-node lacks: the
  * patch's content type, an abort that holds even while credentials are fetched, connections that
  * stay open, and `Retry-After`. Rejects with `ApiError` only. A mock, which runs no middleware, is
- * taken at its return value; one that returns nothing, or `{}`, is an `invalid-answer` that names
+ * taken at its return value; one that returns nothing, or `{}`, is an `invalid-response` that names
  * the method.
  */
 export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): Required<PodClient> {
@@ -41,8 +41,8 @@ interface Call {
   readonly method: CoreV1ApiMethod;
   readonly signal: AbortSignal;
   readonly patchType?: PatchType;
-  /** What a good answer looks like, and how to say so. */
-  readonly accepts: (answer: unknown) => boolean;
+  /** Whether a response can be used, and what was expected in words. */
+  readonly accepts: (response: unknown) => boolean;
   readonly expected: string;
 }
 
@@ -89,27 +89,27 @@ class CoreV1PodClient implements Required<PodClient> {
   async #call(call: Call, send: (options: object) => unknown): Promise<unknown> {
     const { method, signal, patchType } = call;
     if (signal.aborted) throw describeAbort(signal);
-    const middleware = new RawAnswerMiddleware({ signal, patchType, connections: this.#connections });
+    const middleware = new RawResponseMiddleware({ signal, patchType, connections: this.#connections });
     let returned: unknown;
     try {
-      // client-node looks at no signal while it fetches credentials, a mock at none at all.
+      // client-node ignores the signal while it fetches credentials, and a mock may ignore it always.
       returned = await untilAborted((async () => send(middleware.callOptions))(), signal);
     } catch (error) {
-      // A 2xx counts, even if the generated code could make nothing of its body.
-      if (middleware.answer === undefined) throw this.#failure(error, middleware, signal);
+      // A 2xx counts, even if the generated code cannot deserialise its body.
+      if (middleware.response === undefined) throw this.#failure(error, middleware, signal);
     }
-    const answer = middleware.answer === undefined ? returned : parseJSON(middleware.answer.text);
-    if (call.accepts(answer)) return answer;
-    throw new ApiError(`${method} answered with something other than ${call.expected}`, {
-      kind: 'invalid-answer',
-      statusCode: middleware.answer?.statusCode,
+    const response = middleware.response === undefined ? returned : parseJSON(middleware.response.text);
+    if (call.accepts(response)) return response;
+    throw new ApiError(`${method} returned something other than ${call.expected}`, {
+      kind: 'invalid-response',
+      statusCode: middleware.response?.statusCode,
     });
   }
 
-  #failure(error: unknown, { connection }: RawAnswerMiddleware, signal: AbortSignal): ApiError {
+  #failure(error: unknown, { connection }: RawResponseMiddleware, signal: AbortSignal): ApiError {
     const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now());
-    const noAnswer = failure.kind === 'network' || failure.kind === 'timeout';
-    if (connection !== undefined && (noAnswer || failure.statusCode === 401)) {
+    const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
+    if (connection !== undefined && (noResponse || failure.statusCode === 401)) {
       // Not awaited: it closes when the last request on it has ended.
       this.#connections.drop(connection).catch(() => {});
     }
@@ -119,12 +119,14 @@ class CoreV1PodClient implements Required<PodClient> {
 
 const podExpected = {
   expected: 'a pod',
-  accepts: (answer: unknown) =>
-    isObject(answer) && isObject(answer['metadata']) && (answer['kind'] === undefined || answer['kind'] === 'Pod'),
+  accepts: (response: unknown) =>
+    isObject(response) &&
+    isObject(response['metadata']) &&
+    (response['kind'] === undefined || response['kind'] === 'Pod'),
 };
 
-/** The API server answers a DELETE with the pod or with a `Status`. */
+/** The response to a DELETE is the pod or a `Status`. */
 const anyObjectExpected = {
   expected: 'a pod or a Status',
-  accepts: (answer: unknown) => isObject(answer) && Object.keys(answer).length > 0,
+  accepts: (response: unknown) => isObject(response) && Object.keys(response).length > 0,
 };

@@ -14,7 +14,7 @@ export interface PodReference {
   readonly name: string;
 }
 
-/** How the body of a status patch is to be read by the API server. */
+/** How the API server reads the body of a status patch. */
 export type PatchType = 'application/strategic-merge-patch+json' | 'application/json-patch+json';
 
 /** A patch of a pod’s status with its content type. */
@@ -22,7 +22,7 @@ export type PodStatusPatch =
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
   | { readonly type: 'application/json-patch+json'; readonly body: readonly JsonPatchOperation[] };
 
-/** Under which conditions, and how, a pod is deleted. */
+/** The precondition and grace period of a deletion. */
 export interface DeletePodOptions {
   /** UID precondition: the API server refuses (409) when the object has another UID. */
   readonly uid: string;
@@ -36,9 +36,9 @@ export interface RequestOptions {
 }
 
 /**
- * The three requests that the sync path makes. Each rejects on anything but a 2xx answer with a
+ * The three requests that the sync path makes. Each rejects on anything but a 2xx response with a
  * value that `describeApiError` understands, best an `ApiError`; pods are raw JSON objects as the
- * API server wrote them, unknown members included. Never retries by itself.
+ * API server wrote them, unknown members included. Never retries on its own.
  */
 export interface PodClient {
   getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
@@ -46,9 +46,9 @@ export interface PodClient {
   patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
   deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
   /**
-   * Lets go of idle connections. Requests in flight are left to end, and a later request opens a
-   * connection again. A manager calls it only for a client that it made itself: close one that
-   * you hand in after `stop()`.
+   * Closes idle connections. Requests in flight are not interrupted, and a later request opens a
+   * connection again. A manager calls it only for a client that it created itself: close your own
+   * client after `stop()`.
    */
   close?(): Promise<void>;
 }

@@ -110,5 +110,5 @@ export class PodRequests {
 
 function requirePod(verb: RequestVerb, answer: Pod | undefined): Pod {
   if (answer !== undefined && isObject(answer.metadata)) return answer;
-  throw new ApiError(`The answer to ${verb} is no pod`, { kind: 'invalid-answer' });
+  throw new ApiError(`The answer to ${verb} is no pod`, { kind: 'invalid-response' });
 }

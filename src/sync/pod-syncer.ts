@@ -264,7 +264,7 @@ export class PodSyncer {
     if (isStatic) {
       // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
       this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
-      const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-answer' });
+      const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
       return { kind: 'failed', version: versioned.version, verb: 'get', failure: 'not-visible', error };
     }
     this.#options.logger.info(fields, 'Pod was deleted and then recreated, skipping status update');

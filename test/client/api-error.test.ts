@@ -56,7 +56,7 @@ describe('describeApiError reads the status code', () => {
 
   it('calls a rejection with a code below 400 an invalid answer', () => {
     expect(describeApiError(new ApiException(301, 'x', '', {}))).toMatchObject({
-      kind: 'invalid-answer',
+      kind: 'invalid-response',
       statusCode: 301,
     });
   });
@@ -86,7 +86,7 @@ describe('describeApiError names what kept an answer away', () => {
     ['a bare TypeError', new TypeError('fetch failed'), 'network'],
     ['a TypeError whose cause has no code', bareFetchFailure, 'network'],
     ['a TLS error', Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }), 'network'],
-    ['a SyntaxError of JSON.parse', new SyntaxError('x'), 'invalid-answer'],
+    ['a SyntaxError of JSON.parse', new SyntaxError('x'), 'invalid-response'],
     ['an Error', new Error('404 not found'), 'network'],
     ['a string', '404', 'network'],
     ['a number', 404, 'network'],
@@ -215,7 +215,7 @@ describe('classifyApiError', () => {
   it.each<[ApiError['kind'], FailureClass]>([
     ['network', 'transient'],
     ['timeout', 'transient'],
-    ['invalid-answer', 'transient'],
+    ['invalid-response', 'transient'],
     ['aborted', 'aborted'],
   ])('%s: %s', (kind, expected) => {
     for (const verb of verbs) expect(classifyApiError(new ApiError('x', { kind }), verb)).toBe(expected);
@@ -227,3 +227,9 @@ function selfCaused(): object {
   error.cause = error;
   return error;
 }
+
+it('an error page of some megabytes was parsed on the way to the error: only as much as a Status can have is', () => {
+  const body = JSON.stringify({ kind: 'Status', reason: 'Late', message: 'x'.repeat(70_000) });
+  expect(describeApiError({ code: 500, body })).toMatchObject({ statusCode: 500, reason: undefined });
+  expect(describeApiError({ code: 500, body: Buffer.from(body) })).toMatchObject({ reason: undefined });
+});

@@ -97,6 +97,17 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     },
   );
 
+  it('a response of nested lists blocked the process for seconds: refused before client-node parses it', async () => {
+    await using server = await startHttpServer();
+    server.answerWith({ body: '['.repeat(200_000) });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
+      kind: 'invalid-response',
+      message: 'the response (200) is nested deeper than 1000 levels',
+    });
+    await client.close();
+  });
+
   it('reports the Status, the code and Retry-After of a failure', async () => {
     await using server = await startHttpServer();
     const body = {
@@ -127,14 +138,14 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     ['a Status', { body: { kind: 'Status', metadata: {}, status: 'Success' } }],
     ['null', { body: 'null', headers: { 'content-type': 'application/json' } }],
     ['nothing', { body: '' }],
-  ])('calls a 200 with %s an invalid answer', async (_, answer) => {
+  ])('calls a 200 with %s an invalid response', async (_, answer) => {
     await using server = await startHttpServer();
     server.answerWith(answer);
     const client = createCoreV1PodClient(makeApi(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
-      kind: 'invalid-answer',
+      kind: 'invalid-response',
       statusCode: 200,
-      message: 'readNamespacedPod answered with something other than a pod',
+      message: 'readNamespacedPod returned something other than a pod',
     });
     await client.close();
   });
@@ -346,7 +357,7 @@ describe('over a mock', () => {
     };
     for (const [method, outcome] of Object.entries(outcomes)) {
       const error = await rejection(outcome);
-      expect(error.kind).toBe('invalid-answer');
+      expect(error.kind).toBe('invalid-response');
       expect(error.message).toContain(method);
     }
   });

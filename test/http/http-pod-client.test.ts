@@ -65,9 +65,9 @@ describe('HttpPodClient', () => {
     async (text) => {
       server.respond = (_request, response) => response.end(text);
       const patch = { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'u' } } } as const;
-      await expect(client.getPod(web, { signal: signal() })).rejects.toMatchObject({ kind: 'invalid-answer' });
+      await expect(client.getPod(web, { signal: signal() })).rejects.toMatchObject({ kind: 'invalid-response' });
       await expect(client.patchPodStatus(web, patch, { signal: signal() })).rejects.toMatchObject({
-        kind: 'invalid-answer',
+        kind: 'invalid-response',
       });
     },
   );
@@ -76,7 +76,7 @@ describe('HttpPodClient', () => {
     server.respond = (_request, response) => response.end('<html>');
     await expect(
       client.deletePod(web, { uid: 'u', gracePeriodSeconds: 0 }, { signal: signal() }),
-    ).rejects.toMatchObject({ kind: 'invalid-answer' });
+    ).rejects.toMatchObject({ kind: 'invalid-response' });
   });
 
   it('failures are ApiErrors', async () => {

@@ -101,6 +101,26 @@ describe('request', () => {
     await plain.close();
   });
 
+  it('reads a response whose chunks have one byte each', async () => {
+    const text = JSON.stringify({ long: 'x'.repeat(20_000) });
+    server.respond = (_request, response) => {
+      for (const character of text) response.write(character);
+      response.end();
+    };
+    expect((await transport.request('GET', '/version')).text).toBe(text);
+  });
+
+  it('16 MB of nested lists blocked the process for seconds: refused before they are parsed', async () => {
+    server.respond = (_request, response) => response.end('['.repeat(200_000));
+    const response = await transport.request('GET', '/version');
+    expect(() => response.json()).toThrow(
+      expect.objectContaining({
+        kind: 'invalid-response',
+        message: 'the response (200) is nested deeper than 1000 levels',
+      }),
+    );
+  });
+
   it.each([
     'relative',
     '/a/../b',
@@ -168,7 +188,7 @@ describe('failures', () => {
     server.respond = (_request, response) => response.end('<html>');
     const answer = await transport.request('GET', '/healthz');
     expect(answer.text).toBe('<html>');
-    expect(() => answer.json()).toThrow(expect.objectContaining({ kind: 'invalid-answer', statusCode: 200 }));
+    expect(() => answer.json()).toThrow(expect.objectContaining({ kind: 'invalid-response', statusCode: 200 }));
   });
 
   it.each(['br', 'gzip'])('an unreadable %s body is an invalid answer', async (encoding) => {
@@ -176,7 +196,7 @@ describe('failures', () => {
       response.writeHead(200, { 'content-encoding': encoding });
       response.end('not compressed');
     };
-    expect(await failure(transport.request('GET', '/version'))).toMatchObject({ kind: 'invalid-answer' });
+    expect(await failure(transport.request('GET', '/version'))).toMatchObject({ kind: 'invalid-response' });
   });
 
   it.each([401, 429, 503])('a %i with an unreadable body is still a %i', async (code) => {
@@ -222,15 +242,15 @@ describe('failures', () => {
     expect(await failure(transport.stream('/watch'))).toMatchObject(expected);
   });
 
-  it.each([undefined, 'gzip'])('an answer longer than maxAnswerBytes is no answer, encoding %s', async (encoding) => {
+  it.each([undefined, 'gzip'])('an answer longer than maxResponseBytes is no answer, encoding %s', async (encoding) => {
     server.respond = (_request, response) => {
       response.writeHead(200, encoding === undefined ? {} : { 'content-encoding': encoding });
       response.end(encoding === undefined ? 'x'.repeat(1_001) : gzipSync('x'.repeat(1_001)));
     };
-    const request = (maxAnswerBytes: number): Promise<unknown> =>
-      transport.request('GET', '/version', { maxAnswerBytes });
+    const request = (maxResponseBytes: number): Promise<unknown> =>
+      transport.request('GET', '/version', { maxResponseBytes });
     expect(await failure(request(1_000))).toMatchObject({
-      kind: 'invalid-answer',
+      kind: 'invalid-response',
       message: expect.stringContaining('long') as string,
     });
     expect(await request(1_001)).toMatchObject({ statusCode: 200 });

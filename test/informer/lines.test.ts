@@ -37,9 +37,15 @@ describe('readLines', () => {
   });
 
   it('refuses a line that is too long, in one chunk and in many', async () => {
-    const refusal = { kind: 'invalid-answer' };
+    const refusal = { kind: 'invalid-response' };
     await expect(lines([Buffer.from('12345\n')], 4)).rejects.toMatchObject(refusal);
     await expect(lines([Buffer.from('123'), Buffer.from('45')], 4)).rejects.toMatchObject(refusal);
     expect(await lines([Buffer.from('1234\n1234\n')], 4)).toEqual(['1234', '1234']);
+  });
+
+  it('a line that came one byte at a time kept an object for each of them: its bytes are copied together', async () => {
+    const bytes = Buffer.from(`${'x'.repeat(50_000)}\n`);
+    const chunks = Array.from(bytes, (_, i) => bytes.subarray(i, i + 1));
+    expect(await lines(chunks, 50_000)).toEqual(['x'.repeat(50_000)]);
   });
 });

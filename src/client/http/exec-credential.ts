@@ -11,7 +11,7 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 /** To read what a plugin has printed before it ended. */
 const OUTPUT_GRACE_MS = 500;
 
-/** What a plugin answered; `expiresAtMs` in milliseconds since the epoch, absent when it holds until a 401. */
+/** What a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it holds until a 401. */
 export interface ExecCredential {
   readonly token?: string | undefined;
   /** PEM, with `key`. */
@@ -115,7 +115,7 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
   });
 }
 
-interface ExecCredentialAnswer {
+interface ExecCredentialOutput {
   readonly kind?: unknown;
   readonly apiVersion?: unknown;
   readonly status?: {
@@ -127,18 +127,18 @@ interface ExecCredentialAnswer {
 }
 
 function readCredential(exec: ExecConfig, output: string): ExecCredential {
-  let answer: ExecCredentialAnswer | null;
+  let credential: ExecCredentialOutput | null;
   try {
-    answer = JSON.parse(output) as ExecCredentialAnswer | null;
+    credential = JSON.parse(output) as ExecCredentialOutput | null;
   } catch {
     throw failure(exec, 'did not print JSON');
   }
-  if (typeof answer !== 'object' || answer?.kind !== 'ExecCredential')
+  if (typeof credential !== 'object' || credential?.kind !== 'ExecCredential')
     throw failure(exec, 'did not print an ExecCredential');
-  if (exec.apiVersion !== undefined && answer.apiVersion !== exec.apiVersion) {
-    throw failure(exec, `did not answer in the apiVersion \`${exec.apiVersion}\``);
+  if (exec.apiVersion !== undefined && credential.apiVersion !== exec.apiVersion) {
+    throw failure(exec, `did not return the apiVersion \`${exec.apiVersion}\``);
   }
-  const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status ?? {};
+  const { token, clientCertificateData, clientKeyData, expirationTimestamp } = credential.status ?? {};
   const cert = optionalText(clientCertificateData);
   const key = optionalText(clientKeyData);
   if ((cert === undefined) !== (key === undefined))

@@ -8,19 +8,19 @@ import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
 import type { KubeTransportOptions } from './transport-options.ts';
 
-/** etcd takes no object above 1.5 MiB; JSON may spell it longer. */
-const maxAnswerBytes = 16 * 1024 * 1024;
+/** etcd refuses objects above 1.5 MiB; as JSON they can be longer. */
+const maxResponseBytes = 16 * 1024 * 1024;
 
-/** A `PodClient` over this package's own transport, which others (an informer, an agent) may use beside it. */
+/** A `PodClient` over this package's own transport, which an informer or an agent may use as well. */
 export interface HttpPodClient extends Required<PodClient> {
   readonly transport: KubeTransport;
-  /** Closes idle connections. To end for good what is under way: `transport.close()`. */
+  /** Closes idle connections. To end the requests in flight as well: `transport.close()`. */
   close(): Promise<void>;
 }
 
 /**
- * Requests as raw JSON in both directions over shared keep-alive connections: no field is lost, no
- * time is converted. Rejects with `ApiError`, and for a name that no pod can have with
+ * Requests and responses are raw JSON over shared keep-alive connections: no field is lost and no
+ * time is converted. Rejects with `ApiError`, or for a name that no pod can have with
  * `StatusManagerError` INVALID_ARGUMENT.
  * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
  */
@@ -29,28 +29,28 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
   return {
     transport,
     async getPod({ namespace, name }, { signal }) {
-      const answer = await transport.request('GET', podPath(namespace, name), { signal, maxAnswerBytes });
-      return asPod(answer.json());
+      const response = await transport.request('GET', podPath(namespace, name), { signal, maxResponseBytes });
+      return asPod(response.json());
     },
     async patchPodStatus({ namespace, name }, { type, body }, { signal }) {
-      const answer = await transport.request('PATCH', `${podPath(namespace, name)}/status`, {
+      const response = await transport.request('PATCH', `${podPath(namespace, name)}/status`, {
         body,
         contentType: type,
         signal,
-        maxAnswerBytes,
+        maxResponseBytes,
       });
-      return asPod(answer.json());
+      return asPod(response.json());
     },
     async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, { signal }) {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds, preconditions: { uid } };
-      const answer = await transport.request('DELETE', podPath(namespace, name), { body, signal, maxAnswerBytes });
-      answer.json();
+      const response = await transport.request('DELETE', podPath(namespace, name), { body, signal, maxResponseBytes });
+      response.json();
     },
     close: () => transport.closeIdle(),
   };
 }
 
-function asPod(answer: unknown): Pod {
-  if (isObject(answer) && answer['kind'] === 'Pod' && isObject(answer['metadata'])) return answer;
-  throw new ApiError('the answer is no pod', { kind: 'invalid-answer' });
+function asPod(response: unknown): Pod {
+  if (isObject(response) && response['kind'] === 'Pod' && isObject(response['metadata'])) return response;
+  throw new ApiError('the response is not a pod', { kind: 'invalid-response' });
 }

@@ -2,12 +2,14 @@ import { type Dispatcher, errors } from 'undici';
 import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
+import { ChunkBuffer } from '../chunk-buffer.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
-import { isSuccess, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, parseJson, textOf } from './answer.ts';
+import { type BufferedResponse, requestBuffered } from './buffered-response.ts';
+import { decodeBody, defaultMaxResponseBytes, isSuccess, maxErrorBytes, parseJSONBody } from './response-body.ts';
 import { Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
@@ -21,7 +23,6 @@ import type {
 import { proxyFor } from './proxy.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
-import { requestWhole, type WholeAnswer } from './whole-answer.ts';
 
 /**
  * Touches neither network nor files before the first request.
@@ -43,12 +44,12 @@ interface Call {
   readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
 }
 
-/** How a request is made: with its whole answer, or as a stream. */
-type Exchange<Answer> = (
+/** How a request is made: with a buffered response, or as a stream. */
+type Exchange<Response> = (
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   signal: AbortSignal | undefined,
-) => Promise<Answer>;
+) => Promise<Response>;
 
 class UndiciTransport implements KubeTransport {
   readonly #clock: Pick<Clock, 'now'>;
@@ -88,8 +89,8 @@ class UndiciTransport implements KubeTransport {
   }
 
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
-    const { body, contentType = 'application/json', signal, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
-    const answer = await this.#send(
+    const { body, contentType = 'application/json', signal, maxResponseBytes = defaultMaxResponseBytes } = options;
+    const response = await this.#send(
       {
         method,
         path: this.#target(path, options.query),
@@ -99,14 +100,14 @@ class UndiciTransport implements KubeTransport {
         signal,
         connection: this.#connections,
       },
-      (dispatcher, request, requestSignal) => requestWhole(dispatcher, request, requestSignal, maxAnswerBytes),
+      (dispatcher, request, requestSignal) => requestBuffered(dispatcher, request, requestSignal, maxResponseBytes),
     );
-    const text = await textOf(answer, maxAnswerBytes);
+    const text = await decodeBody(response.body, response.headers['content-encoding'], maxResponseBytes);
     return {
-      statusCode: answer.statusCode,
-      headers: answer.headers,
+      statusCode: response.statusCode,
+      headers: response.headers,
       text,
-      json: () => parseJson(text, answer.statusCode),
+      json: () => parseJSONBody(text, response.statusCode),
     };
   }
 
@@ -114,7 +115,7 @@ class UndiciTransport implements KubeTransport {
     const { signal } = options;
     const connection = this.#connections.forStream();
     try {
-      const answer = this.#send(
+      const response = this.#send(
         {
           method: 'GET',
           path: this.#target(path, options.query),
@@ -128,7 +129,7 @@ class UndiciTransport implements KubeTransport {
         requestStream,
       );
       // undici looks at no signal before it is connected; the connection ends below.
-      const { statusCode, body } = await untilAborted(answer, signal);
+      const { statusCode, body } = await untilAborted(response, signal);
       body.once('close', () => connection.release());
       return { statusCode, body: this.#chunks(body, signal) };
     } catch (error) {
@@ -152,15 +153,15 @@ class UndiciTransport implements KubeTransport {
     return `${this.#basePath}${path}${queryString(query)}`;
   }
 
-  async #send<Answer extends WholeAnswer | Dispatcher.ResponseData>(
+  async #send<Response extends BufferedResponse | Dispatcher.ResponseData>(
     call: Call,
-    exchange: Exchange<Answer>,
-  ): Promise<Answer> {
+    exchange: Exchange<Response>,
+  ): Promise<Response> {
     if (this.#closed) throw closedError();
     const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
-    const answer = await this.#dispatch(call, exchange, credentials);
-    if (isSuccess(answer.statusCode)) return answer;
-    const error = await this.#describe(answer, credentials);
+    const response = await this.#dispatch(call, exchange, credentials);
+    if (isSuccess(response.statusCode)) return response;
+    const error = await this.#describe(response, credentials);
     if (error.statusCode !== 401) throw error;
     const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
     if (renewed === undefined) throw error;
@@ -169,11 +170,11 @@ class UndiciTransport implements KubeTransport {
     throw await this.#describe(second, renewed);
   }
 
-  async #dispatch<Answer>(
+  async #dispatch<Response>(
     { method, path, headers, contentType, body, signal, connection }: Call,
-    exchange: Exchange<Answer>,
+    exchange: Exchange<Response>,
     credentials: Credentials,
-  ): Promise<Answer> {
+  ): Promise<Response> {
     if (this.#closed) throw closedError();
     const common = this.#commonHeaders(credentials, contentType);
     try {
@@ -223,17 +224,17 @@ class UndiciTransport implements KubeTransport {
   }
 
   async #describe(
-    { statusCode, headers, body }: WholeAnswer | Dispatcher.ResponseData,
+    { statusCode, headers, body }: BufferedResponse | Dispatcher.ResponseData,
     credentials: Credentials,
   ): Promise<ApiError> {
     // The status code counts, whatever a proxy has done to the body.
-    const whole = Buffer.isBuffer(body) ? body : await beginningOf(body);
-    const text = await textOf({ statusCode, headers, body: whole }, MAX_ERROR_BYTES).catch(() => '');
+    const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
+    const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
       { statusCode, headers, body: withoutSecret(text, credentials) },
       this.#clock.now(),
     );
-    // Without `cause`: nobody needs the whole answer in a log.
+    // Without `cause`: the complete response does not belong in a log.
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
   }
 
@@ -264,21 +265,19 @@ function requestStream(
 
 /** What can be read of an error's body, which may have no end. */
 async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const beginning = new ChunkBuffer();
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > MAX_ERROR_BYTES) break;
-      chunks.push(chunk);
+      if (beginning.length + chunk.length > maxErrorBytes) break;
+      beginning.add(chunk);
     }
   } catch {
-    // What came is all there is.
+    // The part that arrived has to do.
   }
-  return Buffer.concat(chunks);
+  return beginning.take();
 }
 
-/** Some gateways quote the request in what they answer. */
+/** Some gateways quote the request in their response. */
 function withoutSecret(text: string, { headers }: Credentials): string {
   const { authorization } = headers;
   if (typeof authorization !== 'string') return text;

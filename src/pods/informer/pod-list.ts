@@ -2,7 +2,7 @@ import { ApiError } from '../../client/api-error.ts';
 import { isObject } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 
-/** Reads a PodList; throws an `ApiError` `invalid-answer` for anything else. */
+/** Reads a PodList; throws an `ApiError` `invalid-response` for anything else. */
 export function readPodList(answer: unknown): { readonly pods: readonly Pod[]; readonly resourceVersion: string } {
   if (isObject(answer) && isObject(answer['metadata'])) {
     const { resourceVersion } = answer['metadata'];
@@ -12,5 +12,5 @@ export function readPodList(answer: unknown): { readonly pods: readonly Pod[]; r
       return { pods: items as Pod[], resourceVersion };
     }
   }
-  throw new ApiError('the answer is no list of pods', { kind: 'invalid-answer' });
+  throw new ApiError('the answer is no list of pods', { kind: 'invalid-response' });
 }

@@ -1,4 +1,5 @@
 import { ApiError, describeApiError } from '../../client/api-error.ts';
+import { isNestedTooDeeply } from '../../client/json-depth.ts';
 import { isObject, parseJSON } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 import { readLines } from './lines.ts';
@@ -15,7 +16,7 @@ const TYPES: readonly string[] = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] sa
 
 /**
  * The events of a watch's body. Throws an `ApiError`: of the server's making for an ERROR event
- * (status code 410 when the resourceVersion is too old), `invalid-answer` for anything that is no
+ * (status code 410 when the resourceVersion is too old), `invalid-response` for anything that is no
  * event, so also for one that was cut off.
  */
 export async function* readWatchEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent, void> {
@@ -25,12 +26,12 @@ export async function* readWatchEvents(chunks: AsyncIterable<Uint8Array>): Async
 }
 
 function readEvent(line: string): WatchEvent {
-  const event = parseJSON(line);
+  const event = isNestedTooDeeply(line) ? undefined : parseJSON(line);
   if (isObject(event) && isObject(event['object'])) {
     if (event['type'] === 'ERROR') throw describeStatus(event['object']);
     if (typeof event['type'] === 'string' && TYPES.includes(event['type'])) return event as unknown as WatchEvent;
   }
-  throw new ApiError('the watch sent something other than an event', { kind: 'invalid-answer' });
+  throw new ApiError('the watch sent something other than an event', { kind: 'invalid-response' });
 }
 
 function describeStatus(status: Record<string, unknown>): ApiError {

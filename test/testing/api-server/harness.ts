@@ -28,7 +28,7 @@ export async function startServer(options: ApiServerOptions = {}): Promise<Harne
   return { server, http };
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly body: string;
 }
@@ -38,7 +38,7 @@ export function rawRequest(
   server: ApiServer,
   options: { readonly method?: string; readonly path?: string; readonly headers?: Readonly<Record<string, string>> },
   body?: string,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { method = 'GET', path = '/api', headers = {} } = options;
   const { hostname, port } = new URL(server.url);
   return new Promise((resolve, reject) => {

@@ -1,24 +1,25 @@
 import type { Dispatcher } from 'undici';
-import { isSuccess, MAX_ERROR_BYTES, tooLong } from './answer.ts';
+import { ChunkBuffer } from '../chunk-buffer.ts';
+import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
 
-/** An answer, read to its end; of one that is not 2xx at most the beginning. */
-export interface WholeAnswer {
+/** A response that was read to its end; of one outside 2xx at most the beginning. */
+export interface BufferedResponse {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
 }
 
 /**
- * One request with its whole answer, without the stream that undici's `request` makes of it.
- * Rejects with undici's error, with the signal's reason, or with an `ApiError` for an answer longer
+ * One request with its buffered response, without the stream that undici's `request` makes of it.
+ * Rejects with undici's error, with the signal's reason, or with an `ApiError` for a response longer
  * than `maxBytes`.
  */
-export function requestWhole(
+export function requestBuffered(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   signal: AbortSignal | undefined,
   maxBytes: number,
-): Promise<WholeAnswer> {
+): Promise<BufferedResponse> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined;
     const abort = (): void => {
@@ -29,17 +30,16 @@ export function requestWhole(
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
     let statusCode = 0;
-    let headers: WholeAnswer['headers'] = {};
-    let length = 0;
-    const chunks: Buffer[] = [];
+    let headers: BufferedResponse['headers'] = {};
+    const body = new ChunkBuffer();
     const succeed = (): void => {
       signal?.removeEventListener('abort', abort);
-      resolve({ statusCode, headers, body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
+      resolve({ statusCode, headers, body: body.take() });
     };
     dispatcher.dispatch(options, {
       onRequestStart(started) {
         controller = started;
-        // It was still waiting for a connection when it was aborted.
+        // The signal was aborted while the request waited for a connection.
         if (signal?.aborted) started.abort(signal.reason as Error);
       },
       // Comes for each 1xx, too; the last one counts.
@@ -48,10 +48,9 @@ export function requestWhole(
         headers = received;
       },
       onResponseData(receiving, chunk) {
-        length += chunk.length;
-        if (length <= (isSuccess(statusCode) ? maxBytes : MAX_ERROR_BYTES)) chunks.push(chunk);
+        if (body.length + chunk.length <= (isSuccess(statusCode) ? maxBytes : maxErrorBytes)) body.add(chunk);
         else {
-          // Of an error the beginning is enough; what follows may have no end.
+          // The beginning of an error is enough: the rest may never end.
           if (!isSuccess(statusCode)) succeed();
           receiving.abort(tooLong(maxBytes));
         }

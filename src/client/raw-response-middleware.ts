@@ -1,3 +1,4 @@
+import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
 import type { PatchType } from './pod-client.ts';
 import type { ConnectionContext, SharedConnection, SharedConnections } from './shared-connections.ts';
 
@@ -24,13 +25,13 @@ interface Observable<Value> {
   toPromise(): Promise<Value>;
 }
 
-/** A 2xx answer as it came over the wire. */
-interface RawAnswer {
+/** A 2xx response as it was sent by the server. */
+interface RawResponse {
   readonly statusCode: number;
   readonly text: string;
 }
 
-interface RawAnswerMiddlewareOptions {
+interface RawResponseMiddlewareOptions {
   readonly signal: AbortSignal;
   readonly connections: SharedConnections;
   /** Content type of a PATCH; client-node would take JSON patch for any. */
@@ -39,17 +40,17 @@ interface RawAnswerMiddlewareOptions {
 
 /**
  * client-node middleware for one call. Before: content type, abort signal, shared connection.
- * After: keeps the answer's text, because the generated models drop what they do not know and turn
+ * After: keeps the text of the response, because the generated models drop unknown members and turn
  * times into `Date`s. Works with 1.4 and 2.x without importing either.
  */
-export class RawAnswerMiddleware {
+export class RawResponseMiddleware {
   /** The second argument of a generated API method. */
   readonly callOptions: object;
-  readonly #options: RawAnswerMiddlewareOptions;
+  readonly #options: RawResponseMiddlewareOptions;
   #connection: SharedConnection | undefined;
-  #answer: RawAnswer | undefined;
+  #response: RawResponse | undefined;
 
-  constructor(options: RawAnswerMiddlewareOptions) {
+  constructor(options: RawResponseMiddlewareOptions) {
     this.#options = options;
     // Last before sending, first after: what the caller configured neither undoes nor alters it.
     this.callOptions = { middleware: [this], middlewareMergeStrategy: 'append' };
@@ -60,9 +61,9 @@ export class RawAnswerMiddleware {
     return this.#connection;
   }
 
-  /** The answer, if it came whole and is a 2xx; absent too when a mock never ran the middleware. */
-  get answer(): RawAnswer | undefined {
-    return this.#answer;
+  /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
+  get response(): RawResponse | undefined {
+    return this.#response;
   }
 
   pre(context: RequestContext): Observable<RequestContext> {
@@ -74,13 +75,15 @@ export class RawAnswerMiddleware {
   }
 
   post(context: ResponseContext): Observable<ResponseContext> {
-    return { toPromise: () => this.#keepAnswer(context) };
+    return { toPromise: () => this.#keepResponse(context) };
   }
 
-  async #keepAnswer(context: ResponseContext): Promise<ResponseContext> {
+  async #keepResponse(context: ResponseContext): Promise<ResponseContext> {
     const text = await context.body.text();
     const statusCode = context.httpStatusCode;
-    if (statusCode >= 200 && statusCode < 300) this.#answer = { statusCode, text };
+    // client-node would parse it, too.
+    if (isNestedTooDeeply(text)) throw nestedTooDeeply(statusCode);
+    if (statusCode >= 200 && statusCode < 300) this.#response = { statusCode, text };
     // A body can be read only once.
     context.body = {
       text: () => Promise.resolve(text),

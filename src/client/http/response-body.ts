@@ -1,0 +1,53 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { ApiError } from '../api-error.ts';
+import { isNestedTooDeeply, nestedTooDeeply } from '../json-depth.ts';
+
+/** The default limit of a response. A list of ten thousand large pods has some 200 MB. */
+export const defaultMaxResponseBytes = 256 * 1024 * 1024;
+/** How much is read of a response outside 2xx: a Status is shorter. */
+export const maxErrorBytes = 64 * 1024;
+
+const unzip = promisify(gunzip);
+
+/**
+ * The text of a response body, unzipped if needed. Throws an `ApiError` `invalid-response` for any
+ * other encoding, and for a text longer than `maxBytes`.
+ */
+export async function decodeBody(
+  body: Buffer,
+  encoding: string | string[] | undefined,
+  maxBytes: number,
+): Promise<string> {
+  if (encoding === undefined || encoding === 'identity') return body.toString();
+  if (encoding !== 'gzip') throw unreadableEncoding();
+  try {
+    return (await unzip(body, { maxOutputLength: maxBytes })).toString();
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? tooLong(maxBytes) : unreadableEncoding();
+  }
+}
+
+export function isSuccess(statusCode: number): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+/** Throws an `ApiError` `invalid-response` for text that is not JSON or is nested too deeply. */
+export function parseJSONBody(text: string, statusCode: number): unknown {
+  if (isNestedTooDeeply(text)) throw nestedTooDeeply(statusCode);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError(`the response (${statusCode}) is not JSON`, { kind: 'invalid-response', statusCode });
+  }
+}
+
+export function tooLong(maxBytes: number): ApiError {
+  return new ApiError(`the response is longer than ${maxBytes} bytes`, { kind: 'invalid-response' });
+}
+
+function unreadableEncoding(): ApiError {
+  return new ApiError('the response is compressed with an encoding that is not supported', {
+    kind: 'invalid-response',
+  });
+}
