@@ -1,14 +1,11 @@
-/** Calls somebody else's code: what it throws, or its promise rejects with, goes to `onThrow`; returns undefined then. */
+/**
+ * Calls code of the caller. What it throws, or its promise rejects with, goes to `onThrow`; the
+ * result is then undefined, or a promise of undefined.
+ */
 export function tryCall<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
   try {
     const result = call();
-    if (result instanceof Promise) {
-      result.catch((thrown: unknown) => {
-        // Not returned: it may be a promise again.
-        onThrow(thrown);
-      });
-    }
-    return result;
+    return isThenable(result) ? (withoutRejection(result, onThrow) as T) : result;
   } catch (thrown) {
     onThrow(thrown);
     return undefined;
@@ -16,21 +13,34 @@ export function tryCall<T>(call: () => T, onThrow: (thrown: unknown) => void): T
 }
 
 /**
- * The same port with methods that never throw or reject: what does goes to `onThrow`, and a call that
- * throws returns undefined. For what is told to somebody else and must not decide how it goes on here.
+ * The same port with `methods` that never throw or reject: what does goes to `onThrow`, as in
+ * `tryCall`. A method that the port lacks does nothing.
  */
 export function guarded<Port extends object>(
-  port: Port,
+  port: Partial<Port>,
   methods: readonly (keyof Port & string)[],
   onThrow: (thrown: unknown, method: string) => void,
 ): Port {
-  const guarded: Partial<Record<string, unknown>> = {};
+  const guardedMethods: Partial<Record<string, unknown>> = {};
   for (const method of methods) {
-    guarded[method] = (...args: unknown[]): unknown =>
+    guardedMethods[method] = (...args: unknown[]): unknown =>
       tryCall(
-        () => Reflect.apply(port[method] as (...args: unknown[]) => unknown, port, args),
+        () => (port[method] as ((...args: unknown[]) => unknown) | undefined)?.apply(port, args),
         (thrown) => onThrow(thrown, method),
       );
   }
-  return guarded as Port;
+  return guardedMethods as Port;
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
+}
+
+async function withoutRejection(promise: PromiseLike<unknown>, onThrow: (thrown: unknown) => void): Promise<unknown> {
+  try {
+    return await promise;
+  } catch (thrown) {
+    onThrow(thrown);
+    return undefined;
+  }
 }

@@ -85,6 +85,7 @@ export type { Journal, JournalEntry } from './journal/journal.ts';
 
 // The surroundings
 export { type Clock, systemClock, type Timer } from './clock.ts';
+export type { ClockLike } from './guarded-clock.ts';
 export type { Logger, LogFunction } from './logger.ts';
 export {
   type Metrics,

@@ -8,6 +8,7 @@ export class Subscribers<Listener extends object> {
   /** What is still to be told: a listener may cause the next news before others have heard this one. */
   #news: ((listener: Listener) => unknown)[] = [];
 
+  /** @param logger a guarded one (`resolveLogger`) */
   constructor(logger: Logger) {
     this.#logger = logger;
   }
@@ -26,14 +27,17 @@ export class Subscribers<Listener extends object> {
   /** All listeners hear all news in the same order. */
   notify(news: (listener: Listener) => unknown): void {
     if (this.#news.push(news) > 1) return;
-    for (const tell of this.#news) {
-      for (const { listener } of [...this.#listeners]) {
-        tryCall(
-          () => tell(listener),
-          (thrown) => this.#logger.error(thrownFields(thrown), 'A listener threw'),
-        );
+    try {
+      for (const tell of this.#news) {
+        for (const { listener } of [...this.#listeners]) {
+          tryCall(
+            () => tell(listener),
+            (thrown) => this.#logger.error(thrownFields(thrown), 'A listener threw'),
+          );
+        }
       }
+    } finally {
+      this.#news = [];
     }
-    this.#news = [];
   }
 }

@@ -13,9 +13,11 @@ import {
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type Clock, systemClock, type Timer } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../errors.ts';
-import { defaultLogger, type Logger } from '../logger.ts';
+import type { ClockLike } from '../guarded-clock.ts';
+import type { Logger } from '../logger.ts';
+import { resolveClock, resolveLogger } from '../ports.ts';
 import { decodeLines, encodeLine, type JournalContent } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
@@ -36,9 +38,9 @@ export interface FileJournalOptions {
    */
   readonly maxBytes?: number | undefined;
   /** Default: pino at level `warn`. */
-  readonly logger?: Logger | undefined;
+  readonly logger?: Partial<Logger> | undefined;
   /** Default: the system clock. */
-  readonly clock?: Clock | undefined;
+  readonly clock?: ClockLike | undefined;
 }
 
 const fileName = 'pod-status.journal';
@@ -60,7 +62,9 @@ const compactionFactor = 4;
  */
 export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
   requireObject('options', options);
-  const { fsync = 'interval', maxBytes = defaultMaxBytes, logger = defaultLogger(), clock = systemClock } = options;
+  const { fsync = 'interval', maxBytes = defaultMaxBytes } = options;
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
   if (typeof dir !== 'string' || dir === '') refuseOption('dir', 'a non-empty string', dir);
   if (!['always', 'interval', 'never'].includes(fsync)) refuseOption('fsync', "'always', 'interval' or 'never'", fsync);
   if (!Number.isSafeInteger(maxBytes) || maxBytes < minMaxBytes) {

@@ -2,17 +2,27 @@ import type { AllocationState } from '../allocation/allocation-state.ts';
 import { noopState } from '../allocation/noop-state.ts';
 import type { CoreV1ApiLike } from '../client/core-v1-api-like.ts';
 import type { PodClient } from '../client/pod-client.ts';
-import { type Clock, systemClock } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { refuseOption, StatusManagerError } from '../errors.ts';
 import type { Journal } from '../journal/journal.ts';
-import { defaultLogger, type Logger, thrownFields } from '../logger.ts';
-import { type Metrics, noopMetrics } from '../metrics.ts';
-import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { guardedPodDeletionSafety, type PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
+import {
+  logThrown,
+  requirePort,
+  resolveClock,
+  resolveLogger,
+  resolveMetrics,
+  resolveRandom,
+  resolveTellingPort,
+} from '../ports.ts';
 import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
 import { RequestLimiter } from '../sync/request-limiter.ts';
 import type { Pod } from '../types.ts';
 import { guarded } from '../guarded.ts';
+import type { ClockLike } from '../guarded-clock.ts';
 
 /** What a manager is made of; `P` is the type of the `podManager` option. */
 export interface StatusManagerOptions<P extends PodManager = PodManager> {
@@ -37,13 +47,13 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    * newer or a pod with another UID. `stop()` closes it.
    */
   readonly journal?: Journal | undefined;
-  /** Default: pino at level `warn`. */
-  readonly logger?: Logger | undefined;
-  /** Default: nothing is measured. */
-  readonly metrics?: Metrics | undefined;
+  /** Default: pino at level `warn`. A method that is missing logs nothing. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** Default: nothing is measured. A method that is missing measures nothing. */
+  readonly metrics?: Partial<Metrics> | undefined;
   /** Default: the system clock. */
-  readonly clock?: Clock | undefined;
-  readonly podStartupLatency?: PodStartupLatency | undefined;
+  readonly clock?: ClockLike | undefined;
+  readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
   /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
   readonly syncPeriodMs?: number | undefined;
   /** Pods in flight at most; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
@@ -128,9 +138,8 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'random',
 ]);
 
-const levels = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
-const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
+const journalMethods = ['accepted', 'settled', 'close'] as const;
 
 /** @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
 export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>): ResolvedOptions<P> {
@@ -139,32 +148,35 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
     if (!optionNames.has(name))
       throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
   }
-  const clock = port('clock', options.clock, ['now', 'monotonicMs', 'afterFunc', 'yieldToEventLoop']) ?? systemClock;
-  const logger = guarded(port('logger', options.logger, levels) ?? defaultLogger(), levels, () => {});
-  const logThrow = (thrown: unknown, method: string): void => logger.error(thrownFields(thrown), `${method} threw`);
-  const latency = port('podStartupLatency', options.podStartupLatency, latencyMethods);
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
   return {
     client: options.client,
-    podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety),
-    podManager: port('podManager', options.podManager, [
-      'getPodByUID',
-      'getMirrorPodByPod',
-      'translatePodUID',
-      'getUIDTranslations',
-    ]),
+    podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety, logger),
+    podManager:
+      options.podManager === undefined
+        ? undefined
+        : requirePort('podManager', options.podManager, [
+            'getPodByUID',
+            'getMirrorPodByPod',
+            'translatePodUID',
+            'getUIDTranslations',
+          ]),
     allocationState:
-      port('allocationState', options.allocationState, [
-        'getContainerResourceAllocation',
-        'getPodResizeStatus',
-        'setPodAllocation',
-        'setPodResizeStatus',
-        'delete',
-      ]) ?? noopState,
-    journal: port('journal', options.journal, ['accepted', 'settled', 'close']),
+      options.allocationState === undefined
+        ? noopState
+        : requirePort('allocationState', options.allocationState, [
+            'getContainerResourceAllocation',
+            'getPodResizeStatus',
+            'setPodAllocation',
+            'setPodResizeStatus',
+            'delete',
+          ]),
+    journal: resolveJournal(options.journal, logger),
     logger,
-    metrics: guarded(port('metrics', options.metrics, metricsMethods) ?? noopMetrics, metricsMethods, logThrow),
+    metrics: resolveMetrics(options.metrics, logger),
     clock,
-    podStartupLatency: latency && guarded(latency, latencyMethods, logThrow),
+    podStartupLatency: resolveTellingPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
     syncPeriodMs: integer('syncPeriodMs', options.syncPeriodMs ?? defaultOptions.syncPeriodMs, 100, 3_600_000),
     concurrency: integer('concurrency', options.concurrency ?? defaultOptions.concurrency, 1, 1_000),
     readBeforePatch: oneOf('readBeforePatch', options.readBeforePatch ?? defaultOptions.readBeforePatch, [
@@ -182,16 +194,28 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
       600_000,
     ),
     limiter: resolveLimiter(options, clock),
-    random: func('random', options.random) ?? Math.random,
+    random: resolveRandom(options.random, logger),
   };
 }
 
-function resolvePodDeletionSafety(value: unknown): PodDeletionSafety {
-  if (typeof value === 'function') return { podCouldHaveRunningContainers: value as (pod: Pod) => boolean };
-  return (
-    port('podDeletionSafety', value as PodDeletionSafety | undefined, ['podCouldHaveRunningContainers']) ??
-    refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value)
+function resolvePodDeletionSafety(value: unknown, logger: Logger): PodDeletionSafety {
+  if (typeof value === 'function')
+    return guardedPodDeletionSafety({ podCouldHaveRunningContainers: value as (pod: Pod) => boolean }, logger);
+  const provider = value as PodDeletionSafety | undefined;
+  if (typeof provider?.podCouldHaveRunningContainers !== 'function')
+    refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value);
+  return guardedPodDeletionSafety(provider, logger);
+}
+
+function resolveJournal(journal: Journal | undefined, logger: Logger): Journal | undefined {
+  if (journal === undefined) return undefined;
+  requirePort('journal', journal, journalMethods);
+  const methods = guarded<Pick<Journal, (typeof journalMethods)[number]>>(
+    journal,
+    journalMethods,
+    logThrown(logger, 'journal'),
   );
+  return { ...methods, recovered: journal.recovered };
 }
 
 function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Clock): RequestLimiter {
@@ -200,23 +224,7 @@ function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Cl
   }
   if (qps !== undefined || burst !== undefined)
     refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);
-  return port('limiter', limiter, ['acquire', 'pause'])!;
-}
-
-function port<T extends object>(
-  name: string,
-  value: T | undefined,
-  methods: readonly (keyof T & string)[],
-): T | undefined {
-  if (value === undefined) return undefined;
-  const missing = methods.filter((method) => typeof (value as T | null)?.[method] !== 'function');
-  return missing.length === 0
-    ? value
-    : refuseOption(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, value);
-}
-
-function func<T>(name: string, value: T | undefined): T | undefined {
-  return value === undefined || typeof value === 'function' ? value : refuseOption(name, 'a function', value);
+  return requirePort('limiter', limiter, ['acquire', 'pause']);
 }
 
 function integer(name: string, value: number, min: number, max: number): number {

@@ -37,6 +37,7 @@ import type {
   VolumeHealthConditionInput,
 } from '../types.ts';
 import { tryCall } from '../guarded.ts';
+import { logThrown } from '../ports.ts';
 import {
   requireBoolean,
   requireDurationMs,
@@ -488,7 +489,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     this.#loop?.forget(uid);
     tryCall(
       () => this.#allocationState.delete(uid),
-      (thrown) => this.#logger.error({ ...thrownFields(thrown), podUID: uid }, 'allocationState.delete threw'),
+      (thrown) => logThrown(this.#logger, 'allocationState', { podUID: uid })(thrown, 'delete'),
     );
   }
 

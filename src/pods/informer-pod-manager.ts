@@ -1,9 +1,8 @@
 import type { KubeTransport } from '../client/http/kube-transport.ts';
-import type { Clock } from '../clock.ts';
-import { systemClock } from '../clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../errors.ts';
+import type { ClockLike } from '../guarded-clock.ts';
 import type { Logger } from '../logger.ts';
-import { defaultLogger } from '../logger.ts';
+import { resolveClock, resolveLogger, resolveRandom } from '../ports.ts';
 import type { Pod } from '../types.ts';
 import { positiveIntegerOption, requireIterable } from '../validate.ts';
 import type { InformerLike } from './informer/informer-source.ts';
@@ -27,10 +26,10 @@ export interface InformerPodManagerOptions {
    * bookmark about each minute. Default 150,000.
    */
   readonly inactivityTimeoutMs?: number | undefined;
-  readonly clock?: Clock | undefined;
+  readonly clock?: ClockLike | undefined;
   /** Spreads back-off and the length of watches; from 0 to less than 1. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
-  readonly logger?: Logger | undefined;
+  readonly logger?: Partial<Logger> | undefined;
 }
 
 type State = 'created' | 'running' | 'stopped';
@@ -143,7 +142,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
  */
 export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
   requireObject('options', options);
-  const { transport, nodeName, clock = systemClock, random = Math.random, logger = defaultLogger() } = options;
+  const { transport, nodeName } = options;
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
+  const random = resolveRandom(options.random, logger);
   if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
     refuseOption('nodeName', "a node's name", nodeName);
   if (typeof transport?.request !== 'function' || typeof transport.stream !== 'function')
@@ -172,10 +174,9 @@ export function informerPodManagerFrom(
   options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> = {},
 ): InformerPodManager {
   requireObject('informer', informer);
-  return new InformerPodManager(
-    new InformerSource(informer, options.clock ?? systemClock),
-    options.logger ?? defaultLogger(),
-  );
+  requireObject('options', options);
+  const logger = resolveLogger(options.logger);
+  return new InformerPodManager(new InformerSource(informer, resolveClock(options.clock, logger)), logger);
 }
 
 function stoppedError(): StatusManagerError {

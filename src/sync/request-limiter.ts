@@ -1,6 +1,8 @@
 import { untilAborted } from '../client/until-aborted.ts';
-import { type Clock, sleep, systemClock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import { refuseArgument, refuseOption, requireObject } from '../errors.ts';
+import type { ClockLike } from '../guarded-clock.ts';
+import { resolveClock } from '../ports.ts';
 import { maxDurationMs } from '../validate.ts';
 
 /** Options of a `RequestLimiter`. */
@@ -10,7 +12,7 @@ export interface RequestLimiterOptions {
   /** Requests that may be made at once after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
   /** Default: the system clock. */
-  readonly clock?: Clock | undefined;
+  readonly clock?: ClockLike | undefined;
 }
 
 /**
@@ -32,15 +34,15 @@ export class RequestLimiter {
   /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is no object */
   constructor(options: RequestLimiterOptions = {}) {
     requireObject('options', options);
-    const { qps = Number.POSITIVE_INFINITY, clock = systemClock } = options;
+    const { qps = Number.POSITIVE_INFINITY } = options;
     requirePositive('qps', qps);
     const burst = options.burst ?? Math.ceil(qps);
     requirePositive('burst', burst);
-    this.#clock = clock;
+    this.#clock = resolveClock(options.clock);
     this.#tokensPerMs = qps / 1000;
     this.#burst = Math.max(1, burst);
     this.#tokens = this.#burst;
-    this.#filledAtMs = clock.monotonicMs();
+    this.#filledAtMs = this.#clock.monotonicMs();
   }
 
   /** Milliseconds until a request may be made if nobody else asks; 0 for at once. */

@@ -45,7 +45,7 @@ describe('a port that throws harms nobody', () => {
     for (const name of ['a', 'b', 'c']) h.set(name, '1');
     h.manager.removeOrphanedStatuses([]);
     expect(h.manager.inspect().pods).toEqual([]);
-    expect(h.logger.errors[0]?.message).toBe('allocationState.delete threw');
+    expect(h.logger.errors[0]?.fields).toMatchObject({ method: 'allocationState.delete', podUID: 'uid-a' });
     await h.manager.stop();
   });
 
@@ -72,7 +72,7 @@ describe('a port that throws harms nobody', () => {
     h.set('a', '1', { containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 1 } } }] });
     await h.settle();
     expect(h.written('a')).toBe('1');
-    expect(h.logger.errors.map(({ message }) => message)).toContain('incRequests threw');
+    expect(h.logger.errors.map(({ message }) => message)).toContain('A method of the caller failed');
     await h.manager.stop();
   });
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.ts';
-import { systemClock } from '../../clock.ts';
 import { refuseOption, requireObject } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
-import { defaultLogger } from '../../logger.ts';
+import type { ClockLike } from '../../guarded-clock.ts';
+import { resolveClock, resolveLogger } from '../../ports.ts';
 import { positiveIntegerOption } from '../../validate.ts';
 import { defaultUserAgent } from './user-agent.ts';
 
@@ -25,13 +25,13 @@ export interface KubeTransportOptions {
   readonly kubeConfigDir?: string | undefined;
   /** For proxy variables and exec plugins; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  readonly clock?: Clock | undefined;
-  readonly logger?: Logger | undefined;
+  readonly clock?: ClockLike | undefined;
+  readonly logger?: Partial<Logger> | undefined;
 }
 
 export type ResolvedTransportOptions = {
   readonly [Name in keyof KubeTransportOptions]-?: NonNullable<KubeTransportOptions[Name]>;
-};
+} & { readonly clock: Clock; readonly logger: Logger };
 
 /** Throws `INVALID_OPTION`, naming option, range and value. */
 export function resolveTransportOptions(options: KubeTransportOptions): ResolvedTransportOptions {
@@ -40,6 +40,7 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
   if (!/^[\x20-\x7e]+$/.test(userAgent)) refuseOption('userAgent', 'printable ASCII', userAgent);
   if (options.kubeConfigDir !== undefined && typeof options.kubeConfigDir !== 'string')
     refuseOption('kubeConfigDir', 'a string', options.kubeConfigDir);
+  const logger = resolveLogger(options.logger);
   return {
     connections: positiveIntegerOption('connections', options.connections ?? 64),
     connectTimeoutMs: positiveIntegerOption('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
@@ -48,7 +49,7 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
     userAgent,
     kubeConfigDir: options.kubeConfigDir ?? '.',
     env: options.env ?? process.env,
-    clock: options.clock ?? systemClock,
-    logger: options.logger ?? defaultLogger(),
+    clock: resolveClock(options.clock, logger),
+    logger,
   };
 }

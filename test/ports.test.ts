@@ -1,0 +1,206 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createInformerPodManager } from '../src/informer.ts';
+import { resolveTransportOptions } from '../src/client/http/transport-options.ts';
+import { fileJournal } from '../src/journal/file-journal.ts';
+import type { Journal } from '../src/journal/journal.ts';
+import type { Logger } from '../src/logger.ts';
+import { StatusManager } from '../src/manager/status-manager.ts';
+import { resolveClock, resolveLogger, resolveMetrics, resolveRandom } from '../src/ports.ts';
+import { Subscribers } from '../src/subscribers.ts';
+import { FakeClock } from '../src/testing/fake-clock.ts';
+import { FakeTransport } from './informer/fake-transport.ts';
+import { pod as apiPod } from './informer/pods.ts';
+import { getTestPod, recordingLogger, startTime, TestManager, testPodUID } from './status-manager/fixture.ts';
+import { RecordingMetrics } from './support/recording-metrics.ts';
+
+const fail = (): never => {
+  throw new Error('out of order');
+};
+const throwingLogger: Logger = { trace: fail, debug: fail, info: fail, warn: fail, error: fail };
+
+describe('a logger that throws', () => {
+  it('once ended the informer with an unhandled rejection, its pods stale and stop() rejecting', async () => {
+    const api = new FakeTransport();
+    const clock = new FakeClock();
+    const pods = createInformerPodManager({
+      transport: api,
+      nodeName: 'n',
+      clock,
+      random: () => 0,
+      logger: throwingLogger,
+    });
+    pods.start();
+    api.last(1).list('10', [apiPod('a', '7')]);
+    await pods.whenSynced();
+    await clock.yieldToEventLoop();
+    // Each failure is logged.
+    api.last(2).fail(500);
+    await clock.advanceAsync(1_000);
+    api.last(3).open().event('ADDED', apiPod('b', '11'));
+    await clock.yieldToEventLoop();
+    expect(pods.getPods().map(({ metadata }) => metadata?.uid)).toEqual(['uid-a', 'uid-b']);
+    await pods.stop();
+  });
+
+  it('once made Subscribers deaf for good when a listener threw, too', () => {
+    const subscribers = new Subscribers<{ hear(news: number): void }>(throwingLogger);
+    const heard: number[] = [];
+    const unsubscribe = subscribers.add({ hear: fail });
+    subscribers.add({ hear: (news) => heard.push(news) });
+    expect(() => subscribers.notify((listener) => listener.hear(1))).toThrow('out of order');
+    unsubscribe();
+    subscribers.notify((listener) => listener.hear(2));
+    expect(heard).toEqual([2]);
+  });
+
+  it('once made setPodStatus throw after it had cached the status, when another process had adopted the journal', async () => {
+    const dir = await mkdtemp(path.join(tmpdir(), 'ports-'));
+    try {
+      const clock = new FakeClock();
+      const journal = await fileJournal(dir, { logger: throwingLogger, clock });
+      await rm(path.join(dir, 'pod-status.journal'));
+      const t = new TestManager([], { journal });
+      t.clock.advance(10_000);
+      expect(t.manager.setPodStatus(getTestPod(), { message: 'a' }).changed).toBe(true);
+      clock.advance(10_000);
+      expect(t.manager.setPodStatus(getTestPod(), { message: 'b' }).changed).toBe(true);
+      expect(t.status().message).toBe('b');
+      await t.manager.stop();
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
+
+  it('does not reach the transport either', () => {
+    expect(() => resolveTransportOptions({ logger: throwingLogger }).logger.warn({}, '')).not.toThrow();
+  });
+});
+
+describe('a journal that throws or rejects', () => {
+  it('is logged; setters, drops and stop() do not fail for it', async () => {
+    const journal: Journal = {
+      recovered: [],
+      accepted: fail,
+      settled: fail,
+      close: () => Promise.reject(new Error('out of order')),
+    };
+    const t = new TestManager([getTestPod()], { journal });
+    expect(t.manager.setPodStatus(getTestPod(), { message: 'a' }).changed).toBe(true);
+    expect(await t.takeActions()).toEqual(['get', 'patch']);
+    t.manager.removeOrphanedStatuses([]);
+    await t.manager.stop();
+    const methods = t.logged.filter(({ level }) => level === 'error').map(({ fields }) => fields);
+    for (const method of ['journal.accepted', 'journal.settled', 'journal.close'])
+      expect(methods).toContainEqual(expect.objectContaining({ method, reason: 'out of order' }));
+  });
+});
+
+describe('a clock that throws or tells no number', () => {
+  it.each<[string, () => number]>([
+    ['throws', fail],
+    ['tells NaN', () => Number.NaN],
+    ['tells undefined', () => undefined as never],
+  ])('%s: the last good reading counts, and the update is accepted', (_, broken) => {
+    const clock = new FakeClock(startTime);
+    const t = new TestManager([], { clock });
+    t.manager.setPodStatus(getTestPod(), { message: 'a' });
+    clock.now = broken;
+    clock.monotonicMs = broken;
+    expect(t.manager.setPodStatus(getTestPod(), { message: 'b' }).changed).toBe(true);
+    expect(t.status().startTime).toBe(startTime);
+    expect(t.manager.inspect().pods[0]?.unsentForMs).toBe(0);
+  });
+
+  it('has its timers and turns of the event loop replaced by the system’s', async () => {
+    const broken = { now: () => 0, monotonicMs: () => 0, afterFunc: fail, yieldToEventLoop: fail };
+    const clock = resolveClock(broken, resolveLogger(throwingLogger));
+    await new Promise<void>((resolve) => void clock.afterFunc(0, resolve));
+    await clock.yieldToEventLoop();
+  });
+});
+
+describe('random that throws or leaves [0, 1)', () => {
+  it.each<[string, () => number]>([
+    ['throws', fail],
+    ['NaN', () => Number.NaN],
+    ['1', () => 1],
+    ['text', () => '0.5' as never],
+  ])('%s: Math.random stands in, for a back-off of NaN ms would never end or never wait', (_, random) => {
+    const value = resolveRandom(random, resolveLogger(recordingLogger([])))();
+    expect(value).toBeGreaterThanOrEqual(0);
+    expect(value).toBeLessThan(1);
+  });
+});
+
+describe('a port that lacks a method which a later release has added', () => {
+  it('counts as having a method that does nothing', async () => {
+    const logged: string[] = [];
+    const requests: string[] = [];
+    const { now, monotonicMs, afterFunc } = new RealTime();
+    const manager = new StatusManager({
+      podDeletionSafety: () => false,
+      logger: { error: (_fields, message) => void logged.push(message) },
+      metrics: { incOutcomes: (outcome) => void requests.push(outcome) },
+      clock: { now, monotonicMs, afterFunc },
+      podStartupLatency: { recordStatusUpdated: () => {} },
+      client: { getPod: async () => getTestPod(), patchPodStatus: async () => getTestPod(), deletePod: async () => {} },
+    });
+    manager.setPodStatus(getTestPod(), { message: 'a' });
+    manager.subscribe({ onPodUpdated: fail });
+    manager.setPodStatus(getTestPod(), { message: 'b' });
+    expect(await manager.syncBatch(true)).toBe(1);
+    expect([logged, requests]).toEqual([['A listener threw'], ['superseded', 'written']]);
+    await manager.stop();
+  });
+
+  it('is refused when it has none of the methods, or one that is no function', () => {
+    expect(() => resolveLogger({})).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path: 'logger' }));
+    expect(() => resolveLogger({ warn: 'loud' } as never)).toThrow(expect.objectContaining({ path: 'logger.warn' }));
+    expect(() => resolveMetrics(new Map() as never, throwingLogger)).toThrow(
+      expect.objectContaining({ path: 'metrics' }),
+    );
+  });
+
+  it('metrics of the caller keep their `this`', () => {
+    const metrics = new RecordingMetrics();
+    resolveMetrics(metrics, throwingLogger).setInProgressResizes(3);
+    expect(metrics.inProgressResizes).toBe(3);
+  });
+});
+
+describe('podDeletionSafety', () => {
+  const deleted = getTestPod({ metadata: { deletionTimestamp: startTime } });
+
+  it.each<[string, () => unknown, string]>([
+    [
+      'a promise that rejects: it once was taken for true without a word, and ended the process',
+      () => Promise.reject(new Error('no runtime')),
+      'Expected a boolean, got a promise: the method must be synchronous',
+    ],
+    [
+      'a promise of false',
+      () => Promise.resolve(false),
+      'Expected a boolean, got a promise: the method must be synchronous',
+    ],
+    ['nothing', () => undefined, 'Expected a boolean, got undefined'],
+    ['null', () => null, 'Expected a boolean, got null'],
+    ['a number', () => 0, 'Expected a boolean, got number'],
+    ['an exception', fail, 'out of order'],
+  ])('%s counts as: containers could be running, and is logged', async (_, podDeletionSafety, reason) => {
+    const t = new TestManager([deleted], { podDeletionSafety: podDeletionSafety as () => boolean });
+    t.manager.terminatePod(deleted);
+    expect(await t.takeActions()).toEqual(['get', 'patch']);
+    expect(t.logged.filter(({ level }) => level === 'error').map(({ fields }) => fields)).toContainEqual(
+      expect.objectContaining({ podUID: testPodUID, reason }),
+    );
+  });
+});
+
+class RealTime {
+  readonly now = (): number => 0;
+  readonly monotonicMs = (): number => 0;
+  readonly afterFunc = (): { stop(): void } => ({ stop: () => {} });
+}
