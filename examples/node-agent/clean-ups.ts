@@ -15,7 +15,7 @@ export class CleanUps {
       try {
         await undo();
       } catch (error) {
-        logger.warn({ step: name, err: error }, 'Could not tidy up');
+        logger.warn({ step: name, reason: String(error) }, 'Clean-up failed');
       }
     }
   }

@@ -19,6 +19,8 @@ import {
 /** A sidecar is an init container with `restartPolicy: Always`: started in order, then kept running. */
 export type ContainerRole = 'init' | 'sidecar' | 'regular';
 
+const crashLoopBackOff = 'CrashLoopBackOff';
+
 /** What the agent knows about one container. The functions below are its only writers. */
 export interface ContainerRecord {
   readonly spec: Container;
@@ -163,8 +165,15 @@ export function markBackingOff(record: ContainerRecord, podName: string): void {
   record.status = {
     ...record.status,
     lastState: lastStateOf(record),
-    state: { waiting: { reason: 'CrashLoopBackOff', message } },
+    state: { waiting: { reason: crashLoopBackOff, message } },
   };
+}
+
+/** The pod ends while the container waits for its restart: it shows again how its last run ended. */
+export function endBackOff(record: ContainerRecord): void {
+  const { state, lastState } = record.status;
+  if (state.waiting?.reason !== crashLoopBackOff || lastState.terminated === undefined) return;
+  record.status = { ...record.status, state: { terminated: lastState.terminated }, lastState: {} };
 }
 
 /** The exit that a restart is decided by: also that of a container that waits for its restart. */

@@ -1,4 +1,4 @@
-import type { Clock, Logger, Pod, Timer } from 'kubelet-status-manager';
+import { ApiError, type Clock, type Logger, type Pod, type Timer } from 'kubelet-status-manager';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 import { AgentError } from './agent-error.ts';
 import { runAnnotation } from './agent.ts';
@@ -70,7 +70,11 @@ export class Demo {
         })
       ).json() as Pod;
     } catch (error) {
-      throw AgentError.from(error, `cannot create the pod ${namespace}/${metadata?.name}`);
+      const hint =
+        error instanceof ApiError && error.statusCode === 404
+          ? ` (does the namespace exist? kubectl create namespace ${namespace})`
+          : '';
+      throw AgentError.from(error, `cannot create the pod ${namespace}/${metadata?.name}${hint}`);
     }
   }
 

@@ -23,6 +23,7 @@ import { ProcessRuntime } from './process-runtime.ts';
 import { StopRequest } from './stop-request.ts';
 import { renderSummary } from './summary.ts';
 import { LiveTable } from './table.ts';
+import { UnclaimedPods } from './unclaimed-pods.ts';
 import { WorkDirectory } from './work-directory.ts';
 
 // The compiler copies no YAML: the manifests stay beside the sources.
@@ -31,7 +32,8 @@ const demoCrashLoopBaseMs = 1000;
 /** How long the end of the agent may wait for its processes. */
 const maxShutdownGracePeriodSeconds = 10;
 
-const isTerminal = process.stdout.isTTY;
+// A terminal that cannot move its cursor gets what a pipe gets.
+const isTerminal = process.stdout.isTTY && process.env['TERM'] !== 'dumb';
 const clock = systemClock;
 
 /** For people. Where the output is piped, stdout is for programs alone. */
@@ -96,7 +98,12 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   });
   const history = new PodHistory((pod) => agent.runsPod(pod));
 
+  const unclaimedPods = new UnclaimedPods({ transport, nodeName, clock, logger });
   const handlePod = (pod: Pod): void => {
+    if (!agent.runsPod(pod)) {
+      unclaimedPods.handlePod(pod);
+      return;
+    }
     history.handlePod(pod);
     agent.handlePod(pod);
   };
@@ -104,6 +111,7 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
     onPodAdded: handlePod,
     onPodUpdated: handlePod,
     onPodRemoved: (pod) => {
+      unclaimedPods.handleRemovedPod(pod);
       history.handleRemovedPod(pod);
       agent.handleRemovedPod(pod);
     },

@@ -26,7 +26,7 @@ async function listFiles(path: string): Promise<string[]> {
 
 async function readManifest(file: string): Promise<Pod[]> {
   try {
-    return parseAllDocuments(await readFile(file, 'utf8'))
+    const pods = parseAllDocuments(await readFile(file, 'utf8'))
       .map((document) => {
         if (document.errors[0]) throw document.errors[0];
         return document.toJS() as (Pod & { readonly kind?: string }) | null;
@@ -34,9 +34,13 @@ async function readManifest(file: string): Promise<Pod[]> {
       .filter((object) => object !== null)
       .map((object) => {
         if (object.kind !== 'Pod')
-          throw new AgentError(`only pods can be created, this is a ${object.kind ?? 'thing without kind'}`);
+          throw new AgentError(
+            `only pods can be created, but this object ${object.kind === undefined ? 'has no kind' : `is a ${object.kind}`}`,
+          );
         return object;
       });
+    if (pods.length === 0) throw new AgentError('no pod in this file');
+    return pods;
   } catch (error) {
     throw AgentError.from(error, `--manifests ${file}`);
   }

@@ -66,16 +66,28 @@ export class NodeRegistration {
     this.#isStopped = true;
     this.#timer?.stop();
     if (!this.#isRegistered) return;
+    const { logger, nodeName } = this.#options;
+    try {
+      if (remove && this.#createdNode && (await this.#remove())) return;
+      await this.#reportStatus('False', 'AgentStopped', 'The node agent has ended');
+    } catch (error) {
+      logger.warn({ node: nodeName, reason: String(error) }, 'Could not report the Node as not ready');
+    }
+  }
+
+  /** @returns false when the agent is not allowed to: a node's own user may not delete its Node */
+  async #remove(): Promise<boolean> {
     const { transport, logger, nodeName } = this.#options;
     try {
-      if (remove && this.#createdNode) {
-        await transport.request('DELETE', this.#nodePath);
-        await transport.request('DELETE', this.#leasePath);
-      } else {
-        await this.#reportStatus('False', 'AgentStopped', 'The node agent has ended');
-      }
+      await transport.request('DELETE', this.#nodePath);
+      await transport.request('DELETE', this.#leasePath);
+      return true;
     } catch (error) {
-      logger.warn({ node: nodeName, err: error }, 'Could not sign the Node off');
+      logger.warn(
+        { node: nodeName, reason: String(error) },
+        `Could not remove the Node; it stays, not ready. An administrator can remove it: kubectl delete node ${nodeName}`,
+      );
+      return false;
     }
   }
 
@@ -192,7 +204,7 @@ export class NodeRegistration {
         await this.#reportStatus('True', 'AgentReady', 'The node agent runs the pods of this node');
       }
     } catch (error) {
-      logger.warn({ node: nodeName, err: error }, 'Heartbeat failed');
+      logger.warn({ node: nodeName, reason: String(error) }, 'Heartbeat failed');
     }
     this.#beatLater();
   }

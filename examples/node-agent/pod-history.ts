@@ -7,12 +7,17 @@ export interface SeenPod {
   readonly isGone: boolean;
 }
 
-/** All pods that the agent has had during this run, those that are gone included. */
+/** How many pods that are gone are remembered. */
+const maxGonePods = 100;
+
+/** The pods of this run: all that exist, and the last hundred that are gone. */
 export class PodHistory {
   readonly #pods = new Map<string, SeenPod>();
+  /** UIDs, the oldest first. */
+  readonly #gone: string[] = [];
   readonly #runsPod: (pod: Pod) => boolean;
 
-  /** @param runsPod tells the agent's pods from those that it leaves alone */
+  /** @param runsPod whether a pod is the agent's */
   constructor(runsPod: (pod: Pod) => boolean) {
     this.#runsPod = runsPod;
   }
@@ -22,11 +27,17 @@ export class PodHistory {
   }
 
   handleRemovedPod(pod: Pod): void {
-    if (this.#runsPod(pod)) this.#pods.set(podUID(pod), { pod, isGone: true });
+    if (!this.#runsPod(pod)) return;
+    const uid = podUID(pod);
+    if (!this.#pods.get(uid)?.isGone) this.#gone.push(uid);
+    this.#pods.set(uid, { pod, isGone: true });
+    if (this.#gone.length > maxGonePods) this.#pods.delete(this.#gone.shift()!);
   }
 
-  /** In the order of their names. */
+  /** Those that exist come first; in the order of their names. */
   all(): SeenPod[] {
-    return [...this.#pods.values()].toSorted((a, b) => podName(a.pod).localeCompare(podName(b.pod), 'en'));
+    return [...this.#pods.values()].toSorted(
+      (a, b) => Number(a.isGone) - Number(b.isGone) || podName(a.pod).localeCompare(podName(b.pod), 'en'),
+    );
   }
 }

@@ -4,6 +4,7 @@ import { ContainerConfigError } from './container-command.ts';
 import {
   type ContainerRecord,
   createContainerRecords,
+  endBackOff,
   markBackingOff,
   markExited,
   markMisconfigured,
@@ -174,7 +175,10 @@ export class PodWorker {
   }
 
   #terminateWithin(gracePeriodSeconds: number): void {
-    if (this.#stage === 'syncing') this.#stage = 'terminating';
+    if (this.#stage === 'syncing') {
+      this.#stage = 'terminating';
+      for (const record of this.#records) endBackOff(record);
+    }
     // A later request may shorten the grace period, never lengthen it.
     this.#killAtMs = Math.min(this.#killAtMs, this.#options.clock.monotonicMs() + gracePeriodSeconds * 1000);
   }

@@ -1,12 +1,14 @@
 import { exitCodes } from './options.ts';
 
-/** Under npm one Ctrl-C comes twice: from the terminal, and passed on by npm. */
-const sameKeystrokeMs = 500;
+/** npm passes a Ctrl-C on to its child, which has had it from the terminal already. */
+const npmRepeatMs = 150;
 
 /** Listens for what asks the agent to end: a signal, or that nobody reads its output any more. */
 export class StopRequest {
   readonly received: Promise<void>;
   #endingSinceMs: number | undefined;
+  /** Under npm each Ctrl-C arrives twice. */
+  #repeatsToIgnore = process.env['npm_lifecycle_event'] === undefined ? 0 : 1;
 
   constructor() {
     this.received = new Promise((resolve) => {
@@ -22,13 +24,14 @@ export class StopRequest {
     });
   }
 
-  /** The agent is about to end: from now on a signal ends the process at once. */
+  /** The agent is about to end: from now on a signal ends the process immediately. */
   markEnding(): void {
     this.#endingSinceMs ??= performance.now();
   }
 
   #forceIfEnding(): void {
     if (this.#endingSinceMs === undefined) return;
-    if (performance.now() - this.#endingSinceMs > sameKeystrokeMs) process.exit(exitCodes.forced);
+    const isRepeat = this.#repeatsToIgnore-- > 0 && performance.now() - this.#endingSinceMs < npmRepeatMs;
+    if (!isRepeat) process.exit(exitCodes.forced);
   }
 }

@@ -1,6 +1,6 @@
 import { clearScreenDown, moveCursor } from 'node:readline';
 import type { WriteStream } from 'node:tty';
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import type { Clock, Timer } from 'kubelet-status-manager';
 
 /** One pod as the table shows it. */
@@ -16,7 +16,12 @@ export interface TableRow {
   readonly unsent: string;
 }
 
-const columns: readonly { readonly title: string; readonly member: keyof TableRow }[] = [
+interface Column {
+  readonly title: string;
+  readonly member: keyof TableRow;
+}
+
+const columns: readonly Column[] = [
   { title: 'POD', member: 'pod' },
   { title: 'PHASE', member: 'phase' },
   { title: 'READY', member: 'ready' },
@@ -40,31 +45,63 @@ function colourOf({ phase, reason }: TableRow): Colour {
   return phase === 'Running' && reason !== '' ? 'yellow' : (phaseColours[phase] ?? 'yellow');
 }
 
-/** The table as lines, each at most `width` characters wide. */
-export function renderTable(rows: readonly TableRow[], width: number, useColours: boolean): string[] {
-  const widths = columns.map(({ title, member }) => Math.max(title.length, ...rows.map((row) => row[member].length)));
+/** Columns that a narrow terminal does without, the first to go first. */
+const optionalColumns: readonly (keyof TableRow)[] = ['versions', 'unsent', 'restarts'];
+
+/**
+ * The table as lines, each at most `width` characters wide, at most `height` lines. Where the
+ * terminal is too narrow, columns are left out and then lines end in `…`; where it is too low, the
+ * last line says how many rows are not shown.
+ */
+export function renderTable(
+  rows: readonly TableRow[],
+  { width, height, useColours }: { width: number; height: number; useColours: boolean },
+): string[] {
+  const widthOf = ({ title, member }: Column): number =>
+    Math.max(title.length, ...rows.map((row) => row[member].length));
+  let shown = columns;
+  for (const member of optionalColumns) {
+    if (lineWidth(shown.map(widthOf)) <= width) break;
+    shown = shown.filter((column) => column.member !== member);
+  }
+  const widths = shown.map(widthOf);
   const toLine = (cells: readonly string[]): string =>
-    cells
-      .map((cell, index) => cell.padEnd(widths[index]!))
-      .join('  ')
-      .trimEnd()
-      .slice(0, width);
-  const lines = rows.map((row) => {
-    const line = toLine(columns.map(({ member }) => row[member]));
-    return useColours ? styleText(colourOf(row), line) : line;
-  });
-  const title = toLine(columns.map((column) => column.title));
-  return [useColours ? styleText('bold', title) : title, ...lines];
+    truncate(
+      cells
+        .map((cell, index) => cell.padEnd(widths[index]!))
+        .join('  ')
+        .trimEnd(),
+      width,
+    );
+  const style = (format: Colour | 'bold', line: string): string => (useColours ? styleText(format, line) : line);
+
+  const capacity = Math.max(0, height - 1);
+  const visible = rows.length > capacity ? rows.slice(0, Math.max(0, capacity - 1)) : rows;
+  const hidden = rows.length - visible.length;
+  return [
+    style('bold', toLine(shown.map(({ title }) => title))),
+    ...visible.map((row) => style(colourOf(row), toLine(shown.map(({ member }) => row[member])))),
+    ...(hidden > 0 ? [style('gray', truncate(`… ${hidden} more pods; enlarge the window to see them`, width))] : []),
+  ].slice(0, Math.max(1, height));
+}
+
+function lineWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1));
+}
+
+function truncate(line: string, width: number): string {
+  return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
 
 const redrawMs = 250;
 
-/** The table on a terminal, drawn over itself four times a second. */
+/** The table on a terminal, redrawn in place four times a second. */
 export class LiveTable {
   readonly #stream: WriteStream;
   readonly #rows: () => readonly TableRow[];
   readonly #clock: Clock;
-  #height = 0;
+  /** The widths of the lines that are on the screen. */
+  #drawn: readonly number[] = [];
   #timer: Timer | undefined;
 
   constructor(stream: WriteStream, rows: () => readonly TableRow[], clock: Clock) {
@@ -78,21 +115,27 @@ export class LiveTable {
     this.#timer = this.#clock.afterFunc(redrawMs, () => this.start());
   }
 
-  /** Leaves the table as it is now. */
+  /** Leaves the table on the screen as it is now. */
   stop(): void {
     this.#timer?.stop();
     this.#draw();
   }
 
   #draw(): void {
-    // Some terminals do not tell their size, and say 0.
-    const columns = this.#stream.columns || 80;
+    // Some terminals do not report their size: it is 0 then.
+    const width = this.#stream.columns || 80;
     const rows = this.#stream.rows || 24;
-    // What is taller than the screen scrolls away and could not be drawn over.
-    const lines = renderTable(this.#rows(), columns, this.#stream.hasColors()).slice(0, Math.max(1, rows - 1));
-    moveCursor(this.#stream, -columns, -this.#height);
+    // The cursor stands on the line below the table, which must be on the screen too.
+    const lines = renderTable(this.#rows(), {
+      width,
+      height: Math.max(1, rows - 1),
+      useColours: this.#stream.hasColors(),
+    });
+    // A window that became narrower has wrapped the lines; what has scrolled off the top is out of reach.
+    const height = this.#drawn.reduce((sum, drawn) => sum + Math.max(1, Math.ceil(drawn / width)), 0);
+    moveCursor(this.#stream, -width, -Math.min(height, rows - 1));
     clearScreenDown(this.#stream);
     this.#stream.write(lines.map((line) => `${line}\n`).join(''));
-    this.#height = lines.length;
+    this.#drawn = lines.map((line) => stripVTControlCharacters(line).length);
   }
 }

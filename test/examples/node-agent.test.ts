@@ -36,9 +36,9 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(endStates.map(({ pod, expected, isRight }) => ({ pod, expected, isRight }))).toEqual([
       { pod: 'default/completes', expected: 'Succeeded', isRight: true },
       { pod: 'default/crashes', expected: 'Restarted', isRight: true },
-      { pod: 'default/deleted', expected: 'Deleted', isRight: true },
       { pod: 'default/init-container', expected: 'Running', isRight: true },
       { pod: 'default/keeps-running', expected: 'Running', isRight: true },
+      { pod: 'default/deleted', expected: 'Deleted', isRight: true },
     ]);
 
     const statuses = agent.events.filter(({ event }) => event === 'status');
@@ -78,12 +78,18 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     await agent.waitForRunning('default/stubborn');
     agent.signal('SIGINT');
     await agent.waitFor(({ event }) => event === 'endState');
-    // Signals that follow at once count as the same keystroke.
-    const impatience = setInterval(() => agent.signal('SIGINT'), 100);
+    agent.signal('SIGINT');
     expect(await agent.exitCode()).toBe(130);
-    clearInterval(impatience);
     await expectNoProcessLeft(agent);
     expect(agent.leftovers()).toEqual([]);
+  });
+
+  it('takes the repeated signal that npm sends for one Ctrl-C as one', async () => {
+    await using agent = new RunningAgent([], { npm_lifecycle_event: 'start' });
+    await agent.waitForRunning('default/keeps-running');
+    agent.signal('SIGINT');
+    agent.signal('SIGINT');
+    expect(await agent.exitCode()).toBe(0);
   });
 
   it('leaves no process behind that a container has started', async () => {
@@ -121,5 +127,20 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(await agent.exitCode()).toBe(exitCode);
     expect(agent.stderr).toContain(message);
     expect(agent.leftovers()).toEqual([]);
+  });
+
+  it.each([
+    { story: 'an empty manifest, once exit code 0', text: '# nothing yet\n', message: 'no pod in this file' },
+    {
+      story: 'a namespace that does not exist, with the way out',
+      text: '{ apiVersion: v1, kind: Pod, metadata: { name: a, namespace: missing }, spec: { containers: [] } }',
+      message: 'kubectl create namespace missing',
+    },
+  ])('says what is wrong with $story', async ({ text, message }) => {
+    const file = join(directory, 'wrong.yaml');
+    await writeFile(file, text);
+    await using agent = new RunningAgent(['--manifests', file, '--for', '1s']);
+    expect(await agent.exitCode()).toBe(3);
+    expect(agent.stderr).toContain(message);
   });
 });

@@ -30,3 +30,27 @@ it('taints the Node that it takes up again, once, and keeps the taints of others
   expect(await run(true)).toEqual(both);
   await transport.close();
 });
+
+it('says in one line without a stack trace that a node user may not remove its Node, and reports it as not ready', async () => {
+  await using server = await ApiServer.start({ nodeUsers: ['agent'] });
+  const admin = createKubeTransport(server.kubeconfig());
+  const transport = createKubeTransport(server.kubeconfig('agent'));
+  const logger = recordingLogger();
+  const clock = new FakeClock();
+  const registration = new NodeRegistration({
+    ...{ transport, nodeName: 'agent', addresses: ['10.0.0.1'], isTainted: false, clock, logger },
+  });
+  await registration.register();
+  await registration.unregister({ remove: true });
+  expect(logger.lines.filter(({ level }) => level === 'warn')).toEqual([
+    {
+      level: 'warn',
+      message: expect.stringContaining('kubectl delete node agent'),
+      fields: { node: 'agent', reason: expect.stringMatching(/^[^\n]*forbidden[^\n]*$/) },
+    },
+  ]);
+  const node = (await admin.request('GET', '/api/v1/nodes/agent')).json() as { status: { conditions: object[] } };
+  expect(node.status.conditions).toMatchObject([{ type: 'Ready', status: 'False' }]);
+  await transport.close();
+  await admin.close();
+});

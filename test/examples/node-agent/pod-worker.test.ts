@@ -275,6 +275,15 @@ describe('ending', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('shows how the last run ended when the pod ends in CrashLoopBackOff, once reported as lost with 137', async () => {
+    const { worker, exit, status } = await startWorker();
+    await exit('a', 1);
+    await exit('a', 3);
+    expect(status('a').state.waiting?.reason).toBe('CrashLoopBackOff');
+    worker.terminate();
+    expect(status('a')).toMatchObject({ state: { terminated: { exitCode: 3 } }, lastState: {} });
+  });
+
   it('ends a container that was being started when the deletion came', async () => {
     const { runtime, worker, exit, requestDeletion, settle } = await startWorker();
     let openGate: () => void = () => {};

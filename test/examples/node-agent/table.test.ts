@@ -14,9 +14,12 @@ const rows = [
   { ...row, pod: 'default/longer', phase: 'Deleted', reason: 'gone' },
 ];
 
+const render = (rows: readonly TableRow[], { width = 100, height = 24, useColours = false } = {}): string[] =>
+  renderTable(rows, { width, height, useColours });
+
 describe('renderTable', () => {
   it('aligns its columns', () => {
-    expect(renderTable(rows, 100, false)).toEqual([
+    expect(render(rows)).toEqual([
       'POD             PHASE    READY  RESTARTS  CACHED/SENT  UNSENT  REASON',
       'default/a       Running  1/1    0         2/1          0.3s',
       'default/longer  Deleted  1/1    0         2/1          0.3s    gone',
@@ -24,9 +27,26 @@ describe('renderTable', () => {
   });
 
   it('is never wider than the terminal, colours not counted', () => {
-    for (const line of renderTable(rows, 20, true)) {
+    for (const line of render(rows, { width: 20, useColours: true })) {
       expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(20);
     }
+  });
+
+  it('keeps the reason at 80 columns and leaves out the versions, once cut to CrashLoo', () => {
+    const crashing = [{ ...row, pod: 'default/init-container-and-sidecar', reason: 'CrashLoopBackOff' }];
+    expect(render(crashing, { width: 80 })).toEqual([
+      'POD                                 PHASE    READY  RESTARTS  REASON',
+      'default/init-container-and-sidecar  Running  1/1    0         CrashLoopBackOff',
+    ]);
+    expect(render(crashing, { width: 60 }).at(-1)).toBe('default/init-container-and-sidecar  Running  1/1    CrashLo…');
+  });
+
+  it('says how many pods a low window does not show, once cut without a word', () => {
+    const many = Array.from({ length: 9 }, (_, at) => ({ ...row, pod: `default/${at}` }));
+    expect(render(many, { height: 10 })).toHaveLength(10);
+    const lines = render(many, { height: 6 });
+    expect(lines).toHaveLength(6);
+    expect(lines.at(-1)).toBe('… 5 more pods; enlarge the window to see them');
   });
 });
 
@@ -100,6 +120,14 @@ describe('podTableRows', () => {
     expect(rows()).toMatchObject([{ versions: '1/-', reason: expect.stringContaining('ECONNREFUSED') }]);
   });
 
+  it('shows pods that exist before those that are gone, and forgets the oldest of those', () => {
+    const { history, rows } = setUp(podOf('web'));
+    for (let i = 0; i < 150; i++) history.handleRemovedPod(podOf(`gone-${i}`));
+    expect(rows()[0]).toMatchObject({ pod: 'default/web' });
+    expect(rows()).toHaveLength(101);
+    expect(history.all().some(({ pod }) => pod.metadata?.name === 'gone-49')).toBe(false);
+  });
+
   it('are in order, and tell the pods that are going, gone, or not yet known to the status manager', () => {
     const going = podOf('going', '2000-01-01T00:00:30Z');
     const gone = podOf('gone');
@@ -110,8 +138,8 @@ describe('podTableRows', () => {
     const unsent = { versions: '1/-', unsent: '0.0s' };
     expect(rows()).toEqual([
       { pod: 'default/going', phase: 'Running', ready: '1/2', restarts: '4', ...unsent, reason: 'Terminating' },
-      { pod: 'default/gone', phase: 'Deleted', ready: '', restarts: '', ...unsent, reason: '' },
       { pod: 'default/new', phase: 'Pending', ready: '0/2', restarts: '0', versions: '', unsent: '', reason: '' },
+      { pod: 'default/gone', phase: 'Deleted', ready: '', restarts: '', ...unsent, reason: '' },
     ]);
   });
 });
@@ -123,9 +151,9 @@ const tokens = new RegExp(`${escape}\\[(\\d*)([A-Z])|\n|${escape}?[^${escape}\n]
 /** A terminal that shows what has been written to it, and knows no more than the table asks of one. */
 class Terminal extends Writable {
   readonly isTTY = true;
-  readonly columns: number;
+  columns: number;
   readonly rows: number;
-  readonly screen: string[] = [''];
+  screen: string[] = [''];
   #x = 0;
   #y = 0;
 
@@ -137,6 +165,14 @@ class Terminal extends Writable {
 
   hasColors(): boolean {
     return false;
+  }
+
+  /** A narrower window wraps the lines that are on the screen. */
+  narrow(columns: number): void {
+    const wrapped = this.screen.flatMap((line) => line.match(new RegExp(`.{1,${columns}}`, 'g')) ?? ['']);
+    this.#y += wrapped.length - this.screen.length;
+    this.screen = wrapped;
+    this.columns = columns;
   }
 
   override _write(text: string, _encoding: string, done: () => void): void {
@@ -179,7 +215,7 @@ describe('LiveTable', () => {
     return { clock, terminal, shown, table };
   }
 
-  const lines = (rows: readonly TableRow[]): string[] => renderTable(rows, 100, false);
+  const lines = (rows: readonly TableRow[]): string[] => render(rows);
 
   it('draws itself at once, below what is there', () => {
     const { terminal, table } = setUp();
@@ -220,13 +256,22 @@ describe('LiveTable', () => {
   it('is cut to a small terminal, whose last line stays free', () => {
     const { terminal, table } = setUp({ columns: 10, rows: 3 });
     table.start();
-    expect(terminal.screen).toEqual([...renderTable(rows, 10, false).slice(0, 2), '']);
+    expect(terminal.screen).toEqual([...render(rows, { width: 10, height: 2 }), '']);
   });
 
   it('takes a terminal without a size for one of 80 by 24', () => {
     const { terminal, shown, table } = setUp({ columns: 0, rows: 0 });
     shown.rows = Array.from({ length: 30 }, (_, at) => ({ ...row, pod: `default/${at}`, reason: 'x'.repeat(80) }));
     table.start();
-    expect(terminal.screen).toEqual([...renderTable(shown.rows, 80, false).slice(0, 23), '']);
+    expect(terminal.screen).toEqual([...render(shown.rows, { width: 80, height: 23 }), '']);
+  });
+
+  it('leaves nothing of its old lines behind when the window has become narrower', () => {
+    const { clock, terminal, table } = setUp();
+    terminal.write('started\n');
+    table.start();
+    terminal.narrow(40);
+    clock.advance(250);
+    expect(terminal.screen).toEqual(['started', ...render(rows, { width: 40 }), '']);
   });
 });

@@ -1,0 +1,24 @@
+import { createKubeTransport } from 'kubelet-status-manager/http';
+import { ApiServer, FakeClock } from 'kubelet-status-manager/testing';
+import { expect, it, vi } from 'vitest';
+import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+it('a pod without the annotation once waited for ever without a word: one warning and one Event say why', async () => {
+  await using server = await ApiServer.start();
+  const transport = createKubeTransport(server.kubeconfig());
+  const logger = recordingLogger();
+  const unclaimed = new UnclaimedPods({ transport, nodeName: 'agent', clock: new FakeClock(), logger });
+  const pod = { metadata: { namespace: 'default', name: 'foreign', uid: 'uid-foreign' } };
+  unclaimed.handlePod(pod);
+  unclaimed.handlePod(pod);
+  const events = async (): Promise<object[]> =>
+    ((await transport.request('GET', '/api/v1/namespaces/default/events')).json() as { items: object[] }).items;
+  await vi.waitFor(async () => expect(await events()).toHaveLength(1));
+  expect(await events()).toMatchObject([
+    { type: 'Warning', reason: 'NotRun', involvedObject: { kind: 'Pod', name: 'foreign', uid: 'uid-foreign' } },
+  ]);
+  expect(logger.warnings).toMatchObject([{ fields: { pod: 'default/foreign' } }]);
+  expect(logger.warnings[0]!.message).toContain('kubelet-status-manager.dev/run: process');
+  await transport.close();
+});
