@@ -1,7 +1,13 @@
 import { ApiServer } from '../../src/testing/api-server/index.ts';
-import { controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
+import {
+  controlPlaneAvailable,
+  kubeApiServerVersion,
+  moreControlPlaneAssets,
+  startControlPlane,
+} from '../support/control-plane.ts';
 import { KubeHttp } from '../support/kube-http.ts';
 import { PodApi } from './pod-api.ts';
+import { isAsNewest, type VersionFactName } from './version-facts.ts';
 
 /** A running server with the nodes node-a and node-b, and node-c that is a user but has no Node yet. */
 export interface ContractServer {
@@ -26,6 +32,10 @@ export interface ContractServerKind {
   /** Says why, when it is not available. */
   readonly name: string;
   readonly available: boolean;
+  /** Of kube-apiserver, or the one that is imitated: `1.37.1`. */
+  readonly version: string;
+  /** Whether it does what the newest does; see version-facts.ts. */
+  isAsNewest(fact: VersionFactName): boolean;
   start(): Promise<ContractServer>;
 }
 
@@ -33,41 +43,59 @@ const NODE_NAMES = ['node-a', 'node-b', 'node-c'];
 /** Of one kube-apiserver and a test file full of cases. */
 export const START_TIMEOUT_MS = 90_000;
 
-const { available, reason } = controlPlaneAvailable();
+const newestVersion = '1.37.1';
 
-const kubeApiServer: ContractServerKind = {
-  name: available ? 'kube-apiserver' : `kube-apiserver (skipped: ${reason})`,
-  available,
-  async start() {
-    const controlPlane = await startControlPlane({ nodeNames: NODE_NAMES });
-    const { url, caData, adminToken } = controlPlane;
-    const http = new KubeHttp({ url, caData, token: adminToken });
-    await createNodes(http);
-    return {
-      url,
-      caData,
-      adminToken,
-      nodeToken: (nodeName) => controlPlane.nodeToken(nodeName),
-      http,
-      pods: new PodApi(http),
-      // Its watch cache begins anew.
-      forgetHistory: async () => {
-        await controlPlane.killApiServer();
-        await controlPlane.startApiServer();
-      },
-      kill: () => controlPlane.killApiServer(),
-      startAgain: () => controlPlane.startApiServer(),
-      stop: async () => {
-        await http.close();
-        await controlPlane.stop();
-      },
-    };
-  },
-};
+function kubeApiServer(assets: string): ContractServerKind {
+  const version = kubeApiServerVersion(assets);
+  return {
+    name: version === newestVersion ? 'kube-apiserver' : `kube-apiserver ${version}`,
+    available: true,
+    version,
+    isAsNewest: (fact) => isAsNewest(version, fact),
+    async start() {
+      const controlPlane = await startControlPlane({ assets, nodeNames: NODE_NAMES });
+      const { url, caData, adminToken } = controlPlane;
+      const http = new KubeHttp({ url, caData, token: adminToken });
+      await createNodes(http);
+      return {
+        url,
+        caData,
+        adminToken,
+        nodeToken: (nodeName) => controlPlane.nodeToken(nodeName),
+        http,
+        pods: new PodApi(http),
+        // Its watch cache begins anew.
+        forgetHistory: async () => {
+          await controlPlane.killApiServer();
+          await controlPlane.startApiServer();
+        },
+        kill: () => controlPlane.killApiServer(),
+        startAgain: () => controlPlane.startApiServer(),
+        stop: async () => {
+          await http.close();
+          await controlPlane.stop();
+        },
+      };
+    },
+  };
+}
+
+/** Shows in the names of skipped tests why there is no real server. */
+function skipped(reason: string): ContractServerKind {
+  return {
+    name: `kube-apiserver (skipped: ${reason})`,
+    available: false,
+    version: newestVersion,
+    isAsNewest: () => true,
+    start: () => Promise.reject(new Error(reason)),
+  };
+}
 
 const inMemoryApiServer: ContractServerKind = {
   name: 'ApiServer',
   available: true,
+  version: newestVersion,
+  isAsNewest: () => true,
   async start() {
     const server = await ApiServer.start({ nodeUsers: NODE_NAMES });
     const { url, token } = server;
@@ -92,7 +120,14 @@ const inMemoryApiServer: ContractServerKind = {
   },
 };
 
-export const contractServers: readonly ContractServerKind[] = [inMemoryApiServer, kubeApiServer];
+const { available, reason } = controlPlaneAvailable();
+
+/** The in-memory ApiServer, and each kube-apiserver that the environment names. */
+export const contractServers: readonly ContractServerKind[] = [
+  inMemoryApiServer,
+  available ? kubeApiServer(process.env['KUBEBUILDER_ASSETS']!) : skipped(reason),
+  ...moreControlPlaneAssets().map(kubeApiServer),
+];
 
 async function createNodes(http: KubeHttp): Promise<void> {
   for (const name of ['node-a', 'node-b']) {

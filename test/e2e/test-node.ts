@@ -14,8 +14,6 @@ import { RecordingClient } from './recording-client.ts';
 
 const NODE_NAME = 'node-a';
 const OWN_PODS = `fieldSelector=spec.nodeName%3D${NODE_NAME}`;
-const INITIAL_EVENTS = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
-const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export type TestNodeOptions = Pick<StatusManagerOptions, 'concurrency' | 'patchStrategy' | 'readBeforePatch'>;
 
@@ -74,21 +72,18 @@ export class TestNode {
     });
   }
 
-  /** Opens the watch, anew after the API server was away; resolves when all pods there are have been seen. */
+  /** Lists the pods and watches from there, at the start and after the API server was away. */
   async watchPods(): Promise<void> {
     this.#watch?.close();
-    const watch = await this.http.watch(`/api/v1/pods?watch=true&${INITIAL_EVENTS}&${OWN_PODS}`);
-    this.#watch = watch;
-    const initial = new Set<string>();
-    for (;;) {
-      const { value: event } = await watch.next();
-      if (event === undefined) throw new Error('The watch ended before its initial events did');
-      if (event.object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true') break;
-      initial.add(event.object.metadata.name as string);
-      this.#onEvent(event.type, event.object);
-    }
-    for (const [name, pod] of this.#pods) if (!initial.has(name)) this.#onEvent('DELETED', pod);
-    void this.#readOn(watch);
+    const list = await this.http.request('GET', `/api/v1/pods?${OWN_PODS}`);
+    if (list.status !== 200) throw new Error(`The list of pods ended with ${list.status}`);
+    const { items, metadata } = list.body;
+    const names = new Set<string>(items.map((pod: Json) => pod.metadata.name as string));
+    for (const pod of items) this.#onEvent('MODIFIED', pod);
+    for (const [name, pod] of this.#pods) if (!names.has(name)) this.#onEvent('DELETED', pod);
+    const query = `watch=true&${OWN_PODS}&resourceVersion=${metadata.resourceVersion}`;
+    this.#watch = await this.http.watch(`/api/v1/pods?${query}`);
+    void this.#readOn(this.#watch);
   }
 
   /** Resolves with the pod of this name when it is as wanted. */
@@ -124,7 +119,7 @@ export class TestNode {
 
   async #readOn(watch: WatchStream): Promise<void> {
     try {
-      for await (const { type, object } of watch) if (type !== 'BOOKMARK') this.#onEvent(type, object);
+      for await (const { type, object } of watch) this.#onEvent(type, object);
     } catch {
       // The API server went away, or the node was stopped; the test says when to watch again.
     }

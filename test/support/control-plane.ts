@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
@@ -12,8 +13,8 @@ import { ProcessGroup, type ServerProcess } from './process-group.ts';
 /*
  * A real etcd and kube-apiserver for tests, benchmarks and chaos runs; no vitest in here.
  *
- * KUBEBUILDER_ASSETS names the folder of the two binaries, as for envtest. One control plane takes
- * 4 to 6 s and some 400 MB: start one per test file (`beforeAll`, `afterAll`) and keep tests apart
+ * KUBEBUILDER_ASSETS names the folder of the two binaries, as for envtest; KUBEBUILDER_ASSETS_MORE
+ * names further ones, of other versions, separated as in PATH. One control plane takes 4 to 6 s and some 400 MB: start one per test file (`beforeAll`, `afterAll`) and keep tests apart
  * by pod names. There is no controller manager: nothing creates service accounts or collects
  * garbage, so pods want `automountServiceAccountToken: false` and `spec.nodeName`.
  */
@@ -23,6 +24,8 @@ const START_ATTEMPTS = 3;
 const POLL_MS = 50;
 
 export interface ControlPlaneOptions {
+  /** The folder of the two binaries. Default: KUBEBUILDER_ASSETS. */
+  readonly assets?: string;
   /** One user `system:node:NAME` is made for each; their Node objects are not. Default `['node-a']`. */
   readonly nodeNames?: readonly string[];
   /** The folder to make a temporary one in for the data, which `stop()` removes. Default: the system's. */
@@ -72,14 +75,38 @@ export interface ControlPlane {
 export function controlPlaneAvailable(): { readonly available: boolean; readonly reason: string } {
   const assets = process.env['KUBEBUILDER_ASSETS'];
   if (assets === undefined || assets === '') return { available: false, reason: 'KUBEBUILDER_ASSETS is not set' };
-  for (const binary of ['etcd', 'kube-apiserver']) {
+  const missing = missingBinary(assets);
+  if (missing === undefined) return { available: true, reason: '' };
+  return { available: false, reason: `KUBEBUILDER_ASSETS holds no executable ${missing}` };
+}
+
+/** The folders that KUBEBUILDER_ASSETS_MORE names. @throws Error for one without the two binaries */
+export function moreControlPlaneAssets(): string[] {
+  const folders = (process.env['KUBEBUILDER_ASSETS_MORE'] ?? '').split(path.delimiter).filter((one) => one !== '');
+  for (const folder of folders) {
+    const missing = missingBinary(folder);
+    if (missing !== undefined) throw new Error(`KUBEBUILDER_ASSETS_MORE: ${folder} holds no executable ${missing}`);
+  }
+  return folders;
+}
+
+/** What the kube-apiserver in this folder says its version is: `1.37.1`. */
+export function kubeApiServerVersion(assets: string): string {
+  const text = execFileSync(path.join(assets, 'kube-apiserver'), ['--version'], { encoding: 'utf8' });
+  const version = /\bv(\d+\.\d+\.\d+)/.exec(text)?.[1];
+  if (version === undefined) throw new Error(`kube-apiserver --version printed ${JSON.stringify(text)}`);
+  return version;
+}
+
+function missingBinary(assets: string): string | undefined {
+  return ['etcd', 'kube-apiserver'].find((binary) => {
     try {
       accessSync(path.join(assets, binary), constants.X_OK);
+      return false;
     } catch {
-      return { available: false, reason: `KUBEBUILDER_ASSETS holds no executable ${binary}` };
+      return true;
     }
-  }
-  return { available: true, reason: '' };
+  });
 }
 
 /**
@@ -89,7 +116,7 @@ export function controlPlaneAvailable(): { readonly available: boolean; readonly
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { available, reason } = controlPlaneAvailable();
-  if (!available) throw new Error(`Cannot start a control plane: ${reason}`);
+  if (options.assets === undefined && !available) throw new Error(`Cannot start a control plane: ${reason}`);
   // A port that was free a moment ago may be taken by the time a server binds it.
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -103,10 +130,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 class EarlyExitError extends Error {}
 
 async function startOnce({
+  assets = process.env['KUBEBUILDER_ASSETS'] ?? '',
   nodeNames = ['node-a'],
   dir: parentDir = tmpdir(),
 }: ControlPlaneOptions): Promise<ControlPlane> {
-  const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
   const dir = await mkdtemp(path.join(parentDir, 'control-plane-'));
   const tokens = new Map(['admin', ...nodeNames].map((user) => [user, randomBytes(16).toString('hex')]));
   await writeCredentials(dir, tokens);
