@@ -5,6 +5,7 @@ import { defaultOptions } from '../../src/manager/options.ts';
 import { createPrometheusMetrics } from '../../src/prometheus.ts';
 import { BackOff, type HoldReason } from '../../src/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
+import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -149,6 +150,26 @@ describe('docs/metrics.md', () => {
           .join(', '),
       ]),
     );
+  });
+});
+
+describe('CONTRIBUTING.md', () => {
+  it('names every environment variable of the tests', () => {
+    const used = filesIn('test', '.ts').flatMap((path) => [
+      ...read(path).matchAll(/process\.env\['((?:KUBEBUILDER|CLIENT_NODE)\w*)'\]/g),
+    ]);
+    const missing = used.filter(([, name]) => !read('CONTRIBUTING.md').includes(`\`${name}\``));
+    expect(missing.map(([, name]) => name)).toEqual([]);
+  });
+});
+
+describe('docs/testing.md', () => {
+  it('has the table of what differs by version, as the tests read it', () => {
+    const facts = Object.values(versionFacts).map(({ what, on }) => [what, ...coveredVersions.map((one) => on[one])]);
+    expect(rowsOf(section(read('docs/testing.md'), 'API server versions'))).toEqual([
+      ['', ...coveredVersions],
+      ...facts,
+    ]);
   });
 });
 
