@@ -106,6 +106,14 @@ const facts = {
       return status === 200 ? 'dropped, as any unknown member' : String(status);
     },
   },
+  'observed-generation': {
+    what: '`status.observedGeneration` in a status patch',
+    on: since('1.37', 'dropped, as any unknown member', 'kept'),
+    observe: async (server) => {
+      const { body } = await server.pods.patchStatus(await createPod(server), { observedGeneration: 1 });
+      return body.status.observedGeneration === undefined ? 'dropped, as any unknown member' : 'kept';
+    },
+  },
   'container-restart-policy': {
     what: 'A `restartPolicy` of its own for a regular container',
     on: since('1.37', '422', 'accepted'),
