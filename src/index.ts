@@ -2,7 +2,7 @@ export { StatusManager, type StatusListener, type StopOptions } from './manager/
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
 export { defaultOptions, type StatusManagerOptions } from './manager/options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
-export type { Rejection, UpdateResult } from './cache/pod-status-updates.ts';
+export type { IgnoredReason, Rejection, UpdateResult } from './cache/update-result.ts';
 export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
 export type { PodStatusListener } from './cache/pod-status-listener.ts';
 export { outcomeChannelName, type OutcomeListener, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';

@@ -6,7 +6,8 @@ import {
 } from '../allocation/allocation-state.ts';
 import { adoptRecordedStatus, adoptServerStatuses } from '../cache/adopt-statuses.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import { PodStatusUpdates, type UpdateResult } from '../cache/pod-status-updates.ts';
+import { PodStatusUpdates } from '../cache/pod-status-updates.ts';
+import type { UpdateResult } from '../cache/update-result.ts';
 import { deepFreeze } from '../cache/freeze.ts';
 import { ResizeConditions, type ResizeInProgressChange } from '../cache/resize-conditions.ts';
 import type { PodStatusListener } from '../cache/pod-status-listener.ts';
