@@ -80,7 +80,8 @@ export { noopState } from './allocation/noop-state.ts';
 export { openCheckpointState } from './allocation/checkpoint-state.ts';
 
 // What survives a crash
-export { fileJournal, type FileJournalOptions, type FsyncPolicy } from './journal/file-journal.ts';
+export { fileJournal, type FileJournalOptions } from './journal/file-journal.ts';
+export type { FsyncPolicy } from './journal/journal-recorder.ts';
 export type { Journal, JournalEntry } from './journal/journal.ts';
 
 // The surroundings
