@@ -66,6 +66,19 @@ describe('restart of the agent', () => {
     expect(manager.getPodStatus('a')?.phase).toBe('Pending');
   });
 
+  it('inherits resize conditions too: without a call of backfillPodResizeConditions they were once dropped', () => {
+    const manager = managerOn(new FakePodClient());
+    const conditions = [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible', message: 'too large' }];
+    const { metadata } = pod('a');
+    const resizing = { metadata, status: { ...running, conditions } };
+    expect(manager.seed([resizing])).toBe(1);
+    expect(manager.getPodResizeConditions(metadata!.uid!)).toMatchObject(conditions);
+    // What the agent has set since is newer.
+    manager.setPodResizePendingCondition(metadata!.uid!, 'Deferred', 'newer', 1);
+    manager.seed([resizing]);
+    expect(manager.getPodResizeConditions(metadata!.uid!)).toMatchObject([{ reason: 'Deferred', message: 'newer' }]);
+  });
+
   it('seeds a static pod from its mirror', async () => {
     const staticPod = pod('static', {}, { annotations: { 'kubernetes.io/config.source': 'file' } });
     const mirror = pod('mirror', running, { annotations: { 'kubernetes.io/config.mirror': 'x' } });
