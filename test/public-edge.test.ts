@@ -62,8 +62,6 @@ describe('functions and classes beside the StatusManager name what they cannot u
     ['createPodClient with null options', () => createPodClient({}, nothing), 'options'],
     ['createCoreV1PodClient', () => createCoreV1PodClient(wrong), 'api'],
     ['RequestLimiter', () => new RequestLimiter(nothing), 'options'],
-    ['RequestLimiter.pause', () => new RequestLimiter().pause(Number.NaN), 'ms'],
-    ['RequestLimiter.pause for ever', () => new RequestLimiter().pause(Number.POSITIVE_INFINITY), 'ms'],
     ['createInformerPodManager', () => createInformerPodManager(wrong), 'options'],
     [
       'createInformerPodManager without transport',

@@ -10,6 +10,8 @@ export type ApiErrorKind =
   | 'network'
   /** No response in time. */
   | 'timeout'
+  /** Not sent: all connections were in use for as long as a request may wait for one. */
+  | 'connection-wait'
   /** The caller's signal was aborted for another reason than its deadline. */
   | 'aborted'
   /** A response that cannot be used, for example a 200 with HTML instead of a pod. */
@@ -136,8 +138,9 @@ export function describeApiError(error: unknown, now?: number): ApiError {
   });
 }
 
-/** Why a request with this aborted signal failed: `timeout` when its reason says so, else `aborted`. */
+/** Why a request with this aborted signal failed: its reason if that is an `ApiError`, `timeout` for a `TimeoutError`, else `aborted`. */
 export function describeAbort(signal: AbortSignal): ApiError {
+  if (signal.reason instanceof ApiError) return signal.reason;
   const error = describeApiError(signal.reason);
   if (error.kind === 'timeout' || error.kind === 'aborted') return error;
   return new ApiError('request aborted', { kind: 'aborted', cause: signal.reason });

@@ -1,18 +1,21 @@
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import { requireObject } from '../errors.ts';
+import { type Logger, defaultLogger } from '../logger.ts';
 import { isObject, parseJSON } from '../status/json.ts';
 import type { Pod } from '../types.ts';
+import { positiveIntegerOption } from '../validate.ts';
 import { ApiError, describeAbort, describeApiError } from './api-error.ts';
 import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
 import type {
+  ClosablePodClient,
   DeletePodOptions,
   PatchType,
-  PodClient,
   PodReference,
   PodStatusPatch,
   RequestOptions,
 } from './pod-client.ts';
+import { InFlightBound } from './in-flight-bound.ts';
 import { RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -20,7 +23,14 @@ import { untilAborted } from './until-aborted.ts';
 /** Options of `createCoreV1PodClient`. */
 export interface CoreV1PodClientOptions {
   /** For a `Retry-After` that is a date. Default: the real clock. */
-  readonly clock?: Pick<Clock, 'now'> | undefined;
+  readonly clock?: Pick<Clock, 'now' | 'monotonicMs'> | undefined;
+  /**
+   * Most pods in flight at a time for all managers that share this client, which take turns.
+   * Default: no bound; client-node opens as many connections as there are requests.
+   */
+  readonly maxInFlight?: number | undefined;
+  /** Hears when pods wait long for their turn. Default: pino at level `warn`. */
+  readonly logger?: Logger | undefined;
 }
 
 /**
@@ -31,10 +41,10 @@ export interface CoreV1PodClientOptions {
  * taken at its return value; one that returns nothing, or `{}`, is an `invalid-response` that names
  * the method.
  */
-export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): Required<PodClient> {
+export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): ClosablePodClient {
   requireObject('api', api);
   requireObject('options', options);
-  return new CoreV1PodClient(api, options.clock ?? systemClock);
+  return new CoreV1PodClient(api, options);
 }
 
 interface Call {
@@ -46,14 +56,19 @@ interface Call {
   readonly expected: string;
 }
 
-class CoreV1PodClient implements Required<PodClient> {
+class CoreV1PodClient implements ClosablePodClient {
+  readonly inFlightBound: InFlightBound | undefined;
   readonly #api: CoreV1ApiLike;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #connections = new SharedConnections();
 
-  constructor(api: CoreV1ApiLike, clock: Pick<Clock, 'now'>) {
+  constructor(api: CoreV1ApiLike, { clock = systemClock, maxInFlight, logger }: CoreV1PodClientOptions) {
     this.#api = api;
     this.#clock = clock;
+    if (maxInFlight !== undefined) {
+      const size = positiveIntegerOption('maxInFlight', maxInFlight);
+      this.inFlightBound = new InFlightBound({ size, clock, logger: logger ?? defaultLogger() });
+    }
   }
 
   async getPod({ namespace, name }: PodReference, { signal }: RequestOptions): Promise<Pod> {

@@ -1,6 +1,7 @@
 import type { JsonPatchOperation } from '../status/json-patch.ts';
 import type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
 import type { Pod } from '../types.ts';
+import type { InFlightBound } from './in-flight-bound.ts';
 
 export type { JsonPatchOperation } from '../status/json-patch.ts';
 export type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
@@ -33,6 +34,13 @@ export interface DeletePodOptions {
 export interface RequestOptions {
   /** Aborted at the request's deadline or when the manager stops. */
   readonly signal: AbortSignal;
+  /**
+   * A client with a bounded number of connections calls this when the request has to wait for one.
+   * The request's deadline does not run until `onStarted` is called.
+   */
+  readonly onQueued?: (() => void) | undefined;
+  /** Called when a connection takes a request that was queued. */
+  readonly onStarted?: (() => void) | undefined;
 }
 
 /**
@@ -41,6 +49,11 @@ export interface RequestOptions {
  * API server wrote them, unknown members included. Never retries on its own.
  */
 export interface PodClient {
+  /**
+   * Bounds the pods in flight of all managers that share this client: managers take turns. Best as
+   * large as the number of connections, so that no request waits for one. Absent: no bound.
+   */
+  readonly inFlightBound?: InFlightBound | undefined;
   getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
   /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */
   patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
@@ -52,3 +65,6 @@ export interface PodClient {
    */
   close?(): Promise<void>;
 }
+
+/** A client whose connections are its own to close. */
+export type ClosablePodClient = PodClient & Required<Pick<PodClient, 'close'>>;

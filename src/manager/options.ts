@@ -69,7 +69,8 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    */
   readonly patchStrategy?: PatchStrategy | undefined;
   /**
-   * Milliseconds after which a request is given up; 1 to 600,000. Default 30,000. Divergence: the
+   * Milliseconds after which a request is given up, from when a connection takes it; 1 to 600,000.
+   * Default 30,000. Divergence: the
    * kubelet's requests have no deadline.
    */
   readonly requestTimeoutMs?: number | undefined;
@@ -77,7 +78,10 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly qps?: number | undefined;
   /** Requests at once after a quiet time. Default: `qps`. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
-  /** A limiter shared with other managers of the same API server; excludes `qps` and `burst`. */
+  /**
+   * A limiter shared with other managers of the same API server; excludes `qps` and `burst`. With
+   * its `maxInFlight`, managers of one `CoreV1Api` take turns.
+   */
   readonly limiter?: RequestLimiter | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined;
@@ -224,7 +228,7 @@ function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Cl
   }
   if (qps !== undefined || burst !== undefined)
     refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);
-  return requirePort('limiter', limiter, ['acquire', 'pause']);
+  return requirePort('limiter', limiter, ['forClient']);
 }
 
 function integer(name: string, value: number, min: number, max: number): number {

@@ -1,6 +1,5 @@
 import { requireObject } from '../errors.ts';
 import type { Pod, ResourceRequirementsInput } from '../types.ts';
-import { isSupportedPodLevelResource } from './pod-resources.ts';
 import { quantityNanos } from './quantity.ts';
 
 export type PodQOSClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
@@ -41,7 +40,7 @@ export function computePodQOS(pod: Pod): PodQOSClass {
 /** Present but empty is not set. Source: component-helpers `IsPodLevelResourcesSet`. */
 function isPodLevelResourcesSet(resources: ResourceRequirementsInput | null | undefined): boolean {
   const names = [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})];
-  return names.some(isSupportedPodLevelResource);
+  return names.some((name) => qosResources.includes(name) || name.startsWith('hugepages-'));
 }
 
 /** Adds the amounts that count to `sums`; how many there were. */

@@ -1,9 +1,26 @@
-import { ApiError, classifyApiError, describeAbort, describeApiError, type FailureClass } from '../client/api-error.ts';
-import type { PatchType, PodClient, PodReference, PodStatusPatch, RequestVerb } from '../client/pod-client.ts';
-import type { Clock } from '../clock.ts';
+import {
+  ApiError,
+  type ApiErrorKind,
+  classifyApiError,
+  describeAbort,
+  describeApiError,
+  type FailureClass,
+} from '../client/api-error.ts';
+import type {
+  PatchType,
+  PodClient,
+  PodReference,
+  PodStatusPatch,
+  RequestOptions,
+  RequestVerb,
+} from '../client/pod-client.ts';
+import type { Clock, Timer } from '../clock.ts';
 import type { Metrics } from '../metrics.ts';
 import { isObject } from '../status/json.ts';
 import type { Pod } from '../types.ts';
+
+/** Longer than any client should let a request wait for a connection. */
+const maxQueuedMs = 600_000;
 
 /** What bounds one sync: a signal that ends it early, and a permission to wait for before each request. */
 export interface SyncPermits {
@@ -45,20 +62,20 @@ export class PodRequests {
 
   get(pod: PodReference, signal: AbortSignal): Promise<Pod> {
     return this.#request('get', signal, undefined, async (deadline) =>
-      requirePod('get', await this.#options.client.getPod(pod, { signal: deadline })),
+      requirePod('get', await this.#options.client.getPod(pod, deadline)),
     );
   }
 
   patchStatus(pod: PodReference, patch: PodStatusPatch, signal: AbortSignal): Promise<Pod> {
     return this.#request('patch', signal, patch.type, async (deadline) =>
-      requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, { signal: deadline })),
+      requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, deadline)),
     );
   }
 
   /** At once and for good, and only the object with this UID. */
   delete(pod: PodReference, uid: string, signal: AbortSignal): Promise<void> {
     return this.#request('delete', signal, undefined, async (deadline) => {
-      await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, { signal: deadline });
+      await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
     });
   }
 
@@ -66,35 +83,47 @@ export class PodRequests {
     verb: RequestVerb,
     signal: AbortSignal,
     patchType: PatchType | undefined,
-    call: (signal: AbortSignal) => Promise<T>,
+    call: (deadline: RequestOptions) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
     const { clock, metrics } = this.#options;
     try {
-      const answer = await this.#withDeadline(call, signal);
+      const response = await this.#withDeadline(call, signal);
       metrics.incRequests(verb, 'ok');
-      return answer;
+      return response;
     } catch (rejection) {
       const error = describeApiError(rejection, clock.now());
       const classified = classifyApiError(error, verb, patchType);
-      // A client that gave up by itself: for us one more request without an answer.
+      // The client gave up on its own: for us a request without a response.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
       metrics.incRequests(verb, failure);
       throw new RequestFailure(verb, failure, error);
     }
   }
 
-  /** Settles at the deadline and at the abort at the latest, whatever the client does. */
-  #withDeadline<T>(call: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Settles at the deadline and at the abort at the latest, whatever the client does. The deadline
+   * does not run while the request waits for a connection: a slow API server would otherwise make
+   * requests fail that were never sent. The client bounds that wait; should it forget to,
+   * `maxQueuedMs` does.
+   */
+  #withDeadline<T>(call: (deadline: RequestOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { clock, requestTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       const controller = new AbortController();
-      const deadline = clock.afterFunc(requestTimeoutMs, () =>
-        giveUp(new ApiError(`No answer within ${requestTimeoutMs} ms`, { kind: 'timeout' })),
-      );
+      let timer: Timer | undefined;
+      let isSettled = false;
+      const giveUpAfter = (delayMs: number, message: string, kind: ApiErrorKind): void => {
+        if (isSettled) return;
+        timer?.stop();
+        timer = clock.afterFunc(delayMs, () => giveUp(new ApiError(`${message} within ${delayMs} ms`, { kind })));
+      };
+      const onStarted = (): void => giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
+      const onQueued = (): void => giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
       const abort = (): void => giveUp(signal.reason);
       const tidyUp = (): void => {
-        deadline.stop();
+        isSettled = true;
+        timer?.stop();
         signal.removeEventListener('abort', abort);
       };
       const giveUp = (reason: unknown): void => {
@@ -103,12 +132,13 @@ export class PodRequests {
         reject(describeAbort(controller.signal));
       };
       signal.addEventListener('abort', abort);
-      call(controller.signal).then(resolve, reject).finally(tidyUp);
+      onStarted();
+      call({ signal: controller.signal, onQueued, onStarted }).then(resolve, reject).finally(tidyUp);
     });
   }
 }
 
-function requirePod(verb: RequestVerb, answer: Pod | undefined): Pod {
-  if (answer !== undefined && isObject(answer.metadata)) return answer;
-  throw new ApiError(`The answer to ${verb} is no pod`, { kind: 'invalid-response' });
+function requirePod(verb: RequestVerb, response: Pod | undefined): Pod {
+  if (response !== undefined && isObject(response.metadata)) return response;
+  throw new ApiError(`The response to ${verb} is not a pod`, { kind: 'invalid-response' });
 }

@@ -1,92 +1,67 @@
-import { untilAborted } from '../client/until-aborted.ts';
-import { type Clock, sleep } from '../clock.ts';
-import { refuseArgument, refuseOption, requireObject } from '../errors.ts';
-import type { ClockLike } from '../guarded-clock.ts';
-import { resolveClock } from '../ports.ts';
-import { maxDurationMs } from '../validate.ts';
+import { InFlightBound } from '../client/in-flight-bound.ts';
+import type { Clock } from '../clock.ts';
+import { refuseOption, requireObject } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { resolveClock, resolveLogger } from '../ports.ts';
+import { positiveIntegerOption } from '../validate.ts';
+import { ClientLimiter } from './client-limiter.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 /** Options of a `RequestLimiter`. */
 export interface RequestLimiterOptions {
   /** Requests per second in the long run; default no limit. kubelet: `--kube-api-qps`. */
   readonly qps?: number | undefined;
-  /** Requests that may be made at once after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
+  /** Requests that may be made immediately after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
+  /**
+   * Most pods in flight at a time for all managers that share the limiter, which take turns. Each
+   * pod has one request in flight. Default: the bound of the client, or none.
+   */
+  readonly maxInFlight?: number | undefined;
+  /** Hears when pods wait long for their turn. Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
   /** Default: the system clock. */
-  readonly clock?: ClockLike | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 /**
- * How fast requests may go to one API server: a token bucket, and a pause for all when the server
- * says that it is overloaded. One limiter may be shared by several managers.
- * Divergence: in the kubelet only the request that was answered with 429 waits.
- * Source: client-go `flowcontrol.NewTokenBucketRateLimiter`.
+ * How many requests may be made: a token bucket, and a bound on what is in flight. One limiter may be
+ * shared by several managers. What a 429 or 503 says concerns one client, so other clients that
+ * share the limiter do not wait for it.
  */
 export class RequestLimiter {
   readonly #clock: Clock;
-  readonly #tokensPerMs: number;
-  readonly #burst: number;
-  #tokens: number;
-  #filledAtMs: number;
-  #pausedUntilMs = 0;
-  /** The end of the line of those who wait; each waits for the one before. */
-  #line: Promise<void> = Promise.resolve();
+  readonly #bucket: TokenBucket;
+  readonly #inFlightBound: InFlightBound | undefined;
+  readonly #clients = new WeakMap<object, ClientLimiter>();
 
-  /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is no object */
+  /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is not an object */
   constructor(options: RequestLimiterOptions = {}) {
     requireObject('options', options);
-    const { qps = Number.POSITIVE_INFINITY } = options;
+    const { qps = Number.POSITIVE_INFINITY, maxInFlight } = options;
     requirePositive('qps', qps);
     const burst = options.burst ?? Math.ceil(qps);
     requirePositive('burst', burst);
-    this.#clock = resolveClock(options.clock);
-    this.#tokensPerMs = qps / 1000;
-    this.#burst = Math.max(1, burst);
-    this.#tokens = this.#burst;
-    this.#filledAtMs = this.#clock.monotonicMs();
-  }
-
-  /** Milliseconds until a request may be made if nobody else asks; 0 for at once. */
-  get delayMs(): number {
-    const now = this.#clock.monotonicMs();
-    this.#fill(now);
-    const forToken = this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#tokensPerMs;
-    // Whole milliseconds: a clock need not know less, and a wait that rounds to nothing would not end.
-    return Math.ceil(Math.max(forToken, this.#pausedUntilMs - now, 0));
-  }
-
-  /** True while the API server has asked everybody to wait. */
-  get isPaused(): boolean {
-    return this.#pausedUntilMs > this.#clock.monotonicMs();
-  }
-
-  /** No request starts before `ms` have passed; a longer pause that is under way stays. */
-  pause(ms: number): void {
-    if (typeof ms !== 'number' || !(ms >= 0 && ms <= maxDurationMs))
-      refuseArgument('ms', `a number of milliseconds between 0 and ${maxDurationMs}`, ms);
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms);
-  }
-
-  /** Resolves when one request may be made, first come first served; rejects with an `ApiError` when `signal` aborts. */
-  async acquire(signal: AbortSignal): Promise<void> {
-    if (this.#tokensPerMs === Number.POSITIVE_INFINITY && !this.isPaused) return;
-    const turn = this.#line.then(() => this.#take(signal));
-    this.#line = turn.catch(() => {});
-    // Those before it may belong to another manager, which waits on.
-    await untilAborted(turn, signal);
-  }
-
-  async #take(signal: AbortSignal): Promise<void> {
-    for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
-      signal.throwIfAborted();
-      await sleep(this.#clock, Math.min(delayMs, maxDurationMs), signal);
+    const clock = resolveClock(options.clock);
+    this.#clock = clock;
+    this.#bucket = new TokenBucket(qps, burst, clock);
+    if (maxInFlight !== undefined) {
+      const size = positiveIntegerOption('maxInFlight', maxInFlight);
+      this.#inFlightBound = new InFlightBound({ size, clock, logger: resolveLogger(options.logger) });
     }
-    this.#tokens--;
   }
 
-  #fill(now: number): void {
-    if (this.#tokensPerMs === Number.POSITIVE_INFINITY) this.#tokens = this.#burst;
-    else this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#filledAtMs) * this.#tokensPerMs);
-    this.#filledAtMs = now;
+  /**
+   * The limiter as the managers of one client use it; the same object for the same client.
+   * `clientBound` counts when the limiter has no `maxInFlight`.
+   */
+  forClient(client: object, clientBound?: InFlightBound): ClientLimiter {
+    let limiter = this.#clients.get(client);
+    if (limiter === undefined) {
+      limiter = new ClientLimiter(this.#bucket, this.#clock, this.#inFlightBound ?? clientBound);
+      this.#clients.set(client, limiter);
+    }
+    return limiter;
   }
 }
 

@@ -4,12 +4,12 @@ import type { Logger } from '../logger.ts';
 import type { BackOff } from './back-off.ts';
 import type { Outcomes, StatusOutcome } from './outcomes.ts';
 import type { SyncResult } from './pod-syncer.ts';
-import type { RequestLimiter } from './request-limiter.ts';
+import type { ClientLimiter } from './client-limiter.ts';
 import { hotLoopThreshold } from './resend-detector.ts';
 
 export interface SettlementOptions {
   readonly backOff: BackOff;
-  readonly limiter: RequestLimiter;
+  readonly limiter: ClientLimiter;
   readonly outcomes: Outcomes;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -18,9 +18,6 @@ export interface SettlementOptions {
 /** Whose status, and which version of it. */
 type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
 type Failure = Pick<SyncResult & { kind: 'failed' }, 'verb' | 'failure' | 'error'>;
-
-/** How long all wait when the API server is overloaded and does not say for how long. */
-const pauseMs = 1_000;
 
 /** What follows from the way a sync ended: the pod's back-off, a pause for all, the outcome, the log. */
 export class Settlement {
@@ -57,8 +54,9 @@ export class Settlement {
     subject: OutcomeSubject,
     { kind, timesSent, deletion }: SyncResult & { kind: 'written' | 'unchanged' },
   ): StatusOutcome[] {
-    const { backOff, clock } = this.#options;
+    const { backOff, clock, limiter } = this.#options;
     const { podUID, version } = subject;
+    if (kind === 'written') limiter.noteWritten();
     if (timesSent >= hotLoopThreshold && deletion !== 'done') {
       const why = 'The API server does not keep what is written';
       backOff.hold(podUID, 'hot-loop', version, clock.monotonicMs(), why);
@@ -77,7 +75,7 @@ export class Settlement {
     const nextTryInMs = Math.ceil(
       backOff.hold(podUID, failure, version, clock.monotonicMs(), error.message, error.retryAfterMs),
     );
-    if (failure === 'throttled') limiter.pause(error.retryAfterMs ?? pauseMs);
+    if (failure === 'throttled') limiter.noteThrottled(podUID, error.retryAfterMs);
     const fields = {
       pod: `${podNamespace}/${podName}`,
       podUID,

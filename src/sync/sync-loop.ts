@@ -6,7 +6,7 @@ import { BackOff, type Hold } from './back-off.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { ActiveSync, PodSyncer, SyncResult } from './pod-syncer.ts';
-import type { RequestLimiter } from './request-limiter.ts';
+import type { ClientLimiter } from './client-limiter.ts';
 import { Settlement } from './settlement.ts';
 import type { SyncBatch } from './sync-batch.ts';
 import { SyncQueue } from './sync-queue.ts';
@@ -21,7 +21,7 @@ export interface SyncLoopOptions {
   readonly cache: PodStatusCache;
   readonly batch: SyncBatch;
   readonly syncer: PodSyncer;
-  readonly limiter: RequestLimiter;
+  readonly limiter: ClientLimiter;
   readonly outcomes: Outcomes;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -197,6 +197,7 @@ export class SyncLoop {
   /** Begins nothing more by itself; what is unsent stays unsent. */
   #rest(): void {
     this.#queue.clear();
+    this.#options.limiter.inFlightBound?.withdraw(this);
     this.#holdTimer?.timer.stop();
     this.#holdTimer = undefined;
   }
@@ -267,10 +268,20 @@ export class SyncLoop {
   #pump(): void {
     const { limiter, concurrency } = this.#options;
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: (signal) => limiter.acquire(signal) };
-    while (this.#inFlight.size < concurrency && !this.#aborter.signal.aborted) {
-      const uid = this.#queue.take();
-      if (uid === undefined) return;
-      if (!this.#inFlight.has(uid)) void this.#syncOne(uid, permits);
+    if (limiter.isPaused) {
+      this.#armHoldTimer(limiter.pauseMs);
+      return;
+    }
+    const bound = limiter.inFlightBound;
+    while (this.#inFlight.size < concurrency && this.#queue.size > 0 && !this.#aborter.signal.aborted) {
+      if (bound !== undefined && !bound.tryEnter()) {
+        // Other managers share the client: it is our turn later, with what is most urgent then.
+        bound.wait(this, () => this.#pump());
+        return;
+      }
+      const uid = this.#queue.take()!;
+      if (this.#inFlight.has(uid)) bound?.leave();
+      else void this.#syncOne(uid, permits).then(() => bound?.leave());
     }
   }
 

@@ -4,6 +4,7 @@ import { ApiError } from '../../src/client/api-error.ts';
 import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
 import type { PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
 import { StatusManager } from '../../src/manager/status-manager.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import type { HttpServer } from '../support/http-server.ts';
@@ -118,7 +119,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
       code: 422,
     };
     server.answerWith({ status: 422, body, headers: { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' } });
-    const clock = { now: () => Date.parse('2026-01-02T03:04:05Z') };
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
     const client = createCoreV1PodClient(makeApi(server), { clock });
     expect(await rejection(client.patchPodStatus(ref, strategicPatch, { signal }))).toMatchObject({
       kind: 'http',

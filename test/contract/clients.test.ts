@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classifyApiError } from '../../src/client/api-error.ts';
 import type { FailureClass } from '../../src/client/api-error.ts';
-import type { PatchType, PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import type { PatchType, ClosablePodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
 import type { RequestVerb } from '../../src/client/pod-client.ts';
 import type { Json } from '../support/kube-http.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
@@ -24,8 +24,8 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
     afterAll(() => server.stop());
 
     describe.for(contractClients)('$name', ({ create }: ContractClientKind) => {
-      let client: Required<PodClient>;
-      let nodeClient: Required<PodClient>;
+      let client: ClosablePodClient;
+      let nodeClient: ClosablePodClient;
       beforeAll(async () => {
         client = await create({ ...server, token: server.adminToken });
         nodeClient = await create({ ...server, token: server.nodeToken('node-a') });

@@ -1,7 +1,7 @@
 import { createPodClient } from '../../src/http.ts';
 import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
 import { ApiError } from '../../src/client/api-error.ts';
-import type { PodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import type { ClosablePodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 
 /** Whom to talk to, and as whom. */
@@ -13,7 +13,7 @@ export interface ClientTarget {
 
 export interface ContractClientKind {
   readonly name: string;
-  create(target: ClientTarget): Promise<Required<PodClient>>;
+  create(target: ClientTarget): Promise<ClosablePodClient>;
 }
 
 /** Every way to a `PodClient`; each must pass the same contract. */

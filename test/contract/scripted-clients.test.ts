@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ApiError, FailureClass } from '../../src/client/api-error.ts';
 import { classifyApiError } from '../../src/client/api-error.ts';
-import type { PodClient } from '../../src/client/pod-client.ts';
+import type { ClosablePodClient } from '../../src/client/pod-client.ts';
 import { type HttpServer, type ScriptedAnswer, startHttpServer } from '../support/http-server.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
 
@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 
 describe.for(contractClients)('$name on a scripted server', ({ create }: ContractClientKind) => {
   let server: HttpServer;
-  let client: Required<PodClient>;
+  let client: ClosablePodClient;
   const ref = { namespace: 'default', name: 'p' };
   beforeEach(async () => {
     server = await startHttpServer();

@@ -5,7 +5,7 @@ import {
   type StatusManagerOptions,
   type StatusOutcome,
 } from '../../src/index.ts';
-import type { PodClient } from '../../src/client/pod-client.ts';
+import type { ClosablePodClient } from '../../src/client/pod-client.ts';
 import type { ContractClientKind } from '../contract/clients.ts';
 import type { ContractServer } from '../contract/servers.ts';
 import { type Json, KubeHttp, type WatchStream } from '../support/kube-http.ts';
@@ -35,7 +35,7 @@ export class TestNode {
   readonly logger = recordingLogger();
   /** UIDs of pods with containers that could be running. */
   readonly couldBeRunning = new Set<string>();
-  readonly #podClient: Required<PodClient>;
+  readonly #podClient: ClosablePodClient;
   /** As seen, by name: the newest object, and all that there were. */
   readonly #pods = new Map<string, Pod>();
   readonly #history = new Map<string, string[]>();
@@ -52,7 +52,7 @@ export class TestNode {
     return node;
   }
 
-  private constructor(podClient: Required<PodClient>, http: KubeHttp, options: TestNodeOptions) {
+  private constructor(podClient: ClosablePodClient, http: KubeHttp, options: TestNodeOptions) {
     this.#podClient = podClient;
     this.client = new RecordingClient(podClient);
     this.http = http;

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError, type FailureClass } from '../../src/client/api-error.ts';
+import { sleep } from '../../src/clock.ts';
 import { RequestLimiter } from '../../src/sync/request-limiter.ts';
 import type { FakeVerb } from '../../src/testing/fake-pod-client.ts';
-import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
+import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -251,19 +252,21 @@ describe('static pods', () => {
 });
 
 describe('throttling', () => {
-  it('pauses all for a second when the server does not say for how long', async () => {
+  it('pauses all for a second once two pods were refused, when the server does not say for how long', async () => {
     const h = new SyncHarness();
-    h.addPods('a', 'b');
+    h.addPods('a', 'b', 'c');
     h.client.fail({ name: 'a' }, 503);
+    h.client.fail({ name: 'b' }, 503);
     h.manager.start();
     h.set('a', '1');
-    await h.settle();
-    expect(h.takeRequests()).toEqual(['get a']);
     h.set('b', '1');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'get b']);
+    h.set('c', '1');
     await h.clock.advanceAsync(999);
     expect(h.takeRequests()).toEqual([]);
     await h.clock.advanceAsync(1);
-    expect(h.takeRequests()).toContain('get b');
+    expect(h.takeRequests()).toContain('get c');
     await h.manager.stop();
   });
 
@@ -286,24 +289,49 @@ describe('throttling', () => {
     ['a 429', 'patch', 429],
     ['a 503', 'get', 503],
     ['a 429 to DELETE', 'delete', 429],
-  ])('%s with Retry-After is obeyed for all pods', async (_what, verb, code) => {
+  ])(
+    '%s with Retry-After held up every pod of the process: now it holds up the pod that got it',
+    async (_what, verb, code) => {
+      const h = new SyncHarness();
+      const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+      h.addPods('b', 'c');
+      h.client.fail({ verb, name: 'a' }, http(code, { retryAfterMs: 17_000 }));
+      h.manager.start();
+      h.manager.terminatePod(pod);
+      await h.settle();
+      h.takeRequests();
+      h.set('b', '1');
+      h.set('c', '1');
+      await h.clock.advanceAsync(16_999);
+      expect([h.written('b'), h.written('c')]).toEqual(['1', '1']);
+      expect(h.takeRequests().filter((request) => request.endsWith(' a'))).toEqual([]);
+      await h.clock.advanceAsync(10_001);
+      expect(h.client.pod('default', 'a')).toBeUndefined();
+      await h.manager.stop();
+    },
+  );
+
+  it('Retry-After is obeyed for all pods once a second one is refused, and the order of the queue holds', async () => {
     const h = new SyncHarness();
-    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
-    h.addPods('b', 'c');
-    h.client.fail({ verb, name: 'a' }, http(code, { retryAfterMs: 17_000 }));
+    h.addPods('a', 'b', 'c', 'd');
+    h.client.fail({ verb: 'patch', name: 'a' }, http(429, { retryAfterMs: 30_000 }));
+    h.client.fail({ verb: 'patch', name: 'b' }, http(429, { retryAfterMs: 17_000 }));
     h.manager.start();
-    h.manager.terminatePod(pod);
-    await h.settle();
-    const before = h.times.length;
+    h.set('a', '1');
     h.set('b', '1');
+    await h.settle();
+    h.takeRequests();
     h.set('c', '1');
+    h.set('d', '1', { conditions: conditions.ready });
     await h.clock.advanceAsync(16_999);
-    expect(h.times.length).toBe(before);
+    expect(h.takeRequests()).toEqual([]);
     await h.clock.advanceAsync(1);
-    expect([h.written('b'), h.written('c')]).toEqual(['1', '1']);
-    await h.clock.advanceAsync(10_000);
-    expect(h.client.pod('default', 'a')).toBeUndefined();
+    expect(h.takeRequests()[0]).toBe('get d');
+    expect([h.written('a'), h.written('b'), h.written('c')]).toEqual([undefined, '1', '1']);
+    await h.clock.advanceAsync(13_000);
+    expect(h.written('a')).toBe('1');
     await h.manager.stop();
+    expect(h.clock.pendingTimers).toBe(0);
   });
 
   it('a pod that is answered 503 for ever, without Retry-After, does not stop the others', async () => {
@@ -340,7 +368,7 @@ describe('throttling', () => {
     await h.manager.stop();
   });
 
-  it('a limiter that two managers share counts and pauses for both, and one can stop without the other', async () => {
+  it('a limiter that two managers share counts for both, and pauses the one whose client is refused only', async () => {
     const first = new SyncHarness();
     const limiter = new RequestLimiter({ qps: 2, burst: 2, clock: first.clock });
     const shared = { limiter, clock: first.clock };
@@ -356,19 +384,48 @@ describe('throttling', () => {
     await first.clock.advanceAsync(5 * second);
     expect(a.count() + b.count()).toBe(8);
 
-    a.client.fail({ verb: 'get' }, http(429, { retryAfterMs: 100_000 }));
+    a.client.fail({ verb: 'get' }, http(429, { retryAfterMs: 50_000 }), Number.POSITIVE_INFINITY);
     a.set('p', '2');
-    await first.clock.advanceAsync(second);
-    b.set('p', '2');
     a.set('q', '2');
-    await first.clock.advanceAsync(50 * second);
-    expect(b.written('p')).toBe('1');
-    // Its requests stand in line behind those of the other.
+    await first.clock.advanceAsync(2 * second);
+    const refused = a.count();
+    b.set('p', '2');
+    await first.clock.advanceAsync(2 * second);
+    expect(b.written('p')).toBe('2');
+    await first.clock.advanceAsync(40 * second);
+    expect(a.count()).toBe(refused);
     await a.manager.stop();
     expect(a.manager.state).toBe('stopped');
-    await first.clock.advanceAsync(50 * second);
-    expect(b.written('p')).toBe('2');
+    b.set('p', '3');
+    await first.clock.advanceAsync(2 * second);
+    expect(b.written('p')).toBe('3');
     await b.manager.stop();
+    expect(first.clock.pendingTimers).toBe(0);
+  });
+
+  it('managers that share a bound on what is in flight take turns, and stop while they wait for theirs', async () => {
+    const first = new SyncHarness();
+    const limiter = new RequestLimiter({ maxInFlight: 1, clock: first.clock });
+    const shared = { limiter, clock: first.clock, syncPeriodMs: 3_600_000 };
+    const [a, b, c] = [new SyncHarness(shared), new SyncHarness(shared), new SyncHarness(shared)];
+    const gets: string[] = [];
+    for (const [name, h] of Object.entries({ a, b, c })) {
+      h.addPods('p', 'q', 'r');
+      const slowly = async (signal: AbortSignal): Promise<void> => {
+        gets.push(name);
+        await sleep(first.clock, second, signal);
+      };
+      h.client.react({ verb: 'get' }, (_action, signal) => slowly(signal), Number.POSITIVE_INFINITY);
+      h.manager.start();
+      for (const pod of ['p', 'q', 'r']) h.set(pod, '1');
+    }
+    await first.clock.advanceAsync(3 * second + 500);
+    expect(gets).toEqual(['a', 'a', 'b', 'c']);
+    await b.manager.stop();
+    await first.clock.advanceAsync(10 * second);
+    expect(gets).toEqual(['a', 'a', 'b', 'c', 'a', 'c', 'c']);
+    await a.manager.stop();
+    await c.manager.stop();
     expect(first.clock.pendingTimers).toBe(0);
   });
 });

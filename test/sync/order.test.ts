@@ -139,7 +139,7 @@ describe('one pod', () => {
     expect(h.inspect('a')).toMatchObject({
       isInFlight: false,
       nextTryInMs: 500,
-      lastError: 'No answer within 5000 ms',
+      lastError: 'No response within 5000 ms',
     });
     await h.clock.advanceAsync(500);
     expect(h.written('a')).toBe('2');

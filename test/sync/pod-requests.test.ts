@@ -17,7 +17,11 @@ class DeafClient implements PodClient {
   answer!: (answer: Pod) => void;
   fail!: (error: unknown) => void;
   /** The request's; undefined while there was none. */
-  signal: AbortSignal | undefined;
+  options: RequestOptions | undefined;
+
+  get signal(): AbortSignal | undefined {
+    return this.options?.signal;
+  }
 
   constructor() {
     this.#answer = new Promise((resolve, reject) => {
@@ -26,8 +30,8 @@ class DeafClient implements PodClient {
     });
   }
 
-  getPod(_pod: unknown, { signal }: RequestOptions): Promise<Pod> {
-    this.signal = signal;
+  getPod(_pod: unknown, options: RequestOptions): Promise<Pod> {
+    this.options = options;
     return this.#answer;
   }
 
@@ -99,7 +103,7 @@ describe.each(verbs)('a %s', (verb, send) => {
     const { failure, client, clock, metrics, leftOvers } = await endedBy(({ clock }) =>
       clock.advance(requestTimeoutMs),
     );
-    const error = { kind: 'timeout', message: `No answer within ${requestTimeoutMs} ms` };
+    const error = { kind: 'timeout', message: `No response within ${requestTimeoutMs} ms` };
     expect(failure).toMatchObject({ verb, failure: 'transient', error });
     expect(leftOvers()).toEqual(nothing);
     expect(client.signal).toMatchObject({ aborted: true, reason: error });
@@ -115,6 +119,36 @@ describe.each(verbs)('a %s', (verb, send) => {
       client.answer(pod);
     });
     expect(result.status).toBe('fulfilled');
+  });
+
+  it('that waits for a connection used up its deadline there: it runs from when a connection takes the request', async () => {
+    const { result } = await endedBy(({ client, clock }) => {
+      client.options!.onQueued!();
+      clock.advance(10 * requestTimeoutMs);
+      client.options!.onStarted!();
+      clock.advance(requestTimeoutMs - 1);
+      client.answer(pod);
+    });
+    expect(result.status).toBe('fulfilled');
+    const { failure, leftOvers } = await endedBy(({ client, clock }) => {
+      client.options!.onQueued!();
+      client.options!.onStarted!();
+      clock.advance(requestTimeoutMs);
+      // Too late, and must arm nothing.
+      client.options!.onStarted!();
+    });
+    expect(failure).toMatchObject({ verb, failure: 'transient', error: { kind: 'timeout' } });
+    expect(leftOvers()).toEqual(nothing);
+  });
+
+  it('that a client queues and forgets ends all the same', async () => {
+    const { failure, leftOvers } = await endedBy(({ client, clock }) => {
+      client.options!.onQueued!();
+      clock.advance(600_000);
+    });
+    const error = { kind: 'connection-wait', message: 'Not sent within 600000 ms' };
+    expect(failure).toMatchObject({ verb, failure: 'transient', error });
+    expect(leftOvers()).toEqual(nothing);
   });
 
   it('that is aborted ends at once and leaves nothing behind', async () => {

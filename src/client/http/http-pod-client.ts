@@ -1,19 +1,22 @@
 import { isObject } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 import { ApiError } from '../api-error.ts';
-import type { PodClient } from '../pod-client.ts';
+import { InFlightBound } from '../in-flight-bound.ts';
+import type { ClosablePodClient } from '../pod-client.ts';
 import { podPath } from './api-path.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
-import type { KubeTransportOptions } from './transport-options.ts';
+import { type KubeTransportOptions, resolveTransportOptions } from './transport-options.ts';
 
 /** etcd refuses objects above 1.5 MiB; as JSON they can be longer. */
 const maxResponseBytes = 16 * 1024 * 1024;
 
 /** A `PodClient` over this package's own transport, which an informer or an agent may use as well. */
-export interface HttpPodClient extends Required<PodClient> {
+export interface HttpPodClient extends ClosablePodClient {
   readonly transport: KubeTransport;
+  /** As many as the transport has connections. */
+  readonly inFlightBound: InFlightBound;
   /** Closes idle connections. To end the requests in flight as well: `transport.close()`. */
   close(): Promise<void>;
 }
@@ -26,24 +29,27 @@ export interface HttpPodClient extends Required<PodClient> {
  */
 export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HttpPodClient {
   const transport = createKubeTransport(kubeConfig, options);
+  const { connections, clock, logger } = resolveTransportOptions(options);
   return {
     transport,
-    async getPod({ namespace, name }, { signal }) {
-      const response = await transport.request('GET', podPath(namespace, name), { signal, maxResponseBytes });
+    inFlightBound: new InFlightBound({ size: connections, clock, logger }),
+    async getPod({ namespace, name }, request) {
+      const response = await transport.request('GET', podPath(namespace, name), { ...request, maxResponseBytes });
       return asPod(response.json());
     },
-    async patchPodStatus({ namespace, name }, { type, body }, { signal }) {
+    async patchPodStatus({ namespace, name }, { type, body }, request) {
       const response = await transport.request('PATCH', `${podPath(namespace, name)}/status`, {
+        ...request,
         body,
         contentType: type,
-        signal,
         maxResponseBytes,
       });
       return asPod(response.json());
     },
-    async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, { signal }) {
+    async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, request) {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds, preconditions: { uid } };
-      const response = await transport.request('DELETE', podPath(namespace, name), { body, signal, maxResponseBytes });
+      const options = { ...request, body, maxResponseBytes };
+      const response = await transport.request('DELETE', podPath(namespace, name), options);
       response.json();
     },
     close: () => transport.closeIdle(),

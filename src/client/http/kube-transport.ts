@@ -13,6 +13,10 @@ export interface KubeRequestOptions {
   readonly maxResponseBytes?: number | undefined;
   /** Ends the request: `timeout` when its reason is a `TimeoutError`, else `aborted`. */
   readonly signal?: AbortSignal | undefined;
+  /** Called when the request has to wait because all connections are in use. */
+  readonly onQueued?: (() => void) | undefined;
+  /** Called when a connection takes a request that was queued. */
+  readonly onStarted?: (() => void) | undefined;
 }
 
 export type KubeStreamOptions = Pick<KubeRequestOptions, 'query' | 'headers' | 'signal'>;
@@ -42,7 +46,9 @@ export interface KubeStream {
 export interface KubeTransport {
   /**
    * One request with a buffered response. `path` is absolute below the server's URL and without query,
-   * for example `/api/v1/nodes/node-1`; names from outside go through `pathSegment` first.
+   * for example `/api/v1/nodes/node-1`; names from outside go through `pathSegment` first. Requests
+   * for a Node, its status and the Leases of nodes have connections of their own: however many
+   * others wait, a heartbeat does not.
    */
   request(method: string, path: string, options?: KubeRequestOptions): Promise<KubeResponse>;
   /** A GET whose response is read as it arrives, for watches: on a connection of its own, without a limit on silence. */

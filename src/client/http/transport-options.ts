@@ -8,8 +8,13 @@ import { defaultUserAgent } from './user-agent.ts';
 
 /** Options of `createPodClient` and `createKubeTransport`. */
 export interface KubeTransportOptions {
-  /** Most connections open at a time for requests; watches have their own. Default 64. */
+  /**
+   * Most connections open at a time for requests. Watches have their own, and so have heartbeats
+   * (Nodes and their Leases): as many again. Default 64.
+   */
   readonly connections?: number | undefined;
+  /** A request that waited this long for a free connection ends with `connection-wait`. Default 60,000. */
+  readonly connectionWaitTimeoutMs?: number | undefined;
   /** Default 10,000. */
   readonly connectTimeoutMs?: number | undefined;
   /**
@@ -43,6 +48,10 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
   const logger = resolveLogger(options.logger);
   return {
     connections: positiveIntegerOption('connections', options.connections ?? 64),
+    connectionWaitTimeoutMs: positiveIntegerOption(
+      'connectionWaitTimeoutMs',
+      options.connectionWaitTimeoutMs ?? 60_000,
+    ),
     connectTimeoutMs: positiveIntegerOption('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
     silenceTimeoutMs: positiveIntegerOption('silenceTimeoutMs', options.silenceTimeoutMs ?? 60_000),
     execTimeoutMs: positiveIntegerOption('execTimeoutMs', options.execTimeoutMs ?? 60_000),

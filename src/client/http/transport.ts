@@ -10,7 +10,9 @@ import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
 import { type BufferedResponse, requestBuffered } from './buffered-response.ts';
 import { decodeBody, defaultMaxResponseBytes, isSuccess, maxErrorBytes, parseJSONBody } from './response-body.ts';
+import { ConnectionQueue } from './connection-queue.ts';
 import { Connections } from './connections.ts';
+import { isHeartbeat } from './heartbeat.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
 import type {
@@ -51,6 +53,12 @@ type Exchange<Response> = (
   signal: AbortSignal | undefined,
 ) => Promise<Response>;
 
+/** Connections, and the requests that wait for one of them. */
+interface RequestLane {
+  readonly connections: Connections;
+  readonly queue: ConnectionQueue;
+}
+
 class UndiciTransport implements KubeTransport {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #credentials: CredentialSource;
@@ -60,7 +68,9 @@ class UndiciTransport implements KubeTransport {
   /** Whole header sets by content type, as long as the credentials are the same. */
   readonly #headersByType = new Map<string | undefined, Headers>();
   #headersFor: Credentials | undefined;
-  readonly #connections: Connections;
+  readonly #requests: RequestLane;
+  /** Apart from the others: a node whose heartbeats wait is taken for dead. */
+  readonly #heartbeats: RequestLane;
   #closed = false;
 
   constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
@@ -71,7 +81,7 @@ class UndiciTransport implements KubeTransport {
     this.#clock = options.clock;
     this.#origin = server.origin;
     this.#basePath = server.pathname.replace(/\/+$/, '');
-    this.#connections = new Connections({
+    const connectionsOptions = {
       origin: server.origin,
       proxy: proxyFor(server, cluster.proxyUrl, options.env),
       tlsServerName: cluster.tlsServerName,
@@ -79,7 +89,14 @@ class UndiciTransport implements KubeTransport {
       connections: options.connections,
       connectTimeoutMs: options.connectTimeoutMs,
       silenceTimeoutMs: options.silenceTimeoutMs,
+    };
+    const queueOptions = { ...options, waitTimeoutMs: options.connectionWaitTimeoutMs };
+    const createLane = (): RequestLane => ({
+      connections: new Connections(connectionsOptions),
+      queue: new ConnectionQueue(queueOptions),
     });
+    this.#requests = createLane();
+    this.#heartbeats = createLane();
     this.#credentials = new CredentialSource(config, options);
     this.#headers = {
       accept: 'application/json',
@@ -90,18 +107,26 @@ class UndiciTransport implements KubeTransport {
 
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     const { body, contentType = 'application/json', signal, maxResponseBytes = defaultMaxResponseBytes } = options;
-    const response = await this.#send(
-      {
-        method,
-        path: this.#target(path, options.query),
-        headers: options.headers,
-        contentType: body === undefined ? undefined : contentType,
-        body: body === undefined ? null : JSON.stringify(body),
-        signal,
-        connection: this.#connections,
-      },
-      (dispatcher, request, requestSignal) => requestBuffered(dispatcher, request, requestSignal, maxResponseBytes),
-    );
+    const { connections, queue } = isHeartbeat(path) ? this.#heartbeats : this.#requests;
+    const call = {
+      method,
+      path: this.#target(path, options.query),
+      headers: options.headers,
+      contentType: body === undefined ? undefined : contentType,
+      body: body === undefined ? null : JSON.stringify(body),
+      signal,
+      connection: connections,
+    };
+    const queued = queue.enter(options);
+    if (queued !== undefined) await queued;
+    let response: BufferedResponse;
+    try {
+      response = await this.#send(call, (dispatcher, request, requestSignal) =>
+        requestBuffered(dispatcher, request, requestSignal, maxResponseBytes),
+      );
+    } finally {
+      queue.leave();
+    }
     const text = await decodeBody(response.body, response.headers['content-encoding'], maxResponseBytes);
     return {
       statusCode: response.statusCode,
@@ -113,7 +138,7 @@ class UndiciTransport implements KubeTransport {
 
   async stream(path: string, options: KubeStreamOptions = {}): Promise<KubeStream> {
     const { signal } = options;
-    const connection = this.#connections.forStream();
+    const connection = this.#requests.connections.forStream();
     try {
       const response = this.#send(
         {
@@ -138,14 +163,14 @@ class UndiciTransport implements KubeTransport {
     }
   }
 
-  closeIdle(): Promise<void> {
-    return this.#connections.closeIdle();
+  async closeIdle(): Promise<void> {
+    await Promise.all([this.#requests.connections.closeIdle(), this.#heartbeats.connections.closeIdle()]);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#credentials.close();
-    await this.#connections.destroy();
+    await Promise.all([this.#requests.connections.destroy(), this.#heartbeats.connections.destroy()]);
   }
 
   #target(path: string, query: QueryParameters | undefined): string {

@@ -1,5 +1,4 @@
 import type { Subject } from './api-status.ts';
-import type { KubeType } from './kube-decoder.ts';
 import { type JSONObject, objectOf, specOf, statusOf, stringOf } from './objects.ts';
 import {
   eventFromEventsAPI,
@@ -17,8 +16,6 @@ import { podSubresources, statusSubresource, type Subresource } from './subresou
 /** One resource of one API version: its names, its verbs and what is particular to it. */
 export interface ResourceDefinition extends Subject {
   readonly version: string;
-  /** The struct that its JSON is read into. */
-  readonly goType: KubeType;
   /** The objects' table in the store; two API groups may show the same one. */
   readonly table: string;
   readonly singular: string;
@@ -81,13 +78,13 @@ const event = {
 /** Everything this server serves. */
 export const resources: readonly ResourceDefinition[] = [
   {
-    ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod', goType: 'Pod' },
+    ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod' },
     ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: podSubresources },
     fields: podFields,
     strategy: podStrategy,
   },
   {
-    ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node', goType: 'Node' },
+    ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node' },
     ...{ namespaced: false, shortNames: ['no'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'spec.unschedulable': (node) => String(specOf(node).unschedulable === true) },
     strategy: nodeStrategy,
@@ -100,17 +97,15 @@ export const resources: readonly ResourceDefinition[] = [
       table: 'namespaces',
       singular: 'namespace',
       kind: 'Namespace',
-      goType: 'Namespace',
     },
     ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
     strategy: namespaceStrategy,
   },
-  { ...event, group: '', goType: 'Event', fields: eventFields },
+  { ...event, group: '', fields: eventFields },
   {
     ...event,
     group: 'events.k8s.io',
-    goType: 'events.Event',
     fields: { ...eventFields, ...referenceFields('regarding') },
     toStored: eventFromEventsAPI,
     fromStored: eventToEventsAPI,
@@ -123,7 +118,6 @@ export const resources: readonly ResourceDefinition[] = [
       table: 'leases',
       singular: 'lease',
       kind: 'Lease',
-      goType: 'Lease',
     },
     ...{ namespaced: true, shortNames: [], subresources: [] },
     fields: metadataFields,

@@ -1,0 +1,83 @@
+import { describeAbort } from '../client/api-error.ts';
+import type { InFlightBound } from '../client/in-flight-bound.ts';
+import { type Clock, sleep } from '../clock.ts';
+import type { TokenBucket } from './token-bucket.ts';
+
+/** How long all pods wait when the API server is overloaded and does not say for how long. */
+const defaultPauseMs = 1_000;
+/** Longer than this, only the pods that were refused wait. */
+const maxPauseMs = 60_000;
+
+/**
+ * The limits of all managers that talk to the API server through one client, so as one user: the
+ * shared token bucket, and a pause while the server refuses this user.
+ *
+ * A 429 or 503 holds back the pod that got it, as its back-off says. Only when another pod is
+ * refused, too, and nothing was written in between, everything of this client pauses: then it is
+ * not about the pod.
+ * Divergence: in the kubelet only the request that was refused waits.
+ */
+export class ClientLimiter {
+  /** Bounds the pods in flight. */
+  readonly inFlightBound: InFlightBound | undefined;
+  readonly #bucket: TokenBucket;
+  readonly #clock: Clock;
+  #pausedUntilMs = -Infinity;
+  /** The first pod that was refused since something was written. */
+  #refusedUID: string | undefined;
+
+  constructor(bucket: TokenBucket, clock: Clock, inFlightBound: InFlightBound | undefined) {
+    this.#bucket = bucket;
+    this.#clock = clock;
+    this.inFlightBound = inFlightBound;
+  }
+
+  /** Milliseconds for which the API server has asked this client to wait; 0 when it has not. */
+  get pauseMs(): number {
+    return Math.max(0, Math.ceil(this.#pausedUntilMs - this.#clock.monotonicMs()));
+  }
+
+  get isPaused(): boolean {
+    return this.pauseMs > 0;
+  }
+
+  /**
+   * Resolves when a pod that is in flight may make one request; rejects with an `ApiError` when
+   * `signal` aborts. During a pause the pod leaves its place in flight to other clients.
+   */
+  async acquire(signal: AbortSignal): Promise<void> {
+    if (this.#bucket.isUnlimited && !this.isPaused) return;
+    for (;;) {
+      await this.#untilResumed(signal);
+      await this.#bucket.take(signal);
+      if (!this.isPaused) return;
+      // Paused while it waited: another client may use the token.
+      this.#bucket.giveBack();
+    }
+  }
+
+  /** The API server refused a request of this pod with 429 or 503. */
+  noteThrottled(podUID: string, retryAfterMs = defaultPauseMs): void {
+    this.#refusedUID ??= podUID;
+    if (this.#refusedUID === podUID) return;
+    const untilMs = this.#clock.monotonicMs() + Math.min(retryAfterMs, maxPauseMs);
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
+  }
+
+  /** A status was written: the API server serves this client. */
+  noteWritten(): void {
+    this.#refusedUID = undefined;
+  }
+
+  async #untilResumed(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw describeAbort(signal);
+    if (!this.isPaused) return;
+    this.inFlightBound?.leave();
+    try {
+      while (this.isPaused && !signal.aborted) await sleep(this.#clock, this.pauseMs, signal);
+    } finally {
+      this.inFlightBound?.reenter();
+    }
+    if (signal.aborted) throw describeAbort(signal);
+  }
+}

@@ -1,0 +1,63 @@
+import { untilAborted } from '../client/until-aborted.ts';
+import { type Clock, sleep } from '../clock.ts';
+import { maxDurationMs } from '../validate.ts';
+
+/** A token for each request, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #tokensPerMs: number;
+  readonly #burst: number;
+  #tokens: number;
+  #filledAtMs: number;
+  /** Settles when the last of those who wait for a token has one; each waits for the one before. */
+  #lastInQueue: Promise<void> = Promise.resolve();
+
+  /** `qps` may be infinite. */
+  constructor(qps: number, burst: number, clock: Clock) {
+    this.#clock = clock;
+    this.#tokensPerMs = qps / 1000;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#filledAtMs = clock.monotonicMs();
+  }
+
+  /** Milliseconds until there is a token if nobody else asks for one; 0 when there is one. */
+  get delayMs(): number {
+    this.#fill(this.#clock.monotonicMs());
+    if (this.#tokens >= 1) return 0;
+    // Whole milliseconds: a clock may not know less, and a wait that is rounded to nothing would not end.
+    return Math.ceil((1 - this.#tokens) / this.#tokensPerMs);
+  }
+
+  get isUnlimited(): boolean {
+    return this.#tokensPerMs === Number.POSITIVE_INFINITY;
+  }
+
+  /** Resolves when there is a token, first come first served; rejects with an `ApiError` when `signal` aborts. */
+  async take(signal: AbortSignal): Promise<void> {
+    if (this.isUnlimited) return;
+    const turn = this.#lastInQueue.then(() => this.#takeInTurn(signal));
+    this.#lastInQueue = turn.catch(() => {});
+    // Those before it may belong to another manager, which goes on waiting.
+    await untilAborted(turn, signal);
+  }
+
+  /** Gives back a token that was not used. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1);
+  }
+
+  async #takeInTurn(signal: AbortSignal): Promise<void> {
+    for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
+      signal.throwIfAborted();
+      await sleep(this.#clock, Math.min(delayMs, maxDurationMs), signal);
+    }
+    this.#tokens--;
+  }
+
+  #fill(now: number): void {
+    if (this.isUnlimited) this.#tokens = this.#burst;
+    else this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#filledAtMs) * this.#tokensPerMs);
+    this.#filledAtMs = now;
+  }
+}
