@@ -2,7 +2,7 @@ export { StatusManager, type StatusListener, type StopOptions } from './manager/
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
 export { defaultOptions, type StatusManagerOptions } from './manager/options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
-export type { Rejection, UpdateResult } from './cache/pod-status-updates.ts';
+export type { IgnoredReason, Rejection, UpdateResult } from './cache/update-result.ts';
 export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
 export type { PodStatusListener } from './cache/pod-status-listener.ts';
 export { outcomeChannelName, type OutcomeListener, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
@@ -82,7 +82,8 @@ export { noopState } from './allocation/noop-state.ts';
 export { openCheckpointState } from './allocation/checkpoint-state.ts';
 
 // What survives a crash
-export { fileJournal, type FileJournalOptions, type FsyncPolicy } from './journal/file-journal.ts';
+export { fileJournal, type FileJournalOptions } from './journal/file-journal.ts';
+export type { FsyncPolicy } from './journal/journal-recorder.ts';
 export type { Journal, JournalEntry } from './journal/journal.ts';
 
 // The surroundings

@@ -290,6 +290,7 @@ export interface PodSpec {
   readonly priority?: number | undefined;
   readonly terminationGracePeriodSeconds?: number | undefined;
   readonly resources?: ResourceRequirementsInput | undefined;
+  readonly overhead?: { readonly [resourceName: string]: string } | undefined;
 }
 
 /**

@@ -1,4 +1,6 @@
+import cloneDeep from 'lodash/cloneDeep.js';
 import type { Clock } from '../clock.ts';
+import { type PodFields, podFields, statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
@@ -25,30 +27,17 @@ import type {
   VolumeHealthConditionInput,
 } from '../types.ts';
 import { deepFreeze } from './freeze.ts';
+import {
+  acceptedResult,
+  ignoredResult,
+  type IgnoredReason,
+  rejectedResult,
+  type Rejection,
+  type UpdateResult,
+} from './update-result.ts';
 import type { PodStatusCache, VersionedPodStatus } from './pod-status-cache.ts';
 import type { Subscribers } from '../subscribers.ts';
 import type { PodStatusListener } from './pod-status-listener.ts';
-
-/** Why an update was refused. */
-export interface Rejection {
-  /** The kubelet's words, for example `terminated container app attempted illegal transition to non-terminated state`. */
-  readonly reason: string;
-  /** The container it is about. */
-  readonly container: string;
-}
-
-/** What came of an update. */
-export interface UpdateResult {
-  /**
-   * The cached status after the call, frozen: the old one when refused, `{}` when there is none.
-   * A getter of the prototype: a spread copy, `JSON.stringify` and deep equality do not see it.
-   */
-  readonly status: PodStatus;
-  /** True when a new version was stored. */
-  readonly changed: boolean;
-  /** Set when the update was refused; nothing has changed then. */
-  readonly rejected?: Rejection;
-}
 
 export interface PodStatusUpdatesOptions {
   readonly cache: PodStatusCache;
@@ -87,6 +76,7 @@ export class PodStatusUpdates {
   readonly #subscribers: Subscribers<PodStatusListener>;
   readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
   readonly #onUnchanged: PodStatusUpdatesOptions['onUnchanged'];
+  #hasWarnedOfMissingScheme = false;
   readonly #times = new TimeSpeller();
   /** Apart from ours, or each would make the other forget. */
   readonly #inputTimes = new TimeSpeller();
@@ -142,9 +132,10 @@ export class PodStatusUpdates {
     const healthConditions = canonicalVolumeHealthConditions(conditions, { strict: true });
     const pod = this.#podManager.getPodByUID(podUID);
     const cached = this.#cache.get(podUID);
-    if (pod === undefined || cached === undefined) return this.#unchanged(podUID);
+    if (pod === undefined) return this.#ignored(podUID, 'unknown-pod');
+    if (cached === undefined) return this.#ignored(podUID, 'no-status');
     const old = cached.status.volumeHealth?.find(({ name }) => name === volumeName);
-    if (haveSameHealth(old?.healthConditions, healthConditions)) return this.#unchanged(podUID);
+    if (haveSameHealth(old?.healthConditions, healthConditions)) return this.#ignored(podUID, 'unchanged');
 
     const entry = { ...old, name: volumeName, lastTransitionTime: this.#now() };
     if (healthConditions === undefined) delete entry.healthConditions;
@@ -160,7 +151,7 @@ export class PodStatusUpdates {
     const status = this.#cache.get(pod.metadata!.uid!)?.status ?? podStatus;
     const isStatic = isStaticPod(pod);
     if (!isStatic && !knownPhases.has(status.phase ?? '')) {
-      this.#logger.error({ ...podFields(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
+      this.#logger.error({ ...fieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
     }
     return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStatic), true, true);
   }
@@ -173,17 +164,18 @@ export class PodStatusUpdates {
     regenerate: (pod: Pod, status: PodStatus) => PodStatus,
   ): UpdateResult {
     const pod = this.#podManager.getPodByUID(podUID);
-    if (pod === undefined) return this.#ignored(podUID, 'Pod has been deleted, no need to update its container');
+    if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
     const status = this.#cache.get(podUID)?.status;
-    if (status === undefined) return this.#ignored(podUID, 'Container changed before the pod has synced');
+    if (status === undefined) return this.#ignored(podUID, 'no-status', containerID);
     for (const member of ['containerStatuses', 'initContainerStatuses'] as const) {
       const container = status[member]?.find((candidate) => candidate.containerID === containerID);
       if (container === undefined) continue;
-      if (isUnchanged(container)) return this.#ignored(podUID, 'Container has not changed');
+      if (isUnchanged(container)) return this.#ignored(podUID, 'unchanged', containerID);
       const statuses = status[member]!.map((other) => (other === container ? change(other) : other));
       return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [member]: statuses }), false, false);
     }
-    return this.#ignored(podUID, 'Container changed for an unknown container');
+    if (!containerID.includes('://')) this.#warnOfMissingScheme(podUID, containerID);
+    return this.#ignored(podUID, 'unknown-container', containerID);
   }
 
   /**
@@ -209,9 +201,8 @@ export class PodStatusUpdates {
     const status = normalizeStatus(pod, newStatus);
     this.#countTerminations(oldStatus, status);
     if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
-      this.#logger.trace({ ...podFields(pod) }, 'Ignoring same status for pod');
       this.#onUnchanged(uid);
-      return this.#unchanged(uid);
+      return this.#ignored(uid, 'unchanged');
     }
 
     const versioned: VersionedPodStatus = {
@@ -226,8 +217,9 @@ export class PodStatusUpdates {
     };
     this.#cache.set(uid, versioned);
     this.#onAccepted(uid, versioned, cached, oldStatus);
+    this.#logger.debug({ ...statusFields(uid, versioned), podIsFinished }, 'Status of pod accepted');
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
-    return new LazilyFrozenResult(status, true);
+    return acceptedResult(status);
   }
 
   /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
@@ -244,8 +236,10 @@ export class PodStatusUpdates {
     if (conditions !== undefined) status.conditions = conditions;
     if (status.volumeHealth === undefined && oldStatus.volumeHealth !== undefined)
       status.volumeHealth = oldStatus.volumeHealth;
-    if ((oldStatus.observedGeneration ?? 0) > (status.observedGeneration ?? 0)) {
-      status.observedGeneration = oldStatus.observedGeneration!;
+    const oldGeneration = oldStatus.observedGeneration ?? 0;
+    if (oldGeneration > (status.observedGeneration ?? 0)) {
+      if (oldGeneration === 0) delete status.observedGeneration;
+      else status.observedGeneration = oldGeneration;
     }
   }
 
@@ -260,27 +254,37 @@ export class PodStatusUpdates {
     }
   }
 
+  /** Listeners get a copy: the pod is the caller's, and nobody may change what others are told. */
   #notify(pod: Pod, { status, podIsFinished }: VersionedPodStatus, isAdded: boolean): void {
     if (this.#subscribers.isEmpty) return;
-    const updated: Pod = Object.freeze({ ...pod, status: deepFreeze(status) });
+    let copy: Pod | undefined;
+    const updated = (): Pod => (copy ??= deepFreeze({ ...cloneDeep({ ...pod, status: undefined }), status }));
     this.#subscribers.notify((listener) =>
-      podIsFinished ? listener.onPodRemoved?.(updated) : listener.onPodUpdated?.(updated, status, isAdded),
+      podIsFinished ? listener.onPodRemoved?.(updated()) : listener.onPodUpdated?.(updated(), status, isAdded),
     );
   }
 
   #rejected(pod: Pod, rejected: Rejection): UpdateResult {
-    this.#logger.error({ ...podFields(pod), ...rejected }, 'Status update on pod aborted');
+    this.#logger.error({ ...fieldsOf(pod), ...rejected }, 'Status update on pod aborted');
     this.#metrics.incRefusedUpdates('illegal-container-transition');
-    return { status: deepFreeze(this.#cache.get(pod.metadata!.uid!)?.status ?? {}), changed: false, rejected };
+    return rejectedResult(this.#cache.get(pod.metadata!.uid!)?.status, rejected);
   }
 
-  #ignored(podUID: string, message: string): UpdateResult {
-    this.#logger.debug({ podUID }, message);
-    return this.#unchanged(podUID);
+  #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
+    const cached = this.#cache.get(podUID);
+    const level = ignored === 'unchanged' ? 'trace' : 'debug';
+    const fields = cached === undefined ? { podUID } : statusFields(podUID, cached);
+    this.#logger[level]({ ...fields, containerID, ignored }, 'Status update on pod ignored');
+    return ignoredResult(cached?.status, ignored);
   }
 
-  #unchanged(podUID: string): UpdateResult {
-    return new LazilyFrozenResult(this.#cache.get(podUID)?.status ?? {}, false);
+  #warnOfMissingScheme(podUID: string, containerID: string): void {
+    if (this.#hasWarnedOfMissingScheme) return;
+    this.#hasWarnedOfMissingScheme = true;
+    this.#logger.warn(
+      { ...podFields(podUID, this.#cache.get(podUID)!), containerID },
+      'Unknown container ID without a scheme such as containerd://; said once',
+    );
   }
 
   #now(): string {
@@ -289,24 +293,6 @@ export class PodStatusUpdates {
 }
 
 const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
-
-/**
- * The status is frozen when somebody looks at it: most callers never do. A class, for a getter in
- * an object literal is a new function at each update.
- */
-class LazilyFrozenResult implements UpdateResult {
-  readonly changed: boolean;
-  readonly #status: PodStatus;
-
-  constructor(status: PodStatus, changed: boolean) {
-    this.#status = status;
-    this.changed = changed;
-  }
-
-  get status(): PodStatus {
-    return deepFreeze(this.#status);
-  }
-}
 
 function haveSameHealth(
   old: readonly VolumeHealthCondition[] = [],
@@ -317,8 +303,8 @@ function haveSameHealth(
   return old.every(isIn(conditions)) && conditions.every(isIn(old));
 }
 
-function podFields(pod: Pod): { pod: string; podUID: string | undefined } {
-  return { pod: `${pod.metadata?.namespace ?? ''}/${pod.metadata?.name ?? ''}`, podUID: pod.metadata?.uid };
+function fieldsOf({ metadata }: Pod): PodFields {
+  return podFields(metadata!.uid!, { podNamespace: metadata?.namespace ?? '', podName: metadata?.name ?? '' });
 }
 
 /** Ready, then ContainersReady, regenerated from the containers that `status` lists. Source: kubelet `SetContainerReadiness`. */

@@ -1,9 +1,20 @@
 import type { Clock } from '../clock.ts';
-import type { Metrics, PendingResizeCount, PriorityBucket, ResizeResolution } from '../metrics.ts';
+import { tryCall } from '../guarded.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics, ResizeResolution } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
+import { logThrown } from '../ports.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import type { Pod, PodCondition } from '../types.ts';
+import { PendingResizeCounts, priorityBucket } from './pending-resize-counts.ts';
+
+export interface ResizeConditionsOptions {
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
 
 interface PendingResize {
   readonly condition: PodCondition;
@@ -12,30 +23,39 @@ interface PendingResize {
 }
 
 interface PodResizeConditions {
-  readonly pending?: PendingResize;
-  readonly inProgress?: PodCondition;
+  readonly pending?: PendingResize | undefined;
+  readonly inProgress?: PodCondition | undefined;
 }
 
-/** What came of a change of PodResizeInProgress: the generation that the condition speaks of, 0 without one. */
+/** The result of a change of PodResizeInProgress: the generation of the condition, 0 without one. */
 export interface ResizeInProgressChange {
   readonly observedGeneration: number;
   readonly changed: boolean;
 }
 
 /**
- * The side table of the two resize conditions. What it holds is not part of a cached status: the
- * caller puts it into the status it sets. Source: kubelet `podResizeConditions`.
+ * The side table of the two resize conditions. They are not part of a cached status until the
+ * caller puts them into the status it sets. Source: kubelet `podResizeConditions`.
  */
 export class ResizeConditions {
   readonly #conditions = new Map<string, PodResizeConditions>();
+  readonly #pendingCounts: PendingResizeCounts;
+  #inProgressCount = 0;
   readonly #podManager: PodManager;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
+  readonly #logger: Logger;
 
-  constructor(podManager: PodManager, clock: Clock, metrics: Metrics) {
+  constructor({ podManager, clock, metrics, logger }: ResizeConditionsOptions) {
     this.#podManager = podManager;
     this.#clock = clock;
     this.#metrics = metrics;
+    this.#logger = logger;
+    this.#pendingCounts = new PendingResizeCounts((uid) => this.#podOf(uid));
+  }
+
+  has(uid: string): boolean {
+    return this.#conditions.has(uid);
   }
 
   get(uid: string): PodCondition[] {
@@ -59,9 +79,9 @@ export class ResizeConditions {
     );
     const hasSameReason = old?.condition.reason === condition.reason;
     const sinceMs = hasSameReason ? old!.sinceMs : this.#clock.now();
-    this.#conditions.set(uid, { ...conditions, pending: { condition, sinceMs } });
+    this.#set(uid, { ...conditions, pending: { condition, sinceMs } });
     // Divergence: the kubelet recounts only when the condition is new, so that a changed reason shows late.
-    if (!hasSameReason) this.#recordPendingResizes();
+    if (!hasSameReason) this.#reportPending();
     return !hasSameReason || (old?.condition.observedGeneration ?? 0) !== observedGeneration;
   }
 
@@ -76,8 +96,8 @@ export class ResizeConditions {
       keep ? (old.message ?? '') : message,
       old === undefined ? observedGeneration : (old.observedGeneration ?? 0),
     );
-    this.#conditions.set(uid, { ...conditions, inProgress });
-    if (old === undefined) this.#recordInProgressResizes();
+    this.#set(uid, { ...conditions, inProgress });
+    if (old === undefined) this.#reportInProgress();
     return {
       observedGeneration: inProgress.observedGeneration ?? 0,
       changed:
@@ -92,19 +112,19 @@ export class ResizeConditions {
     const conditions = this.#conditions.get(uid);
     if (conditions?.pending === undefined) return;
     this.#observeDeferredDuration(uid, conditions.pending, resolution);
-    this.#conditions.set(uid, conditions.inProgress === undefined ? {} : { inProgress: conditions.inProgress });
-    this.#recordPendingResizes();
+    this.#set(uid, { inProgress: conditions.inProgress });
+    this.#reportPending();
   }
 
   clearInProgress(uid: string): ResizeInProgressChange {
     const conditions = this.#conditions.get(uid);
     if (conditions?.inProgress === undefined) return { observedGeneration: 0, changed: false };
-    this.#conditions.set(uid, conditions.pending === undefined ? {} : { pending: conditions.pending });
-    this.#recordInProgressResizes();
+    this.#set(uid, { pending: conditions.pending });
+    this.#reportInProgress();
     return { observedGeneration: conditions.inProgress.observedGeneration ?? 0, changed: true };
   }
 
-  /** Takes over what the pods' own statuses say, as after a restart. */
+  /** After a restart: inherits the resize conditions in the pods' own statuses. */
   backfill(pods: Iterable<Pod>): void {
     for (const pod of pods) {
       const uid = pod.metadata?.uid ?? '';
@@ -112,7 +132,7 @@ export class ResizeConditions {
         .conditions ?? []) {
         if (type !== 'PodResizePending' && type !== 'PodResizeInProgress') continue;
         const condition = this.#condition(type, undefined, reason ?? '', message ?? '', observedGeneration ?? 0);
-        this.#conditions.set(uid, {
+        this.#set(uid, {
           ...this.#conditions.get(uid),
           ...(type === 'PodResizePending'
             ? { pending: { condition, sinceMs: this.#clock.now() } }
@@ -120,8 +140,9 @@ export class ResizeConditions {
         });
       }
     }
-    this.#recordPendingResizes();
-    this.#recordInProgressResizes();
+    this.#pendingCounts.recount();
+    this.#reportPending();
+    this.#reportInProgress();
   }
 
   /** Forgets a pod that is gone. Source: kubelet `deletePodStatus`. */
@@ -129,9 +150,26 @@ export class ResizeConditions {
     const conditions = this.#conditions.get(uid);
     if (conditions === undefined) return;
     if (conditions.pending !== undefined) this.#observeDeferredDuration(uid, conditions.pending, 'terminated');
-    this.#conditions.delete(uid);
-    this.#recordPendingResizes();
-    this.#recordInProgressResizes();
+    this.#set(uid, {});
+    this.#reportPending();
+    this.#reportInProgress();
+  }
+
+  /** Pods have gone from the pod manager: those that it does not know are not counted. */
+  recount(): void {
+    if (this.#conditions.size === 0) return;
+    this.#pendingCounts.recount();
+    this.#reportPending();
+  }
+
+  #set(uid: string, conditions: PodResizeConditions): void {
+    const old = this.#conditions.get(uid);
+    const { pending, inProgress } = conditions;
+    if (pending === undefined && inProgress === undefined) this.#conditions.delete(uid);
+    else this.#conditions.set(uid, conditions);
+    if (pending?.condition.reason !== old?.pending?.condition.reason)
+      this.#pendingCounts.set(uid, pending && (pending.condition.reason ?? ''));
+    this.#inProgressCount += Number(inProgress !== undefined) - Number(old?.inProgress !== undefined);
   }
 
   #condition(
@@ -156,37 +194,22 @@ export class ResizeConditions {
   #observeDeferredDuration(uid: string, { condition, sinceMs }: PendingResize, resolution: ResizeResolution): void {
     if (condition.reason !== 'Deferred') return;
     const seconds = (this.#clock.now() - sinceMs) / 1000;
-    this.#metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podManager.getPodByUID(uid)), seconds);
+    this.#metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podOf(uid)), seconds);
   }
 
-  #recordPendingResizes(): void {
-    const counts = new Map<string, { reason: string; priorityBucket: PriorityBucket; count: number }>();
-    for (const [uid, { pending }] of this.#conditions) {
-      const pod = pending && this.#podManager.getPodByUID(uid);
-      if (!pod) continue;
-      const reason = (pending.condition.reason ?? '').toLowerCase();
-      const bucket = priorityBucket(pod);
-      const key = `${reason}/${bucket}`;
-      const counted = counts.get(key) ?? { reason, priorityBucket: bucket, count: 0 };
-      counted.count++;
-      counts.set(key, counted);
-    }
-    this.#metrics.setPendingResizes([...counts.values()] satisfies PendingResizeCount[]);
+  /** A pod manager that throws is no reason to leave a change half done: its pod counts as unknown. */
+  #podOf(uid: string): Pod | undefined {
+    return tryCall(
+      () => this.#podManager.getPodByUID(uid),
+      (thrown) => logThrown(this.#logger, 'podManager', { podUID: uid })(thrown, 'getPodByUID'),
+    );
   }
 
-  #recordInProgressResizes(): void {
-    let count = 0;
-    for (const { inProgress } of this.#conditions.values()) if (inProgress !== undefined) count++;
-    this.#metrics.setInProgressResizes(count);
+  #reportPending(): void {
+    this.#metrics.setPendingResizes(this.#pendingCounts.counts());
   }
-}
 
-function priorityBucket(pod: Pod | undefined): PriorityBucket {
-  if (pod === undefined) return 'unknown';
-  const priority = pod.spec?.priority ?? 0;
-  if (priority === 0) return 'normal';
-  if (priority >= 2_000_000_000) return 'system-critical';
-  if (priority >= 100_000) return 'high';
-  if (priority > 0) return 'medium';
-  return priority > -1000 ? 'low' : 'very-low';
+  #reportInProgress(): void {
+    this.#metrics.setInProgressResizes(this.#inProgressCount);
+  }
 }

@@ -1,32 +1,14 @@
-import {
-  closeSync,
-  existsSync,
-  fdatasync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../errors.ts';
-import type { ClockLike } from '../guarded-clock.ts';
 import type { Logger } from '../logger.ts';
 import { resolveClock, resolveLogger } from '../ports.ts';
-import { decodeLines, encodeLine, type JournalContent } from './journal-lines.ts';
-import type { Journal, JournalEntry } from './journal.ts';
-
-/**
- * When the file is forced onto the disk. A crash of the agent loses nothing under any of them; a
- * crash of the machine loses nothing with `always`, at most about a second with `interval`, and
- * what the operating system had not written with `never`.
- */
-export type FsyncPolicy = 'always' | 'interval' | 'never';
+import { readRegularFile } from '../regular-file.ts';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from './directory-lock.ts';
+import { decodeJournal, type JournalContent } from './journal-lines.ts';
+import { type FsyncPolicy, JournalRecorder } from './journal-recorder.ts';
+import type { Journal } from './journal.ts';
 
 /** Options of `fileJournal`. */
 export interface FileJournalOptions {
@@ -34,55 +16,54 @@ export interface FileJournalOptions {
   readonly fsync?: FsyncPolicy | undefined;
   /**
    * The file never grows beyond this, though an earlier run with a larger bound may have left more.
-   * A status that does not fit is logged and not kept. 64 KiB or more; default 64 MiB.
+   * A status that does not fit is logged and not recorded. 64 KiB or more; default 64 MiB.
    */
   readonly maxBytes?: number | undefined;
   /** Default: pino at level `warn`. */
-  readonly logger?: Partial<Logger> | undefined;
+  readonly logger?: Logger | undefined;
   /** Default: the system clock. */
-  readonly clock?: ClockLike | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const fileName = 'pod-status.journal';
 const defaultMaxBytes = 64 * 1024 * 1024;
 const minMaxBytes = 64 * 1024;
-const fsyncIntervalMs = 1_000;
-const retryMs = 1_000;
-/** A file smaller than this is not worth compacting. */
-const compactionMinBytes = 1024 * 1024;
-/** The file is compacted when it has grown to so many times what is in force. */
-const compactionFactor = 4;
+/** An earlier run may have had a larger `maxBytes`. */
+const maxReadBytes = 1024 * 1024 * 1024;
 
 /**
- * A journal in the file `pod-status.journal` (0600) of `dir`, which is made if need be (0755). A
- * directory each: where two managers share one, or an agent starts before the one in front of it
- * has ended, the file belongs to the last that opened it, and the others say so and keep nothing more.
- * A torn or corrupt end of the file, as a crash leaves it, is dropped and logged, and the rest is
- * used. Rejects with a StatusManagerError when the directory cannot be used.
+ * A journal in the file `pod-status.journal` (0600) of `dir`, which is created if need be (0755).
+ * One manager at a time uses a directory: a socket `pod-status.lock.…` is held until `close()` or
+ * the end of the process.
+ *
+ * On a full or read-only disk, the statuses that the file holds are recovered as always; a new one
+ * that cannot be recorded is logged at level `error`, with its pod, and tried again every second. A
+ * line that a crash has left incomplete is removed. Damaged lines are skipped and logged, and the
+ * damaged file is kept as `pod-status.journal.damaged`.
+ *
+ * Rejects with a StatusManagerError: INVALID_ARGUMENT, INVALID_OPTION, or JOURNAL_UNUSABLE when
+ * another process uses the directory, or the file cannot be read, cannot be created, or is not a
+ * regular file.
  */
 export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
   requireObject('options', options);
   const { fsync = 'interval', maxBytes = defaultMaxBytes } = options;
-  const logger = resolveLogger(options.logger);
-  const clock = resolveClock(options.clock, logger);
   if (typeof dir !== 'string' || dir === '') refuseOption('dir', 'a non-empty string', dir);
   if (!['always', 'interval', 'never'].includes(fsync)) refuseOption('fsync', "'always', 'interval' or 'never'", fsync);
   if (!Number.isSafeInteger(maxBytes) || maxBytes < minMaxBytes) {
     refuseOption('maxBytes', `an integer ≥ ${minMaxBytes}`, maxBytes);
   }
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
   const file = path.join(dir, fileName);
-  let content: JournalContent;
+  let lock: DirectoryLock | undefined;
   try {
     await mkdir(dir, { recursive: true, mode: 0o755 });
-    content = decodeLines(await readFileIfAny(file));
-    if (content.lostBytes > 0) {
-      logger.warn(
-        { file, lostBytes: content.lostBytes },
-        'The end of the journal was torn or corrupt and has been dropped',
-      );
-    }
-    return new FileJournal(file, content, { fsync, maxBytes, logger, clock });
+    lock = await lockIfPossible(dir, clock, logger);
+    const content = await readJournal(file, Math.max(maxBytes, maxReadBytes));
+    return new JournalRecorder({ file, fsync, maxBytes, logger, clock, lock }, content);
   } catch (error) {
+    await lock?.release();
     throw new StatusManagerError('JOURNAL_UNUSABLE', `Cannot use the journal ${file}: ${(error as Error).message}`, {
       path: 'dir',
       cause: error,
@@ -90,227 +71,26 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
   }
 }
 
-interface Settings {
-  readonly fsync: FsyncPolicy;
-  readonly maxBytes: number;
-  readonly logger: Logger;
-  readonly clock: Clock;
-}
-
-/**
- * The file says what is in force, line by line. A write that fails is made good by writing all of it
- * anew; until that works the file is empty, for an older status must never come back.
- */
-class FileJournal implements Journal {
-  readonly recovered: readonly JournalEntry[];
-  readonly #file: string;
-  readonly #options: Settings;
-  /** What is in force, with the length of its line. */
-  readonly #live = new Map<string, { readonly entry: JournalEntry; readonly bytes: number }>();
-  #liveBytes = 0;
-  #fd: number;
-  #fileBytes = 0;
-  #isFull = false;
-  #failureLoggedMs = Number.NEGATIVE_INFINITY;
-  #isClosed = false;
-  /** Runs when nothing can be written: the file is empty, and will be written anew. */
-  #retryTimer: Timer | undefined;
-  #fsyncTimer: Timer | undefined;
-  /** The syncs under way; their descriptors stay open. */
-  #fsyncing: Promise<unknown> = Promise.resolve();
-
-  constructor(file: string, { entries }: JournalContent, options: Settings) {
-    this.#file = file;
-    this.#options = options;
-    this.recovered = [...entries.values()];
-    for (const entry of this.recovered) this.#remember(entry, encodeLine({ accepted: entry }).length);
-    this.#fd = this.#rewrite();
-  }
-
-  accepted(entry: JournalEntry): void {
-    if (!this.#isUsable()) return;
-    const { podUID } = entry;
-    const line = encodeLine({ accepted: entry });
-    const wasKept = this.#forget(podUID);
-    const wasFull = this.#isFull;
-    this.#isFull = this.#liveBytes + line.length > this.#options.maxBytes;
-    if (!this.#isFull) {
-      this.#remember(entry, line.length);
-      this.#write(line);
-      return;
-    }
-    if (!wasFull)
-      this.#options.logger.error({ file: this.#file, maxBytes: this.#options.maxBytes }, 'The journal is full');
-    // The older status must not come back in place of one that may be sent.
-    if (wasKept) this.#write(encodeLine({ settled: podUID }));
-  }
-
-  settled(podUID: string): void {
-    if (this.#isUsable() && this.#forget(podUID)) this.#write(encodeLine({ settled: podUID }));
-  }
-
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#fsyncTimer?.stop();
-    this.#retryTimer?.stop();
-    await this.#fsyncing;
-    if (this.#retryTimer !== undefined && !this.#isReplaced()) this.#compact();
-    this.#attempt('close', () => {
-      fsyncSync(this.#fd);
-      closeSync(this.#fd);
-    });
-  }
-
-  #isUsable(): boolean {
-    if (!this.#isClosed && this.#isReplaced()) this.#giveUp();
-    return !this.#isClosed;
-  }
-
-  /** Another journal has put a file of its own in the place of ours. */
-  #isReplaced(): boolean {
-    return this.#isRemoved() && existsSync(this.#file);
-  }
-
-  #isRemoved(): boolean {
-    return fstatSync(this.#fd).nlink === 0;
-  }
-
-  #giveUp(): void {
-    this.#options.logger.error({ file: this.#file }, 'Another journal has taken over the file; nothing more is kept');
-    void this.close();
-  }
-
-  #remember(entry: JournalEntry, bytes: number): void {
-    this.#live.set(entry.podUID, { entry, bytes });
-    this.#liveBytes += bytes;
-  }
-
-  #forget(podUID: string): boolean {
-    this.#liveBytes -= this.#live.get(podUID)?.bytes ?? 0;
-    return this.#live.delete(podUID);
-  }
-
-  /** Brings the file in line with what is in force: by this line, or by writing all of it anew. */
-  #write(line: Buffer): void {
-    const isOversized = this.#fileBytes > compactionMinBytes && this.#fileBytes > compactionFactor * this.#liveBytes;
-    const fits = this.#fileBytes + line.length <= this.#options.maxBytes;
-    // After a failure not at once again: a full disk stays full for a while.
-    if (this.#retryTimer !== undefined) return;
-    const isAppended = fits && !isOversized && !this.#isRemoved() && this.#attempt('write', () => this.#append(line));
-    if (!isAppended) this.#writeAnew();
-    else if (this.#options.fsync === 'interval') this.#armFsync();
-  }
-
-  #append(line: Buffer): void {
-    this.#fileBytes += writeWhole(this.#fd, line);
-    if (this.#options.fsync === 'always') fsyncSync(this.#fd);
-  }
-
-  #compact(): boolean {
-    return this.#attempt('compact', () => {
-      const old = this.#fd;
-      this.#fd = this.#rewrite();
-      void this.#fsyncing.then(() => this.#attempt('close', () => closeSync(old)));
-    });
-  }
-
-  /** To a new file or, on a full disk, where the file itself was; later again while neither works. */
-  #writeAnew(): void {
-    if (this.#compact() || this.#attempt('write anew', () => this.#rewriteInPlace())) return;
-    this.#attempt('empty', () => ftruncateSync(this.#fd));
-    this.#retryTimer = this.#options.clock.afterFunc(retryMs, () => {
-      this.#retryTimer = undefined;
-      if (this.#isUsable()) this.#writeAnew();
-    });
-  }
-
-  /** Writes what is in force to a new file that takes the old one's place at once. Returns its descriptor. */
-  #rewrite(): number {
-    const temporary = path.join(path.dirname(this.#file), `.${fileName}.tmp`);
-    rmSync(temporary, { force: true });
-    // Neither follows a link nor takes over the mode of what another has put there.
-    const fd = openSync(temporary, 'ax', 0o600);
-    let bytes = 0;
-    try {
-      bytes = this.#writeLive(fd);
-      renameSync(temporary, this.#file);
-    } catch (error) {
-      closeSync(fd);
-      rmSync(temporary, { force: true });
-      throw error;
-    }
-    if (this.#options.fsync !== 'never')
-      this.#attempt('sync the directory', () => syncDirectory(path.dirname(this.#file)));
-    this.#fileBytes = bytes;
-    return fd;
-  }
-
-  #rewriteInPlace(): void {
-    ftruncateSync(this.#fd);
-    this.#fileBytes = this.#writeLive(this.#fd);
-  }
-
-  /** @returns how many bytes that took */
-  #writeLive(fd: number): number {
-    let bytes = 0;
-    for (const { entry } of this.#live.values()) bytes += writeWhole(fd, encodeLine({ accepted: entry }));
-    if (this.#options.fsync !== 'never') fsyncSync(fd);
-    return bytes;
-  }
-
-  #armFsync(): void {
-    this.#fsyncTimer ??= this.#options.clock.afterFunc(fsyncIntervalMs, () => {
-      this.#fsyncTimer = undefined;
-      const sync = promisify(fdatasync)(this.#fd).catch((error: unknown) => this.#logFailure('sync', error));
-      this.#fsyncing = Promise.all([this.#fsyncing, sync]);
-    });
-  }
-
-  #attempt(action: string, run: () => void): boolean {
-    try {
-      run();
-      return true;
-    } catch (error) {
-      this.#logFailure(action, error);
-      return false;
-    }
-  }
-
-  /** Once a second at most: on a full disk every update fails. */
-  #logFailure(action: string, error: unknown): void {
-    const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs < this.#failureLoggedMs + retryMs) return;
-    this.#failureLoggedMs = nowMs;
-    this.#options.logger.error(
-      { file: this.#file, action, reason: (error as Error).message },
-      'The journal cannot be written',
-    );
-  }
-}
-
-/** Without this, a crash of the machine may bring back the file that was there before a rename. */
-function syncDirectory(dir: string): void {
-  // It opens no directories.
-  if (process.platform === 'win32') return;
-  const fd = openSync(dir, 'r');
+/** A lock that cannot be had for want of room or permission is no reason to lose what the file holds. */
+async function lockIfPossible(dir: string, clock: Clock, logger: Logger): Promise<DirectoryLock | undefined> {
   try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-async function readFileIfAny(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
+    return await lockDirectory(dir, clock);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+    if (error instanceof DirectoryInUseError) throw error;
+    logger.warn(
+      { dir, reason: (error as Error).message },
+      'The directory of the journal cannot be locked; make sure that no other process uses it',
+    );
+    return undefined;
+  }
+}
+
+/** Resolves with undefined when there is no file. */
+async function readJournal(file: string, maxBytes: number): Promise<JournalContent | undefined> {
+  try {
+    return decodeJournal(await readRegularFile(file, maxBytes));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-function writeWhole(fd: number, bytes: Buffer): number {
-  for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
-  return bytes.length;
 }

@@ -6,7 +6,8 @@ import {
 } from '../allocation/allocation-state.ts';
 import { adoptRecordedStatus, adoptServerStatuses } from '../cache/adopt-statuses.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import { PodStatusUpdates, type UpdateResult } from '../cache/pod-status-updates.ts';
+import { PodStatusUpdates } from '../cache/pod-status-updates.ts';
+import type { UpdateResult } from '../cache/update-result.ts';
 import { deepFreeze } from '../cache/freeze.ts';
 import { ResizeConditions, type ResizeInProgressChange } from '../cache/resize-conditions.ts';
 import type { PodStatusListener } from '../cache/pod-status-listener.ts';
@@ -106,7 +107,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     this.#cache = new PodStatusCache(this.podManager);
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(metrics, this.#subscribers);
-    this.#resizeConditions = new ResizeConditions(this.podManager, clock, metrics);
+    this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
     this.#updates = new PodStatusUpdates({
       cache: this.#cache,
       podManager: this.podManager,
@@ -276,6 +277,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       this.#dropPodStatus(uid);
       this.#reportGone(uid, versioned);
     }
+    this.#resizeConditions.recount();
   }
 
   /**
@@ -289,7 +291,9 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
    * @returns how many statuses were taken over
    */
   seed(pods: Iterable<Pod>): number {
-    return adoptServerStatuses(this.#cache, this.podManager, requirePods('pods', pods));
+    const all = requirePods('pods', pods);
+    this.#resizeConditions.backfill(all.filter(({ metadata }) => !this.#resizeConditions.has(metadata!.uid!)));
+    return adoptServerStatuses(this.#cache, this.podManager, all);
   }
 
   /** @returns ends the subscription */
@@ -366,7 +370,11 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     return this.#outcomes.whenWritten(uid, versioned.version);
   }
 
-  /** The resize conditions that are set: [PodResizePending, PodResizeInProgress]. Source: kubelet `GetPodResizeConditions` */
+  /**
+   * The resize conditions that are set: [PodResizePending, PodResizeInProgress]. They are no part of
+   * the cached status and reach the API server only in a status that is set with them.
+   * Source: kubelet `GetPodResizeConditions`
+   */
   getPodResizeConditions(podUID: string): PodCondition[] {
     requireText('podUID', podUID);
     return this.#resizeConditions.get(podUID).map((condition) => ({ ...condition }));
@@ -383,6 +391,25 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   }
 
   /**
+   * The resize conditions to put into the pod's next status: those that are set, or none for a
+   * terminal pod, whose conditions are cleared (metric: resolution `terminated`).
+   * Source: kubelet `determinePodResizeStatus`
+   * @param podIsTerminal all containers have stopped and none starts again
+   */
+  determinePodResizeStatus(podUID: string, podIsTerminal: boolean): PodCondition[] {
+    requireText('podUID', podUID);
+    requireBoolean('podIsTerminal', podIsTerminal);
+    if (podIsTerminal) {
+      this.#resizeConditions.clearInProgress(podUID);
+      this.#resizeConditions.clearPending(podUID, 'terminated');
+    }
+    return this.getPodResizeConditions(podUID);
+  }
+
+  /**
+   * Keeps the condition for the pod's next status; sends nothing on its own. When it returns true,
+   * set a status with `getPodResizeConditions`, as `generateAPIPodStatus` makes it.
+   * Source: kubelet `SetPodResizePendingCondition`
    * @param reason `Infeasible`; anything else becomes `Deferred`
    * @returns true when the condition is new, or its reason or observedGeneration changed
    */
@@ -391,7 +418,11 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     return this.#resizeConditions.setPending(podUID, reason, message, observedGeneration);
   }
 
-  /** An existing condition keeps its observedGeneration; empty reason and message together keep the old ones. */
+  /**
+   * As `setPodResizePendingCondition`: sends nothing on its own. An existing condition keeps its
+   * observedGeneration; empty reason and message together keep the old ones.
+   * Source: kubelet `SetPodResizeInProgressCondition`
+   */
   setPodResizeInProgressCondition(
     podUID: string,
     reason: string,
@@ -402,19 +433,27 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     return this.#resizeConditions.setInProgress(podUID, reason, message, observedGeneration);
   }
 
-  /** @param resolution how the pending resize ended, for the metric; default `accepted` */
+  /**
+   * Sends nothing on its own. Source: kubelet `ClearPodResizePendingCondition`
+   * @param resolution how the pending resize ended, for the metric; default `accepted`
+   */
   clearPodResizePendingCondition(podUID: string, resolution: ResizeResolution = 'accepted'): void {
     requireText('podUID', podUID);
     requireOneOf('resolution', resolution, ['accepted', 'reverted', 'terminated']);
     this.#resizeConditions.clearPending(podUID, resolution);
   }
 
+  /** Sends nothing on its own. Source: kubelet `ClearPodResizeInProgressCondition` */
   clearPodResizeInProgressCondition(podUID: string): ResizeInProgressChange {
     requireText('podUID', podUID);
     return this.#resizeConditions.clearInProgress(podUID);
   }
 
-  /** Takes over the resize conditions that the pods' own statuses show, as after a restart. */
+  /**
+   * After a restart: inherits the resize conditions in the pods' own statuses, in place of those that
+   * are set. `seed` does it for pods without any.
+   * Source: kubelet `BackfillPodResizeConditions`
+   */
   backfillPodResizeConditions(pods: Iterable<Pod>): void {
     this.#resizeConditions.backfill(requirePods('pods', pods));
   }

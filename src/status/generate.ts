@@ -17,6 +17,7 @@ import {
 import { disruptionTarget, podConditionByKubelet } from './ownership.ts';
 import { getPhase, isPodPhaseTerminal } from './phase.ts';
 import { statusIPs } from './pod-ips.ts';
+import { podStatusResources } from './pod-resources.ts';
 import { computePodQOS } from './qos.ts';
 
 /** What a node agent sees of a pod. Every list may be readonly; nothing of it is changed. */
@@ -33,11 +34,16 @@ export interface ObservedPod {
   readonly podIPs?: readonly string[] | undefined;
   /** The node's addresses, primary first; the first two are taken. Default: those last reported stay. */
   readonly hostIPs?: readonly string[] | undefined;
-  /** True when no container of the pod runs or will ever run again. Default: false. */
+  /**
+   * True when no container of the pod runs or will ever run again. Default: false. The status then has
+   * no resize conditions; clear the manager's, too, with `clearPodResizePendingCondition` and
+   * `clearPodResizeInProgressCondition`. kubelet: `determinePodResizeStatus`.
+   */
   readonly podIsTerminal?: boolean | undefined;
   /**
-   * True when a regular container has been started in the pod's newest sandbox. Default: when the
-   * status of a regular container shows that it runs or ran; give it if sandboxes are recreated.
+   * True when the runtime has a regular container in the pod's newest sandbox, in whatever state.
+   * Default: when the status of a regular container shows that it runs or ran; give it if sandboxes
+   * are recreated.
    */
   readonly podHasInitialized?: boolean | undefined;
   /** The status last set: `manager.getPodStatus(uid)`. Default: `pod.status`. */
@@ -49,17 +55,38 @@ export interface ObservedPod {
   readonly runtimeContainers?: readonly RuntimeContainer[] | undefined;
   /** `manager.getPodResizeConditions(uid)`. Default: none. */
   readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
-  /** Set when the agent evicts the pod: the phase becomes Failed, with these words. Default: no eviction. */
+  /** The status's own reason, `''` for none. Default: the last one while the phase stays the same. */
+  readonly reason?: string | undefined;
+  /** As `reason`. */
+  readonly message?: string | undefined;
+  /**
+   * Set when the agent evicts the pod: the phase becomes Failed, with this reason and message, which
+   * replace `reason` and `message`. Default: no eviction. Controllers look for `disruption`, too.
+   */
   readonly eviction?: { readonly reason: string; readonly message: string } | undefined;
+  /**
+   * Set when the agent itself ends the pod to make room or to shut down: a DisruptionTarget condition
+   * with this reason (the kubelet's is `TerminationByKubelet`) and message. Give it again with each
+   * status, or pass `previous`, which carries it over. Default: only one that is there already.
+   * kubelet: the `PodStatusFunc` of the eviction manager, `UpdatePodCondition`.
+   */
+  readonly disruption?: { readonly reason: string; readonly message: string } | undefined;
 }
 
 /**
- * A whole pod status from what an agent sees, for `setPodStatus`: phase, conditions, addresses and
- * QoS class as the kubelet derives them. A terminal phase that was reported is never left.
+ * A complete pod status from what an agent sees, for `setPodStatus`: phase, conditions, addresses,
+ * QoS class and resources as the kubelet derives them. A terminal phase that was reported is never left.
  * Conditions have no times and there is no startTime: setting the status gives it those. qosClass
  * is always there, and so are the pod's addresses once they are known: a status without them
  * would differ from the API server's for ever. Source: kubelet `generateAPIPodStatus`.
- * @throws StatusManagerError INVALID_ARGUMENT for a pod or a list that is none; setPodStatus checks the rest
+ *
+ * `resources` and `allocatedResources` follow from the spec of the pod that is given. API servers
+ * before v1.37 do not store them: take them out of the result for those, or each such pod is patched
+ * again and again.
+ *
+ * Divergence: of a running pod the kubelet reads `resources` from its cgroup, which this library does not know.
+ * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
+ * setPodStatus checks the rest
  */
 export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatusInput {
   requireObserved(pod, observed);
@@ -78,6 +105,7 @@ export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatus
       hostIPs: observed.hostIPs ?? [],
     }),
     qosClass: apiStatus.qosClass || computePodQOS(pod),
+    ...podStatusResources(pod.spec ?? {}),
     ...(initContainerStatuses.length > 0 && { initContainerStatuses }),
     ...(containerStatuses.length > 0 && { containerStatuses }),
     ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
@@ -109,6 +137,8 @@ function requireObserved(pod: Pod, observed: ObservedPod): void {
     for (const [i, ip] of list.entries())
       if (typeof ip !== 'string') refuseArgument(`observed.${member}[${i}]`, 'a string', ip);
   }
+  for (const member of ['eviction', 'disruption'] as const)
+    if (observed[member] !== undefined) requireObject(`observed.${member}`, observed[member]);
 }
 
 interface Outcome {
@@ -128,6 +158,8 @@ function phaseAndReason(pod: Pod, observed: ObservedPod, previous: PodStatusInpu
     reason = previous.reason || apiStatus.reason;
     message = previous.message || apiStatus.message;
   }
+  reason = observed.reason ?? reason;
+  message = observed.message ?? message;
   if (observed.eviction !== undefined) {
     phase = 'Failed';
     ({ reason, message } = observed.eviction);
@@ -148,7 +180,7 @@ function conditions(
   const statuses = allStatuses(observed);
   const list: PodConditionInput[] = [
     ...(pod.status?.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type ?? '')),
-    ...(observed.resizeConditions ?? []),
+    ...(observed.podIsTerminal ? [] : resizeConditions(pod, observed.resizeConditions ?? [])),
   ];
   const disruption = getPodCondition(previous.conditions, disruptionTarget);
   if (disruption !== undefined) replaceOrAppendPodCondition(list, disruption);
@@ -162,7 +194,20 @@ function conditions(
     const runtimeContainers = observed.runtimeContainers ?? (statuses ?? []).flatMap(asRuntimeContainer);
     list.push(generateAllContainersRestartingCondition(pod, previous, runtimeContainers, phase));
   }
+  if (observed.disruption !== undefined) {
+    const { reason, message } = observed.disruption;
+    replaceOrAppendPodCondition(
+      list,
+      newCondition(disruptionTarget, pod, previous, { status: 'True', reason, message }),
+    );
+  }
   return list;
+}
+
+/** Of a pod without a generation, they speak of none either. */
+function resizeConditions(pod: Pod, conditions: readonly PodConditionInput[]): readonly PodConditionInput[] {
+  if ((pod.metadata?.generation ?? 0) !== 0) return conditions;
+  return conditions.map((condition) => ({ ...condition, observedGeneration: 0 }));
 }
 
 /** No list at all when nothing is known: the generators tell that from an empty list. */

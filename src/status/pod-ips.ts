@@ -1,5 +1,5 @@
 import type { Pod, PodStatusInput } from '../types.ts';
-import { isIPAddress, isIPv4Mapped, isIPv6 } from './ip-address.ts';
+import { canonicalIP, isIPv6 } from './ip-address.ts';
 
 /** What is known of the addresses of a pod and its node. */
 interface KnownIPs {
@@ -20,22 +20,24 @@ interface PodStatusIPs {
 
 /**
  * The addresses of a pod status: of the node and of the pod at most one per family each, the pod's
- * in the order of the node's families. A pod in the node's network has the node's addresses, keeps those
- * it has, and gains one of a second family. What is seen and is no IP address does not count: a
- * sandbox may not have one yet, and the API server would refuse the whole status.
+ * in the order of the node's families. A pod in the node's network has the addresses that the
+ * runtime reports for it, else the node's, and gains the node's second family. Text that is not an
+ * IP address is ignored: a sandbox may not have one yet, and the API server would refuse the status.
  *
  * Divergence: addresses once reported stay while nothing is seen in their place. The API server does
- * not let a status update take them away, so the kubelet's dropping them is tried at every full batch.
+ * not let a status update take them away, so the kubelet tries to drop them at every full batch.
  * Source: kubelet `generateAPIPodStatus`, `sortPodIPs`.
  */
 export function statusIPs({ pod, earlier, ...seen }: KnownIPs): PodStatusIPs {
-  const seenPodIPs = seen.podIPs.filter(isAddress);
-  const seenHostIPs = seen.hostIPs.filter(isAddress);
+  const seenHostIPs = canonicalIPs(seen.hostIPs);
   const hostIPs = onePerFamily(firstNonEmpty([seenHostIPs, ...earlier.map(hostIPsOf)]));
-  const newPodIPs = primaryFamilyFirst(onePerFamily(seenPodIPs), hostIPs[0]);
+  const newPodIPs = primaryFamilyFirst(onePerFamily(canonicalIPs(seen.podIPs)), hostIPs[0]);
   const earlierPodIPs = earlier.map(podIPsOf).map(onePerFamily);
   const podIPs = pod.spec?.hostNetwork
-    ? withSecondFamily(firstNonEmpty([...earlierPodIPs, newPodIPs, hostIPs.slice(0, 1)]), hostIPs)
+    ? withSecondFamily(
+        firstNonEmpty([newPodIPs, seenHostIPs.slice(0, 1), ...earlierPodIPs, hostIPs.slice(0, 1)]),
+        hostIPs,
+      )
     : firstNonEmpty([newPodIPs, ...earlierPodIPs]);
   return {
     ...(hostIPs[0] !== undefined && { hostIP: hostIPs[0], hostIPs: hostIPs.map((ip) => ({ ip })) }),
@@ -72,14 +74,13 @@ function podIPsOf(status: PodStatusInput): readonly string[] {
 }
 
 function addresses(list: PodStatusInput['podIPs'], single: string | null | undefined): readonly string[] {
-  return firstNonEmpty([(list ?? []).map(({ ip }) => ip), [single]].map((ips) => ips.filter((ip) => !!ip) as string[]));
+  return firstNonEmpty([canonicalIPs((list ?? []).map(({ ip }) => ip ?? '')), canonicalIPs([single ?? ''])]);
 }
 
 function firstNonEmpty(lists: readonly (readonly string[])[]): readonly string[] {
   return lists.find((list) => list.length > 0) ?? [];
 }
 
-/** The API server refuses an IPv4 address in the spelling of IPv6. */
-function isAddress(ip: string): boolean {
-  return isIPAddress(ip) && !isIPv4Mapped(ip);
+function canonicalIPs(texts: readonly string[]): readonly string[] {
+  return texts.map(canonicalIP).filter((ip) => ip !== undefined);
 }

@@ -1,5 +1,6 @@
 import { requireObject } from '../errors.ts';
 import type { Pod, ResourceRequirementsInput } from '../types.ts';
+import { isSupportedPodLevelResource } from './pod-resources.ts';
 import { quantityNanos } from './quantity.ts';
 
 export type PodQOSClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
@@ -40,7 +41,7 @@ export function computePodQOS(pod: Pod): PodQOSClass {
 /** Present but empty is not set. Source: component-helpers `IsPodLevelResourcesSet`. */
 function isPodLevelResourcesSet(resources: ResourceRequirementsInput | null | undefined): boolean {
   const names = [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})];
-  return names.some((name) => qosResources.includes(name) || name.startsWith('hugepages-'));
+  return names.some(isSupportedPodLevelResource);
 }
 
 /** Adds the amounts that count to `sums`; how many there were. */

@@ -35,12 +35,12 @@ const EXPONENT_SHAPE = /^[eE]([+-]?[0-9]+)$/;
 
 type Format = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
-interface Quantity {
+export interface Quantity {
   /** The value in billionths, rounded away from zero: the smallest step of a quantity. */
   readonly nanos: bigint;
   readonly format: Format;
-  /** True when Go takes the text for canonical and writes it back as it came. */
-  readonly verbatim: boolean;
+  /** Set when Go takes the text for canonical and writes it back unchanged. */
+  readonly text?: string;
 }
 
 /**
@@ -57,12 +57,8 @@ export function canonicalQuantity(input: string | number): string | undefined {
   if (typeof input === 'string' && isPlainCanonical(input)) {
     return input;
   }
-  const text = String(input).trim();
-  const quantity = parseQuantity(text);
-  if (quantity === undefined) {
-    return undefined;
-  }
-  return quantity.verbatim ? text : spell(quantity);
+  const quantity = parseQuantity(input);
+  return quantity && formatQuantity(quantity);
 }
 
 /**
@@ -79,7 +75,12 @@ export function quantitiesEqual(a: string, b: string): boolean {
 
 /** The value of a quantity in billionths, or undefined when `input` is not a quantity. */
 export function quantityNanos(input: string | number): bigint | undefined {
-  return parseQuantity(String(input).trim())?.nanos;
+  return parseQuantity(input)?.nanos;
+}
+
+/** The sum, in the format of `a`, or of `b` when `a` is zero. Source: apimachinery `Quantity.Add`. */
+export function addQuantities(a: Quantity, b: Quantity): Quantity {
+  return { nanos: a.nanos + b.nanos, format: a.nanos === 0n ? b.format : a.format };
 }
 
 /**
@@ -114,8 +115,9 @@ function isPlainCanonical(text: string): boolean {
   }
 }
 
-/** Source: apimachinery `ParseQuantity`. */
-function parseQuantity(text: string): Quantity | undefined {
+/** Undefined when `input` is not a quantity. Source: apimachinery `ParseQuantity`. */
+export function parseQuantity(input: string | number): Quantity | undefined {
+  const text = String(input).trim();
   const shape = text.length === 0 || text.length > MAX_LENGTH ? null : SHAPE.exec(text);
   if (shape === null) {
     return undefined;
@@ -138,15 +140,12 @@ function parseQuantity(text: string): Quantity | undefined {
     format === 'BinarySI'
       ? binaryNanos(unscaled, exponent, fraction.length)
       : scaleUp(unscaled, exponent - fraction.length + NANO_DIGITS);
-  return {
-    nanos: sign === '-' ? -nanos : nanos,
-    format,
-    verbatim:
-      isShort &&
-      (format === 'BinarySI'
-        ? unscaled % 8n !== 0n
-        : (exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')),
-  };
+  const isCanonical =
+    isShort &&
+    (format === 'BinarySI'
+      ? unscaled % 8n !== 0n
+      : (exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0'));
+  return { nanos: sign === '-' ? -nanos : nanos, format, ...(isCanonical && { text }) };
 }
 
 function parseSuffix(suffix: string): { format: Format; exponent: number } | undefined {
@@ -185,7 +184,10 @@ function scaleUp(value: bigint, exponent: number): bigint {
 }
 
 /** Source: apimachinery `Quantity.CanonicalizeBytes`. */
-function spell({ nanos, format }: Quantity): string {
+export function formatQuantity({ nanos, format, text }: Quantity): string {
+  if (text !== undefined) {
+    return text;
+  }
   if (nanos === 0n) {
     return '0';
   }
@@ -193,10 +195,10 @@ function spell({ nanos, format }: Quantity): string {
   const magnitude = nanos < 0n ? -nanos : nanos;
   const isBinary =
     format === 'BinarySI' && magnitude >= BINARY_BASE * NANOS_PER_UNIT && magnitude % NANOS_PER_UNIT === 0n;
-  return sign + (isBinary ? spellBinary(magnitude / NANOS_PER_UNIT) : spellDecimal(magnitude, format));
+  return sign + (isBinary ? formatBinary(magnitude / NANOS_PER_UNIT) : formatDecimal(magnitude, format));
 }
 
-function spellBinary(value: bigint): string {
+function formatBinary(value: bigint): string {
   let mantissa = value;
   let power = 0;
   while (mantissa % BINARY_BASE === 0n) {
@@ -206,7 +208,7 @@ function spellBinary(value: bigint): string {
   return `${mantissa}${BINARY_SUFFIXES[power]}`;
 }
 
-function spellDecimal(nanos: bigint, format: Format): string {
+function formatDecimal(nanos: bigint, format: Format): string {
   const digits = nanos.toString();
   const mantissa = digits.replace(/0+$/, '');
   const zeros = digits.length - mantissa.length;

@@ -8,12 +8,28 @@ import type {
   PodStatusPatch,
   RequestOptions,
   RequestVerb,
+  StrategicMergePatchBody,
 } from '../client/pod-client.ts';
+import { type Clock, sleep, systemClock } from '../clock.ts';
 import { applyPodStatusPatch } from '../status/strategic-merge-apply.ts';
 import type { Pod } from '../types.ts';
+import type { Fault } from './faults/fault.ts';
+import { errorOfFault } from './faults/fault-error.ts';
+import type { FaultRequest, RunningRequest } from './faults/fault-match.ts';
+import { FaultPlan, type Faults } from './faults/faults.ts';
+import { frozenCopy } from './frozen-copy.ts';
+import type { PodEvent, PodEvents } from './pod-events.ts';
 
 /** Which of the three requests of a `PodClient`. */
 export type FakeVerb = RequestVerb;
+
+/** A status patch as it came in; `body.status` and `body.metadata` are undefined for a JSON patch. */
+export type FakePatch =
+  | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
+  | {
+      readonly type: 'application/json-patch+json';
+      readonly body: readonly JsonPatchOperation[] & { readonly metadata?: undefined; readonly status?: undefined };
+    };
 
 /** One request as it came in. */
 export interface FakeAction {
@@ -21,7 +37,7 @@ export interface FakeAction {
   readonly namespace: string;
   readonly name: string;
   /** Of a PATCH. */
-  readonly patch?: PodStatusPatch;
+  readonly patch?: FakePatch;
   /** Of a DELETE. */
   readonly preconditions?: DeletePodOptions;
 }
@@ -33,11 +49,24 @@ export interface FakeMatch {
   readonly name?: string;
 }
 
+/** What a reaction makes of a request; see `FakeReaction`. */
+export type FakeReactionResult = void | (() => void) | { readonly response: Pod };
+
 /**
- * Runs before a request is answered; what it throws is the answer. A function that it returns runs
- * right after the answer was read off the "server".
+ * Runs before a request is processed; the request fails with what it throws. `{ response }` is the
+ * response, and nothing is processed then. A function runs after the request was processed, and
+ * before its response is delivered.
  */
-export type FakeReaction = (action: FakeAction, signal: AbortSignal) => void | (() => void) | Promise<void>;
+export type FakeReaction = (
+  action: FakeAction,
+  signal: AbortSignal,
+) => FakeReactionResult | Promise<FakeReactionResult>;
+
+/** Options of a `FakePodClient`. */
+export interface FakePodClientOptions {
+  /** For `fault.delay`. Default: the real clock. */
+  readonly clock?: Pick<Clock, 'afterFunc'>;
+}
 
 interface Script {
   readonly match: FakeMatch;
@@ -46,32 +75,49 @@ interface Script {
 }
 
 /**
- * A `PodClient` over a plain map of pods. It records every request, stores whatever a patch makes
- * of a pod, answers 404 for unknown names and 409 for another UID, and keeps a pod with finalizers
- * at DELETE. Failures and delays are scripted. Pods that go in or out are never mutated.
+ * A `PodClient` over a plain map of pods. It records every request, stores what a patch makes of a
+ * pod, and keeps a pod with finalizers at DELETE. It fails with 404 for unknown names, and for
+ * another UID as kube-apiserver does: a strategic merge patch with 422, a DELETE with 409. Failures
+ * and delays are asked for with `faults`. Pods are copied on their way in; those handed out are
+ * frozen. Requests are processed as they come: there is no conflict that is not asked for.
  * Source: client-go `fake.Clientset` and its reactors.
  */
-export class FakePodClient implements PodClient {
+export class FakePodClient implements PodClient, PodEvents {
   /** Every request, in order, those that failed included. */
   readonly actions: FakeAction[] = [];
+  /** What goes wrong on demand. The resource of each request is `pods`, the subresource of a PATCH `status`. */
+  readonly faults: Faults;
+  readonly #faults = new FaultPlan();
+  readonly #clock: Pick<Clock, 'afterFunc'>;
   readonly #pods = new Map<string, Pod>();
+  readonly #listeners = new Set<(event: PodEvent) => void>();
   readonly #scripts: Script[] = [];
+  #unanswered = 0;
+  #held = 0;
 
-  constructor(pods: Iterable<Pod> = []) {
+  constructor(pods: Iterable<Pod> = [], { clock = systemClock }: FakePodClientOptions = {}) {
+    this.#clock = clock;
+    this.faults = this.#faults;
     for (const pod of pods) this.put(pod);
   }
 
-  /** Puts the pod on the "server", as somebody else's write. */
+  /** Puts a copy of the pod on the "server", as somebody else's write. */
   put(pod: Pod): void {
-    this.#pods.set(keyOf(pod.metadata?.namespace ?? '', pod.metadata?.name ?? ''), pod);
+    const key = keyOf(pod.metadata?.namespace ?? '', pod.metadata?.name ?? '');
+    const stored = frozenCopy(pod);
+    const type = this.#pods.has(key) ? 'MODIFIED' : 'ADDED';
+    this.#pods.set(key, stored);
+    this.#tell({ type, pod: stored });
   }
 
   /** Takes the pod off the "server". */
   remove(namespace: string, name: string): void {
-    this.#pods.delete(keyOf(namespace, name));
+    const pod = this.pod(namespace, name);
+    if (!this.#pods.delete(keyOf(namespace, name)) || pod === undefined) return;
+    this.#tell({ type: 'DELETED', pod });
   }
 
-  /** The pod as the "server" has it. */
+  /** The pod as the "server" has it; frozen. */
   pod(namespace: string, name: string): Pod | undefined {
     return this.#pods.get(keyOf(namespace, name));
   }
@@ -81,12 +127,23 @@ export class FakePodClient implements PodClient {
     return this.#pods;
   }
 
+  /** Requests that have no response yet, and how many of them wait for the test: held, delayed or hanging. */
+  get inFlight(): { readonly unanswered: number; readonly held: number } {
+    return { unanswered: this.#unanswered, held: this.#held };
+  }
+
+  /** Calls `listener` after every change of a pod, until the returned function is called. */
+  subscribe(listener: (event: PodEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
   /** Recorded requests that fit. */
   actionsOf(match: FakeMatch): FakeAction[] {
     return this.actions.filter((action) => fits(match, action));
   }
 
-  /** The next `times` requests that fit fail with this HTTP status, or with this value. */
+  /** The next `times` requests that fit fail with this HTTP status and nothing else, or with this value. */
   fail(match: FakeMatch, failure: number | Error, times = 1): void {
     this.react(
       match,
@@ -99,23 +156,13 @@ export class FakePodClient implements PodClient {
     );
   }
 
-  /** Requests that fit get no answer until the returned function is called, or their signal aborts. */
+  /** Requests that fit get no response until the returned function is called, or their signal aborts. */
   hold(match: FakeMatch, times = Number.POSITIVE_INFINITY): () => void {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    this.react(
-      match,
-      (_action, signal) =>
-        new Promise((resolve, reject) => {
-          void released.then(resolve);
-          const onAbort = (): void => reject(signal.reason as Error);
-          if (signal.aborted) onAbort();
-          signal.addEventListener('abort', onAbort, { once: true });
-        }),
-      times,
-    );
+    this.react(match, (_action, signal) => untilAborted(released, signal), times);
     return release;
   }
 
@@ -125,42 +172,102 @@ export class FakePodClient implements PodClient {
   }
 
   async getPod(reference: PodReference, options: RequestOptions): Promise<Pod> {
-    return this.#answer({ verb: 'get', ...reference }, options, () => this.#find(reference));
+    return this.#respond({ verb: 'get', ...reference }, options, () => this.#find(reference));
   }
 
   async patchPodStatus(reference: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod> {
-    return this.#answer({ verb: 'patch', ...reference, patch }, options, () => {
+    return this.#respond({ verb: 'patch', ...reference, patch }, options, () => {
       const pod = this.#find(reference);
-      const patched =
-        patch.type === 'application/json-patch+json' ? patchedByJson(pod, patch.body) : patchedByMerge(pod, patch.body);
-      this.put(patched);
-      return patched;
+      this.put(
+        patch.type === 'application/json-patch+json' ? patchedByJson(pod, patch.body) : patchedByMerge(pod, patch.body),
+      );
+      return this.#find(reference);
     });
   }
 
   async deletePod(reference: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void> {
-    return this.#answer({ verb: 'delete', ...reference, preconditions }, options, () => {
+    await this.#respond({ verb: 'delete', ...reference, preconditions }, options, () => {
       const pod = this.#find(reference);
-      if (pod.metadata?.uid !== preconditions.uid)
-        throw conflict('the UID in the precondition is not the UID of the pod');
+      if (pod.metadata?.uid !== preconditions.uid) {
+        const message = 'the UID in the precondition is not the UID of the pod';
+        throw new ApiError(message, { kind: 'http', statusCode: 409, reason: 'Conflict' });
+      }
       if ((pod.metadata.finalizers?.length ?? 0) === 0) this.remove(reference.namespace, reference.name);
+      return pod;
     });
   }
 
-  async #answer<T>(action: FakeAction, { signal }: RequestOptions, read: () => T): Promise<T> {
+  async #respond(action: FakeAction, { signal }: RequestOptions, process: () => Pod): Promise<Pod> {
     this.actions.push(action);
-    const afterwards: (() => void)[] = [];
-    for (const script of [...this.#scripts]) {
-      if (script.times <= 0 || !fits(script.match, action)) continue;
-      script.times--;
-      if (script.times === 0) this.#scripts.splice(this.#scripts.indexOf(script), 1);
-      const after = await script.run(action, signal);
-      if (after !== undefined) afterwards.push(after);
+    this.#unanswered++;
+    try {
+      const afterwards: (() => void)[] = [];
+      let response: Pod | undefined;
+      for (const script of [...this.#scripts]) {
+        if (script.times <= 0 || !fits(script.match, action)) continue;
+        script.times--;
+        if (script.times === 0) this.#scripts.splice(this.#scripts.indexOf(script), 1);
+        const result = await this.#holding(script.run(action, signal));
+        if (typeof result === 'function') afterwards.push(result);
+        else if (result !== undefined) ({ response } = result);
+      }
+      const request = requestOf(action);
+      await this.#meet(this.#faults.take(request), request, signal, process);
+      signal.throwIfAborted();
+      response ??= process();
+      for (const after of afterwards) after();
+      return response;
+    } finally {
+      this.#unanswered--;
     }
-    signal.throwIfAborted();
-    const answer = read();
-    for (const after of afterwards) after();
-    return answer;
+  }
+
+  /** Waits as long as the fault says, and fails as it says. */
+  async #meet(fault: Fault | undefined, request: FaultRequest, signal: AbortSignal, process: () => Pod): Promise<void> {
+    if (fault === undefined) return;
+    switch (fault.kind) {
+      case 'delay':
+        await this.#holding(this.#interruptible(sleep(this.#clock, fault.ms, signal), request, signal));
+        return this.#meet(fault.next, request, signal, process);
+      case 'hang':
+        if (fault.isProcessed) process();
+        return this.#holding(this.#interruptible(new Promise(() => {}), request, signal));
+      case 'end':
+        throw new RangeError('fault.end() is for watches only');
+      case 'cut':
+        if (fault.afterBytes !== undefined) process();
+        throw errorOfFault(fault);
+      default:
+        throw errorOfFault(fault);
+    }
+  }
+
+  /** Waits, but no longer than until `faults.now` cuts the request. */
+  async #interruptible(wait: Promise<void>, request: FaultRequest, signal: AbortSignal): Promise<void> {
+    let untrack = (): void => {};
+    const interrupted = new Promise<never>((_resolve, reject) => {
+      const apply = (applied: Fault): void => {
+        if (applied.kind !== 'cut') throw new RangeError('A request of a FakePodClient that runs can only be cut');
+        reject(errorOfFault(applied));
+      };
+      untrack = this.#faults.track({ ...request, apply } satisfies RunningRequest);
+    });
+    try {
+      await untilAborted(Promise.race([wait, interrupted]), signal);
+    } finally {
+      untrack();
+    }
+  }
+
+  /** Counts the request as held as long as this takes; what is no promise takes no time. */
+  async #holding<T>(wait: T | Promise<T>): Promise<T> {
+    if (!(wait instanceof Promise)) return wait;
+    this.#held++;
+    try {
+      return await wait;
+    } finally {
+      this.#held--;
+    }
   }
 
   #find({ namespace, name }: PodReference): Pod {
@@ -168,6 +275,24 @@ export class FakePodClient implements PodClient {
     if (pod !== undefined) return pod;
     throw new ApiError(`pods "${name}" not found`, { kind: 'http', statusCode: 404, reason: 'NotFound' });
   }
+
+  #tell(event: PodEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+function requestOf({ verb, namespace, name }: FakeAction): FaultRequest {
+  return { verb, resource: 'pods', subresource: verb === 'patch' ? 'status' : '', namespace, name };
+}
+
+/** Rejects with the signal's reason when it is aborted before. */
+function untilAborted<T>(wait: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    wait.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
 }
 
 function keyOf(namespace: string, name: string): string {
@@ -182,12 +307,13 @@ function fits({ verb, namespace, name }: FakeMatch, action: FakeAction): boolean
   );
 }
 
-function conflict(message: string): ApiError {
-  return new ApiError(message, { kind: 'http', statusCode: 409, reason: 'Conflict' });
-}
-
 function patchedByMerge(pod: Pod, body: { metadata: { uid: string }; status?: object }): Pod {
-  if (body.metadata.uid !== pod.metadata?.uid) throw conflict('the UID in the patch is not the UID of the pod');
+  const { uid } = body.metadata;
+  if (uid !== pod.metadata?.uid) {
+    const message = `Invalid value: ${JSON.stringify(uid)}: field is immutable`;
+    const causes = [{ reason: 'FieldValueInvalid', field: 'metadata.uid', message }];
+    throw new ApiError(`metadata.uid: ${message}`, { kind: 'http', statusCode: 422, reason: 'Invalid', causes });
+  }
   return body.status === undefined ? pod : { ...pod, status: applyPodStatusPatch(pod.status ?? {}, body.status) };
 }
 

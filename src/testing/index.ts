@@ -8,4 +8,17 @@ export {
   type RequestRecord,
 } from './api-server/index.ts';
 export { FakeClock } from './fake-clock.ts';
-export { FakePodClient, type FakeAction, type FakeMatch, type FakeReaction, type FakeVerb } from './fake-pod-client.ts';
+export {
+  FakePodClient,
+  type FakeAction,
+  type FakeMatch,
+  type FakePatch,
+  type FakePodClientOptions,
+  type FakeReaction,
+  type FakeReactionResult,
+  type FakeVerb,
+} from './fake-pod-client.ts';
+export { fault, type Fault, type FaultStatus } from './faults/fault.ts';
+export type { FaultRequest, FaultVerb, RequestMatch } from './faults/fault-match.ts';
+export type { FaultMatch, Faults, PlannedFault, UsedFault } from './faults/faults.ts';
+export type { PodEvent, PodEvents } from './pod-events.ts';

@@ -1,214 +1,232 @@
-import { mkdirSync, appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import {
+  appendFileSync,
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { fileJournal, type FileJournalOptions } from '../../src/journal/file-journal.ts';
-import type { JournalEntry } from '../../src/journal/journal.ts';
-import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
 
 let dir: string;
-const file = (): string => path.join(dir, 'pod-status.journal');
+const file = (): string => journalFile(dir);
 
 beforeEach(() => {
-  dir = mkdtempSync(path.join(tmpdir(), 'journal-'));
+  dir = newDirectory();
 });
-afterEach(() => rmSync(dir, { recursive: true }));
-
-function entry(podUID: string, message = ''): JournalEntry {
-  return {
-    podUID,
-    podNamespace: 'default',
-    podName: podUID,
-    podIsFinished: false,
-    acceptedAt: '2000-01-01T00:00:00Z',
-    status: { phase: 'Running', ...(message !== '' && { message }) },
-  };
-}
-
-async function open(options: FileJournalOptions = {}) {
-  const logger = recordingLogger();
-  const journal = await fileJournal(dir, { logger, clock: new FakeClock(), ...options });
-  return { journal, logger };
-}
 
 describe('fileJournal', () => {
-  it('starts empty in a directory that is not there yet', async () => {
-    const nested = path.join(dir, 'a', 'b');
-    const journal = await fileJournal(nested, { clock: new FakeClock() });
+  it('starts empty in a directory that does not exist yet', async () => {
+    dir = path.join(dir, 'a', 'b');
+    const { journal } = await openJournal(dir);
     expect(journal.recovered).toEqual([]);
-    await journal.close();
-    expect(statSync(path.join(nested, 'pod-status.journal')).mode & 0o777).toBe(0o600);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
-  it('keeps what was accepted over a crash, the newest of each pod, without what was settled', async () => {
-    const { journal } = await open();
+  it('recovers after a crash what was accepted and not settled, the newest of each pod', async () => {
+    const { journal } = await openJournal(dir);
     journal.accepted(entry('a', 'old'));
     journal.accepted(entry('b'));
     journal.accepted(entry('a', 'new'));
     journal.accepted(entry('c'));
     journal.settled('b');
-    // No close(): the process is gone.
-    const { journal: next } = await open();
+    const { journal: next } = await afterCrash(dir);
     expect(next.recovered).toEqual([entry('a', 'new'), entry('c')]);
-    await next.close();
   });
 
-  it.each<[string, (bytes: Buffer) => Buffer]>([
-    ['torn', (bytes) => bytes.subarray(0, bytes.length - 5)],
-    ['corrupt', (bytes) => Buffer.concat([bytes.subarray(0, bytes.length - 20), Buffer.alloc(20, 'x')])],
-    ['followed by garbage', (bytes) => Buffer.concat([bytes, Buffer.from('no checksum\n{"accepted":1}\n')])],
-  ])('loses only the end of a file whose end is %s, says so, and starts', async (_kind, damage) => {
-    const { journal } = await open();
+  it('is opened as it is: nothing is written while nothing is accepted', async () => {
+    const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     journal.accepted(entry('b'));
     await journal.close();
+    const before = { ino: statSync(file()).ino, content: readFileSync(file(), 'utf8') };
+    const { journal: next } = await openJournal(dir);
+    expect(recovered({ journal: next })).toEqual(['a', 'b']);
+    await next.close();
+    expect({ ino: statSync(file()).ino, content: readFileSync(file(), 'utf8') }).toEqual(before);
+  });
+
+  it.each([
+    ['a torn line', (bytes: Buffer) => bytes.subarray(0, bytes.length - 5)],
+    ['zeros', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, bytes.length - 20), Buffer.alloc(4096)])],
+  ])('loses only the last line of a file that ends with %s, as after a crash', async (_what, damage) => {
+    const { journal } = await openJournal(dir);
+    for (const uid of ['a', 'b']) journal.accepted(entry(uid));
+    await journal.close();
     writeFileSync(file(), damage(readFileSync(file())));
 
-    const { journal: next, logger } = await open();
-    expect(next.recovered[0]).toEqual(entry('a'));
-    expect(logger.warnings).toEqual([
-      expect.objectContaining({ message: 'The end of the journal was torn or corrupt and has been dropped' }),
+    const { journal: next, logger } = await openJournal(dir);
+    expect(recovered({ journal: next })).toEqual(['a']);
+    expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      'warn: The last line of the journal was incomplete and has been removed',
     ]);
     next.accepted(entry('d'));
-    await next.close();
-    const { journal: third, logger: quiet } = await open();
-    expect(third.recovered).toContainEqual(entry('d'));
-    expect(quiet.warnings).toEqual([]);
-    await third.close();
+    const { journal: third, logger: quiet } = await afterCrash(dir);
+    expect(recovered({ journal: third })).toEqual(['a', 'd']);
+    expect(quiet.lines).toEqual([]);
+    expect(readdirSync(dir)).not.toContain('pod-status.journal.damaged');
   });
 
-  it('is not fooled by a line that is JSON with a wrong checksum', async () => {
-    const { journal } = await open();
-    journal.accepted(entry('a'));
-    await journal.close();
-    appendFileSync(file(), '00000000 {}\n');
-    const { journal: next } = await open();
-    expect(next.recovered).toEqual([entry('a')]);
-    await next.close();
-  });
-
-  it('does not grow with the number of updates, only with what is in force', async () => {
-    const { journal } = await open();
+  it('does not grow with the number of updates, only with the number of live statuses', async () => {
+    const { journal } = await openJournal(dir);
     const message = 'x'.repeat(1000);
     for (let i = 0; i < 5_000; i++) journal.accepted(entry(`pod-${i % 10}`, `${i} ${message}`));
     expect(statSync(file()).size).toBeLessThan(2 * 1024 * 1024);
-    await journal.close();
-    const { journal: next } = await open();
+    const { journal: next } = await afterCrash(dir);
     expect(next.recovered).toHaveLength(10);
-    await next.close();
   });
 
-  it('never grows beyond maxBytes: what does not fit is not kept, and said once', async () => {
-    const { journal, logger } = await open({ maxBytes: 64 * 1024 });
+  it('is compacted when it is opened, after a run that left many settled statuses', async () => {
+    const { journal } = await openJournal(dir);
+    for (let i = 0; i < 300; i++) journal.accepted(entry(`pod-${i}`, 'x'.repeat(4_000)));
+    for (let i = 1; i < 300; i++) journal.settled(`pod-${i}`);
+    await journal.close();
+    expect(statSync(file()).size).toBeGreaterThan(1024 * 1024);
+    const next = await openJournal(dir);
+    expect(next.journal.recovered).toHaveLength(1);
+    expect(statSync(file()).size).toBeLessThan(5_000);
+  });
+
+  it('never grows beyond maxBytes: a status that does not fit is not recorded, and logged once', async () => {
+    const { journal, logger } = await openJournal(dir, { maxBytes: 64 * 1024 });
     const message = 'x'.repeat(10_000);
     for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, message));
     expect(statSync(file()).size).toBeLessThanOrEqual(64 * 1024);
-    expect(logger.errors).toEqual([expect.objectContaining({ message: 'The journal is full' })]);
-    await journal.close();
-    const { journal: next } = await open();
+    expect(logger.errors).toMatchObject([
+      {
+        message: 'Statuses cannot be recorded in the journal and would be lost in a crash',
+        fields: { reason: 'the journal has reached maxBytes', unrecorded: 1, pods: ['default/pod-6'] },
+      },
+    ]);
+    const { journal: next } = await afterCrash(dir);
     expect(next.recovered).toHaveLength(6);
-    await next.close();
+  });
+
+  it('records a status that did not fit as soon as others are settled', async () => {
+    const { journal, logger, clock } = await openJournal(dir, { maxBytes: 64 * 1024 });
+    for (const uid of ['a', 'b', 'c', 'd']) journal.accepted(entry(uid, 'x'.repeat(20_000)));
+    expect(logger.errors).toHaveLength(1);
+    journal.settled('a');
+    clock.advance(1_000);
+    expect(logger.warnings).toMatchObject([
+      { message: 'The journal can be written again; all unsent statuses are recorded' },
+    ]);
+    const { journal: next } = await afterCrash(dir);
+    expect(next.recovered.map(({ podUID }) => podUID).toSorted()).toEqual(['b', 'c', 'd']);
   });
 
   it('does not bring back an older status when the newer one did not fit, sent or not', async () => {
-    const { journal } = await open({ maxBytes: 64 * 1024 });
+    const { journal } = await openJournal(dir, { maxBytes: 64 * 1024 });
     for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid, 'x'.repeat(20_000)));
     journal.accepted(entry('a', 'y'.repeat(30_000)));
     journal.accepted(entry('b', 'y'.repeat(70_000)));
     journal.settled('b');
-    const { journal: afterCrash } = await open();
-    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['c']);
-    await journal.close();
-    await afterCrash.close();
+    const { journal: next } = await afterCrash(dir);
+    expect(next.recovered.map(({ podUID }) => podUID)).toEqual(['c']);
   });
 
-  it('writes all of it anew after a write that failed, and loses nothing that came before or after', async () => {
-    const clock = new FakeClock();
-    const { journal, logger } = await open({ clock });
+  it('goes on in the old file when it cannot be compacted', async () => {
+    const { journal, logger } = await openJournal(dir);
     for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid));
-    // A journal that has to be compacted cannot be where its new file is a directory.
-    const temporary = path.join(dir, '.pod-status.journal.tmp');
-    mkdirSync(path.join(temporary, 'x'), { recursive: true });
+    mkdirSync(path.join(dir, '.pod-status.journal.tmp', 'x'), { recursive: true });
     for (let i = 0; logger.errors.length === 0; i++) journal.accepted(entry('a', `${i}`.repeat(1_000)));
-    expect(logger.errors[0]).toMatchObject({ message: 'The journal cannot be written' });
+    expect(logger.errors).toMatchObject([{ fields: { action: 'compact' } }]);
     journal.settled('b');
     journal.accepted(entry('d'));
-    rmSync(temporary, { recursive: true });
-    clock.advance(1_000);
-    const { journal: afterCrash } = await open();
-    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['c', 'a', 'd']);
-    await afterCrash.close();
-    await journal.close();
-    expect(clock.pendingTimers).toBe(0);
+    const { journal: next } = await afterCrash(dir);
+    expect(next.recovered.map(({ podUID }) => podUID)).toEqual(['c', 'a', 'd']);
   });
 
-  it('leaves the file to its successor once it is closed', async () => {
-    const { journal } = await open();
+  it('does nothing more once it is closed', async () => {
+    const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     await journal.close();
-    const { journal: successor } = await open();
+    const successor = await openJournal(dir);
     journal.accepted(entry('b'));
     journal.settled('a');
-    await successor.close();
-    const { journal: third } = await open();
-    expect(third.recovered.map(({ podUID }) => podUID)).toEqual(['a']);
-    await third.close();
+    await successor.journal.close();
+    expect(recovered(await openJournal(dir))).toEqual(['a']);
   });
 
-  it('belongs to the last that opened it: the others say so, and leave its file alone', async () => {
-    const { journal: first, logger } = await open();
-    first.accepted(entry('a'));
-    const { journal: second } = await open();
-    second.accepted(entry('b'));
-    first.accepted(entry('c'));
-    first.settled('a');
-    expect(logger.errors).toMatchObject([{ message: 'Another journal has taken over the file; nothing more is kept' }]);
-    await first.close();
-    const { journal: afterCrash } = await open();
-    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['a', 'b']);
-    await second.close();
-    await afterCrash.close();
-  });
-
-  it('does not take the file back when it is closed with a write to be made good', async () => {
-    const { journal: first, logger } = await open();
-    first.accepted(entry('a'));
-    const temporary = path.join(dir, '.pod-status.journal.tmp');
-    mkdirSync(path.join(temporary, 'x'), { recursive: true });
-    for (let i = 0; logger.errors.length === 0; i++) first.accepted(entry('a', `${i}`.repeat(1_000)));
-    rmSync(temporary, { recursive: true });
-    const { journal: second } = await open();
-    second.accepted(entry('b'));
-    await first.close();
-    await second.close();
-    const { journal: third } = await open();
-    expect(third.recovered.map(({ podUID }) => podUID)).toEqual(['a', 'b']);
-    await third.close();
-  });
-
-  it('is written anew when its file has been removed', async () => {
-    const { journal } = await open();
+  it('is written again when its file has been deleted', async () => {
+    const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     rmSync(file());
     journal.accepted(entry('b'));
-    const { journal: afterCrash } = await open();
-    expect(afterCrash.recovered.map(({ podUID }) => podUID)).toEqual(['a', 'b']);
-    await journal.close();
-    await afterCrash.close();
+    expect(recovered(await afterCrash(dir))).toEqual(['a', 'b']);
   });
 
-  it('syncs to disk after an interval, and leaves no timer when closed', async () => {
-    const clock = new FakeClock();
-    const { journal } = await open({ clock });
+  it('does not lose another pod when its file has been deleted and a status does not fit into the new one', async () => {
+    const { journal } = await openJournal(dir, { maxBytes: 64 * 1024 });
+    for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid, 'x'.repeat(10_000)));
+    rmSync(file());
+    journal.accepted(entry('a', 'y'.repeat(60_000)));
+    const { journal: next } = await afterCrash(dir);
+    expect(next.recovered.map(({ podUID }) => podUID)).toEqual(['b', 'c']);
+  });
+
+  it('leaves a file alone that somebody has put in its place, and says so', async () => {
+    const { journal, logger } = await openJournal(dir);
     journal.accepted(entry('a'));
+    const other = path.join(dir, 'other');
+    writeFileSync(other, 'precious');
+    renameSync(other, file());
     journal.accepted(entry('b'));
-    expect(clock.pendingTimers).toBe(1);
-    clock.advance(1_000);
-    expect(clock.pendingTimers).toBe(0);
-    journal.accepted(entry('c'));
+    journal.settled('a');
     await journal.close();
-    expect(clock.pendingTimers).toBe(0);
+    expect(logger.errors).toMatchObject([
+      { message: 'Another process has replaced the file of the journal; nothing more is recorded' },
+    ]);
+    expect(readFileSync(file(), 'utf8')).toBe('precious');
+  });
+
+  it.each([
+    ['another name of it', () => linkSync(file(), path.join(dir, 'other'))],
+    ['readers besides its owner', () => chmodSync(file(), 0o644)],
+  ])('a file with %s is replaced by one of its own', async (_what, change) => {
+    const { journal } = await openJournal(dir);
+    journal.accepted(entry('a'));
+    await journal.close();
+    change();
+    const inode = statSync(file()).ino;
+    const next = await openJournal(dir);
+    expect(recovered(next)).toEqual(['a']);
+    expect(statSync(file())).toMatchObject({ nlink: 1 });
+    expect(statSync(file()).ino).not.toBe(inode);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+  });
+
+  it('a symbolic link in the place of the file, or of the new file while it is compacted, leads nowhere', async () => {
+    const target = path.join(dir, 'target');
+    writeFileSync(target, '', { mode: 0o644 });
+    symlinkSync(target, file());
+    symlinkSync(target, path.join(dir, '.pod-status.journal.tmp'));
+    const { journal } = await openJournal(dir);
+    journal.accepted(entry('a'));
+    expect(recovered(await afterCrash(dir))).toEqual(['a']);
+    expect(readFileSync(target, 'utf8')).toBe('');
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+  });
+
+  it('a logger that throws harms nothing', async () => {
+    const broken = (): void => {
+      throw new Error('no log');
+    };
+    writeFileSync(file(), 'live 00000000 {}\n');
+    const logger = { trace: broken, debug: broken, info: broken, warn: broken, error: broken };
+    const journal = await fileJournal(dir, { logger });
+    rmSync(file());
+    mkdirSync(file());
+    expect(() => journal.accepted(entry('a'))).not.toThrow();
+    await journal.close();
   });
 
   it.each<[string, FileJournalOptions, string]>([
@@ -224,5 +242,79 @@ describe('fileJournal', () => {
       code: 'JOURNAL_UNUSABLE',
       message: expect.stringContaining('pod-status.journal') as string,
     });
+  });
+});
+
+describe('damage', () => {
+  /** The lines of a file in which a was updated, with the line of `damagedIndex` changed by `damage`. */
+  async function damagedFile(damagedIndex: number, damage: (line: string) => string): Promise<void> {
+    const { journal } = await openJournal(dir);
+    for (const [uid, message] of [
+      ['a', 'a1'],
+      ['b', 'b1'],
+      ['a', 'a2'],
+      ['c', 'c1'],
+    ] as const) {
+      journal.accepted(entry(uid, message));
+    }
+    const lines = readFileSync(file(), 'utf8').split(/(?<=\n)/);
+    await journal.close();
+    lines[damagedIndex] = damage(lines[damagedIndex]!);
+    writeFileSync(file(), lines.join(''));
+  }
+
+  it.each([
+    ['status', (line: string) => line.replace('Running', 'Runnimg')],
+    ['mark', (line: string) => line.replace('live', 'l?ve')],
+    ['checksum', (line: string) => line.replace(/^live ......../, 'live 00000000')],
+  ])(
+    'in the middle (%s) costs one line: the pods behind it are recovered, and an older status does not come back',
+    async (_what, damage) => {
+      await damagedFile(2, damage);
+      const content = readFileSync(file(), 'utf8');
+      const { journal, logger } = await openJournal(dir);
+      expect(recovered({ journal })).toEqual(['b b1', 'c c1']);
+      expect(logger.errors).toMatchObject([
+        {
+          message:
+            'The journal is damaged: the statuses in damaged lines are lost, and older ones of the same pods are dropped',
+          fields: { damagedLines: 1, keptAs: `${file()}.damaged`, droppedPods: ['default/a'] },
+        },
+      ]);
+      expect(readFileSync(`${file()}.damaged`, 'utf8').replaceAll(/^past/gm, 'live')).toBe(content);
+      journal.accepted(entry('d'));
+      const next = await afterCrash(dir);
+      expect(recovered(next)).toEqual(['b b1', 'c c1', 'd']);
+      expect(next.logger.lines).toEqual([]);
+    },
+  );
+
+  it('of the newline does not take the next line with it', async () => {
+    await damagedFile(2, (line) => line.replace('\n', '?'));
+    expect(recovered(await openJournal(dir))).toEqual(['b b1', 'c c1']);
+  });
+
+  it('of an older status does not matter to the newer one', async () => {
+    await damagedFile(0, (line) => line.replace('Running', 'Runnimg'));
+    expect(recovered(await openJournal(dir))).toEqual(['b b1', 'a a2', 'c c1']);
+  });
+
+  it('does not bring back an older status, also when the damaged lines name no pod any more', async () => {
+    const { journal, clock } = await openJournal(dir);
+    journal.accepted(entry('a', 'a1'));
+    journal.accepted(entry('a', 'a2'));
+    journal.accepted(entry('b', 'b1'));
+    // With the interval, the older line is marked past when the newer one is on the disk.
+    clock.advance(1_000);
+    await journal.close();
+    const lines = readFileSync(file(), 'utf8').split(/(?<=\n)/);
+    writeFileSync(file(), [lines[0], `${'?'.repeat(lines[1]!.length - 1)}\n`, lines[2]].join(''));
+    expect(recovered(await openJournal(dir))).toEqual(['b b1']);
+  });
+
+  it('is not repaired by a line that is JSON with a wrong checksum', async () => {
+    await damagedFile(0, (line) => line);
+    appendFileSync(file(), 'live 00000000 {"sequence":9,"entry":{"podUID":"z","status":{}}}\n');
+    expect(recovered(await openJournal(dir))).toEqual(['b b1', 'a a2', 'c c1']);
   });
 });

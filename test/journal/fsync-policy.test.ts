@@ -1,9 +1,10 @@
 import type * as fs from 'node:fs';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { fileJournal, type FsyncPolicy } from '../../src/journal/file-journal.ts';
+import { fileJournal } from '../../src/journal/file-journal.ts';
+import type { FsyncPolicy } from '../../src/journal/journal-recorder.ts';
 import type { JournalEntry } from '../../src/journal/journal.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
@@ -190,17 +191,62 @@ describe('a journal that syncs never', () => {
     journal.accepted(entry('b'));
     journal.settled('a');
     clock.advance(60_000);
-    expect(takeCalls()).toEqual(['rename file']);
+    expect(takeCalls()).toEqual([]);
     await journal.close();
+  });
+});
+
+describe('an older status of a pod', () => {
+  const marks = (): string[] => readFileSync(path.join(disk.dir, 'pod-status.journal'), 'utf8').match(/^\w+/gm) ?? [];
+
+  it('is marked past when the newer one is on the disk, for a crash of the machine must not lose both', async () => {
+    const { journal, clock } = await open('interval');
+    let answer: fs.NoParamCallback = () => expect.unreachable('nobody has synced');
+    disk.answerFdatasync = (done) => {
+      answer = done;
+    };
+    journal.accepted(entry('a'));
+    journal.accepted(entry('a'));
+    clock.advance(1_000);
+    expect(marks()).toEqual(['live', 'live']);
+    answer(null);
+    await clock.advanceAsync(0);
+    expect(marks()).toEqual(['past', 'live']);
+    await journal.close();
+  });
+
+  it('is marked past by the next sync when one has failed', async () => {
+    const { journal, clock } = await open('interval');
+    disk.answerFdatasync = (done) => done(new Error('input/output error'));
+    journal.accepted(entry('a'));
+    journal.accepted(entry('a'));
+    await clock.advanceAsync(1_000);
+    expect(marks()).toEqual(['live', 'live']);
+    disk.answerFdatasync = (done) => done(null);
+    journal.accepted(entry('b'));
+    await clock.advanceAsync(1_000);
+    expect(marks()).toEqual(['past', 'live', 'live']);
+    await journal.close();
+  });
+
+  it('is marked past at once where every status is synced, and where none is', async () => {
+    for (const fsync of ['always', 'never'] as const) {
+      const { journal } = await open(fsync);
+      journal.accepted(entry('a'));
+      journal.accepted(entry('a'));
+      expect(marks().slice(-2)).toEqual(['past', 'live']);
+      journal.settled('a');
+      await journal.close();
+    }
   });
 });
 
 describe('what an earlier run has left', () => {
   it.each<[FsyncPolicy, string[]]>([
-    ['always', ['fsync file', 'rename file', 'fsync directory', 'close directory']],
-    ['interval', ['fsync file', 'rename file', 'fsync directory', 'close directory']],
-    ['never', ['rename file']],
-  ])('is written anew with %s: the file before it takes the place, the place after that', async (fsync, calls) => {
+    ['always', ['fsync file']],
+    ['interval', ['fsync file']],
+    ['never', []],
+  ])('is synced with %s: that run may have ended before its own sync', async (fsync, calls) => {
     const { journal: earlier } = await open(fsync);
     earlier.accepted(entry('a'));
     await earlier.close();
@@ -209,6 +255,30 @@ describe('what an earlier run has left', () => {
     const { journal } = await open(fsync);
     expect(takeCalls()).toEqual(calls);
     expect(disk.safeBytes).toBe(fsync === 'never' ? 0 : bytes());
+    await journal.close();
+  });
+});
+
+describe('a file that is created or replaced', () => {
+  it.each<[FsyncPolicy, string[]]>([
+    ['always', ['fsync file', 'fsync directory', 'close directory']],
+    ['never', []],
+  ])('with %s: the directory is synced, too', async (fsync, calls) => {
+    const { journal } = await open(fsync);
+    expect(takeCalls()).toEqual(calls);
+    await journal.close();
+  });
+
+  it.each<[FsyncPolicy, string[]]>([
+    ['interval', ['fsync file', 'rename file', 'fsync directory', 'close directory']],
+    ['never', ['rename file']],
+  ])('with %s: the new file is synced before it takes the place, the directory after that', async (fsync, calls) => {
+    const { journal } = await open(fsync);
+    journal.accepted(entry('a'));
+    rmSync(path.join(disk.dir, 'pod-status.journal'));
+    takeCalls();
+    journal.accepted(entry('b'));
+    expect(takeCalls().filter((call) => call !== 'close file')).toEqual(calls);
     await journal.close();
   });
 });

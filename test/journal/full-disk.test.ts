@@ -1,118 +1,211 @@
 import type * as fs from 'node:fs';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { fileJournal } from '../../src/journal/file-journal.ts';
-import type { JournalEntry } from '../../src/journal/journal.ts';
-import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
 
-/** A disk on which all files of a directory together have `capacity` bytes. */
-const disk = vi.hoisted(() => ({ dir: '', capacity: Number.POSITIVE_INFINITY }));
+/** A disk on which all files of a directory together have `capacity` bytes, and which can be read-only. */
+const disk = vi.hoisted(() => ({ dir: '', capacity: Number.POSITIVE_INFINITY, isReadOnly: false }));
 vi.mock('node:fs', async (importOriginal) => {
   const original = await importOriginal<typeof fs>();
   const used = (): number =>
-    original.readdirSync(disk.dir).reduce((sum, name) => sum + original.statSync(path.join(disk.dir, name)).size, 0);
+    original.readdirSync(disk.dir).reduce((sum, name) => sum + original.lstatSync(path.join(disk.dir, name)).size, 0);
+  const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
   return {
     ...original,
-    writeSync: (fd: number, bytes: Buffer, offset: number): number => {
-      const room = Math.min(bytes.length - offset, disk.capacity - used());
-      if (room <= 0) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
-      return original.writeSync(fd, bytes, offset, room);
+    openSync: (file: string, flags: number, mode: number): number => {
+      if (disk.isReadOnly && file.startsWith(disk.dir)) throw failure('EROFS', 'read-only file system');
+      return original.openSync(file, flags, mode);
+    },
+    writeSync: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number => {
+      if (disk.isReadOnly) throw failure('EROFS', 'read-only file system');
+      // What is within the file has its room already.
+      const free = original.fstatSync(fd).size - position + disk.capacity - used();
+      if (free <= 0) throw failure('ENOSPC', 'no space left on device');
+      return original.writeSync(fd, bytes, offset, Math.min(length, free), position);
     },
   };
 });
 
-const file = (): string => path.join(disk.dir, 'pod-status.journal');
+const file = (): string => journalFile(disk.dir);
 
 beforeEach(() => {
-  disk.dir = mkdtempSync(path.join(tmpdir(), 'journal-'));
+  disk.dir = newDirectory();
   disk.capacity = Number.POSITIVE_INFINITY;
+  disk.isReadOnly = false;
 });
-afterEach(() => rmSync(disk.dir, { recursive: true }));
 
-function entry(podUID: string, message: string): JournalEntry {
-  const acceptedAt = '2000-01-01T00:00:00Z';
-  const status = { phase: 'Running', message };
-  return { podUID, podNamespace: 'default', podName: podUID, podIsFinished: false, acceptedAt, status };
+function fill(): void {
+  disk.capacity = statSync(file()).size;
 }
 
-async function open() {
-  const clock = new FakeClock();
-  const logger = recordingLogger();
-  return { journal: await fileJournal(disk.dir, { logger, clock }), clock, logger };
-}
-
-async function afterCrash(): Promise<string[]> {
+async function crash(): ReturnType<typeof afterCrash> {
   disk.capacity = Number.POSITIVE_INFINITY;
-  const { journal } = await open();
-  const messages = journal.recovered.map(({ status }) => status.message!);
-  await journal.close();
-  return messages;
+  disk.isReadOnly = false;
+  return afterCrash(disk.dir);
 }
 
 describe('a journal on a full disk', () => {
-  it('keeps the newest statuses where it was itself', async () => {
-    const { journal, logger } = await open();
+  it('opens with the statuses that it holds, and does not change the file', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b', 'c']) first.journal.accepted(entry(uid, `${uid}1`));
+    await first.journal.close();
+    fill();
+    const content = readFileSync(file(), 'utf8');
+    const next = await openJournal(disk.dir);
+    expect(recovered(next)).toEqual(['a a1', 'b b1', 'c c1']);
+    expect(next.logger.lines).toEqual([]);
+    expect(readFileSync(file(), 'utf8')).toBe(content);
+  });
+
+  it('loses the statuses that do not fit and no other: 22 kB of unsent statuses stay in the file', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, 'x'.repeat(1_000)));
+    fill();
+    journal.accepted(entry('pod-3', 'y'.repeat(5_000)));
+    journal.accepted(entry('new', 'z'.repeat(5_000)));
+    expect(logger.errors).toMatchObject([
+      {
+        message: 'Statuses cannot be recorded in the journal and would be lost in a crash',
+        fields: { reason: 'no space left on device', unrecorded: 1, pods: ['default/pod-3'] },
+      },
+    ]);
+    const next = await crash();
+    expect(next.journal.recovered.map(({ podUID }) => podUID)).toEqual(
+      Array.from({ length: 20 }, (_, i) => `pod-${i}`).filter((uid) => uid !== 'pod-3'),
+    );
+    expect(next.logger.lines).toEqual([]);
+  });
+
+  it('uses the room of statuses that are settled or replaced', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
     journal.accepted(entry('a', 'a1'));
     journal.accepted(entry('b', 'b1'));
-    disk.capacity = statSync(file()).size;
+    journal.accepted(entry('c', 'c1, which is longer'));
+    journal.settled('c');
+    fill();
     journal.accepted(entry('a', 'a2'));
     journal.accepted(entry('a', 'a3'));
-    expect(logger.errors).toMatchObject([{ fields: { action: 'write', reason: 'no space left on device' } }]);
-    expect(await afterCrash()).toEqual(['b1', 'a3']);
-    await journal.close();
+    journal.accepted(entry('d', 'd1'));
+    expect(logger.errors).toEqual([]);
+    expect(recovered(await crash()).toSorted()).toEqual(['a a3', 'b b1', 'd d1']);
   });
 
-  it('that has no room at all keeps nothing until there is some: an older status must not follow a newer one', async () => {
-    const { journal, clock } = await open();
+  it('uses the room of an older status, also for one with a few more digits', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, `${i}`));
+    fill();
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, `${i * 1_000_000}`));
+    expect(logger.errors).toEqual([]);
+    expect(recovered(await crash()).toSorted()).toEqual(
+      Array.from({ length: 20 }, (_, i) => `pod-${i} ${i * 1_000_000}`).toSorted(),
+    );
+  });
+
+  it('records what did not fit when there is room, and says so', async () => {
+    const { journal, logger, clock } = await openJournal(disk.dir);
     journal.accepted(entry('a', 'a1'));
     disk.capacity = 0;
-    journal.accepted(entry('a', 'a2'));
-    expect(statSync(file()).size).toBe(0);
+    journal.accepted(entry('a', 'a2 is longer'));
     journal.accepted(entry('b', 'b1'));
     clock.advance(1_000);
-    expect(statSync(file()).size).toBe(0);
+    expect(logger.warnings).toEqual([]);
     disk.capacity = Number.POSITIVE_INFINITY;
     clock.advance(1_000);
-    expect(await afterCrash()).toEqual(['a2', 'b1']);
+    expect(logger.warnings).toMatchObject([
+      { message: 'The journal can be written again; all unsent statuses are recorded' },
+    ]);
+    expect(recovered(await crash())).toEqual(['a a2 is longer', 'b b1']);
     await journal.close();
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('comes back where it was itself, too, when no new file can be made', async () => {
-    const { journal, clock } = await open();
-    const temporary = path.join(disk.dir, '.pod-status.journal.tmp');
-    mkdirSync(path.join(temporary, 'x'), { recursive: true });
+  it('is not logged for each status: once, and once a minute while it lasts', async () => {
+    const { journal, logger, clock } = await openJournal(disk.dir);
     disk.capacity = 0;
-    journal.accepted(entry('a', 'a1'));
-    disk.capacity = Number.POSITIVE_INFINITY;
-    clock.advance(1_000);
-    expect(clock.pendingTimers).toBe(0);
-    rmSync(temporary, { recursive: true });
-    expect(await afterCrash()).toEqual(['a1']);
-    await journal.close();
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`));
+    expect(logger.errors).toHaveLength(1);
+    clock.advance(60_000);
+    expect(logger.errors).toHaveLength(2);
+    expect(logger.errors[1]).toMatchObject({ fields: { unrecorded: 20 } });
+    expect(logger.errors[1]!.fields.pods).toHaveLength(10);
+  });
+
+  it('starts without a file when none can be created, for the agent must run', async () => {
+    disk.capacity = 0;
+    const { journal, logger } = await openJournal(disk.dir);
+    journal.accepted(entry('a'));
+    expect(logger.errors).toHaveLength(1);
+  });
+
+  it('is still damaged when it cannot be replaced, and the damaged line is skipped', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b', 'c']) first.journal.accepted(entry(uid));
+    await first.journal.close();
+    const { writeFileSync } = await vi.importActual<typeof fs>('node:fs');
+    writeFileSync(file(), readFileSync(file(), 'utf8').replace('"b"', '"B"'));
+    fill();
+    const next = await openJournal(disk.dir);
+    expect(recovered(next)).toEqual(['a', 'c']);
+    next.journal.settled('a');
+    expect(recovered(await crash())).toEqual(['c']);
   });
 });
 
-it('a link that waits where the journal writes its new file leads nowhere', async () => {
-  const target = path.join(disk.dir, 'target');
-  writeFileSync(target, 'precious', { mode: 0o644 });
-  symlinkSync(target, path.join(disk.dir, '.pod-status.journal.tmp'));
-  const { journal } = await open();
+describe('a journal on a read-only disk', () => {
+  it('opens with the statuses that it holds, and says that it records nothing', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
+    await first.journal.close();
+    disk.isReadOnly = true;
+    const { journal, logger } = await openJournal(disk.dir);
+    expect(recovered({ journal })).toEqual(['a', 'b']);
+    expect(logger.errors[0]).toMatchObject({
+      message: 'The journal can only be read; statuses accepted from now on would be lost in a crash',
+      fields: { reason: 'read-only file system' },
+    });
+    journal.settled('a');
+    expect(() => journal.accepted(entry('c'))).not.toThrow();
+    expect(logger.errors.at(-1)).toMatchObject({ fields: { pods: ['default/c'] } });
+  });
+
+  it('is written again when the disk can be', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
+    await first.journal.close();
+    disk.isReadOnly = true;
+    const { journal, clock } = await openJournal(disk.dir);
+    journal.settled('a');
+    journal.accepted(entry('c'));
+    disk.isReadOnly = false;
+    clock.advance(61_000);
+    expect(recovered(await crash())).toEqual(['b', 'c']);
+  });
+
+  it('that holds no file yet cannot be used', async () => {
+    disk.isReadOnly = true;
+    await expect(fileJournal(disk.dir)).rejects.toMatchObject({ code: 'JOURNAL_UNUSABLE' });
+  });
+
+  it('that has become so marks replaced statuses past as soon as it can', async () => {
+    const { journal, clock, logger } = await openJournal(disk.dir);
+    journal.accepted(entry('a', 'a1'));
+    disk.isReadOnly = true;
+    journal.accepted(entry('a', 'a2'));
+    expect(logger.errors.map(({ fields }) => fields.reason)).toContain('read-only file system');
+    journal.settled('a');
+    disk.isReadOnly = false;
+    clock.advance(1_000);
+    expect(recovered(await crash())).toEqual([]);
+  });
+});
+
+it('a new file that cannot be created is no reason to lose the old one', async () => {
+  const temporary = path.join(disk.dir, '.pod-status.journal.tmp');
+  mkdirSync(path.join(temporary, 'x'), { recursive: true });
+  const { journal } = await openJournal(disk.dir);
   journal.accepted(entry('a', 'a1'));
-  await journal.close();
-  expect(readFileSync(target, 'utf8')).toBe('precious');
-  expect(readdirSync(disk.dir).toSorted()).toEqual(['pod-status.journal', 'target']);
-  expect(statSync(file()).mode & 0o777).toBe(0o600);
+  rmSync(temporary, { recursive: true });
+  expect(recovered(await crash())).toEqual(['a a1']);
 });

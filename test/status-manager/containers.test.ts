@@ -38,8 +38,7 @@ describe('TestSetContainerReadiness', () => {
     expect(readiness(t)).toEqual([false, false, 'False']);
 
     // Setting unchanged readiness should do nothing.
-    expect(t.manager.setContainerReadiness(testPodUID, 'test://1', false).changed).toBe(false);
-    expect(t.logged.at(-1)).toMatchObject({ level: 'debug', message: 'Container has not changed' });
+    expect(t.manager.setContainerReadiness(testPodUID, 'test://1', false).ignored).toBe('unchanged');
     expect(await t.consumeUpdates()).toBe(0);
 
     // Setting container readiness should generate update but not pod readiness.
@@ -94,6 +93,50 @@ describe('TestSetContainerReadiness', () => {
     t.podManager.removePod(pod);
     const result = t.manager.setContainerReadiness(testPodUID, 'test://1', true);
     expect([result.status, result.changed]).toEqual([t.status(), false]);
+  });
+});
+
+describe.each(['setContainerReadiness', 'setContainerStartup'] as const)('%s says why it changes nothing', (method) => {
+  it('it once looked like “no change” for a pod or container that nobody knows', () => {
+    const t = knownPod();
+    expect(t.manager[method](testPodUID, 'test://1', true)).toEqual({
+      status: {},
+      changed: false,
+      ignored: 'no-status',
+    });
+    t.manager.setPodStatus(pod, status);
+    expect(t.manager[method](testPodUID, 'test://foo', true).ignored).toBe('unknown-container');
+    t.manager[method](testPodUID, 'test://1', true);
+    expect(t.manager[method](testPodUID, 'test://1', true).ignored).toBe('unchanged');
+    t.podManager.removePod(pod);
+    const result = t.manager[method](testPodUID, 'test://1', false);
+    expect(result).toEqual({ status: t.status(), changed: false, ignored: 'unknown-pod' });
+    expect(t.logged.filter(({ fields }) => 'ignored' in fields)).toEqual(
+      [
+        ['debug', 'no-status'],
+        ['debug', 'unknown-container'],
+        ['trace', 'unchanged'],
+        ['debug', 'unknown-pod'],
+      ].map(([level, ignored]) => ({
+        level,
+        message: 'Status update on pod ignored',
+        fields: expect.objectContaining({ podUID: testPodUID, ignored }),
+      })),
+    );
+  });
+
+  it('warns once of an ID without a scheme, which no status can have', () => {
+    const t = knownPod();
+    t.manager.setPodStatus(pod, status);
+    expect(t.manager[method](testPodUID, '1', true).ignored).toBe('unknown-container');
+    t.manager[method](testPodUID, '2', true);
+    expect(t.logged.filter(({ level }) => level === 'warn')).toEqual([
+      {
+        level: 'warn',
+        fields: { pod: 'new/foo', podUID: testPodUID, containerID: '1' },
+        message: 'Unknown container ID without a scheme such as containerd://; said once',
+      },
+    ]);
   });
 });
 

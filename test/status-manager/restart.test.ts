@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fileJournal } from '../../src/journal/file-journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
 import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../../src/index.ts';
 import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';
+import { TestDirectories } from '../support/directories.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
 const running: PodStatusInput = {
@@ -67,6 +66,19 @@ describe('restart of the agent', () => {
     expect(manager.getPodStatus('a')?.phase).toBe('Pending');
   });
 
+  it('inherits resize conditions too: without a call of backfillPodResizeConditions they were once dropped', () => {
+    const manager = managerOn(new FakePodClient());
+    const conditions = [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible', message: 'too large' }];
+    const { metadata } = pod('a');
+    const resizing = { metadata, status: { ...running, conditions } };
+    expect(manager.seed([resizing])).toBe(1);
+    expect(manager.getPodResizeConditions(metadata!.uid!)).toMatchObject(conditions);
+    // What the agent has set since is newer.
+    manager.setPodResizePendingCondition(metadata!.uid!, 'Deferred', 'newer', 1);
+    manager.seed([resizing]);
+    expect(manager.getPodResizeConditions(metadata!.uid!)).toMatchObject([{ reason: 'Deferred', message: 'newer' }]);
+  });
+
   it('seeds a static pod from its mirror', async () => {
     const staticPod = pod('static', {}, { annotations: { 'kubernetes.io/config.source': 'file' } });
     const mirror = pod('mirror', running, { annotations: { 'kubernetes.io/config.mirror': 'x' } });
@@ -93,11 +105,18 @@ describe('restart of the agent', () => {
 });
 
 describe('journal', () => {
+  const directories = new TestDirectories();
   let dir: string;
   beforeEach(() => {
-    dir = mkdtempSync(path.join(tmpdir(), 'restart-'));
+    dir = directories.create();
   });
-  afterEach(() => rmSync(dir, { recursive: true }));
+  afterEach(() => directories.removeAll());
+
+  /** The journal of the next run: the one before it has been killed, or has closed its own. */
+  function nextJournal(clock = new FakeClock()): Promise<Journal> {
+    dir = directories.afterCrash(dir);
+    return fileJournal(dir, { clock, logger: recordingLogger() });
+  }
 
   const failed: PodStatusInput = {
     phase: 'Failed',
@@ -110,7 +129,7 @@ describe('journal', () => {
     const server = new FakePodClient();
     server.fail({}, 500, Number.POSITIVE_INFINITY);
     const manager = managerOn(server, {
-      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+      journal: await nextJournal(),
     });
     manager.setPodStatus(pod(uid), status);
     await manager.syncBatch(false);
@@ -118,7 +137,7 @@ describe('journal', () => {
 
   async function restart(server: FakePodClient): Promise<StatusManager> {
     return managerOn(server, {
-      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+      journal: await nextJournal(),
     });
   }
 
@@ -137,9 +156,9 @@ describe('journal', () => {
   });
 
   it('caches it without a client, too', async () => {
-    const before = managerOn(new FakePodClient([pod('a')]), { journal: await fileJournal(dir) });
+    const before = managerOn(new FakePodClient([pod('a')]), { journal: await nextJournal() });
     before.setPodStatus(pod('a'), running);
-    const manager = managerOn(new FakePodClient(), { client: undefined, journal: await fileJournal(dir) });
+    const manager = managerOn(new FakePodClient(), { client: undefined, journal: await nextJournal() });
     expect(manager.getPodStatus('a')).toEqual(before.getPodStatus('a'));
     await manager.stop();
     await before.stop();
@@ -159,7 +178,7 @@ describe('journal', () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = managerOn(server, {
       podDeletionSafety: () => true,
-      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+      journal: await nextJournal(),
     });
     manager.setPodStatus(pod('a'), { ...failed, reason: 'Evicted' });
     await manager.syncBatch(false);
@@ -202,7 +221,7 @@ describe('journal', () => {
       podDeletionSafety: () => false,
       clock: new FakeClock(),
       logger: recordingLogger(),
-      journal: await fileJournal(dir, { clock: new FakeClock(), logger: recordingLogger() }),
+      journal: await nextJournal(),
     });
     await manager.syncBatch(false);
     expect(manager.getPodStatus('static')?.message).toBe('kept');
@@ -248,17 +267,17 @@ describe('journal', () => {
     const deleted = pod('a', running, { deletionTimestamp: '2026-01-02T03:04:05Z' });
     server.put(deleted);
     server.fail({ verb: 'delete' }, 503, 1);
-    const before = managerOn(server, { journal: await fileJournal(dir) });
+    const before = managerOn(server, { journal: await nextJournal() });
     before.terminatePod(deleted);
     await before.syncBatch(false);
     expect(server.actionsOf({ verb: 'delete' })).toHaveLength(1);
     await before.stop();
 
-    const manager = managerOn(server, { journal: await fileJournal(dir) });
+    const manager = managerOn(server, { journal: await nextJournal() });
     await manager.syncBatch(false);
     expect(server.pod('default', 'web')).toBeUndefined();
     await manager.stop();
-    const journal = await fileJournal(dir);
+    const journal = await nextJournal();
     expect(journal.recovered).toEqual([]);
     await journal.close();
   });
@@ -270,7 +289,7 @@ describe('journal', () => {
     server.put(deleted);
     server.fail({ verb: 'delete' }, 503, 1);
     const clock = new FakeClock();
-    const before = managerOn(server, { clock, journal: await fileJournal(dir, { clock }) });
+    const before = managerOn(server, { clock, journal: await nextJournal(clock) });
     before.terminatePod(deleted);
     clock.advance(2_000);
     await before.syncBatch(false);

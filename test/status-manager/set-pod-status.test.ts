@@ -1,4 +1,6 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import type { UpdateResult } from '../../src/index.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 function ready(status: string): { conditions: { type: string; status: string }[] } {
@@ -192,5 +194,66 @@ describe('setPodStatus', () => {
     t.clock.advance(10_000);
     t.manager.setPodStatus(pod, t.newStatus());
     expect(unsentForMs()).toBe(0);
+  });
+});
+
+describe('the result of an update', () => {
+  const results = (): [string, UpdateResult][] => {
+    const t = new TestManager();
+    const pod = getTestPod({ spec: { containers: [{ name: 'app' }], restartPolicy: 'Never' } });
+    const ended = { containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 1 } } }] };
+    return [
+      ['accepted', t.manager.setPodStatus(pod, ended)],
+      ['ignored', t.manager.setPodStatus(pod, ended)],
+      ['rejected', t.manager.setPodStatus(pod, { containerStatuses: [{ name: 'app', state: { running: {} } }] })],
+    ];
+  };
+
+  it.each(results())(
+    '%s: `status` is an own property: it was missing from JSON, spread and console.log, and toEqual threw “Cannot read private member”',
+    (_, result) => {
+      const { status, changed, rejected, ignored } = result;
+      expect(status.containerStatuses).toHaveLength(1);
+      const plain = {
+        status,
+        changed,
+        ...(rejected !== undefined && { rejected }),
+        ...(ignored !== undefined && { ignored }),
+      };
+      expect(result).toEqual(plain);
+      expect(result).toStrictEqual(plain);
+      expect({ ...result }).toEqual(plain);
+      expect(structuredClone(result)).toEqual(plain);
+      expect(JSON.parse(JSON.stringify(result))).toEqual(JSON.parse(JSON.stringify(plain)));
+      expect(inspect(result)).toBe(inspect(plain));
+      // What a failed comparison prints.
+      expect(() => expect(result).toEqual({ status: {} })).toThrow('to deeply equal');
+      expect(Object.isFrozen(result.status.containerStatuses?.[0]?.state)).toBe(true);
+    },
+  );
+});
+
+describe('what an update leaves in the log', () => {
+  it('a debug line for each accepted version', () => {
+    const t = new TestManager();
+    t.manager.setPodStatus(getTestPod(), t.newStatus());
+    t.manager.terminatePod(getTestPod());
+    expect(t.logged.filter(({ level }) => level === 'debug')).toEqual(
+      [1, 2].map((statusVersion) => ({
+        level: 'debug',
+        fields: { pod: 'new/foo', podUID: testPodUID, statusVersion, podIsFinished: statusVersion === 2 },
+        message: 'Status of pod accepted',
+      })),
+    );
+  });
+});
+
+describe('a pod with a negative generation', () => {
+  it('has a status without observedGeneration: an own `undefined` once made the same status count as changed', () => {
+    const t = new TestManager();
+    const pod = getTestPod({ metadata: { generation: -1 } });
+    t.manager.setPodStatus(pod, { message: 'a' });
+    expect(Object.keys(t.status())).not.toContain('observedGeneration');
+    expect(t.manager.setPodStatus(pod, { message: 'a' }).changed).toBe(false);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Pod } from '../../src/types.ts';
 import { getTestPod, startTime, TestManager } from './fixture.ts';
 
 function listening(name = '', heard: unknown[] = []): { t: TestManager; heard: unknown[]; unsubscribe: () => void } {
@@ -110,4 +111,38 @@ describe('subscribe', () => {
     expect(seen).toEqual([true, true]);
     expect(t.status().message).toBe('b');
   });
+
+  it.each(['setPodStatus', 'terminatePod'] as const)(
+    '%s: what listeners hear is frozen and shares nothing with the caller: the metadata was the caller’s own object',
+    (method) => {
+      const t = new TestManager();
+      const heard: Pod[] = [];
+      t.manager.subscribe({
+        onPodUpdated: (pod) => {
+          heard.push(pod);
+          (pod.metadata!.labels as Record<string, string>).changed = 'by a listener';
+        },
+        onPodRemoved: (pod) => {
+          heard.push(pod);
+          (pod.spec!.containers![0] as { name: string }).name = 'changed by a listener';
+        },
+      });
+      const pod = getTestPod({
+        metadata: { labels: { app: 'web' } },
+        spec: { containers: [{ name: 'app' }] },
+        status: { phase: 'Running' },
+      });
+      const before = structuredClone(pod);
+      t.manager[method](pod, { message: 'a' });
+      expect(pod).toEqual(before);
+      expect(heard).toHaveLength(1);
+      expect(heard[0]).toEqual({ ...before, status: t.status() });
+      expect(heard[0]!.status).toBe(t.status());
+      expect(Object.isFrozen(heard[0]!.spec?.containers?.[0])).toBe(true);
+      // A listener that writes to it throws, and is logged.
+      expect(t.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+      (pod.metadata!.labels as Record<string, string>).app = 'other';
+      expect(heard[0]!.metadata?.labels).toEqual({ app: 'web' });
+    },
+  );
 });

@@ -45,13 +45,14 @@ describe('generateAPIPodStatus', () => {
       podIPs: [{ ip: '10.1.0.2' }],
       qosClass: 'BestEffort',
       containerStatuses: seen.containerStatuses,
+      resources: {},
     });
   });
 
   it('makes a status of a pod of which nothing is seen yet', () => {
     const status = generateAPIPodStatus(podOf(), { containerStatuses: [] });
     expect(status).toMatchObject({ phase: 'Pending', qosClass: 'BestEffort' });
-    expect(Object.keys(status).sort()).toEqual(['conditions', 'phase', 'qosClass']);
+    expect(Object.keys(status).sort()).toEqual(['conditions', 'phase', 'qosClass', 'resources']);
     expect(conditionOf(status, 'Ready')).toMatchObject({ status: 'False', reason: 'UnknownContainerStatuses' });
     expect(conditionOf(status, 'PodReadyToStartContainers')).toMatchObject({ message: 'no pod sandbox exists' });
   });
@@ -149,6 +150,16 @@ describe('generateAPIPodStatus', () => {
       );
     });
 
+    it('takes reason and message of the agent, not only those of an eviction', () => {
+      const previous: PodStatusInput = { phase: 'Running', reason: 'R', message: 'm' };
+      const own = generateAPIPodStatus(podOf(), { ...seen, previous, reason: 'NodeSlow', message: 'The node is slow' });
+      expect(own).toMatchObject({ phase: 'Running', reason: 'NodeSlow', message: 'The node is slow' });
+      const none = generateAPIPodStatus(podOf(), { ...seen, previous, reason: '', message: '' });
+      expect([none.reason, none.message]).toEqual([undefined, undefined]);
+      const eviction = { reason: 'Evicted', message: 'e' };
+      expect(generateAPIPodStatus(podOf(), { ...seen, eviction, reason: 'R' })).toMatchObject(eviction);
+    });
+
     it('takes the word of the agent that the pod is terminal', () => {
       const pod = podOf(undefined, { restartPolicy: 'Always' });
       expect(generateAPIPodStatus(pod, done).phase).toBe('Running');
@@ -210,6 +221,46 @@ describe('generateAPIPodStatus', () => {
       expect(generateAPIPodStatus(podOf({ conditions: [api] }), { ...seen, previous: {} }).conditions?.[0]).toEqual(
         api,
       );
+    });
+
+    it('have a DisruptionTarget when the agent disrupts the pod: eviction alone left controllers without one', () => {
+      const disruption = { reason: 'TerminationByKubelet', message: 'The node was low on memory' };
+      const eviction = { reason: 'Evicted', message: 'The node was low on memory' };
+      const status = generateAPIPodStatus(podOf(), { ...seen, eviction, disruption });
+      expect(status).toMatchObject({ phase: 'Failed', ...eviction });
+      expect(status.conditions?.at(-1)).toEqual({
+        type: 'DisruptionTarget',
+        observedGeneration: 3,
+        status: 'True',
+        lastProbeTime: null,
+        lastTransitionTime: null,
+        ...disruption,
+      });
+    });
+
+    it('have the agent’s DisruptionTarget in the place of an earlier one', () => {
+      const previous: PodStatusInput = {
+        conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }],
+      };
+      const disruption = { reason: 'TerminationByKubelet', message: 'm' };
+      const status = generateAPIPodStatus(podOf(), { ...seen, previous, disruption });
+      expect(typesOf(status).filter((type) => type === 'DisruptionTarget')).toHaveLength(1);
+      expect(conditionOf(status, 'DisruptionTarget')).toMatchObject(disruption);
+    });
+
+    it('have no resize conditions of a pod that is terminal: they stayed on it for good', () => {
+      const resizeConditions = [{ type: 'PodResizePending', status: 'True', reason: 'Deferred' }];
+      expect(typesOf(generateAPIPodStatus(podOf(), { ...seen, resizeConditions }))).toContain('PodResizePending');
+      const terminal = generateAPIPodStatus(podOf(), { ...done, resizeConditions, podIsTerminal: true });
+      expect(typesOf(terminal)).not.toContain('PodResizePending');
+    });
+
+    it('of a resize have no observedGeneration when the pod has no generation', () => {
+      const pod: Pod = { ...podOf(), metadata: { name: 'p', namespace: 'default', uid: 'u' } };
+      const resizeConditions = [{ type: 'PodResizePending', status: 'True', observedGeneration: 3 }];
+      const generationOf = (of: Pod) =>
+        conditionOf(generateAPIPodStatus(of, { ...seen, resizeConditions }), 'PodResizePending')?.observedGeneration;
+      expect([generationOf(pod), generationOf(podOf())]).toEqual([0, 3]);
     });
 
     it('see the readiness gates among the conditions so far', () => {
@@ -303,11 +354,18 @@ describe('generateAPIPodStatus', () => {
         expectedHost: ['10.0.0.1', 'fd00::1'],
       },
       {
-        name: 'an IPv4 address in the spelling of IPv6 does not count: the API server refuses it',
+        name: 'an IPv4 address in IPv6 notation is an IPv4 address, as Go reads it: the API server refuses the notation',
         podIPs: ['::ffff:10.1.0.2', '::ffff:a01:2', '0:0:0:0:0:FFFF:10.1.0.2', '10.1.0.3'],
-        hostIPs: ['::ffff:10.0.0.1', '::ffff:0:a00:1'],
-        expectedPod: ['10.1.0.3'],
-        expectedHost: ['::ffff:0:a00:1'],
+        hostIPs: ['::ffff:0:a00:1', '::ffff:10.0.0.1'],
+        expectedPod: ['10.1.0.2'],
+        expectedHost: ['::ffff:0:a00:1', '10.0.0.1'],
+      },
+      {
+        name: 'other valid formats become the one that Go writes',
+        podIPs: ['FD00:0:0::0001', '010.000.000.005'],
+        hostIPs: ['08.0.0.1'],
+        expectedPod: ['10.0.0.5', 'fd00::1'],
+        expectedHost: ['8.0.0.1'],
       },
       {
         name: 'what is no address does not count: a sandbox may not have one yet',
@@ -377,10 +435,26 @@ describe('generateAPIPodStatus', () => {
         expectedHost: ['10.0.0.1'],
       },
       {
-        name: 'host network: kept when the node’s change',
+        name: 'host network: changed with the node’s, when the runtime reports none',
         spec: hostNetwork,
         previous: { podIPs: ips('10.0.0.1') },
         hostIPs: ['10.0.0.9'],
+        expectedPod: ['10.0.0.9'],
+        expectedHost: ['10.0.0.9'],
+      },
+      {
+        name: 'host network: those of the runtime go before the node’s and those set before',
+        spec: hostNetwork,
+        previous: { podIPs: ips('10.0.0.1') },
+        podIPs: ['10.1.0.9'],
+        hostIPs: ['10.0.0.1', 'fd00::1'],
+        expectedPod: ['10.1.0.9', 'fd00::1'],
+        expectedHost: ['10.0.0.1', 'fd00::1'],
+      },
+      {
+        name: 'host network: kept while neither the runtime nor the node shows any',
+        spec: hostNetwork,
+        previous: { podIPs: ips('10.0.0.1'), hostIPs: ips('10.0.0.9') },
         expectedPod: ['10.0.0.1'],
         expectedHost: ['10.0.0.9'],
       },
@@ -393,9 +467,9 @@ describe('generateAPIPodStatus', () => {
         expectedHost: ['10.0.0.1', 'fd00::1'],
       },
       {
-        name: 'host network: two stay two',
+        name: 'host network: two of the runtime stay two',
         spec: hostNetwork,
-        previous: { podIPs: ips('10.0.0.1', 'fd00::1') },
+        podIPs: ['10.0.0.1', 'fd00::1'],
         hostIPs: ['10.0.0.1', 'fd00::9'],
         expectedPod: ['10.0.0.1', 'fd00::1'],
         expectedHost: ['10.0.0.1', 'fd00::9'],

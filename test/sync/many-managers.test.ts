@@ -17,7 +17,7 @@ const responseMs = 1_500;
 /** An API server whose every response is late, behind a client with few connections. */
 class SlowClient extends FakePodClient {
   readonly #queue: ConnectionQueue;
-  inFlight = 0;
+  sent = 0;
   mostInFlight = 0;
   timeouts = 0;
 
@@ -27,9 +27,9 @@ class SlowClient extends FakePodClient {
     this.react(
       {},
       async (_action, signal) => {
-        this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
+        this.mostInFlight = Math.max(this.mostInFlight, ++this.sent);
         await sleep(clock, responseMs, signal);
-        this.inFlight--;
+        this.sent--;
         if (signal.aborted) this.timeouts++;
         signal.throwIfAborted();
       },

@@ -176,7 +176,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     h.set('a', 'second', { conditions: conditions.unready });
     await h.settle();
     expect(h.takeRequests()).toEqual(['patch a', 'get a']);
-    expect(h.client.pod('default', 'a')).toBe(recreated);
+    expect(h.client.pod('default', 'a')).toEqual(recreated);
     expect(h.manager.inspect().pods).toEqual([]);
     await h.manager.stop();
   });

@@ -24,7 +24,7 @@ function merge(status: object | undefined, uid = 'u'): PodStatusPatch {
 describe('FakePodClient', () => {
   it('answers with the pod it holds', async () => {
     const client = new FakePodClient([pod]);
-    expect(await client.getPod(reference, options())).toBe(pod);
+    expect(await client.getPod(reference, options())).toEqual(pod);
     expect([...client.pods.keys()]).toEqual(['ns/p']);
     client.remove('ns', 'p');
     expect(client.pod('ns', 'p')).toBeUndefined();
@@ -36,7 +36,7 @@ describe('FakePodClient', () => {
     const answer = await client.patchPodStatus(reference, patch, options());
     expect(answer).toEqual({ ...pod, status: { phase: 'Running' } });
     expect(client.pod('ns', 'p')).toBe(answer);
-    expect(await client.patchPodStatus(reference, merge(undefined), options())).toBe(answer);
+    expect(await client.patchPodStatus(reference, merge(undefined), options())).toEqual(answer);
   });
 
   it('applies a JSON patch, or answers 422', async () => {
@@ -71,7 +71,7 @@ describe('FakePodClient', () => {
     expect(status?.containerStatuses).toEqual([{ lastState: { waiting: {} } }, { lastState: {} }]);
   });
 
-  it('answers 404 for a name it does not know, and 409 for another UID', async () => {
+  it('fails with 404 for an unknown name; for another UID with 422 and its cause, or 409 at DELETE', async () => {
     const client = new FakePodClient([pod]);
     const unknown = { namespace: 'ns', name: 'q' };
     const deletion = { uid: 'u', gracePeriodSeconds: 0 };
@@ -79,12 +79,13 @@ describe('FakePodClient', () => {
     await expect(client.patchPodStatus(unknown, merge({}), options())).rejects.toMatchObject({ statusCode: 404 });
     await expect(client.deletePod(unknown, deletion, options())).rejects.toMatchObject({ statusCode: 404 });
     await expect(client.patchPodStatus(reference, merge({}, 'other'), options())).rejects.toMatchObject({
-      statusCode: 409,
+      statusCode: 422,
+      causes: [{ reason: 'FieldValueInvalid', field: 'metadata.uid' }],
     });
     await expect(client.deletePod(reference, { ...deletion, uid: 'other' }, options())).rejects.toMatchObject({
       statusCode: 409,
     });
-    expect(client.pod('ns', 'p')).toBe(pod);
+    expect(client.pod('ns', 'p')).toEqual(pod);
   });
 
   it('deletes a pod, but keeps one with finalizers', async () => {
@@ -147,10 +148,54 @@ describe('FakePodClient', () => {
     await expect(client.patchPodStatus(reference, merge({ phase: 'x' }), options(controller.signal))).rejects.toBe(
       reason,
     );
-    expect(client.pod('ns', 'p')).toBe(pod);
+    expect(client.pod('ns', 'p')).toEqual(pod);
     // One that is aborted before it is held does not hang.
     client.hold({ verb: 'get' }, 1);
     await expect(client.getPod(reference, options(controller.signal))).rejects.toBe(reason);
+  });
+
+  it('put kept the caller’s object: later changes of it reached the "server"', async () => {
+    const startTime = new Date('2026-01-02T03:04:05Z');
+    const mine = { metadata: { ...reference, uid: 'u' }, status: { message: 'before', startTime, reason: undefined } };
+    const client = new FakePodClient([mine]);
+    mine.status.message = 'after';
+    const stored = await client.getPod(reference, options());
+    expect(stored).toStrictEqual({
+      metadata: { ...reference, uid: 'u' },
+      status: { message: 'before', startTime: '2026-01-02T03:04:05.000Z' },
+    });
+    expect(() => Object.assign(stored.status!, { message: 'by a user' })).toThrow(TypeError);
+  });
+
+  it('a reaction supplies the response, and nothing is processed then', async () => {
+    const client = new FakePodClient([pod]);
+    const response = { metadata: { ...reference, uid: 'u' }, status: { message: 'supplied' } };
+    client.react({ verb: 'patch' }, () => ({ response }));
+    expect(await client.patchPodStatus(reference, merge({ message: 'new' }), options())).toBe(response);
+    client.react({ verb: 'delete' }, async () => ({ response }));
+    await client.deletePod(reference, { uid: 'u', gracePeriodSeconds: 0 }, options());
+    expect(client.pod('ns', 'p')).toEqual(pod);
+  });
+
+  it('the status of a recorded patch type-checks without telling the patch types apart', async () => {
+    const client = new FakePodClient([pod]);
+    await client.patchPodStatus(reference, merge({ message: 'new' }), options());
+    await client.patchPodStatus(reference, { type: 'application/json-patch+json', body: [] }, options());
+    expect(client.actions.map(({ patch }) => patch?.body.status?.message)).toEqual(['new', undefined]);
+    expect(client.actions.map(({ patch }) => patch?.body.metadata?.uid)).toEqual(['u', undefined]);
+  });
+
+  it('tells subscribers of every change, until they have heard enough', async () => {
+    const client = new FakePodClient();
+    const events: string[] = [];
+    const unsubscribe = client.subscribe(({ type, pod: { status } }) => events.push(`${type} ${status?.message}`));
+    client.put(pod);
+    await client.patchPodStatus(reference, merge({ message: 'new' }), options());
+    await client.deletePod(reference, { uid: 'u', gracePeriodSeconds: 0 }, options());
+    client.remove('ns', 'p');
+    unsubscribe();
+    client.put(pod);
+    expect(events).toEqual(['ADDED m', 'MODIFIED new', 'DELETED new']);
   });
 
   it('runs reactions before the answer, and what they return after it', async () => {

@@ -1,6 +1,7 @@
 import { type ApiStatusError, badRequest, invalidPatch } from './api-status.ts';
-import { DecodeError } from './decode.ts';
-import { decodeMetadata, type SentMetadata } from './metadata.ts';
+import type { FieldValidation } from './field-validation.ts';
+import { DecodeError, decodeKubeType } from './kube-decoder.ts';
+import type { SentMetadata } from './metadata.ts';
 import type { JSONObject, StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 
@@ -12,14 +13,29 @@ export interface DecodedObject {
   readonly [member: string]: unknown;
 }
 
-function decode(definition: ResourceDefinition, body: JSONObject): DecodedObject {
-  const raw = definition.toStored?.(body) ?? body;
+/** What came of decoding: the object, and what strict validation refuses in it. */
+interface Decoded {
+  readonly object: DecodedObject;
+  readonly strictErrors: readonly string[];
+}
+
+function decode(definition: ResourceDefinition, body: JSONObject): Decoded {
+  const { value, unknownFields } = decodeKubeType(definition.goType, body);
+  const stored = definition.toStored?.(value) ?? value;
+  const { kind: _kind, apiVersion: _apiVersion, metadata, ...members } = stored;
   const apiVersion = definition.toStored === undefined ? groupVersionOf(definition) : 'v1';
-  return { kind: definition.kind, apiVersion, metadata: decodeMetadata(raw), ...definition.strategy.decode(raw) };
+  const { managedFields: _managedFields, selfLink: _selfLink, ...sent } = (metadata ?? {}) as JSONObject;
+  const object = {
+    kind: definition.kind,
+    apiVersion,
+    metadata: sent as SentMetadata,
+    ...definition.strategy.setDefaults(members),
+  };
+  return { object, strictErrors: unknownFields.map((field) => `unknown field ${JSON.stringify(field)}`) };
 }
 
 /** @throws ApiStatusError 400 */
-export function decodeBody(definition: ResourceDefinition, body: JSONObject): DecodedObject {
+export function decodeBody(definition: ResourceDefinition, body: JSONObject, request: StrictDecoding): DecodedObject {
   const { kind, version } = definition;
   const { kind: sentKind = kind, apiVersion = groupVersionOf(definition) } = body;
   const refusal = `${kind} in version "${version}" cannot be handled as a ${kind}`;
@@ -29,19 +45,63 @@ export function decodeBody(definition: ResourceDefinition, body: JSONObject): De
     );
   }
   try {
-    return decode(definition, body);
+    const { object, strictErrors } = decode(definition, body);
+    treatStrictErrors(strictErrors, request, (because) => badRequest(`${refusal}: ${because}`));
+    return object;
   } catch (error) {
     throw error instanceof DecodeError ? badRequest(`${refusal}: ${error.message}`) : error;
   }
 }
 
-/** @throws ApiStatusError 422 */
-export function decodePatched(definition: ResourceDefinition, object: JSONObject): DecodedObject {
+/** A body that is not an object of the resource. @throws ApiStatusError 400 */
+export function decodeKind(kind: 'Binding' | 'Eviction' | 'SelfSubjectAccessReview', body: JSONObject): JSONObject {
+  const { kind: sentKind = kind, apiVersion } = body;
+  if (sentKind !== kind) {
+    throw badRequest(
+      `${String(sentKind)} in version "${String(apiVersion)}" cannot be handled as a ${kind}: unknown conversion`,
+    );
+  }
   try {
-    return decode(definition, object);
+    return decodeKubeType(kind, body).value;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw badRequest(`${kind} in version "v1" cannot be handled as a ${kind}: ${error.message}`);
+  }
+}
+
+/** @throws ApiStatusError 422 */
+export function decodePatched(
+  definition: ResourceDefinition,
+  object: JSONObject,
+  request: StrictDecoding,
+): DecodedObject {
+  try {
+    const { object: decoded, strictErrors } = decode(definition, object);
+    treatStrictErrors(strictErrors, request, invalidPatch);
+    return decoded;
   } catch (error) {
     throw error instanceof DecodeError ? invalidPatch(error.message) : error;
   }
+}
+
+/** How a request wants unknown and duplicate members treated. */
+export interface StrictDecoding {
+  readonly fieldValidation: FieldValidation;
+  /** Where the text of the body names a member twice. */
+  readonly duplicateFields: readonly string[];
+  /** Adds a `Warning` header to the response. */
+  readonly warn: (text: string) => void;
+}
+
+function treatStrictErrors(
+  unknown: readonly string[],
+  { fieldValidation, duplicateFields, warn }: StrictDecoding,
+  refusal: (because: string) => ApiStatusError,
+): void {
+  const errors = [...duplicateFields.map((field) => `duplicate field ${JSON.stringify(field)}`), ...unknown];
+  if (errors.length === 0 || fieldValidation === 'Ignore') return;
+  if (fieldValidation === 'Strict') throw refusal(`strict decoding error: ${errors.join(', ')}`);
+  for (const error of errors) warn(error);
 }
 
 /** What a client left out of the metadata, or may not set there, from the stored object. */

@@ -1,3 +1,4 @@
+import isEqual from 'lodash/isEqual.js';
 import { epochMsOf, timeFromEpochMs } from '../../status/canonical-time.ts';
 import { conflict } from './api-status.ts';
 import { storedMetadata } from './metadata.ts';
@@ -6,10 +7,31 @@ import type { ResourceDefinition } from './resources.ts';
 import type { DeleteOptions } from './strategy.ts';
 
 /**
- * The object with a deletionTimestamp, or itself when it has one that is no later than asked for.
- * Source: `rest.BeforeDelete`.
+ * The object with a deletionTimestamp and the finalizers of the propagation policy, or the object itself
+ * when nothing changes.
+ * Source: `rest.BeforeDelete`, `deletionFinalizersForGarbageCollection`.
  */
 export function markedForDeletion(
+  definition: ResourceDefinition,
+  old: StoredObject,
+  options: DeleteOptions,
+  nowMs: number,
+): StoredObject {
+  return withPropagationFinalizers(withDeletionTime(definition, old, options, nowMs), options);
+}
+
+function withPropagationFinalizers(object: StoredObject, { propagationPolicy }: DeleteOptions): StoredObject {
+  if (propagationPolicy === undefined) return object;
+  const { finalizers = [] } = object.metadata;
+  const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion');
+  const added = { Orphan: ['orphan'], Foreground: ['foregroundDeletion'], Background: [] }[propagationPolicy];
+  const wanted = [...others, ...added];
+  if (isEqual([...wanted].sort(), [...finalizers].sort())) return object;
+  const metadata = { ...object.metadata, finalizers: wanted.length === 0 ? undefined : wanted };
+  return { ...object, metadata: storedMetadata(metadata) };
+}
+
+function withDeletionTime(
   definition: ResourceDefinition,
   old: StoredObject,
   options: DeleteOptions,

@@ -1,3 +1,4 @@
+import { accessReviewResource } from './access-review.ts';
 import { groupVersionOf, type ResourceDefinition, resources } from './resources.ts';
 import type { Subresource } from './subresources.ts';
 
@@ -43,7 +44,8 @@ function plainDocument(path: string): object | undefined {
 }
 
 function namedGroups(): string[] {
-  return [...new Set(resources.map(({ group }) => group))].filter((group) => group !== '');
+  const groups = [...resources.map(({ group }) => group), accessReviewResource.group];
+  return [...new Set(groups)].filter((group) => group !== '');
 }
 
 function groupBody(name: string): {
@@ -56,6 +58,11 @@ function groupBody(name: string): {
 }
 
 function resourceList(group: string, version: string): object {
+  if (group === accessReviewResource.group) {
+    const { resource: name, singular: singularName, kind } = accessReviewResource;
+    const resources = [{ name, singularName, namespaced: false, kind, verbs: ['create'] }];
+    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
+  }
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
@@ -80,7 +87,8 @@ function resourceEntries(definition: ResourceDefinition): object[] {
       name: `${resource}/${subresource.name}`,
       singularName: '',
       namespaced,
-      kind: subresource.kind ?? kind,
+      ...subresource.body,
+      kind: subresource.body?.kind ?? kind,
       verbs: Object.values(subresource.verbs).toSorted(),
     })),
   ];
@@ -100,6 +108,11 @@ function groupDiscoveryList(isCore: boolean): object {
 }
 
 function discoveredResources(group: string): object[] {
+  if (group === accessReviewResource.group) {
+    const { resource, singular: singularResource, kind } = accessReviewResource;
+    const responseKind = { group: '', version: '', kind };
+    return [{ resource, responseKind, scope: 'Cluster', singularResource, verbs: ['create'] }];
+  }
   return resources
     .filter((one) => one.group === group)
     .map((definition) => {
@@ -119,7 +132,7 @@ function discoveredResources(group: string): object[] {
     });
 }
 
-function discoveredSubresource({ name, kind, verbs }: Subresource, objectKind: string): object {
-  const responseKind = { group: '', version: '', kind: kind ?? objectKind };
+function discoveredSubresource({ name, body, verbs }: Subresource, objectKind: string): object {
+  const responseKind = body ?? { group: '', version: '', kind: objectKind };
   return { subresource: name, responseKind, verbs: Object.values(verbs).toSorted() };
 }

@@ -1,15 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import { ApiStatusError, methodNotAllowed } from './api-status.ts';
+import { reviewAccess } from './access-review.ts';
+import { ApiStatusError, badRequest, methodNotAllowed } from './api-status.ts';
+import { duplicateFields, parseFieldValidation } from './field-validation.ts';
 import { listBody, listPage, parseListOptions } from './list.ts';
+import { mediaTypeOf, negotiate, refuseOtherThanJSON } from './negotiation.ts';
 import { admitNodeUser, authorize } from './node-restriction.ts';
-import type { JSONObject, StoredObject } from './objects.ts';
+import { isJSONObject, type JSONObject, type StoredObject } from './objects.ts';
+import { partialObject, partialObjectList } from './partial-object.ts';
 import { type PatchMediaType, patchTypes } from './patch.ts';
-import type { Registry, Request } from './registry.ts';
-import { mediaTypeOf, parseDeleteOptions, parseJSON, parseObject, readBody, type ResourceRequest } from './request.ts';
+import { directRequest, type Registry, type Request } from './registry.ts';
+import { parseDeleteOptions, parseDryRun } from './request-options.ts';
+import { parseJSON, readBody, readJSON, type ResourceRequest } from './request.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
-import { type IncludeObject, tableOf, wantsTable } from './table.ts';
+import { type IncludeObject, tableOf } from './table.ts';
 import { unreachable } from './unreachable.ts';
 import type { User } from './users.ts';
 import { refuseBadResourceVersion, Watch } from './watch.ts';
@@ -47,7 +52,7 @@ export class Handlers {
     const { resource, user, query } = call;
     const fieldSelector = query.get('fieldSelector') ?? '';
     authorize(user, { ...resource, fieldSelector }, this.#store);
-    refuseOtherThanJSONAnswers(call.request);
+    negotiate(call.request);
     switch (resource.verb) {
       case 'list':
         return this.#list(call);
@@ -56,11 +61,9 @@ export class Handlers {
       case 'get':
         return this.#answer(call, 200, this.#registry.get(resource));
       case 'create':
-        return this.#create(call, await this.#readObject(call));
-      case 'update': {
-        const { object, isNew } = this.#registry.replace(resource, await this.#readObject(call), this.#requestOf(call));
-        return this.#answer(call, isNew ? 201 : 200, object);
-      }
+        return this.#create(call);
+      case 'update':
+        return this.#update(call);
       case 'patch':
         return this.#patch(call);
       case 'delete':
@@ -72,6 +75,15 @@ export class Handlers {
     }
   }
 
+  /** What this server would say to the request that a SelfSubjectAccessReview describes. */
+  async review({ request, user, query }: Omit<ResourceCall, 'resource'>): Promise<Answer> {
+    parseDryRun(query, 'CreateOptions');
+    refuseOtherThanJSON(request);
+    const { value } = await readJSON(request, notJSON);
+    if (!isJSONObject(value)) throw badRequest(notJSON);
+    return { code: 201, body: reviewAccess(user, value, this.#store) };
+  }
+
   /** Ends all running watches. */
   close(): void {
     for (const watch of this.#watches) watch.stop();
@@ -81,11 +93,16 @@ export class Handlers {
   #list({ request, resource, query }: ResourceCall): Answer {
     const { definition, namespace } = resource;
     const page = listPage(this.#store, definition, namespace, parseListOptions(definition, query, false));
-    if (!wantsTable(request.headers.accept ?? '')) return { code: 200, body: listBody(definition, page) };
-    return {
-      code: 200,
-      body: tableOf(definition, page.items, page.metadata, this.#clock.now(), includeObjectOf(query)),
-    };
+    const representation = negotiate(request);
+    if (representation === 'Object') return { code: 200, body: listBody(definition, page) };
+    if (representation === 'PartialObjectMetadataList') {
+      return { code: 200, body: partialObjectList(page.items, page.metadata) };
+    }
+    if (representation === 'PartialObjectMetadata') {
+      throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list`);
+    }
+    const body = tableOf(definition, page.items, page.metadata, this.#clock.now(), includeObjectOf(query));
+    return { code: 200, body };
   }
 
   #watch(call: ResourceCall): undefined {
@@ -95,7 +112,7 @@ export class Handlers {
     refuseBadResourceVersion(options.resourceVersion);
     const render = (object: StoredObject, isFirst: boolean) => {
       const { body } = this.#answer(call, 200, object);
-      return isFirst || !wantsTable(call.request.headers.accept ?? '') ? body : { ...body, columnDefinitions: null };
+      return isFirst || negotiate(call.request) !== 'Table' ? body : { ...body, columnDefinitions: null };
     };
     const watch = new Watch(response, { definition, namespace, options, render }, this.#store, this.#clock);
     this.#watches.add(watch);
@@ -104,34 +121,57 @@ export class Handlers {
     return undefined;
   }
 
-  #create(call: ResourceCall, body: JSONObject): Answer {
-    const { resource } = call;
+  async #create(call: ResourceCall): Promise<Answer> {
+    const { resource, query } = call;
+    const dryRun = parseDryRun(query, 'CreateOptions');
+    const fieldValidation = parseFieldValidation(query, 'CreateOptions');
+    const { value, duplicates } = await this.#readObject(call);
+    const request = { ...this.#requestOf(call), dryRun, fieldValidation, duplicateFields: duplicates };
     switch (resource.subresource) {
       case '':
-        return this.#answer(call, 201, this.#registry.create(resource, body, this.#requestOf(call)));
+        return this.#answer(call, 201, this.#registry.create(resource, value, request));
       case 'binding':
-        this.#registry.bind(resource, body, this.#requestOf(call, 'bind'));
-        return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
+        this.#registry.bind(resource, value, { ...request, verb: 'bind' });
+        return { code: 201, body: successStatus };
+      case 'eviction':
+        this.#registry.evict(resource, value, { ...request, verb: 'evict' });
+        return { code: 201, body: successStatus };
       case 'status':
+      case 'resize':
+      case 'ephemeralcontainers':
         throw methodNotAllowed();
       default:
         return unreachable(resource.subresource);
     }
   }
 
+  async #update(call: ResourceCall): Promise<Answer> {
+    const { resource, query } = call;
+    const dryRun = parseDryRun(query, 'UpdateOptions');
+    const fieldValidation = parseFieldValidation(query, 'UpdateOptions');
+    const { value, duplicates } = await this.#readObject(call);
+    const request = { ...this.#requestOf(call), dryRun, fieldValidation, duplicateFields: duplicates };
+    const { object, isNew } = this.#registry.replace(resource, value, request);
+    return this.#answer(call, isNew ? 201 : 200, object);
+  }
+
   async #patch(call: ResourceCall): Promise<Answer> {
+    const { resource, query } = call;
     const type = mediaTypeOf(call.request);
-    if (!isPatchType(type)) {
-      throw new ApiStatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
-    }
-    const patch = parseJSON(await readBody(call.request), 'invalid JSON patch');
-    return this.#answer(call, 200, this.#registry.patch(call.resource, type, patch, this.#requestOf(call)));
+    if (!isPatchType(type)) throw unsupportedPatch(type);
+    const dryRun = parseDryRun(query, 'PatchOptions');
+    const fieldValidation = parseFieldValidation(query, 'PatchOptions');
+    const { text, value } = await readJSON(call.request, 'invalid JSON patch');
+    const duplicates = fieldValidation === 'Ignore' ? [] : duplicateFields(text, value);
+    const request = { ...this.#requestOf(call), dryRun, fieldValidation, duplicateFields: duplicates };
+    return this.#answer(call, 200, this.#registry.patch(resource, type, value, request));
   }
 
   async #delete(call: ResourceCall): Promise<Answer> {
     const { resource } = call;
     const options = await this.#readDeleteOptions(call);
-    const { object, isRemoved } = this.#registry.delete(resource, options, this.#requestOf(call));
+    const request = { ...this.#requestOf(call), dryRun: options.dryRun === true };
+    const { object, isRemoved } = this.#registry.delete(resource, options, request);
     if (!isRemoved || resource.definition.table === 'pods') return this.#answer(call, 200, object);
     const { group, resource: kind } = resource.definition;
     const details = { name: object.metadata.name, ...(group === '' ? {} : { group }), kind, uid: object.metadata.uid };
@@ -142,64 +182,74 @@ export class Handlers {
     const { resource, query } = call;
     const { definition, namespace } = resource;
     const options = await this.#readDeleteOptions(call);
+    const request = { ...this.#requestOf(call), verb: 'delete', dryRun: options.dryRun === true };
     const page = listPage(this.#store, definition, namespace, parseListOptions(definition, query, false));
     for (const { metadata } of page.items) {
-      this.#registry.delete({ ...resource, name: metadata.name }, options, this.#requestOf(call, 'delete'));
+      const { name, namespace = '' } = metadata;
+      this.#registry.delete({ ...resource, namespace, name }, options, request);
     }
     return { code: 200, body: listBody(definition, page) };
   }
 
-  async #readObject({ request }: ResourceCall): Promise<JSONObject> {
+  async #readObject({ request }: ResourceCall): Promise<{ value: JSONObject; duplicates: readonly string[] }> {
     refuseOtherThanJSON(request);
-    return parseObject(await readBody(request), "couldn't get version/kind; json parse error");
+    const { text, value } = await readJSON(request, notJSON);
+    if (!isJSONObject(value)) throw badRequest(notJSON);
+    return { value, duplicates: duplicateFields(text, value) };
   }
 
   async #readDeleteOptions({ request, query }: ResourceCall): Promise<DeleteOptions> {
     const text = await readBody(request);
-    if (text !== '') refuseOtherThanJSON(request);
-    return parseDeleteOptions(text, query);
+    if (text === '') return parseDeleteOptions(undefined, query);
+    refuseOtherThanJSON(request);
+    const value = parseJSON(text, notJSON);
+    if (!isJSONObject(value)) throw badRequest(notJSON);
+    return parseDeleteOptions(value, query);
   }
 
   #answer({ request, query, resource }: ResourceCall, code: number, object: StoredObject): Answer {
     const { definition } = resource;
-    if (request.method !== 'GET' || !wantsTable(request.headers.accept ?? '')) {
-      return { code, body: definition.fromStored?.(object) ?? object };
+    const representation = negotiate(request);
+    if (representation === 'Object') return { code, body: definition.fromStored?.(object) ?? object };
+    if (representation === 'PartialObjectMetadata') return { code, body: partialObject(object) };
+    if (representation === 'PartialObjectMetadataList') {
+      throw notAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list`);
     }
     const { resourceVersion } = object.metadata;
-    return {
-      code,
-      body: tableOf(definition, [object], { resourceVersion }, this.#clock.now(), includeObjectOf(query)),
-    };
+    const body = tableOf(definition, [object], { resourceVersion }, this.#clock.now(), includeObjectOf(query));
+    return { code, body };
   }
 
-  #requestOf({ user, query, resource }: ResourceCall, verb: string = resource.verb): Request {
+  #requestOf({ user, resource, response }: ResourceCall): Request {
     const { node } = user;
     return {
-      verb,
-      user: user.name,
-      dryRun: query.has('dryRun'),
+      ...directRequest(resource.verb, user.name),
       admit: (admission) => {
         if (node !== undefined) admitNodeUser(node, admission, this.#store);
       },
+      warn: (text) => response.appendHeader('warning', `299 - ${JSON.stringify(text)}`),
     };
   }
+}
+
+const notJSON = "couldn't get version/kind; json parse error";
+const successStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
+
+function unsupportedPatch(type: string): ApiStatusError {
+  if (!type.startsWith('application/apply-patch')) {
+    return new ApiStatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
+  }
+  const message =
+    'ApiServer does not do server-side apply: use kubectl apply without --server-side, or a merge patch or strategic merge patch';
+  return new ApiStatusError(415, 'UnsupportedMediaType', message, {});
+}
+
+function notAcceptable(message: string): ApiStatusError {
+  return new ApiStatusError(406, 'NotAcceptable', message);
 }
 
 function isPatchType(type: string): type is PatchMediaType {
   return (patchTypes as readonly string[]).includes(type);
-}
-
-function refuseOtherThanJSON(request: IncomingMessage): void {
-  if (mediaTypeOf(request) === 'application/json') return;
-  const message = 'the body of the request was in an unknown format - accepted media types include: application/json';
-  throw new ApiStatusError(415, 'UnsupportedMediaType', message);
-}
-
-function refuseOtherThanJSONAnswers({ headers: { accept } }: IncomingMessage): void {
-  const ranges = (accept ?? '').split(',').map((range) => range.split(';')[0]!.trim());
-  if (!accept || ranges.some((range) => ['application/json', 'application/*', '*/*'].includes(range))) return;
-  const message = '406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch';
-  throw new ApiStatusError(406, 'NotAcceptable', message, {});
 }
 
 function includeObjectOf(query: URLSearchParams): IncludeObject {

@@ -1,15 +1,6 @@
 import isEqual from 'lodash/isEqual.js';
 import { forbiddenValue, invalidValue, requiredValue, type StatusCause } from './api-status.ts';
-import {
-  decodeInteger,
-  decodeObject,
-  decodeObjects,
-  decodeString,
-  decodeStringMap,
-  decodeStrings,
-  decodeTime,
-} from './decode.ts';
-import type { JSONObject, OwnerReferenceObject, StoredMetadata, StoredObject } from './objects.ts';
+import type { StoredMetadata, StoredObject } from './objects.ts';
 
 /** `metadata` as a client sent it: known members only, each of its type or absent. */
 export type SentMetadata = { readonly [Member in keyof StoredMetadata]?: StoredMetadata[Member] | undefined };
@@ -22,53 +13,6 @@ const subdomainRule =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
 const namePartRule =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
-
-/** @throws DecodeError for a member of the wrong type */
-export function decodeMetadata(object: JSONObject): SentMetadata {
-  const raw = decodeObject(object, 'metadata', '') ?? {};
-  const path = 'metadata';
-  const generation = decodeInteger(raw, 'generation', path);
-  const deletionTimestamp = decodeTime(raw, 'deletionTimestamp', path);
-  const creationTimestamp = decodeTime(raw, 'creationTimestamp', path);
-  const deletionGracePeriodSeconds = decodeInteger(raw, 'deletionGracePeriodSeconds', path);
-  return {
-    name: nonEmpty(decodeString(raw, 'name', path)),
-    generateName: nonEmpty(decodeString(raw, 'generateName', path)),
-    namespace: nonEmpty(decodeString(raw, 'namespace', path)),
-    uid: nonEmpty(decodeString(raw, 'uid', path)),
-    resourceVersion: nonEmpty(decodeString(raw, 'resourceVersion', path)),
-    generation,
-    creationTimestamp: creationTimestamp ?? undefined,
-    deletionTimestamp: deletionTimestamp ?? undefined,
-    deletionGracePeriodSeconds,
-    labels: nonEmptyMap(decodeStringMap(raw, 'labels', path)),
-    annotations: nonEmptyMap(decodeStringMap(raw, 'annotations', path)),
-    finalizers: nonEmptyList(decodeStrings(raw, 'finalizers', path)),
-    ownerReferences: nonEmptyList(decodeObjects(raw, 'ownerReferences', path)?.map(ownerReference)),
-  };
-}
-
-function ownerReference(raw: JSONObject): OwnerReferenceObject {
-  const path = 'metadata.ownerReferences';
-  const reference: JSONObject = {};
-  for (const member of ['apiVersion', 'kind', 'name', 'uid']) reference[member] = decodeString(raw, member, path) ?? '';
-  for (const member of ['controller', 'blockOwnerDeletion']) {
-    if (typeof raw[member] === 'boolean') reference[member] = raw[member];
-  }
-  return reference as unknown as OwnerReferenceObject;
-}
-
-function nonEmpty(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text;
-}
-
-function nonEmptyMap<T extends object>(map: T | undefined): T | undefined {
-  return map === undefined || Object.keys(map).length === 0 ? undefined : map;
-}
-
-function nonEmptyList<T>(list: readonly T[] | undefined): readonly T[] | undefined {
-  return list === undefined || list.length === 0 ? undefined : list;
-}
 
 /** Metadata without the members that are not set. */
 export function storedMetadata(metadata: SentMetadata): StoredMetadata {

@@ -1,5 +1,4 @@
 import isEqual from 'lodash/isEqual.js';
-import { setOwn } from '../../status/json.ts';
 
 /** JSON as it comes from the wire. */
 export interface JSONObject {
@@ -84,17 +83,6 @@ export function isSameObject(a: StoredObject, b: StoredObject): boolean {
 
 export function withResourceVersion(object: StoredObject, resourceVersion: string): StoredObject {
   return { ...object, metadata: { ...object.metadata, resourceVersion } };
-}
-
-/** A copy without members that are null, as Go's decoder leaves them unset; list elements stay. */
-export function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isJSONObject(value)) return value;
-  const result: JSONObject = {};
-  for (const [member, inner] of Object.entries(value)) {
-    if (inner !== null) setOwn(result, member, withoutNulls(inner));
-  }
-  return result;
 }
 
 export function isTooDeep(value: unknown, depth = 0): boolean {

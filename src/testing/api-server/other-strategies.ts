@@ -1,28 +1,7 @@
-import {
-  decodeInteger,
-  decodeMicroTime,
-  decodeObject,
-  decodeObjects,
-  decodeQuantities,
-  decodeString,
-  decodeTime,
-} from './decode.ts';
 import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
-import { type JSONObject, objectOf, objectsOf, specOf, statusOf, stringOf, withoutNulls } from './objects.ts';
+import { type JSONObject, objectOf, objectsOf, specOf, statusOf, stringOf } from './objects.ts';
 import type { Strategy } from './strategy.ts';
 
-const nodeInfoMembers = [
-  'machineID',
-  'systemUUID',
-  'bootID',
-  'kernelVersion',
-  'osImage',
-  'containerRuntimeVersion',
-  'kubeletVersion',
-  'kubeProxyVersion',
-  'operatingSystem',
-  'architecture',
-];
 const notReadyTaint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 
 const plain: Pick<Strategy, 'prepareForCreate' | 'prepareForUpdate' | 'validateCreate' | 'validateUpdate'> = {
@@ -35,11 +14,16 @@ const plain: Pick<Strategy, 'prepareForCreate' | 'prepareForUpdate' | 'validateC
 /** Source: `registry/core/node/strategy.go` and the TaintNodesByCondition admission plugin. */
 export const nodeStrategy: Strategy = {
   ...plain,
-  decode(object) {
-    const spec = withoutNulls(decodeObject(object, 'spec', '') ?? {}) as JSONObject;
+  setDefaults(node) {
+    const spec = objectOf(node, 'spec');
+    const status = objectOf(node, 'status');
     const podCIDR = stringOf(spec, 'podCIDR');
     const podCIDRs = podCIDR === '' || spec.podCIDRs !== undefined ? {} : { podCIDRs: [podCIDR] };
-    return { spec: { ...spec, ...podCIDRs }, status: decodeNodeStatus(decodeObject(object, 'status', '') ?? {}) };
+    const { capacity } = status;
+    return {
+      spec: { ...spec, ...podCIDRs },
+      status: { ...(capacity === undefined ? {} : { allocatable: capacity }), ...status },
+    };
   },
   prepareForCreate(node) {
     const spec = specOf(node);
@@ -51,84 +35,25 @@ export const nodeStrategy: Strategy = {
   },
 };
 
-function decodeNodeStatus(raw: JSONObject): JSONObject {
-  const path = 'status';
-  const status = withoutNulls(raw) as JSONObject;
-  const nodeInfo = objectOf(status, 'nodeInfo');
-  const decoded: JSONObject = {
-    ...status,
-    daemonEndpoints: { kubeletEndpoint: { Port: 0 }, ...objectOf(status, 'daemonEndpoints') },
-    nodeInfo: { ...Object.fromEntries(nodeInfoMembers.map((member) => [member, ''])), ...nodeInfo },
-  };
-  for (const list of ['capacity', 'allocatable']) {
-    const quantities = decodeQuantities(raw, list, path);
-    if (quantities !== undefined) decoded[list] = quantities;
-  }
-  const conditions = decodeObjects(raw, 'conditions', path);
-  if (conditions !== undefined) {
-    decoded.conditions = conditions.map((condition) => ({
-      ...(withoutNulls(condition) as JSONObject),
-      lastHeartbeatTime: decodeTime(condition, 'lastHeartbeatTime', path),
-      lastTransitionTime: decodeTime(condition, 'lastTransitionTime', path),
-    }));
-  }
-  return decoded;
-}
-
 /** Source: `registry/coordination/lease/strategy.go`. */
 export const leaseStrategy: Strategy = {
   ...plain,
   createOnUpdate: true,
   conditionalUpdateOnly: true,
-  decode(object) {
-    const raw = decodeObject(object, 'spec', '') ?? {};
-    const path = 'spec';
-    const acquireTime = decodeMicroTime(raw, 'acquireTime', path);
-    const renewTime = decodeMicroTime(raw, 'renewTime', path);
-    decodeString(raw, 'holderIdentity', path);
-    decodeInteger(raw, 'leaseDurationSeconds', path);
-    return {
-      spec: {
-        ...(withoutNulls(raw) as JSONObject),
-        ...(acquireTime === undefined ? {} : { acquireTime }),
-        ...(renewTime === undefined ? {} : { renewTime }),
-      },
-    };
-  },
+  setDefaults: (lease) => lease,
 };
 
 /** Events as v1 has them; `events.k8s.io` is another spelling of the same objects. */
 export const eventStrategy: Strategy = {
   ...plain,
   createOnUpdate: true,
-  decode(object) {
-    const {
-      kind: _kind,
-      apiVersion: _apiVersion,
-      metadata: _metadata,
-      ...members
-    } = withoutNulls(object) as JSONObject;
-    return {
-      ...members,
-      involvedObject: objectOf(members, 'involvedObject'),
-      source: objectOf(members, 'source'),
-      firstTimestamp: decodeTime(object, 'firstTimestamp', ''),
-      lastTimestamp: decodeTime(object, 'lastTimestamp', ''),
-      eventTime: decodeMicroTime(object, 'eventTime', '') ?? null,
-      reportingComponent: stringOf(members, 'reportingComponent'),
-      reportingInstance: stringOf(members, 'reportingInstance'),
-    };
-  },
+  setDefaults: (event) => event,
 };
 
 /** Source: `registry/core/namespace/strategy.go`. */
 export const namespaceStrategy: Strategy = {
   ...plain,
-  decode(object) {
-    const spec = withoutNulls(decodeObject(object, 'spec', '') ?? {}) as JSONObject;
-    const status = withoutNulls(decodeObject(object, 'status', '') ?? {}) as JSONObject;
-    return { spec, status };
-  },
+  setDefaults: (namespace) => namespace,
   prepareForCreate(namespace) {
     return {
       ...namespace,

@@ -11,6 +11,10 @@ export const patchTypes = [
   'application/strategic-merge-patch+json',
 ] as const;
 
+/** The limits of a real server. */
+const maxOperations = 10_000;
+const maxCopiedBytes = 3 * 1024 * 1024;
+
 export type PatchMediaType = (typeof patchTypes)[number];
 
 /**
@@ -30,15 +34,29 @@ function applyJSONPatch(object: object, patch: unknown): JSONObject {
   if (!Array.isArray(patch) || !patch.every(isJSONObject)) {
     throw badRequest('error decoding patch: json: cannot unmarshal into Go value of type []handlers.jsonPatchOp');
   }
+  if (patch.length > maxOperations) {
+    const message = `Request entity too large: The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`;
+    throw new ApiStatusError(413, 'RequestEntityTooLarge', message);
+  }
   try {
     let document: unknown = structuredClone(object);
-    for (const operation of patch) document = afterOperation(document, operation as unknown as Operation);
+    let copiedBytes = 0;
+    for (const operation of patch) {
+      // Copies of copies would double the document each time.
+      if (operation.op === 'copy') copiedBytes += sizeOf(document, operation.from);
+      if (copiedBytes > maxCopiedBytes) throw new Error('the copied values are too large');
+      document = afterOperation(document, operation as unknown as Operation);
+    }
     if (isJSONObject(document)) return document;
   } catch (error) {
     // Which operation failed, the real server does not say either.
     if (!(error instanceof Error)) throw error;
   }
   throw new ApiStatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+}
+
+function sizeOf(document: unknown, pointer: unknown): number {
+  return JSON.stringify(fastJSONPatch.getValueByPointer(document, String(pointer)) ?? null).length;
 }
 
 /** Applies one operation to the document, which is changed. Two readings differ from RFC 6902, as the real server's do. */

@@ -1,6 +1,6 @@
 import type { Pod } from '../../types.ts';
 import type { JSONObject } from './objects.ts';
-import type { Registry, Request, Target } from './registry.ts';
+import { directRequest, type Registry, type Request, type Target } from './registry.ts';
 import { resourceNamed } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 
@@ -68,7 +68,7 @@ function targetOf(namespace: string, name: string): Target {
 }
 
 function requestOf(verb: string): Request {
-  return { verb, user: 'system:admin', dryRun: false, admit: () => {} };
+  return directRequest(verb, 'system:admin');
 }
 
 /** Through JSON, as HTTP would, so that Dates become strings. */

@@ -1,8 +1,6 @@
-import { decodeQuantities, decodeObject, decodeObjects, DecodeError, decodeString } from './decode.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf, withoutNulls } from './objects.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from './objects.ts';
 
 const tolerationSeconds = 300;
-const stringMembers = ['nodeName', 'restartPolicy', 'serviceAccountName', 'priorityClassName', 'hostname'];
 
 /** Priorities of the two built-in classes. */
 const priorityClasses: { readonly [name: string]: number } = {
@@ -10,96 +8,150 @@ const priorityClasses: { readonly [name: string]: number } = {
   'system-node-critical': 2_000_001_000,
 };
 
-/**
- * A pod's spec with the defaults that a server writes into it, as far as clients and kubectl
- * notice them. Divergence: unknown members of a spec are kept.
- * @throws DecodeError for a list, map, quantity or one of the better-known strings of the wrong type
- */
-export function decodePodSpec(raw: JSONObject): JSONObject {
-  const spec = withoutNulls(raw) as JSONObject;
+const probeDefaults = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
+const httpGetDefaults = { path: '/', scheme: 'HTTP' };
+const fieldRefDefaults = { apiVersion: 'v1' };
+
+/** Members of the volume sources that have defaults. */
+const volumeDefaults: { readonly [source: string]: JSONObject } = {
+  secret: { defaultMode: 0o644 },
+  configMap: { defaultMode: 0o644 },
+  downwardAPI: { defaultMode: 0o644 },
+  projected: { defaultMode: 0o644 },
+  hostPath: { type: '' },
+  iscsi: { iscsiInterface: 'default' },
+  rbd: { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' },
+  azureDisk: { cachingMode: 'ReadWrite', fsType: 'ext4', readOnly: false, kind: 'Shared' },
+  scaleIO: { storageMode: 'ThinProvisioned', fsType: 'xfs' },
+};
+
+/** A decoded pod spec with the defaults of the API. Source: `SetObjectDefaults_Pod`. */
+export function withPodSpecDefaults(spec: JSONObject): JSONObject {
+  const serviceAccount = stringOf(spec, 'serviceAccountName') || stringOf(spec, 'serviceAccount');
+  const grace = spec.terminationGracePeriodSeconds ?? 30;
   const hostNetwork = spec.hostNetwork === true;
-  const path = 'spec';
-  const decoded: JSONObject = {
+  return {
+    restartPolicy: 'Always',
+    dnsPolicy: 'ClusterFirst',
+    schedulerName: 'default-scheduler',
+    enableServiceLinks: true,
+    securityContext: {},
     ...spec,
-    restartPolicy: spec.restartPolicy ?? 'Always',
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
-    dnsPolicy: spec.dnsPolicy ?? 'ClusterFirst',
-    securityContext: decodeObject(spec, 'securityContext', path) ?? {},
-    schedulerName: spec.schedulerName ?? 'default-scheduler',
-    enableServiceLinks: spec.enableServiceLinks ?? true,
+    terminationGracePeriodSeconds: Number(grace) < 0 ? 1 : grace,
+    ...(serviceAccount === '' ? {} : { serviceAccountName: serviceAccount, serviceAccount }),
+    ...mapped(spec, 'containers', (container) => withContainerDefaults(container, hostNetwork)),
+    ...mapped(spec, 'initContainers', (container) => withContainerDefaults(container, hostNetwork)),
+    ...mapped(spec, 'ephemeralContainers', (container) => withContainerDefaults(container, false)),
+    ...mapped(spec, 'volumes', withVolumeDefaults),
   };
-  for (const member of ['containers', 'initContainers', 'ephemeralContainers']) {
-    const containers = decodeObjects(spec, member, path);
-    if (containers !== undefined) decoded[member] = containers.map((raw) => decodeContainer(raw, hostNetwork));
-  }
-  const volumes = decodeObjects(spec, 'volumes', path);
-  if (volumes !== undefined) decoded.volumes = volumes.map(decodeVolume);
-  if (isJSONObject(spec.resources)) decoded.resources = decodeResources(spec.resources);
-  for (const member of ['tolerations', 'readinessGates']) decodeObjects(spec, member, path);
-  for (const member of stringMembers) decodeString(spec, member, path);
-  const grace = decoded.terminationGracePeriodSeconds;
-  if (typeof grace !== 'number')
-    throw new DecodeError('json: cannot unmarshal into field spec.terminationGracePeriodSeconds');
-  return decoded;
 }
 
-function decodeContainer(raw: JSONObject, hostNetwork: boolean): JSONObject {
-  const image = stringOf(raw, 'image');
-  const container: JSONObject = {
-    ...raw,
-    resources: decodeResources(objectOf(raw, 'resources')),
-    terminationMessagePath: raw.terminationMessagePath ?? '/dev/termination-log',
-    terminationMessagePolicy: raw.terminationMessagePolicy ?? 'File',
-    imagePullPolicy: raw.imagePullPolicy ?? (isLatest(image) ? 'Always' : 'IfNotPresent'),
-  };
-  const ports = decodeObjects(raw, 'ports', 'spec.containers');
-  if (ports !== undefined) {
-    container.ports = ports.map((port) => ({
-      ...(hostNetwork && port.hostPort === undefined ? { hostPort: port.containerPort } : {}),
+/** `{member: list}` with each object of the list changed; nothing when there is no list. */
+function mapped(parent: JSONObject, member: string, change: (object: JSONObject) => JSONObject): JSONObject {
+  return Array.isArray(parent[member]) ? { [member]: objectsOf(parent, member).map(change) } : {};
+}
+
+/** `{member: object}` with the object changed; nothing when there is none. */
+function changed(parent: JSONObject, member: string, change: (object: JSONObject) => JSONObject): JSONObject {
+  const object = parent[member];
+  return isJSONObject(object) ? { [member]: change(object) } : {};
+}
+
+function withContainerDefaults(container: JSONObject, hostNetwork: boolean): JSONObject {
+  return {
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'File',
+    imagePullPolicy: pullPolicyOf(stringOf(container, 'image')),
+    ...container,
+    resources: withDefaultRequests(objectOf(container, 'resources')),
+    ...mapped(container, 'ports', (port) => ({
+      ...(hostNetwork ? { hostPort: port.containerPort } : {}),
+      protocol: 'TCP',
       ...port,
-      protocol: port.protocol ?? 'TCP',
-    }));
-  }
-  for (const member of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
-    const probe = decodeObject(raw, member, 'spec.containers');
-    if (probe !== undefined) {
-      container[member] = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3, ...probe };
-    }
-  }
-  return container;
+    })),
+    ...mapped(container, 'env', (variable) => ({
+      ...variable,
+      ...changed(variable, 'valueFrom', (source) => ({
+        ...source,
+        ...withFieldRefDefaults(source),
+        ...changed(source, 'fileKeyRef', (ref) => ({ optional: false, ...ref })),
+      })),
+    })),
+    ...changed(container, 'livenessProbe', withProbeDefaults),
+    ...changed(container, 'readinessProbe', withProbeDefaults),
+    ...changed(container, 'startupProbe', withProbeDefaults),
+    ...changed(container, 'lifecycle', (lifecycle) => ({
+      ...lifecycle,
+      ...changed(lifecycle, 'postStart', withHandlerDefaults),
+      ...changed(lifecycle, 'preStop', withHandlerDefaults),
+    })),
+  };
 }
 
-/** No tag and no digest, or the tag `latest`. */
-function isLatest(image: string): boolean {
-  if (image.includes('@')) return false;
-  const tag = /:([^/:]*)$/.exec(image)?.[1];
-  return tag === undefined || tag === 'latest';
+function withProbeDefaults(probe: JSONObject): JSONObject {
+  return {
+    ...probeDefaults,
+    ...withHandlerDefaults(probe),
+    ...changed(probe, 'grpc', (grpc) => ({ service: '', ...grpc })),
+  };
 }
 
-function decodeResources(raw: JSONObject): JSONObject {
-  const path = 'spec.containers.resources';
-  const limits = decodeQuantities(raw, 'limits', path);
-  const requests = decodeQuantities(raw, 'requests', path);
-  if (limits === undefined && requests === undefined) return { ...raw };
-  return { ...raw, ...(limits === undefined ? {} : { limits }), requests: { ...limits, ...requests } };
+function withHandlerDefaults(handler: JSONObject): JSONObject {
+  return { ...handler, ...changed(handler, 'httpGet', (httpGet) => ({ ...httpGetDefaults, ...httpGet })) };
 }
 
-function decodeVolume(raw: JSONObject): JSONObject {
-  if (Object.keys(raw).every((member) => member === 'name')) return { ...raw, emptyDir: {} };
-  const volume: JSONObject = { ...raw };
-  for (const source of ['configMap', 'secret', 'downwardAPI', 'projected']) {
-    if (isJSONObject(raw[source])) volume[source] = { defaultMode: 0o644, ...raw[source] };
-  }
-  if (isJSONObject(raw.hostPath)) volume.hostPath = { type: '', ...raw.hostPath };
-  return volume;
+function withFieldRefDefaults(parent: JSONObject): JSONObject {
+  return changed(parent, 'fieldRef', (ref) => ({ ...fieldRefDefaults, ...ref }));
+}
+
+/** `Always` for the tag `latest`, which an image without tag and digest has. */
+function pullPolicyOf(image: string): string {
+  const tag = image.includes('@') ? '' : (/:([^/:]*)$/.exec(image)?.[1] ?? 'latest');
+  return tag === 'latest' ? 'Always' : 'IfNotPresent';
+}
+
+/** Limits are the requests that are not given. */
+function withDefaultRequests(resources: JSONObject): JSONObject {
+  const { limits, requests } = resources;
+  if (!isJSONObject(limits)) return resources;
+  return { ...resources, requests: { ...limits, ...(isJSONObject(requests) ? requests : {}) } };
+}
+
+function withVolumeDefaults(volume: JSONObject): JSONObject {
+  const [source = ''] = Object.keys(volume).filter((member) => member !== 'name');
+  if (source === '') return { ...volume, emptyDir: {} };
+  const items = (parent: JSONObject) => ({
+    ...parent,
+    ...mapped(parent, 'items', (item) => ({ ...item, ...withFieldRefDefaults(item) })),
+  });
+  return {
+    ...volume,
+    ...changed(volume, source, (object) => ({ ...volumeDefaults[source], ...object })),
+    ...changed(volume, 'downwardAPI', (object) => items({ ...volumeDefaults.downwardAPI, ...object })),
+    ...changed(volume, 'image', (image) => ({ pullPolicy: pullPolicyOf(stringOf(image, 'reference')), ...image })),
+    ...changed(volume, 'projected', (projected) => ({
+      ...volumeDefaults.projected,
+      ...projected,
+      ...mapped(projected, 'sources', (one) => ({
+        ...one,
+        ...changed(one, 'downwardAPI', items),
+        ...changed(one, 'serviceAccountToken', (token) => ({ expirationSeconds: 3600, ...token })),
+      })),
+    })),
+    ...changed(volume, 'ephemeral', (ephemeral) => ({
+      ...ephemeral,
+      ...changed(ephemeral, 'volumeClaimTemplate', (template) => ({
+        ...template,
+        ...changed(template, 'spec', (spec) => ({ volumeMode: 'Filesystem', ...spec })),
+      })),
+    })),
+  };
 }
 
 /** What the default admission plugins add at create. */
 export function admitPodSpec(spec: JSONObject): JSONObject {
-  const serviceAccountName = stringOf(spec, 'serviceAccountName') || stringOf(spec, 'serviceAccount');
   return {
     ...withDefaultTolerations(spec),
-    ...(serviceAccountName === '' ? {} : { serviceAccountName, serviceAccount: serviceAccountName }),
     priority: priorityOfClass(stringOf(spec, 'priorityClassName')) ?? 0,
     preemptionPolicy: spec.preemptionPolicy ?? 'PreemptLowerPriority',
   };

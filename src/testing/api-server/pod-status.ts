@@ -1,20 +1,9 @@
 import { isIP, isIPv4 } from 'node:net';
-import get from 'lodash/get.js';
-import { StatusManagerError } from '../../errors.ts';
-import { canonicalPodStatus } from '../../status/canonical.ts';
 import { isIPAddress, isIPv4Mapped } from '../../status/ip-address.ts';
-import { setOwn } from '../../status/json.ts';
 import { type ContainerStatusesMember, containerStatusesMembers } from '../../status/container-statuses.ts';
 import { containerShouldRestart, hasRestartAllContainersRule } from '../../status/container-restart.ts';
-import {
-  isKnownMember,
-  type PatchSchema,
-  podStatusMembers,
-  schemaOfMember,
-} from '../../status/strategic-merge-schema.ts';
 import type { Container, PodSpec } from '../../types.ts';
 import { forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
-import { DecodeError } from './decode.ts';
 import { isSubdomain, validateQualifiedName } from './metadata.ts';
 import {
   isJSONObject,
@@ -27,44 +16,8 @@ import {
   type StoredObject,
 } from './objects.ts';
 
-/**
- * A pod status as Go's structs would write it: unknown members dropped, times, quantities and
- * empty members canonical; podIPs agree with podIP.
- * Divergence: quantities below a thousandth are kept, where kube-apiserver rounds them up; the names
- * in resourceClaimStatuses and allocatedResourcesStatus are not looked for in the spec.
- * @throws DecodeError for a member of the wrong type
- */
-export function decodePodStatus(raw: JSONObject): JSONObject {
-  const known = onlyKnown(raw, { members: podStatusMembers }) as JSONObject;
-  refuseWrongTypes(known);
-  return withSyncedPodIPs({ ...canonicalPodStatus(known, { strict: false }) });
-}
-
-function onlyKnown(value: unknown, schema: PatchSchema): unknown {
-  if (Array.isArray(value)) return value.map((element) => onlyKnown(element, schema));
-  if (!isJSONObject(value)) return value;
-  if (schema.members === undefined) return value;
-  const result: JSONObject = {};
-  for (const [member, inner] of Object.entries(value)) {
-    if (isKnownMember(schema, member)) setOwn(result, member, onlyKnown(inner, schemaOfMember(schema, member)));
-  }
-  return result;
-}
-
-function refuseWrongTypes(status: JSONObject): void {
-  try {
-    canonicalPodStatus(status, { strict: true });
-  } catch (error) {
-    if (!(error instanceof StatusManagerError)) throw error;
-    // Go's decoder takes what only our strict reading refuses: an empty name, two states at once.
-    const value: unknown = get({ status }, error.path);
-    if (value === undefined || value === null || value === '' || isJSONObject(value)) return;
-    throw new DecodeError(error.message);
-  }
-}
-
-/** podIP and podIPs[0] are one field with two names; podIP wins. Source: `Convert_v1_PodStatus_To_core_PodStatus`. */
-function withSyncedPodIPs(status: JSONObject): JSONObject {
+/** podIP and podIPs[0] are one field with two names; podIP wins. Source: `SetDefaults_PodStatus`. */
+export function withSyncedPodIPs(status: JSONObject): JSONObject {
   const podIP = stringOf(status, 'podIP');
   const podIPs = objectsOf(status, 'podIPs');
   const first = podIPs[0] === undefined ? '' : stringOf(podIPs[0], 'ip');
@@ -73,23 +26,37 @@ function withSyncedPodIPs(status: JSONObject): JSONObject {
   return { ...status, podIPs: [{ ip: podIP }] };
 }
 
+/** Members that a client which does not know them does not remove. */
+const preservedMembers = [
+  'qosClass',
+  'observedGeneration',
+  'resourceClaimStatuses',
+  'extendedResourceClaimStatus',
+  'nodeAllocatableResourceClaimStatuses',
+];
+
 /**
  * The status without what only a feature gate that is off lets in, and with what is never unset once
- * it is known: the QoS class and the observed generations.
+ * it is known: the QoS class, the observed generations and the statuses of claims.
  * Source: `podStatusStrategy.PrepareForUpdate`.
  */
 export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObject {
   const status = withoutGatedMembers(sent);
-  const { qosClass, observedGeneration } = before;
-  const known = {
-    ...(qosClass === undefined ? {} : { qosClass }),
-    ...(observedGeneration === undefined ? {} : { observedGeneration }),
-    ...status,
-  };
+  const known: JSONObject = {};
+  for (const member of preservedMembers) if (before[member] !== undefined) known[member] = before[member];
+  Object.assign(known, status);
   if (status.conditions === undefined) return known;
+  // A list per type, because several conditions may have the same type.
+  const generations = new Map<unknown, unknown[]>();
+  for (const { type, observedGeneration } of objectsOf(before, 'conditions')) {
+    const list = generations.get(type);
+    if (list === undefined) generations.set(type, [observedGeneration]);
+    else list.push(observedGeneration);
+  }
+  for (const list of generations.values()) list.reverse();
   const conditions = objectsOf(status, 'conditions').map((condition) => {
-    const old = objectsOf(before, 'conditions').find(({ type }) => type === condition.type)?.observedGeneration;
-    return old === undefined ? condition : { observedGeneration: old, ...condition };
+    const observedGeneration = generations.get(condition.type)?.pop();
+    return observedGeneration === undefined ? condition : { observedGeneration, ...condition };
   });
   return { ...known, conditions };
 }

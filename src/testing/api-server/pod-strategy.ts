@@ -1,7 +1,5 @@
-import isEqual from 'lodash/isEqual.js';
 import { computePodQOS } from '../../status/qos.ts';
-import { forbiddenValue, requiredValue, type StatusCause, invalidValue, unsupportedValue } from './api-status.ts';
-import { decodeObject } from './decode.ts';
+import { methodNotAllowed, requiredValue, type StatusCause, invalidValue, unsupportedValue } from './api-status.ts';
 import { isDomainLabel, validateMetadata, validateMetadataUpdate } from './metadata.ts';
 import {
   type JSONObject,
@@ -13,21 +11,25 @@ import {
   stringOf,
   type StoredObject,
 } from './objects.ts';
-import { admitPodSpec, decodePodSpec, withDefaultTolerations } from './pod-defaults.ts';
-import { decodePodStatus, validatePodStatusUpdate, withKnownStatus } from './pod-status.ts';
+import { admitPodSpec, withPodSpecDefaults } from './pod-defaults.ts';
+import { validatePodStatusUpdate, withSyncedPodIPs } from './pod-status.ts';
+import {
+  onlyEphemeralContainersOf,
+  onlyResourcesOf,
+  onlySpecOf,
+  onlyStatusOf,
+  validateEphemeralContainersUpdate,
+  validateResize,
+  validateSpecUpdate,
+} from './pod-update.ts';
 import type { DeleteOptions, Strategy } from './strategy.ts';
+import { unreachable } from './unreachable.ts';
 
 const restartPolicies = ['Always', 'OnFailure', 'Never'];
-const mutableSpec =
-  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
-
 /** Source: `registry/core/pod/strategy.go`, `apis/core/validation`. */
 export const podStrategy: Strategy = {
-  decode(object) {
-    return {
-      spec: decodePodSpec(decodeObject(object, 'spec', '') ?? {}),
-      status: decodePodStatus(decodeObject(object, 'status', '') ?? {}),
-    };
+  setDefaults(pod) {
+    return { spec: withPodSpecDefaults(objectOf(pod, 'spec')), status: withSyncedPodIPs(objectOf(pod, 'status')) };
   },
 
   prepareForCreate(object) {
@@ -41,7 +43,21 @@ export const podStrategy: Strategy = {
   },
 
   prepareForUpdate(next, old, subresource) {
-    return subresource === 'status' ? onlyStatusOf(next, old) : onlySpecOf(next, old);
+    switch (subresource) {
+      case '':
+        return onlySpecOf(next, old);
+      case 'status':
+        return onlyStatusOf(next, old);
+      case 'resize':
+        return onlyResourcesOf(next, old);
+      case 'ephemeralcontainers':
+        return onlyEphemeralContainersOf(next, old);
+      case 'binding':
+      case 'eviction':
+        throw methodNotAllowed();
+      default:
+        return unreachable(subresource);
+    }
   },
 
   validateCreate(pod) {
@@ -51,7 +67,10 @@ export const podStrategy: Strategy = {
   validateUpdate(next, old, subresource) {
     const causes = [...validateMetadata(next.metadata), ...validateMetadataUpdate(next, old)];
     if (subresource === 'status') return [...causes, ...validatePodStatusUpdate(next, old)];
-    return [...causes, ...validatePodSpec(specOf(next)), ...validatePodSpecUpdate(specOf(next), specOf(old))];
+    causes.push(...validatePodSpec(specOf(next)));
+    if (subresource === 'resize') return [...causes, ...validateResize(next, old)];
+    if (subresource === 'ephemeralcontainers') return [...causes, ...validateEphemeralContainersUpdate(next, old)];
+    return [...causes, ...validateSpecUpdate(specOf(next), specOf(old))];
   },
 
   gracePeriodSeconds(pod, options: DeleteOptions) {
@@ -62,34 +81,6 @@ export const podStrategy: Strategy = {
     return seconds < 0 ? 1 : seconds;
   },
 };
-
-/** A status request changes the status, and of the metadata labels, annotations and finalizers. */
-function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
-  const {
-    generateName: _generateName,
-    ownerReferences: _ownerReferences,
-    generation: _generation,
-    ...metadata
-  } = next.metadata;
-  const { generateName, ownerReferences, generation, deletionTimestamp } = old.metadata;
-  return {
-    ...old,
-    metadata: {
-      ...metadata,
-      ...(generateName === undefined ? {} : { generateName }),
-      ...(ownerReferences === undefined ? {} : { ownerReferences }),
-      ...(generation === undefined ? {} : { generation }),
-      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-    },
-    status: withKnownStatus(statusOf(next), statusOf(old)),
-  };
-}
-
-function onlySpecOf(next: StoredObject, old: StoredObject): StoredObject {
-  const spec = withDefaultTolerations(specOf(next));
-  const generation = (old.metadata.generation ?? 0) + (isEqual(spec, specOf(old)) ? 0 : 1);
-  return { ...next, metadata: { ...next.metadata, generation }, spec, status: statusOf(old) };
-}
 
 function validatePodSpec(spec: JSONObject): StatusCause[] {
   const causes: StatusCause[] = [];
@@ -122,37 +113,11 @@ function duplicateValue(field: string, value: string): StatusCause {
   return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(value)}`, field };
 }
 
-function validatePodSpecUpdate(next: JSONObject, old: JSONObject): StatusCause[] {
-  for (const list of ['containers', 'initContainers']) {
-    if (objectsOf(next, list).length !== objectsOf(old, list).length || !haveSameNames(next, old, list)) {
-      return [forbiddenValue(`spec.${list}`, 'pod updates may not add or remove containers')];
-    }
-  }
-  const lost = objectsOf(old, 'tolerations').some(
-    (toleration) => !objectsOf(next, 'tolerations').some((other) => isEqual(other, toleration)),
-  );
-  if (lost || !isEqual(withoutMutable(next), withoutMutable(old))) return [forbiddenValue('spec', mutableSpec)];
-  return [];
-}
-
-function haveSameNames(next: JSONObject, old: JSONObject, list: string): boolean {
-  const names = (spec: JSONObject) => objectsOf(spec, list).map(({ name }) => name);
-  return isEqual(names(next), names(old));
-}
-
-function withoutMutable(spec: JSONObject): JSONObject {
-  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...others } = spec;
-  const withoutImages = (list: string) => objectsOf(spec, list).map((container) => ({ ...container, image: '' }));
-  return { ...others, containers: withoutImages('containers'), initContainers: withoutImages('initContainers') };
-}
-
 /**
  * The pod bound to a node by the `binding` subresource.
  * Source: `registry/core/pod/storage` `BindingREST`.
  */
 export function boundPod(pod: StoredObject, binding: JSONObject, now: string): StoredObject {
-  const status = statusOf(pod);
-  const others = objectsOf(status, 'conditions').filter(({ type }) => type !== 'PodScheduled');
   const annotations = { ...pod.metadata.annotations, ...objectOf(objectOf(binding, 'metadata'), 'annotations') };
   return {
     ...pod,
@@ -161,9 +126,18 @@ export function boundPod(pod: StoredObject, binding: JSONObject, now: string): S
       ...(Object.keys(annotations).length === 0 ? {} : { annotations: annotations as Record<string, string> }),
     },
     spec: { ...specOf(pod), nodeName: stringOf(objectOf(binding, 'target'), 'name') },
-    status: {
-      ...status,
-      conditions: [...others, { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: now }],
-    },
+    status: withCondition(statusOf(pod), 'PodScheduled', {}, now),
   };
+}
+
+/** The pod with the condition that an eviction leaves. Source: `EvictionREST`. */
+export function evictedPod(pod: StoredObject, now: string): StoredObject {
+  const words = { reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' };
+  return { ...pod, status: withCondition(statusOf(pod), 'DisruptionTarget', words, now) };
+}
+
+function withCondition(status: JSONObject, type: string, words: JSONObject, now: string): JSONObject {
+  const others = objectsOf(status, 'conditions').filter((condition) => condition.type !== type);
+  const condition = { type, status: 'True', lastProbeTime: null, lastTransitionTime: now, ...words };
+  return { ...status, conditions: [...others, condition] };
 }

@@ -14,10 +14,12 @@ import {
 } from './api-status.ts';
 import {
   decodeBody,
+  decodeKind,
   type DecodedObject,
   decodePatched,
   namespaceMismatch,
   refuseOtherName,
+  type StrictDecoding,
   withServerMetadata,
 } from './decode-object.ts';
 import { hasFinalizers, markedForDeletion, refusePreconditions } from './deletion.ts';
@@ -25,7 +27,8 @@ import { storedMetadata } from './metadata.ts';
 import { isSameObject, type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
 import { applyPatch, type PatchMediaType } from './patch.ts';
 import { priorityOfClass } from './pod-defaults.ts';
-import { boundPod } from './pod-strategy.ts';
+import { boundPod, evictedPod } from './pod-strategy.ts';
+import { deleteOptionsOf } from './request-options.ts';
 import type { ResourceDefinition } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
@@ -50,11 +53,19 @@ export interface Admission {
 }
 
 /** On whose behalf, and whether for real. */
-export interface Request {
+export interface Request extends StrictDecoding {
   readonly verb: string;
   readonly user: string;
   readonly dryRun: boolean;
   readonly admit: (admission: Admission) => void;
+}
+
+/** A request made past HTTP: by the admin, for real. Unknown members are dropped without a word. */
+export function directRequest(verb: string, user: string): Request {
+  return {
+    ...{ verb, user, dryRun: false, admit: () => {} },
+    ...{ fieldValidation: 'Ignore', duplicateFields: [], warn: () => {} },
+  };
 }
 
 /** What became of a DELETE: the object as it is now, or as it was at the end. */
@@ -86,7 +97,7 @@ export class Registry {
 
   create(target: Target, body: JSONObject, request: Request): StoredObject {
     const { definition, namespace } = target;
-    const sent = decodeBody(definition, body);
+    const sent = decodeBody(definition, body, request);
     const { generateName, resourceVersion } = sent.metadata;
     if (sent.metadata.namespace !== undefined && sent.metadata.namespace !== namespace) throw namespaceMismatch();
     if (resourceVersion !== undefined) {
@@ -121,7 +132,7 @@ export class Registry {
     request: Request,
   ): { readonly object: StoredObject; readonly isNew: boolean } {
     const { definition, namespace, name } = target;
-    const next = decodeBody(definition, body);
+    const next = decodeBody(definition, body, request);
     refuseOtherName(target, next);
     const old = this.#store.get(definition.table, namespace, name);
     if (old === undefined) {
@@ -144,7 +155,7 @@ export class Registry {
     const { definition } = target;
     const old = this.get(target);
     const current = definition.fromStored?.(old) ?? old;
-    const next = decodePatched(definition, applyPatch(definition.table, type, current, patch));
+    const next = decodePatched(definition, applyPatch(definition.table, type, current, patch), request);
     refuseOtherName(target, next);
     return this.#update(target, next, old, request);
   }
@@ -167,11 +178,13 @@ export class Registry {
   }
 
   /** POST to `pods/binding`. */
-  bind(target: Target, binding: JSONObject, request: Request): void {
+  bind(target: Target, body: JSONObject, request: Request): void {
+    const binding = decodeKind('Binding', body);
     if (stringOf(objectOf(binding, 'metadata'), 'name') !== target.name) {
       throw badRequest('name in URL does not match name in Binding object');
     }
     const pod = this.get(target);
+    request.admit({ operation: 'create', target, next: undefined, old: pod });
     const subject = { ...target.definition, resource: 'pods/binding' };
     const nodeName = stringOf(specOf(pod), 'nodeName');
     if (nodeName !== '')
@@ -184,6 +197,22 @@ export class Registry {
       throw invalid({ group: '', resource: 'bindings', kind: 'Binding' }, target.name, [cause]);
     }
     this.#put(target, boundPod(pod, binding, this.#now()), request);
+  }
+
+  /** POST to `pods/eviction`. There are no disruption budgets that could refuse it. */
+  evict(target: Target, body: JSONObject, request: Request): void {
+    const eviction = decodeKind('Eviction', body);
+    if (stringOf(objectOf(eviction, 'metadata'), 'name') !== target.name) {
+      throw badRequest('name in URL does not match name in Eviction object');
+    }
+    const options = deleteOptionsOf(objectOf(eviction, 'deleteOptions'));
+    const dryRun = request.dryRun || options.dryRun === true;
+    const pod = this.get(target);
+    request.admit({ operation: 'create', target, next: undefined, old: pod });
+    refusePreconditions(target.definition, pod, options);
+    if (!dryRun) this.#put(target, evictedPod(pod, this.#now()), request);
+    const { resourceVersion: _checked, ...others } = options;
+    this.delete(target, others, { ...request, dryRun, admit: () => {} });
   }
 
   #update(target: Target, next: DecodedObject, old: StoredObject, request: Request): StoredObject {

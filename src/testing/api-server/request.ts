@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
-import { isJSONObject, isTooDeep, type JSONObject } from './objects.ts';
+import { isTooDeep } from './objects.ts';
 import type { Target } from './registry.ts';
 import { type ResourceDefinition, resourceNamed } from './resources.ts';
-import type { DeleteOptions } from './strategy.ts';
 import type { Subresource } from './subresources.ts';
+import { isUnservedResource, isUnservedSubresource, notServed } from './unserved.ts';
 
 /** The limit of a real server. */
 const maxBodyBytes = 3 * 1024 * 1024;
@@ -28,7 +28,12 @@ export function parseResourcePath(method: string, path: string, isWatch: boolean
     ? [rest[1] ?? '', rest.slice(2)]
     : ['', rest];
   const definition = resourceNamed(group, version, resource);
-  if (definition === undefined || more.length > 0) throw unknownPath();
+  if (definition === undefined) {
+    if (isUnservedResource(group, resource)) throw notServed(group === '' ? resource : `${resource}.${group}`);
+    throw unknownPath();
+  }
+  if (isUnservedSubresource(resource, subresource)) throw notServed(`${resource}/${subresource}`);
+  if (more.length > 0) throw unknownPath();
   if (definition.namespaced !== isNamespaced && !(definition.namespaced && name === '')) throw unknownPath();
   const target = { definition, namespace, name };
   if (subresource !== '') {
@@ -72,21 +77,39 @@ function verbOf(verbs: Verbs, method: string): Verb {
   return verb;
 }
 
+/** The text of a body, and what it parses to. */
+export interface ParsedBody {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+/** @throws ApiStatusError 413 for a body that is too long, 400 for one that is not JSON */
+export async function readJSON(request: IncomingMessage, refusal: string): Promise<ParsedBody> {
+  const text = await readBody(request);
+  return { text, value: parseJSON(text, refusal) };
+}
+
 /**
- * The whole body as text.
+ * The complete body as text.
  * @throws ApiStatusError 413
  */
-export async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBodyBytes) {
-      throw new ApiStatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${maxBodyBytes}`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+export function readBody(request: IncomingMessage): Promise<string> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= maxBodyBytes) chunks.push(chunk);
+      else reject(tooLarge());
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.on('error', reject);
+  });
+}
+
+function tooLarge(): ApiStatusError {
+  return new ApiStatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${maxBodyBytes}`);
 }
 
 /** @throws ApiStatusError 400 */
@@ -99,32 +122,4 @@ export function parseJSON(text: string, refusal: string): unknown {
   }
   if (isTooDeep(value)) throw badRequest(`${refusal}: exceeded max depth`);
   return value;
-}
-
-/** @throws ApiStatusError 400 */
-export function parseObject(text: string, refusal: string): JSONObject {
-  const value = parseJSON(text, refusal);
-  if (!isJSONObject(value)) throw badRequest(refusal);
-  return value;
-}
-
-export function mediaTypeOf(request: IncomingMessage): string {
-  return (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-}
-
-/** The options of a DELETE: its body, else its query. */
-export function parseDeleteOptions(text: string, query: URLSearchParams): DeleteOptions {
-  const body = text === '' ? {} : parseObject(text, "couldn't get version/kind; json parse error");
-  const { gracePeriodSeconds, preconditions } = body;
-  const seconds =
-    gracePeriodSeconds ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
-  if (seconds !== undefined && (typeof seconds !== 'number' || !Number.isSafeInteger(seconds))) {
-    throw badRequest(`gracePeriodSeconds: ${JSON.stringify(seconds)} is no integer`);
-  }
-  const { uid, resourceVersion } = isJSONObject(preconditions) ? preconditions : {};
-  return {
-    ...(seconds === undefined ? {} : { gracePeriodSeconds: seconds }),
-    ...(typeof uid === 'string' ? { uid } : {}),
-    ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
-  };
 }

@@ -1,4 +1,5 @@
 import type { Subject } from './api-status.ts';
+import type { KubeType } from './kube-decoder.ts';
 import { type JSONObject, objectOf, specOf, statusOf, stringOf } from './objects.ts';
 import {
   eventFromEventsAPI,
@@ -16,6 +17,8 @@ import { podSubresources, statusSubresource, type Subresource } from './subresou
 /** One resource of one API version: its names, its verbs and what is particular to it. */
 export interface ResourceDefinition extends Subject {
   readonly version: string;
+  /** The struct that its JSON is read into. */
+  readonly goType: KubeType;
   /** The objects' table in the store; two API groups may show the same one. */
   readonly table: string;
   readonly singular: string;
@@ -78,13 +81,13 @@ const event = {
 /** Everything this server serves. */
 export const resources: readonly ResourceDefinition[] = [
   {
-    ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod' },
+    ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod', goType: 'Pod' },
     ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: podSubresources },
     fields: podFields,
     strategy: podStrategy,
   },
   {
-    ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node' },
+    ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node', goType: 'Node' },
     ...{ namespaced: false, shortNames: ['no'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'spec.unschedulable': (node) => String(specOf(node).unschedulable === true) },
     strategy: nodeStrategy,
@@ -97,15 +100,17 @@ export const resources: readonly ResourceDefinition[] = [
       table: 'namespaces',
       singular: 'namespace',
       kind: 'Namespace',
+      goType: 'Namespace',
     },
     ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
     strategy: namespaceStrategy,
   },
-  { ...event, group: '', fields: eventFields },
+  { ...event, group: '', goType: 'Event', fields: eventFields },
   {
     ...event,
     group: 'events.k8s.io',
+    goType: 'events.Event',
     fields: { ...eventFields, ...referenceFields('regarding') },
     toStored: eventFromEventsAPI,
     fromStored: eventToEventsAPI,
@@ -118,6 +123,7 @@ export const resources: readonly ResourceDefinition[] = [
       table: 'leases',
       singular: 'lease',
       kind: 'Lease',
+      goType: 'Lease',
     },
     ...{ namespaced: true, shortNames: [], subresources: [] },
     fields: metadataFields,

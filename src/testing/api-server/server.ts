@@ -2,13 +2,15 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
+import { accessReviewResource } from './access-review.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { discoveryDocument, version } from './discovery.ts';
 import { type Answer, Handlers } from './handlers.ts';
+import { impersonated } from './impersonation.ts';
 import { isTrue } from './list.ts';
 import { openAPIDocument } from './openapi.ts';
 import { PodAccess } from './pod-access.ts';
-import { Registry, type Request } from './registry.ts';
+import { directRequest, Registry } from './registry.ts';
 import { parseResourcePath } from './request.ts';
 import { resourceNamed } from './resources.ts';
 import { selfSignedCertificate } from './self-signed-certificate.ts';
@@ -19,6 +21,7 @@ const loopback = '127.0.0.1';
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 const maxRequestsKept = 1000;
+const lingerMs = 500;
 
 /** Options of `ApiServer.start`. */
 export interface ApiServerOptions {
@@ -36,7 +39,7 @@ export interface ApiServerOptions {
   readonly latencyMs?: number | undefined;
   /** How many writes are remembered at least, for watches and for `history`. Default 10,000; Infinity keeps all. */
   readonly historyLimit?: number | undefined;
-  /** Called once per request, when its answer is complete. */
+  /** Called once per request, when its response is complete. What it throws becomes a process warning. */
   readonly onRequest?: ((request: RequestRecord) => void) | undefined;
 }
 
@@ -67,16 +70,13 @@ export interface HistoryEntry {
  * Listens on 127.0.0.1 only, wants a bearer token and a loopback Host, and refuses a request with
  * an Origin. Nothing is ever scheduled, garbage-collected or run.
  *
- * Divergence: no managedFields, no server-side apply (415), no YAML or protobuf, no strict field
- * validation; unknown members are dropped from metadata and a pod's status, and kept elsewhere;
- * a request without a token is a 401, not anonymous; the words of errors differ where a client
- * cannot tell.
+ * What it cannot do it refuses, with 501 or 415 and the way out. Divergence: no managedFields, no
+ * server-side apply, no YAML or protobuf; a request without a token is a 401, not anonymous; the words of
+ * errors differ where a client cannot tell. docs/testing.md lists the differences, held by a test.
  */
 export class ApiServer implements AsyncDisposable {
   /** Pods, read and written as the admin, past HTTP. */
   readonly pods: PodAccess;
-  /** The admin's bearer token. */
-  readonly token: string;
   /** The certificate to trust, PEM; `''` without TLS. */
   readonly certificateAuthority: string;
   readonly #clock: Clock;
@@ -85,6 +85,7 @@ export class ApiServer implements AsyncDisposable {
   readonly #store: ObjectStore;
   readonly #handlers: Handlers;
   readonly #tokens = new Tokens();
+  readonly #adminToken: string;
   readonly #nodeTokens = new Map<string, string>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -112,7 +113,7 @@ export class ApiServer implements AsyncDisposable {
     const registry = new Registry(this.#store, this.#clock);
     this.#handlers = new Handlers(this.#store, registry, this.#clock);
     this.pods = new PodAccess(this.#store, registry);
-    this.token = this.#tokens.add(admin, options.token);
+    this.#adminToken = this.#tokens.add(admin, options.token);
     for (const node of options.nodeUsers ?? []) {
       this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
     }
@@ -138,6 +139,11 @@ export class ApiServer implements AsyncDisposable {
   /** `https://127.0.0.1:PORT`, without a slash at the end. */
   get url(): string {
     return `${this.certificateAuthority === '' ? 'http' : 'https'}://${loopback}:${this.#port}`;
+  }
+
+  /** The admin's bearer token. Not shown by `util.inspect`. */
+  get token(): string {
+    return this.#adminToken;
   }
 
   /** The last 1,000 requests, oldest first. */
@@ -255,7 +261,9 @@ export class ApiServer implements AsyncDisposable {
     } catch (error) {
       answer = failure(error);
     }
-    if (answer !== undefined) send(response, answer.code, 'application/json', `${JSON.stringify(answer.body)}\n`);
+    if (answer === undefined) return;
+    if (!request.complete && answer.code === 413) closeAfterResponse(request, response);
+    send(response, answer.code, 'application/json', `${JSON.stringify(answer.body)}\n`);
     // What was refused unread is taken off the connection, or the next request on it would not be found.
     if (!request.complete) request.resume();
   }
@@ -270,20 +278,25 @@ export class ApiServer implements AsyncDisposable {
     const url = new URL(request.url ?? '', this.url);
     const { pathname, searchParams: query } = url;
     const method = request.method ?? '';
-    if (user === undefined && !openPaths.has(pathname)) throw new ApiStatusError(401, 'Unauthorized', 'Unauthorized');
+    const authenticated = user === undefined ? undefined : impersonated(user, request.headers, this.#tokens);
+    const isOpen = openPaths.has(pathname.replace(/\/$/, ''));
+    if (authenticated === undefined && !isOpen) throw new ApiStatusError(401, 'Unauthorized', 'Unauthorized');
     if (method === 'GET') {
       if (pathname === '/healthz' || pathname === '/livez' || pathname === '/readyz') {
         return send(response, 200, 'text/plain; charset=utf-8', 'ok');
       }
-      if (pathname === '/version') return { code: 200, body: version };
+      if (pathname === '/version' || pathname === '/version/') return { code: 200, body: version };
       const discovery = discoveryDocument(pathname.replace(/\/$/, ''), request.headers.accept ?? '');
       if (discovery !== undefined) return send(response, 200, discovery.type, JSON.stringify(discovery.body));
       const openAPI = pathname.startsWith('/openapi/v3') ? openAPIDocument(pathname) : undefined;
       if (openAPI !== undefined) return { code: 200, body: openAPI };
     }
+    if (authenticated === undefined) throw unknownPath();
+    const call = { request, response, query, user: authenticated };
+    if (method === 'POST' && pathname === accessReviewResource.path) return this.#handlers.review(call);
     const resource = parseResourcePath(method, pathname, isTrue(query.get('watch')));
-    if (resource === undefined || user === undefined) throw unknownPath();
-    return this.#handlers.handle({ request, response, query, user, resource });
+    if (resource === undefined) throw unknownPath();
+    return this.#handlers.handle({ ...call, resource });
   }
 
   /** Keeps web pages out, whose scripts can reach a loopback port but not choose these headers. */
@@ -307,7 +320,13 @@ export class ApiServer implements AsyncDisposable {
   #record(record: RequestRecord): void {
     this.#requests.push(record);
     if (this.#requests.length >= 2 * maxRequestsKept) this.#requests = this.#requests.slice(-maxRequestsKept);
-    this.#onRequest?.(record);
+    try {
+      this.#onRequest?.(record);
+    } catch (error) {
+      // Thrown out of an event of the socket it would end the process.
+      const { message = String(error), stack = '' } = error instanceof Error ? error : {};
+      process.emitWarning(`onRequest threw: ${message}`, { type: 'ApiServerWarning', detail: stack });
+    }
   }
 }
 
@@ -321,6 +340,19 @@ function send(response: ServerResponse, code: number, type: string, text: string
   return undefined;
 }
 
+/**
+ * Ends the connection of a request that is not read to its end. What the client still sends is read and
+ * dropped for a while, because otherwise it may lose the response.
+ * Source: `closeWriteAndWait` of Go's `net/http`.
+ */
+function closeAfterResponse({ socket }: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('connection', 'close');
+  response.once('finish', () => {
+    const timer = systemClock.afterFunc(lingerMs, () => socket.destroy());
+    socket.once('close', () => timer.stop());
+  });
+}
+
 function failure(error: unknown): Answer {
   if (error instanceof ApiStatusError) return { code: error.code, body: error.body() };
   const message = `Internal error occurred: ${error instanceof Error ? error.message : 'unknown'}`;
@@ -329,7 +361,7 @@ function failure(error: unknown): Answer {
 
 function createNamespaces(registry: Registry): void {
   const definition = resourceNamed('', 'v1', 'namespaces')!;
-  const request: Request = { verb: 'create', user: 'system:apiserver', dryRun: false, admit: () => {} };
+  const request = directRequest('create', 'system:apiserver');
   for (const name of namespaces) {
     registry.create({ definition, namespace: '', name, subresource: '' }, { metadata: { name } }, request);
   }

@@ -6,16 +6,14 @@ export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly uid?: string;
   readonly resourceVersion?: string;
+  readonly dryRun?: boolean;
+  readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 
 /** What is particular to one kind. Source: `rest.RESTCreateStrategy`, `rest.RESTUpdateStrategy`. */
 export interface Strategy {
-  /**
-   * The members beside `metadata` as Go's structs would write them: canonical times and
-   * quantities, defaults, no unknown members where a server notices them.
-   * @throws DecodeError
-   */
-  decode(object: JSONObject): JSONObject;
+  /** The decoded members beside `kind`, `apiVersion` and `metadata`, with the defaults of the API. */
+  setDefaults(members: JSONObject): JSONObject;
   /** Clears what a client may not set and fills what it did not. `now` is a canonical time. */
   prepareForCreate(object: StoredObject, now: string): StoredObject;
   /** Puts back what this request may not change. */

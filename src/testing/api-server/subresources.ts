@@ -1,13 +1,13 @@
 import type { Verbs } from './request.ts';
 
 /** The subresources that this server serves. */
-export type SubresourceName = 'status' | 'binding';
+export type SubresourceName = 'status' | 'binding' | 'eviction' | 'resize' | 'ephemeralcontainers';
 
 /** A part of an object with a path of its own. */
 export interface Subresource {
   readonly name: SubresourceName;
-  /** Of the body, where it is not the kind of the object. */
-  readonly kind?: string;
+  /** Of the body, where it is not the object itself. */
+  readonly body?: { readonly group: string; readonly version: string; readonly kind: string };
   readonly verbs: Verbs;
 }
 
@@ -17,5 +17,8 @@ export const statusSubresource: Subresource = { name: 'status', verbs: readAndUp
 
 export const podSubresources: readonly Subresource[] = [
   statusSubresource,
-  { name: 'binding', kind: 'Binding', verbs: { POST: 'create' } },
+  { name: 'binding', body: { group: '', version: 'v1', kind: 'Binding' }, verbs: { POST: 'create' } },
+  { name: 'eviction', body: { group: 'policy', version: 'v1', kind: 'Eviction' }, verbs: { POST: 'create' } },
+  { name: 'resize', verbs: readAndUpdate },
+  { name: 'ephemeralcontainers', verbs: readAndUpdate },
 ];

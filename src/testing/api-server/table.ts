@@ -1,5 +1,6 @@
 import { nodeColumns, nodeRow } from './node-table.ts';
 import { type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
+import { partialObject } from './partial-object.ts';
 import { podColumns, podRow } from './pod-table.ts';
 import type { ResourceDefinition } from './resources.ts';
 import { type Cell, type Column, column, ageOf, name } from './table-cells.ts';
@@ -94,11 +95,5 @@ export function tableOf(
 function partOf(object: StoredObject, includeObject: IncludeObject): object | null {
   if (includeObject === 'None') return null;
   if (includeObject === 'Object') return object;
-  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
-}
-
-/** Whether the client asked for a Table before anything else. */
-export function wantsTable(accept: string): boolean {
-  const first = accept.split(',')[0] ?? '';
-  return /;\s*as=Table\b/.test(first) && /;\s*g=meta\.k8s\.io\b/.test(first);
+  return partialObject(object);
 }

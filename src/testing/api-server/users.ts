@@ -19,6 +19,10 @@ export class Tokens {
     return token;
   }
 
+  userNamed(name: string): User | undefined {
+    return this.#users.find(({ user }) => user.name === name)?.user;
+  }
+
   /** The user of an `Authorization` header; takes as long for a wrong token as for a right one. */
   userOf(authorization: string | undefined): User | undefined {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];

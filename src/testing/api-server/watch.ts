@@ -11,6 +11,8 @@ const bookmarkPeriodMs = 60_000;
 const lastBookmarkMs = 2000;
 /** Without `timeoutSeconds` a real server chooses between 30 and 60 minutes. */
 const defaultTimeoutSeconds = 1800;
+/** What a client may leave unread, beside what it was sent at the start. */
+const maxUnreadBytes = 16 * 1024 * 1024;
 
 export interface WatchRequest {
   readonly definition: ResourceDefinition;
@@ -35,6 +37,8 @@ export class Watch {
   #endMs = 0;
   #hasSentObject = false;
   #isStopped = false;
+  /** Unlimited while the state or the past is sent, which are bounded by the store. */
+  #unreadLimitBytes = Infinity;
 
   constructor(response: ServerResponse, request: WatchRequest, store: ObjectStore, clock: Clock) {
     this.#response = response;
@@ -50,6 +54,7 @@ export class Watch {
     this.#response.flushHeaders();
     this.#response.on('close', () => this.stop());
     if (!this.#replay()) return;
+    this.#unreadLimitBytes = this.#response.writableLength + maxUnreadBytes;
     this.#unsubscribe = this.#store.subscribe(definition.table, (record) => this.#onWrite(record));
     const seconds = options.timeoutSeconds ?? 0;
     const timeoutMs = (seconds > 0 ? seconds : defaultTimeoutSeconds) * 1000;
@@ -66,6 +71,12 @@ export class Watch {
     this.#timeout?.stop();
     this.#bookmark?.stop();
     this.#response.end();
+  }
+
+  /** Ends the connection of a client that does not read, as a real server does. */
+  #cutOff(): void {
+    this.stop();
+    this.#response.destroy();
   }
 
   /** Sends what the client does not know yet; false when it is too old to be told. */
@@ -138,6 +149,7 @@ export class Watch {
   #send(type: string, object: object): void {
     if (this.#isStopped) return;
     this.#response.write(`${JSON.stringify({ type, object })}\n`);
+    if (this.#response.writableLength > this.#unreadLimitBytes) this.#cutOff();
   }
 }
 

@@ -1,0 +1,183 @@
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  fdatasync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { liveMark, pastMark, type Slot } from './journal-lines.ts';
+
+const noFollow = constants.O_NOFOLLOW ?? 0;
+const nonBlock = constants.O_NONBLOCK ?? 0;
+const fileMode = 0o600;
+
+/**
+ * One journal file that is open for writing. Every method that writes throws the error of the file
+ * system, and the file says the same as before then.
+ */
+export class JournalFile {
+  readonly #fd: number;
+  #endOffset: number;
+  #isClosed = false;
+  /** Syncs that have begun; the descriptor stays open until they have ended. */
+  #syncs: Promise<unknown> = Promise.resolve();
+
+  private constructor(fd: number, endOffset: number) {
+    this.#fd = fd;
+    this.#endOffset = endOffset;
+  }
+
+  /** Opens a file for writing behind `endOffset`, or creates it. Never follows a symbolic link. */
+  static open(file: string, endOffset: number): JournalFile {
+    const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | noFollow | nonBlock, fileMode);
+    try {
+      const stats = fstatSync(fd);
+      if (!stats.isFile()) throw new Error(`${file} is not a regular file`);
+      if (stats.size > endOffset) ftruncateSync(fd, endOffset);
+      return new JournalFile(fd, endOffset);
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  }
+
+  /**
+   * Puts a new file with these lines in the place of `file`. Until that has succeeded, `file` is
+   * not touched.
+   * @param isSynced force the new file onto the disk before it takes the place
+   * @param oldName the name that the old file gets, if any
+   */
+  static replace(
+    file: string,
+    lines: readonly Buffer[],
+    isSynced: boolean,
+    oldName?: string,
+  ): { file: JournalFile; slots: Slot[] } {
+    const temporary = path.join(path.dirname(file), `.${path.basename(file)}.tmp`);
+    rmSync(temporary, { force: true });
+    const fd = openSync(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow, fileMode);
+    try {
+      const replacement = new JournalFile(fd, 0);
+      const slots = lines.map((line) => replacement.append(line));
+      if (isSynced) fsyncSync(fd);
+      if (oldName !== undefined) keepAs(file, oldName);
+      renameSync(temporary, file);
+      return { file: replacement, slots };
+    } catch (error) {
+      closeSync(fd);
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  /** Bytes up to the end of the last line. */
+  get bytes(): number {
+    return this.#endOffset;
+  }
+
+  /** The file has lost its last name: somebody deleted it, or put another in its place. */
+  get isRemoved(): boolean {
+    return fstatSync(this.#fd).nlink === 0;
+  }
+
+  /** Other names lead to the same file, or other users may read it. */
+  get isShared(): boolean {
+    const { nlink, mode } = fstatSync(this.#fd);
+    return nlink > 1 || (mode & 0o077) !== 0;
+  }
+
+  append(line: Buffer): Slot {
+    const offset = this.#endOffset;
+    try {
+      this.#writeAt(offset, line);
+    } catch (error) {
+      this.#truncate(offset);
+      throw error;
+    }
+    this.#endOffset = offset + line.length;
+    return { offset, bytes: line.length };
+  }
+
+  /** Overwrites a line marked past with a live line of the same length. Takes no room on the disk. */
+  overwrite({ offset, bytes }: Slot, line: Buffer): void {
+    if (line.length !== bytes) throw new RangeError(`Expected a line of ${bytes} bytes, got ${line.length}`);
+    // The mark comes last: a line that is half written is still marked past.
+    this.#writeAt(offset + liveMark.length, line.subarray(liveMark.length));
+    this.#writeAt(offset, liveMark);
+  }
+
+  /** Takes no room on the disk. */
+  markPast({ offset }: Slot): void {
+    this.#writeAt(offset, pastMark);
+  }
+
+  sync(): void {
+    fsyncSync(this.#fd);
+  }
+
+  /** Resolves when all lines that were written before the call are on the disk. */
+  syncLater(): Promise<void> {
+    const sync = promisify(fdatasync)(this.#fd);
+    this.#syncs = Promise.allSettled([this.#syncs, sync]);
+    return sync;
+  }
+
+  /** Resolves when the syncs that have begun have ended. */
+  async synced(): Promise<void> {
+    await this.#syncs;
+  }
+
+  /** Waits for `synced()`. */
+  async close(): Promise<void> {
+    await this.#syncs;
+    this.#isClosed = true;
+    closeSync(this.#fd);
+  }
+
+  #writeAt(offset: number, bytes: Buffer): void {
+    // By now another file may have the descriptor.
+    if (this.#isClosed) throw new Error('the file is closed');
+    for (let written = 0; written < bytes.length;) {
+      written += writeSync(this.#fd, bytes, written, bytes.length - written, offset + written);
+    }
+  }
+
+  #truncate(bytes: number): void {
+    try {
+      ftruncateSync(this.#fd, bytes);
+    } catch {
+      // The next line overwrites what is left behind the end.
+    }
+  }
+}
+
+/** Without this, a crash of the machine can bring back the file that was there before a rename. */
+export function syncDirectory(dir: string): void {
+  // Windows does not open directories.
+  if (process.platform === 'win32') return;
+  const fd = openSync(dir, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Gives the file a second name, or copies it where the file system has no hard links. */
+function keepAs(file: string, name: string): void {
+  rmSync(name, { force: true });
+  try {
+    linkSync(file, name);
+  } catch {
+    copyFileSync(file, name);
+  }
+}

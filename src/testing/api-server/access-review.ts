@@ -1,0 +1,60 @@
+import { ApiStatusError, invalid, invalidValue } from './api-status.ts';
+import { decodeKind } from './decode-object.ts';
+import { authorize, type Attributes } from './node-restriction.ts';
+import { isJSONObject, type JSONObject, objectOf, stringOf } from './objects.ts';
+import { resourceNamed } from './resources.ts';
+import type { ObjectStore } from './store.ts';
+import type { SubresourceName } from './subresources.ts';
+import type { User } from './users.ts';
+
+/** The one review that is served; POST only, and nothing is stored. */
+export const accessReviewResource = {
+  path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+  group: 'authorization.k8s.io',
+  resource: 'selfsubjectaccessreviews',
+  singular: 'selfsubjectaccessreview',
+  kind: 'SelfSubjectAccessReview',
+} as const;
+
+const apiVersion = 'authorization.k8s.io/v1';
+
+/** What this server would say to the request that the review describes. @throws ApiStatusError 400, 422 */
+export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): object {
+  const spec = objectOf(decodeKind('SelfSubjectAccessReview', body), 'spec');
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  if (isJSONObject(resourceAttributes) === isJSONObject(nonResourceAttributes)) {
+    const because = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    throw invalid({ group: apiVersion.split('/')[0]!, resource: '', kind: '' }, '', [
+      invalidValue('spec', null, because),
+    ]);
+  }
+  const status = isJSONObject(resourceAttributes) ? resourceStatus(user, resourceAttributes, store) : { allowed: true };
+  return { kind: 'SelfSubjectAccessReview', apiVersion, metadata: {}, spec, status };
+}
+
+function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore): object {
+  const group = stringOf(attributes, 'group');
+  const version = stringOf(attributes, 'version') || 'v1';
+  const definition = resourceNamed(group, version === '*' ? 'v1' : version, stringOf(attributes, 'resource'));
+  // The admin may do everything, a node's user nothing that the rules of nodes do not name.
+  if (definition === undefined) return { allowed: user.node === undefined };
+  try {
+    authorize(user, attributesOf(attributes, definition), store);
+    return { allowed: true };
+  } catch (error) {
+    if (!(error instanceof ApiStatusError)) throw error;
+    const [, reason] = /(node: .*)$/.exec(error.message) ?? [];
+    return { allowed: false, ...(reason === undefined ? {} : { reason }) };
+  }
+}
+
+function attributesOf(attributes: JSONObject, definition: Attributes['definition']): Attributes {
+  return {
+    definition,
+    namespace: stringOf(attributes, 'namespace'),
+    name: stringOf(attributes, 'name'),
+    subresource: stringOf(attributes, 'subresource') as SubresourceName | '',
+    verb: stringOf(attributes, 'verb'),
+    fieldSelector: stringOf(objectOf(attributes, 'fieldSelector'), 'rawSelector'),
+  };
+}

@@ -1,0 +1,84 @@
+import type { Fault } from './fault.ts';
+
+/** The verbs of requests as Kubernetes names them. */
+export const faultVerbs = [
+  ...(['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'] as const),
+];
+export type FaultVerb = (typeof faultVerbs)[number];
+
+/** One request, as faults are matched against it and as they report it. */
+export interface FaultRequest {
+  /** `''` for a method that Kubernetes has no verb for. */
+  readonly verb: FaultVerb | '';
+  /** Plural: `pods`, `nodes`, `leases`; `''` for a path that names no resource, such as `/version`. */
+  readonly resource: string;
+  /** `status`, `binding`, …; `''` for the object itself. */
+  readonly subresource: string;
+  /** `''` for lists across namespaces, and for resources without. */
+  readonly namespace: string;
+  /** `''` for lists, watches and creations. */
+  readonly name: string;
+}
+
+/** A request that `Faults.now` can reach: a watch, or one that has no response yet. */
+export interface RunningRequest extends FaultRequest {
+  /** @throws RangeError for a fault that comes too late for it */
+  apply(fault: Fault): void;
+}
+
+/** Which requests a fault is for; a member that is left out fits all. */
+export type RequestMatch = Partial<Omit<FaultRequest, 'verb'>> & { readonly verb?: FaultVerb };
+
+const members = ['verb', 'resource', 'subresource', 'namespace', 'name'] as const;
+
+export function fits(match: RequestMatch, request: FaultRequest): boolean {
+  return members.every((member) => match[member] === undefined || match[member] === request[member]);
+}
+
+/** @throws RangeError for a member or a verb that no request can have, which would never fit */
+export function requireMatch(match: RequestMatch): void {
+  const unknown = Object.keys(match).find((member) => !(members as readonly string[]).includes(member));
+  if (unknown !== undefined) throw new RangeError(`Expected a match by ${members.join(', ')}, got \`${unknown}\``);
+  if (match.verb !== undefined && !faultVerbs.includes(match.verb))
+    throw new RangeError(`Expected \`verb\` to be one of ${faultVerbs.join(', ')}, got ${JSON.stringify(match.verb)}`);
+}
+
+const verbsOfObjects: Readonly<Record<string, FaultVerb>> = {
+  GET: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+const verbsOfCollections: Readonly<Record<string, FaultVerb>> = {
+  GET: 'list',
+  POST: 'create',
+  DELETE: 'deletecollection',
+};
+
+/** What a request of HTTP is about, by its method and its path with the query. */
+export function requestOf(method: string, url: string): FaultRequest {
+  const { pathname, searchParams } = new URL(url, 'http://localhost');
+  const [root, ...parts] = pathname.split('/').slice(1).map(decoded);
+  const rest = root === 'api' ? parts.slice(1) : root === 'apis' ? parts.slice(2) : [];
+  const isNamespaced = rest[0] === 'namespaces' && rest.length > 2 && !(rest.length === 3 && isOfNamespace(rest[2]!));
+  const [namespace, [resource = '', name = '', subresource = '']] = isNamespaced
+    ? [rest[1]!, rest.slice(2)]
+    : ['', rest];
+  const isWatch = method === 'GET' && ['true', '1'].includes(searchParams.get('watch') ?? '');
+  const verb = isWatch ? 'watch' : (name === '' ? verbsOfCollections : verbsOfObjects)[method];
+  return { verb: resource === '' ? '' : (verb ?? ''), resource, subresource, namespace, name };
+}
+
+/** A subresource of the Namespace itself, and no list in it. */
+function isOfNamespace(part: string): boolean {
+  return part === 'status' || part === 'finalize';
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,118 @@
+// Writes src/testing/api-server/kube-types.ts: the Go structs of the kinds that ApiServer serves.
+// Run it here for another release: go get k8s.io/api@VERSION && go mod tidy && go run . > FILE
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	authorization "k8s.io/api/authorization/v1"
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	events "k8s.io/api/events/v1"
+	policy "k8s.io/api/policy/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var roots = []any{
+	core.Pod{}, core.Node{}, core.Namespace{}, core.Event{}, core.Binding{},
+	coordination.Lease{}, events.Event{}, policy.Eviction{}, authorization.SelfSubjectAccessReview{},
+	meta.DeleteOptions{},
+}
+
+// structs maps the name of a struct to its members, written as `json-name type`.
+var structs = map[string]string{}
+
+func main() {
+	for _, root := range roots {
+		add(reflect.TypeOf(root))
+	}
+	names := make([]string, 0, len(structs))
+	for name := range structs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	fmt.Println("// Generated from k8s.io/api v0.37.1 by test/testing/api-server/kube-types/main.go. Do not edit.")
+	fmt.Println()
+	fmt.Println("/**")
+	fmt.Println(" * The Go structs of the kinds that are served: their members by JSON name. `?` marks a member that is left")
+	fmt.Println(" * out when it is empty, `*` a pointer. `string:PodPhase` is a string with a Go type of its own.")
+	fmt.Println(" */")
+	fmt.Println("export const kubeTypes = {")
+	for _, name := range names {
+		key := name
+		if strings.Contains(name, ".") {
+			key = "'" + name + "'"
+		}
+		fmt.Printf("  %s: '%s',\n", key, structs[name])
+	}
+	fmt.Println("} as const;")
+}
+
+func add(t reflect.Type) {
+	name := nameOf(t)
+	if _, isKnown := structs[name]; isKnown {
+		return
+	}
+	structs[name] = "" // Ends the recursion of types that hold themselves.
+	structs[name] = strings.Join(members(t), "; ")
+}
+
+// nameOf tells the two Events apart.
+func nameOf(t reflect.Type) string {
+	if strings.HasSuffix(t.PkgPath(), "/events/v1") {
+		return "events." + t.Name()
+	}
+	return t.Name()
+}
+
+func members(t reflect.Type) []string {
+	var list []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case name == "" && field.Anonymous:
+			list = append(list, members(field.Type)...)
+		case isOmittedWhenEmpty(field.Type, options):
+			list = append(list, name+"? "+typeOf(field.Type))
+		default:
+			list = append(list, name+" "+typeOf(field.Type))
+		}
+	}
+	return list
+}
+
+// isOmittedWhenEmpty: omitempty does nothing for a struct.
+func isOmittedWhenEmpty(t reflect.Type, options string) bool {
+	list := strings.Split(options, ",")
+	return slices.Contains(list, "omitzero") || (slices.Contains(list, "omitempty") && t.Kind() != reflect.Struct)
+}
+
+func typeOf(t reflect.Type) string {
+	switch t.Name() {
+	case "Time", "MicroTime", "Quantity", "IntOrString":
+		return t.Name()
+	case "FieldsV1":
+		return "any"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return "*" + typeOf(t.Elem())
+	case reflect.Slice:
+		return "[]" + typeOf(t.Elem())
+	case reflect.Map:
+		return "map[string]" + typeOf(t.Elem())
+	case reflect.Struct:
+		add(t)
+		return nameOf(t)
+	case reflect.String:
+		if t.Name() != "string" {
+			return "string:" + t.Name()
+		}
+	}
+	return t.Kind().String()
+}
