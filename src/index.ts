@@ -32,9 +32,11 @@ export {
   generatePodReadyToStartContainersCondition,
   type PodSandbox,
   type RuntimeContainer,
+  shouldAllContainersRestart,
 } from './status/generate-runtime-conditions.ts';
 export { podConditionByKubelet, podConditionSharedByKubelet } from './status/ownership.ts';
-export { containerShouldRestart } from './status/container-restart.ts';
+export { containerShouldRestart, isRestartableInitContainer, matchingRestartRule } from './status/container-restart.ts';
+export { timeFromEpochMs } from './status/canonical-time.ts';
 export { getPhase, isPodPhaseTerminal, type PodPhase } from './status/phase.ts';
 export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
 

@@ -261,6 +261,55 @@ export interface ResourceRequirementsInput {
   readonly requests?: { readonly [resourceName: string]: string } | undefined;
 }
 
+export interface ExecAction {
+  readonly command?: readonly string[] | undefined;
+}
+
+export interface HTTPHeader {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface HTTPGetAction {
+  readonly path?: string | undefined;
+  /** A number, or the name of a port of the container. */
+  readonly port: number | string;
+  readonly host?: string | undefined;
+  readonly scheme?: string | undefined;
+  readonly httpHeaders?: readonly HTTPHeader[] | undefined;
+}
+
+export interface TCPSocketAction {
+  readonly port: number | string;
+  readonly host?: string | undefined;
+}
+
+export interface GRPCAction {
+  readonly port: number;
+  readonly service?: string | undefined;
+}
+
+export interface Probe {
+  readonly exec?: ExecAction | undefined;
+  readonly httpGet?: HTTPGetAction | undefined;
+  readonly tcpSocket?: TCPSocketAction | undefined;
+  readonly grpc?: GRPCAction | undefined;
+  readonly initialDelaySeconds?: number | undefined;
+  readonly timeoutSeconds?: number | undefined;
+  readonly periodSeconds?: number | undefined;
+  readonly successThreshold?: number | undefined;
+  readonly failureThreshold?: number | undefined;
+  readonly terminationGracePeriodSeconds?: number | undefined;
+}
+
+export interface VolumeMount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly?: boolean | undefined;
+  readonly recursiveReadOnly?: string | undefined;
+  readonly mountPropagation?: string | undefined;
+}
+
 export interface Container {
   readonly name: string;
   readonly image?: string | undefined;
@@ -269,10 +318,19 @@ export interface Container {
   readonly restartPolicy?: string | undefined;
   readonly restartPolicyRules?: readonly ContainerRestartRule[] | undefined;
   readonly resources?: ResourceRequirementsInput | undefined;
+  readonly volumeMounts?: readonly VolumeMount[] | undefined;
+  readonly startupProbe?: Probe | undefined;
+  readonly readinessProbe?: Probe | undefined;
+  readonly livenessProbe?: Probe | undefined;
 }
 
 export interface EphemeralContainer {
   readonly name: string;
+  readonly image?: string | undefined;
+  readonly command?: readonly string[] | undefined;
+  readonly args?: readonly string[] | undefined;
+  readonly resources?: ResourceRequirementsInput | undefined;
+  readonly volumeMounts?: readonly VolumeMount[] | undefined;
 }
 
 export interface PodReadinessGate {

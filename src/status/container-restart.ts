@@ -18,7 +18,7 @@ export function containerShouldRestart(container: Container, podSpec: PodSpec, e
   return policyRestarts(podSpec.restartPolicy, exitCode) ?? true;
 }
 
-/** The first restart rule of the container that covers `exitCode`. */
+/** The first restart rule of the container that covers `exitCode`. Source: kubelet `FindMatchingContainerRestartRule`. */
 export function matchingRestartRule(container: Container, exitCode: number): ContainerRestartRule | undefined {
   return container.restartPolicyRules?.find(({ exitCodes }) => {
     if (exitCodes == null) return false;

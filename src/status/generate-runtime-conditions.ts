@@ -52,6 +52,23 @@ export function generateAllContainersRestartingCondition(
   return newCondition('AllContainersRestarting', pod, undefined, verdict);
 }
 
+/**
+ * True while all containers of the pod are to be restarted: `oldPodStatus` says that a restart is
+ * under way, or a container has exited with a code for which it has a RestartAllContainers rule.
+ * `runtimeContainers` are newest first. Source: kubelet `ShouldAllContainersRestart`.
+ */
+export function shouldAllContainersRestart(
+  pod: Pod,
+  oldPodStatus: PodStatusInput | null | undefined,
+  runtimeContainers: readonly RuntimeContainer[],
+): boolean {
+  if (getPodCondition(oldPodStatus?.conditions, 'AllContainersRestarting')?.status === 'True') return true;
+  return initAndRegularContainers(pod).some((container) => {
+    const seen = findContainer(runtimeContainers, container);
+    return seen?.exited === true && exitRestartsAll(container, seen.exitCode ?? 0, oldPodStatus);
+  });
+}
+
 function sandboxFault(pod: Pod, sandboxes: readonly PodSandbox[]): string | undefined {
   const newest = sandboxes[0];
   if (newest === undefined) return 'no pod sandbox exists';
@@ -76,23 +93,27 @@ function allContainersRestarting(
   if (podPhase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
   if (podPhase === 'Failed') return { status: 'False', reason: 'PodFailed' };
 
-  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
-  const inRuntime = ({ name }: Container): RuntimeContainer | undefined =>
-    runtimeContainers.find((container) => container.name === name);
-  const isCleanedUp = !containers.some((container) => inRuntime(container) !== undefined);
-  const wasRestarting = getPodCondition(oldPodStatus?.conditions, 'AllContainersRestarting')?.status === 'True';
-  const isRestarting =
-    wasRestarting ||
-    containers.some((container) => {
-      const seen = inRuntime(container);
-      return seen?.exited === true && exitRestartsAll(container, seen.exitCode ?? 0, oldPodStatus);
-    });
-  if (isCleanedUp || !isRestarting) return { status: 'False' };
+  const isCleanedUp = !initAndRegularContainers(pod).some(
+    (container) => findContainer(runtimeContainers, container) !== undefined,
+  );
+  if (isCleanedUp || !shouldAllContainersRestart(pod, oldPodStatus, runtimeContainers)) return { status: 'False' };
   return {
     status: 'True',
     reason: 'RestartAllContainersStarted',
     message: 'container exited with restart policy rule',
   };
+}
+
+function initAndRegularContainers(pod: Pod): readonly Container[] {
+  return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+}
+
+/** The newest container of that name: the runtime lists newest first. */
+function findContainer(
+  runtimeContainers: readonly RuntimeContainer[],
+  { name }: Container,
+): RuntimeContainer | undefined {
+  return runtimeContainers.find((container) => container.name === name);
 }
 
 function exitRestartsAll(container: Container, exitCode: number, status: PodStatusInput | null | undefined): boolean {

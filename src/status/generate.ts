@@ -15,7 +15,7 @@ import {
   type RuntimeContainer,
 } from './generate-runtime-conditions.ts';
 import { disruptionTarget, podConditionByKubelet } from './ownership.ts';
-import { getPhase, isPodPhaseTerminal } from './phase.ts';
+import { getPhase, isPodPhaseTerminal, type PodPhase } from './phase.ts';
 import { statusIPs } from './pod-ips.ts';
 import { podStatusResources } from './pod-resources.ts';
 import { computePodQOS } from './qos.ts';
@@ -53,6 +53,11 @@ export interface ObservedPod {
    * Default: those that the container statuses show running or terminated.
    */
   readonly runtimeContainers?: readonly RuntimeContainer[] | undefined;
+  /**
+   * The phase, when it does not follow from the container statuses above: the kubelet computes it
+   * with `getPhase` before probe results go into them. Default: `getPhase` of the statuses.
+   */
+  readonly phase?: PodPhase | undefined;
   /** `manager.getPodResizeConditions(uid)`. Default: none. */
   readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
   /** The status's own reason, `''` for none. Default: the last one while the phase stays the same. */
@@ -149,7 +154,8 @@ interface Outcome {
 
 function phaseAndReason(pod: Pod, observed: ObservedPod, previous: PodStatusInput, apiStatus: PodStatusInput): Outcome {
   const podHasInitialized = observed.podHasInitialized ?? observed.containerStatuses.some(hasRun);
-  let phase: string = getPhase(pod, allStatuses(observed), observed.podIsTerminal ?? false, podHasInitialized);
+  let phase: string =
+    observed.phase ?? getPhase(pod, allStatuses(observed), observed.podIsTerminal ?? false, podHasInitialized);
   if (!isPodPhaseTerminal(phase)) phase = [previous.phase, apiStatus.phase].find(isPodPhaseTerminal) ?? phase;
 
   let reason: string | null | undefined;

@@ -1,11 +1,14 @@
 import { parseArgs, styleText } from 'node:util';
 import type { Divergence } from './compare.ts';
+import type { PodStatusRow } from './pod-status-row.ts';
+import { replayPodStatusRow } from './replay-pod-status.ts';
 import { type ReplayOptions, replayTrace } from './replay.ts';
-import { readTraces } from './trace.ts';
+import { readRecords, type Trace } from './trace.ts';
 
 const usage = `Usage: npm run parity -- [--concurrency N] [--when-stale] [--json-patch] FILE…
 
-Replays traces of the kubelet's status manager (.jsonl or .jsonl.gz) and prints where we differ.
+Replays traces of the kubelet's status manager and pod status rows (.jsonl or .jsonl.gz; a file may hold
+both) and prints where we differ.
 With --when-stale or --json-patch the effects on the API server are compared, not the requests.
 Exit code: 0 no divergence, 1 some, 2 wrong usage or a file that cannot be read.
 `;
@@ -63,19 +66,32 @@ async function replayFiles(
 ): Promise<number> {
   let traces = 0;
   let steps = 0;
+  let rows = 0;
   let divergences = 0;
+  const show = (found: readonly Divergence[]): void => {
+    for (const divergence of found) {
+      if (divergences++ < shownDivergences) print(divergence, stdout);
+    }
+  };
   for (const file of files) {
-    for await (const trace of readTraces(file)) {
-      traces++;
-      steps += trace.steps.length;
-      for (const divergence of await replayTrace(trace, options)) {
-        if (divergences++ < shownDivergences) print(divergence, stdout);
+    for await (const record of readRecords<Trace | PodStatusRow>(file)) {
+      if ('steps' in record) {
+        traces++;
+        steps += record.steps.length;
+        show(await replayTrace(record, options));
+        if (stderr.isTTY && traces % 50 === 0) stderr.write(`\r${traces} traces`);
+      } else {
+        rows++;
+        show(replayPodStatusRow(record));
       }
-      if (stderr.isTTY && traces % 50 === 0) stderr.write(`\r${traces} traces`);
     }
   }
   if (stderr.isTTY) stderr.write('\r');
-  stdout.write(`${traces} traces, ${steps} steps, ${divergences} divergences\n`);
+  const counts = [
+    ...(traces > 0 || rows === 0 ? [`${traces} traces, ${steps} steps`] : []),
+    ...(rows > 0 ? [`${rows} pod status rows`] : []),
+  ];
+  stdout.write(`${counts.join(', ')}, ${divergences} divergences\n`);
   return divergences === 0 ? 0 : 1;
 }
 

@@ -55,13 +55,18 @@ export interface Trace {
   readonly steps: readonly TraceStep[];
 }
 
-/** The traces of a `.jsonl` or `.jsonl.gz` file, one a line. */
-export async function* readTraces(file: string): AsyncGenerator<Trace> {
+/** The traces of a file that holds nothing else. */
+export function readTraces(file: string): AsyncGenerator<Trace> {
+  return readRecords<Trace>(file);
+}
+
+/** The JSON values of a `.jsonl` or `.jsonl.gz` file, one a line. */
+export async function* readRecords<T>(file: string): AsyncGenerator<T> {
   const bytes = createReadStream(file);
   const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
   bytes.on('error', (error) => input.destroy(error));
   for await (const line of linesOf(input)) {
-    if (line.trim() !== '') yield JSON.parse(line) as Trace;
+    if (line.trim() !== '') yield JSON.parse(line) as T;
   }
 }
 

@@ -1,0 +1,152 @@
+import { type Container, matchingRestartRule, type Mutable, type Pod } from '../../index.ts';
+import type { ProbeResults } from '../prober/probe-results.ts';
+import { hashContainer } from '../runtime/hash-container.ts';
+import {
+  findContainerStatusByName,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from '../runtime/runtime-pod-status.ts';
+import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './container-restart.ts';
+import { computeInitContainerActions } from './init-container-actions.ts';
+import type { ContainerToKill, ContainerToReset, PodActions } from './pod-actions.ts';
+import { podSandboxChanged } from './sandbox-changed.ts';
+
+/**
+ * What is to be done for a pod that is to run, from what the runtime shows of it. Decides only:
+ * back-off, image pulls and failures are the business of whoever carries it out.
+ * `restartAllContainers` says that the pod's AllContainersRestarting condition is True.
+ * Source: kubelet `computePodActions`, without in-place resize.
+ */
+export function computePodActions(
+  pod: Pod,
+  runtimeStatus: RuntimePodStatus,
+  probeResults: ProbeResults,
+  restartAllContainers = false,
+): PodActions {
+  const { changed, attempt, sandboxID } = podSandboxChanged(pod, runtimeStatus);
+  const actions: Mutable<PodActions> = {
+    killPod: changed,
+    createSandbox: changed,
+    sandboxID,
+    attempt,
+    containersToKill: [],
+    containersToReset: [],
+    ephemeralContainersToStart: [],
+    initContainersToStart: [],
+    containersToStart: [],
+  };
+  if (restartAllContainers) return { ...actions, containersToReset: containersToReset(pod, runtimeStatus) };
+  if (changed) return inNewSandbox(pod, runtimeStatus, actions);
+
+  // Ephemeral containers are never restarted, and do not wait for the init containers.
+  actions.ephemeralContainersToStart = (pod.spec?.ephemeralContainers ?? []).filter(
+    ({ name }) => findContainerStatusByName(runtimeStatus, name) === undefined,
+  );
+  const init = computeInitContainerActions(pod, runtimeStatus, probeResults);
+  actions.initContainersToStart = init.initContainersToStart;
+  actions.containersToKill = init.containersToKill;
+  if (init.hasFailed) return { ...actions, killPod: true };
+  if (!init.hasInitialized) return actions;
+
+  const regular = regularContainerActions(pod, runtimeStatus, probeResults);
+  actions.containersToStart = regular.toStart;
+  actions.containersToKill = [...init.containersToKill, ...regular.toKill];
+  // Sidecars alone do not keep a pod alive.
+  if (!regular.keepsAny && regular.toStart.length === 0)
+    return { ...actions, killPod: true, initContainersToStart: [] };
+  return actions;
+}
+
+/** The pod starts from its beginning, unless it has nothing left to do. */
+function inNewSandbox(pod: Pod, runtimeStatus: RuntimePodStatus, actions: PodActions): PodActions {
+  const isOver = pod.spec?.restartPolicy === 'Never' && actions.attempt !== 0 && runtimeStatus.containers.length > 0;
+  if (isOver) return { ...actions, createSandbox: false };
+
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const containersToStart = containers.filter((container) => {
+    const policy = container.restartPolicy ?? pod.spec?.restartPolicy;
+    return policy !== 'OnFailure' || !hasSucceeded(runtimeStatus, container);
+  });
+  if (containersToStart.length === 0 && hasAnyRegularContainerCreated(pod, runtimeStatus)) {
+    return { ...actions, createSandbox: false };
+  }
+  return initContainers.length > 0
+    ? { ...actions, initContainersToStart: initContainers.slice(0, 1) }
+    : { ...actions, containersToStart };
+}
+
+function regularContainerActions(
+  pod: Pod,
+  runtimeStatus: RuntimePodStatus,
+  probeResults: ProbeResults,
+): { toStart: Container[]; toKill: ContainerToKill[]; keepsAny: boolean } {
+  const toStart: Container[] = [];
+  const toKill: ContainerToKill[] = [];
+  let keepsAny = false;
+  for (const container of pod.spec?.containers ?? []) {
+    const newest = findContainerStatusByName(runtimeStatus, container.name);
+    if (newest?.state !== 'running') {
+      if (!shouldContainerBeRestarted(container, pod, runtimeStatus)) continue;
+      toStart.push(container);
+      // Nobody knows whether it runs: two of them must not.
+      if (newest?.state === 'unknown') {
+        const message = 'Container is in "unknown" state, try killing it before restart';
+        toKill.push({ containerID: newest.id, container, message, reason: 'Unknown' });
+      }
+      continue;
+    }
+    const fault = faultOfRunning(container, newest, probeResults);
+    if (fault === undefined) {
+      keepsAny = true;
+      continue;
+    }
+    const restarts = fault.reason === '' || (container.restartPolicy ?? pod.spec?.restartPolicy) !== 'Never';
+    if (restarts) toStart.push(container);
+    const message = restarts ? `${fault.message}, will be restarted` : fault.message;
+    toKill.push({ containerID: newest.id, container, message, reason: fault.reason });
+  }
+  return { toStart, toKill, keepsAny };
+}
+
+/** Why a running container cannot be kept. */
+function faultOfRunning(
+  container: Container,
+  { id, hash }: RuntimeContainerStatus,
+  probeResults: ProbeResults,
+): Pick<ContainerToKill, 'message' | 'reason'> | undefined {
+  const name = `Container ${container.name}`;
+  if (hash !== undefined && hash !== hashContainer(container)) {
+    return { message: `${name} definition changed`, reason: '' };
+  }
+  if (probeResults.liveness.get(id) === 'failure') {
+    return { message: `${name} failed liveness probe`, reason: 'LivenessProbe' };
+  }
+  if (probeResults.startup.get(id) === 'failure') {
+    return { message: `${name} failed startup probe`, reason: 'StartupProbe' };
+  }
+  return undefined;
+}
+
+function hasSucceeded(runtimeStatus: RuntimePodStatus, { name }: Container): boolean {
+  const newest = findContainerStatusByName(runtimeStatus, name);
+  return newest?.state === 'exited' && (newest.exitCode ?? 0) === 0;
+}
+
+/**
+ * All runs of all init and regular containers. Those whose exit called for the restart are removed
+ * last: while the runtime shows them, the restart is known to be under way.
+ */
+function containersToReset(pod: Pod, { containers: runs }: RuntimePodStatus): ContainerToReset[] {
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const targets: ContainerToReset[] = [];
+  const sources: ContainerToReset[] = [];
+  for (const container of [...containers, ...initContainers]) {
+    for (const { id, name, state, exitCode = 0 } of runs) {
+      if (name !== container.name) continue;
+      const hasExited = state === 'exited';
+      const isSource = hasExited && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
+      (isSource ? sources : targets).push({ containerID: id, container, kill: !hasExited });
+    }
+  }
+  return [...targets, ...sources];
+}

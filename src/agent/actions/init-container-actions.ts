@@ -1,0 +1,141 @@
+import { type Container, isRestartableInitContainer, type Pod } from '../../index.ts';
+import type { ProbeResults } from '../prober/probe-results.ts';
+import { hashContainer } from '../runtime/hash-container.ts';
+import {
+  activeContainerStatuses,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from '../runtime/runtime-pod-status.ts';
+import { hasAnyActiveRegularContainerStarted, shouldContainerBeRestarted } from './container-restart.ts';
+import type { ContainerKillReason, ContainerToKill } from './pod-actions.ts';
+
+/** What is to be done for the init containers of a pod. */
+export interface InitContainerActions {
+  /** True when the regular containers may run. */
+  readonly hasInitialized: boolean;
+  /** True when an init container failed for good, and the pod with it. */
+  readonly hasFailed: boolean;
+  readonly initContainersToStart: readonly Container[];
+  readonly containersToKill: readonly ContainerToKill[];
+}
+
+/**
+ * Init containers run one after the other, each until it has completed, a sidecar until it has
+ * started. The last one that was ever started decides how far the pod is: those before it may have
+ * been removed from the runtime. Sidecars that have stopped are started again, also when
+ * the pod has been initialized. Source: kubelet `computeInitContainerActions`.
+ */
+export function computeInitContainerActions(
+  pod: Pod,
+  runtimeStatus: RuntimePodStatus,
+  probeResults: ProbeResults,
+): InitContainerActions {
+  const initContainers = pod.spec?.initContainers ?? [];
+  const toStart = new Set<Container>();
+  const containersToKill: ContainerToKill[] = [];
+  const active = activeContainerStatuses(runtimeStatus);
+  let hasInitialized = initContainers.length === 0 || hasAnyActiveRegularContainerStarted(pod, active);
+  /** True as soon as this container or one behind it was started once. */
+  let isPreviouslyInitialized = hasInitialized;
+
+  for (const [index, container] of [...initContainers.entries()].toReversed()) {
+    const newest = active.find(({ name }) => name === container.name);
+    const isSidecar = isRestartableInitContainer(container);
+    if (newest === undefined) {
+      if (isPreviouslyInitialized && isSidecar) toStart.add(container);
+      continue;
+    }
+    if (isPreviouslyInitialized && !isSidecar) continue;
+
+    const step = isSidecar
+      ? sidecarStep(container, newest, probeResults)
+      : initContainerStep(pod, container, newest, runtimeStatus);
+    if (step.hasFailed) return { hasInitialized: false, hasFailed: true, initContainersToStart: [], containersToKill };
+    if (step.isInitialized) {
+      const next = initContainers[index + 1];
+      if (next === undefined) hasInitialized = true;
+      else if (!isPreviouslyInitialized) toStart.add(next);
+    }
+    if (step.kill !== undefined) containersToKill.push(step.kill);
+    if (step.start) toStart.add(container);
+    isPreviouslyInitialized = true;
+  }
+  if (!isPreviouslyInitialized) toStart.add(initContainers[0]!);
+  return {
+    hasInitialized,
+    hasFailed: false,
+    initContainersToStart: initContainers.filter((container) => toStart.has(container)),
+    containersToKill,
+  };
+}
+
+/** What one init container calls for. */
+interface Step {
+  /** It has done its part, so that the next one may start. */
+  readonly isInitialized?: boolean;
+  readonly start?: boolean;
+  readonly kill?: ContainerToKill;
+  /** It failed for good. */
+  readonly hasFailed?: boolean;
+}
+
+function sidecarStep(container: Container, newest: RuntimeContainerStatus, probeResults: ProbeResults): Step {
+  const killed = (message: string, reason: ContainerKillReason): Step => ({
+    start: true,
+    kill: { containerID: newest.id, container, message, reason },
+  });
+  switch (newest.state) {
+    case 'created':
+    case 'exited':
+      return { start: true };
+    case 'unknown':
+      return killed(unknownStateMessage, 'Unknown');
+    case 'running':
+      break;
+  }
+  if (container.startupProbe != null) {
+    const startup = probeResults.startup.get(newest.id);
+    if (startup === 'failure') return killed(`Init container ${container.name} failed startup probe`, 'StartupProbe');
+    if (startup !== 'success') return {};
+  }
+  if (newest.hash !== undefined && newest.hash !== hashContainer(container)) {
+    return { ...killed(`Init container ${container.name} definition changed`, ''), isInitialized: true };
+  }
+  if (container.livenessProbe != null && probeResults.liveness.get(newest.id) === 'failure') {
+    return {
+      ...killed(`Init container ${container.name} failed liveness probe`, 'LivenessProbe'),
+      isInitialized: true,
+    };
+  }
+  return { isInitialized: true };
+}
+
+function initContainerStep(
+  pod: Pod,
+  container: Container,
+  newest: RuntimeContainerStatus,
+  runtimeStatus: RuntimePodStatus,
+): Step {
+  switch (newest.state) {
+    case 'created':
+      // The runtime created it and failed to start it.
+      return { start: true };
+    case 'running':
+      return {};
+    case 'exited':
+      if (!isInitContainerFailed(newest)) return { isInitialized: true };
+      return shouldContainerBeRestarted(container, pod, runtimeStatus) ? { start: true } : { hasFailed: true };
+    case 'unknown':
+      break;
+  }
+  // Without an exit code, restart rules say nothing.
+  if ((container.restartPolicy ?? pod.spec?.restartPolicy) === 'Never') return { hasFailed: true };
+  return { start: true, kill: { containerID: newest.id, container, message: unknownStateMessage, reason: 'Unknown' } };
+}
+
+const unknownStateMessage = 'Init container is in "unknown" state, try killing it before restart';
+
+/** The init process may survive and exit with 0 when another process of its container is killed for memory. */
+function isInitContainerFailed({ exitCode = 0, reason }: RuntimeContainerStatus): boolean {
+  return exitCode !== 0 || reason === 'OOMKilled';
+}

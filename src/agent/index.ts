@@ -1,0 +1,34 @@
+// What the runtime shows
+export {
+  activeContainerStatuses,
+  findContainerStatusByName,
+  type RuntimeContainerState,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  type RuntimeSandboxStatus,
+} from './runtime/runtime-pod-status.ts';
+export { hashContainer } from './runtime/hash-container.ts';
+
+// A pod's status from it
+export { generatePodStatus, type PodObservation } from './status/generate-pod-status.ts';
+export {
+  type ContainerStatusesInput,
+  convertToAPIContainerStatuses,
+  convertToAPIInitContainerStatuses,
+  type StartFailure,
+  type StartFailures,
+} from './status/container-statuses.ts';
+export { type ProbedStatuses, type ProbeState, updatePodStatus } from './status/probed-statuses.ts';
+export {
+  noProbeResults,
+  type ProbeResult,
+  type ProbeResultLookup,
+  type ProbeResults,
+  type ProbeType,
+} from './prober/probe-results.ts';
+
+// What to do next
+export { computePodActions } from './actions/compute-pod-actions.ts';
+export type { ContainerKillReason, ContainerToKill, ContainerToReset, PodActions } from './actions/pod-actions.ts';
+export { shouldContainerBeRestarted } from './actions/container-restart.ts';
+export { podSandboxChanged, type SandboxChange } from './actions/sandbox-changed.ts';

@@ -1,0 +1,259 @@
+import {
+  type Container,
+  type ContainerStatusInput,
+  type EphemeralContainer,
+  isRestartableInitContainer,
+  type Mutable,
+  type Pod,
+  timeFromEpochMs,
+} from '../../index.ts';
+import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from '../actions/container-restart.ts';
+import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { containerStatusResources } from './container-resources.ts';
+import { volumeMountStatuses } from './volume-mounts.ts';
+
+/** Why the last attempt to start a container failed, as its status shows it. Source: kubelet reason cache. */
+export interface StartFailure {
+  /** `ImagePullBackOff`, `CreateContainerConfigError`, `CrashLoopBackOff`, … */
+  readonly reason: string;
+  readonly message?: string | undefined;
+}
+
+/** The last start failures of a pod's containers by name. A `Map` is one. */
+export interface StartFailures {
+  get(containerName: string): StartFailure | undefined;
+}
+
+/** What the statuses of the containers follow from. */
+export interface ContainerStatusesInput {
+  readonly pod: Pod;
+  readonly runtimeStatus: RuntimePodStatus;
+  /** The statuses of the same containers that were reported last. */
+  readonly previous: readonly ContainerStatusInput[] | null | undefined;
+  readonly startFailures: StartFailures;
+  /** `shouldAllContainersRestart`. */
+  readonly isRestartingAllContainers: boolean;
+}
+
+type Status = Mutable<ContainerStatusInput>;
+type State = NonNullable<ContainerStatusInput['state']>;
+type Terminated = NonNullable<State['terminated']>;
+
+/** A container that died by SIGKILL, for all that is known. */
+const lostExitCode = 137;
+const removedForRestart = {
+  reason: 'RestartingAllContainers',
+  message: 'The container is removed because RestartAllContainers in place',
+} as const;
+
+/**
+ * One status for each of `containers` (the regular or the ephemeral ones of the spec), sorted by
+ * name: the state of its newest run, the end of the run before as lastState, and for one that
+ * could not be started the reason why it waits. A container that the runtime no longer knows keeps
+ * its previous end, or gets one with the reason `ContainerStatusUnknown`.
+ * `ready` and `started` are not final: `updatePodStatus` sets them by the probe results.
+ * Source: kubelet `convertToAPIContainerStatuses`.
+ *
+ * Divergence: a lastState is one state. The kubelet adds `terminated` to a lastState that shows a
+ * run in an unknown way (`running`, `waiting`), so that it holds two.
+ */
+export function convertToAPIContainerStatuses(
+  input: ContainerStatusesInput,
+  containers: readonly (Container | EphemeralContainer)[],
+): ContainerStatusInput[] {
+  return containers
+    .map((container) => withStartFailure(input, container, containerStatus(input, container)))
+    .sort((a, b) => compareNames(a.name ?? '', b.name ?? ''));
+}
+
+/**
+ * As `convertToAPIContainerStatuses`, for the init containers of the spec and in its order. One that
+ * the runtime no longer knows has completed, if a regular container was created after it.
+ */
+export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput): ContainerStatusInput[] {
+  const { pod, runtimeStatus } = input;
+  return (pod.spec?.initContainers ?? []).map((container) => {
+    const status = containerStatus(input, container);
+    const newest = newestRuns(runtimeStatus, container.name)[0];
+    if (newest?.state === 'exited' && (newest.exitCode ?? 0) === 0) return status;
+    const hasCompleted =
+      newest === undefined &&
+      !isRestartableInitContainer(container) &&
+      status.state?.waiting != null &&
+      hasAnyRegularContainerCreated(pod, runtimeStatus);
+    if (!hasCompleted) return withStartFailure(input, container, status);
+    return {
+      ...status,
+      state: {
+        terminated: {
+          reason: 'Completed',
+          message:
+            'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally',
+          exitCode: 0,
+        },
+      },
+    };
+  });
+}
+
+function containerStatus(input: ContainerStatusesInput, container: Container | EphemeralContainer): Status {
+  const previous = input.previous?.find(({ name }) => name === container.name);
+  const [newest, before] = newestRuns(input.runtimeStatus, container.name);
+  if (newest === undefined) return statusWithoutRun(input, container, previous);
+
+  const status = statusOfRun(newest, previous, input.isRestartingAllContainers);
+  if (newest.state === 'running' && previous?.started != null) status.started = previous.started;
+  status.resources = containerStatusResources(container.resources, newest, previous);
+  if (container.resources?.requests) status.allocatedResources = container.resources.requests;
+  if (newest.user !== undefined) status.user = newest.user;
+  if (newest.stopSignal !== undefined) status.stopSignal = newest.stopSignal;
+  if (before !== undefined) {
+    status.lastState = statusOfRun(before, previous, input.isRestartingAllContainers).state;
+  }
+  return status;
+}
+
+/** The runtime knows no run of the container. */
+function statusWithoutRun(
+  { pod, isRestartingAllContainers }: ContainerStatusesInput,
+  container: Container | EphemeralContainer,
+  previous: ContainerStatusInput | undefined,
+): Status {
+  const status = initialStatus(pod, container, previous);
+  if (previous === undefined) return status;
+
+  if (isRestartingAllContainers && previous.state?.waiting == null) {
+    status.state = { waiting: removedForRestart };
+    status.lastState = { terminated: { ...removedForRestart, exitCode: lostExitCode } };
+    status.restartCount = (previous.restartCount ?? 0) + 1;
+  } else if (previous.state?.running != null && previous.lastState?.terminated == null) {
+    // It ran when it was last seen, so it has ended; without this the pod would go back to Pending.
+    status.lastState = {
+      terminated: {
+        reason: 'ContainerStatusUnknown',
+        message: 'The container could not be located when the pod was deleted.  The container used to be Running',
+        exitCode: lostExitCode,
+      },
+    };
+    if (pod.metadata?.deletionTimestamp == null) status.restartCount = (status.restartCount ?? 0) + 1;
+  }
+  return status;
+}
+
+/** What is shown of a container before anything is known of a run: a previous end stays. */
+function initialStatus(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  previous: ContainerStatusInput | undefined,
+): Status {
+  if (previous?.state?.terminated != null) return { ...previous };
+  const hasInitContainers = (pod.spec?.initContainers ?? []).length > 0;
+  const { volumeMounts = [] } = container;
+  return {
+    name: container.name,
+    state: { waiting: { reason: hasInitContainers ? 'PodInitializing' : 'ContainerCreating' } },
+    lastState: previous?.lastState ?? {},
+    ready: false,
+    restartCount: previous?.restartCount ?? 0,
+    image: container.image ?? '',
+    imageID: '',
+    ...(volumeMounts.length > 0 && { volumeMounts: volumeMountStatuses(volumeMounts) }),
+  };
+}
+
+function statusOfRun(
+  run: RuntimeContainerStatus,
+  previous: ContainerStatusInput | undefined,
+  isRestartingAllContainers: boolean,
+): Status {
+  const attempt = run.attempt ?? 0;
+  const status: Status = {
+    name: run.name,
+    state: { waiting: {} },
+    lastState: lastStateByPrevious(run, previous),
+    ready: false,
+    restartCount: Math.max(attempt, previous?.restartCount ?? 0),
+    image: run.image ?? '',
+    imageID: run.imageID ?? '',
+    containerID: run.id,
+    ...(previous?.volumeMounts && { volumeMounts: previous.volumeMounts }),
+  };
+  switch (run.state) {
+    case 'running':
+      status.state = { running: { startedAt: time(run.startedAtMs) } };
+      if (previous?.state?.terminated != null && (previous.restartCount ?? 0) >= attempt) {
+        status.restartCount = (previous.restartCount ?? 0) + 1;
+      }
+      break;
+    case 'exited':
+      status.state = { terminated: endOf(run) };
+      break;
+    case 'unknown':
+      // A waiting container would be started again, although this one has run.
+      if (previous?.state?.running != null) {
+        status.state = {
+          terminated: {
+            reason: isRestartingAllContainers ? 'RestartingAllContainers' : 'ContainerStatusUnknown',
+            message: 'The container could not be located when the pod was terminated',
+            exitCode: lostExitCode,
+          },
+        };
+        status.restartCount = (previous.restartCount ?? 0) + 1;
+      }
+      break;
+    case 'created':
+      break;
+  }
+  return status;
+}
+
+/** A restart of all containers removes the earlier runs, so that only the previous status knows how they ended. */
+function lastStateByPrevious(run: RuntimeContainerStatus, previous: ContainerStatusInput | undefined): State {
+  const isOfEarlierRun = previous?.containerID !== run.id;
+  const terminated = (isOfEarlierRun ? previous?.state?.terminated : undefined) ?? previous?.lastState?.terminated;
+  return terminated == null ? {} : { terminated };
+}
+
+function endOf(run: RuntimeContainerStatus): Terminated {
+  return {
+    exitCode: run.exitCode ?? 0,
+    ...(run.reason && { reason: run.reason }),
+    ...(run.message && { message: run.message }),
+    startedAt: time(run.startedAtMs),
+    finishedAt: time(run.finishedAtMs),
+    containerID: run.id,
+  };
+}
+
+/** A container that could not be started waits, with the reason of the failure. */
+function withStartFailure(
+  { pod, runtimeStatus, startFailures }: ContainerStatusesInput,
+  container: Container | EphemeralContainer,
+  status: Status,
+): Status {
+  if (!shouldContainerBeRestarted(container, pod, runtimeStatus)) return status;
+  const failure = startFailures.get(container.name);
+  if (failure === undefined) return status;
+  return {
+    ...status,
+    ...(status.state?.terminated != null && { lastState: status.state }),
+    state: { waiting: { reason: failure.reason, ...(failure.message && { message: failure.message }) } },
+  };
+}
+
+/** At most two, the newest first. */
+function newestRuns({ containers }: RuntimePodStatus, name: string): RuntimeContainerStatus[] {
+  return containers
+    .filter((container) => container.name === name)
+    .sort((a, b) => b.createdAtMs - a.createdAtMs)
+    .slice(0, 2);
+}
+
+function time(epochMs: number | undefined): string | null {
+  return epochMs === undefined ? null : timeFromEpochMs(epochMs);
+}
+
+function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

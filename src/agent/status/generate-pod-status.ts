@@ -1,0 +1,93 @@
+import {
+  type ContainerStatusInput,
+  generateAPIPodStatus,
+  getPhase,
+  type ObservedPod,
+  type Pod,
+  type PodStatusInput,
+  type RuntimeContainer,
+  shouldAllContainersRestart,
+} from '../../index.ts';
+import { hasAnyActiveRegularContainerStarted } from '../actions/container-restart.ts';
+import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
+import {
+  activeContainerStatuses,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from '../runtime/runtime-pod-status.ts';
+import {
+  convertToAPIContainerStatuses,
+  convertToAPIInitContainerStatuses,
+  type StartFailures,
+} from './container-statuses.ts';
+import { updatePodStatus } from './probed-statuses.ts';
+
+/** What a pod's status follows from, besides the pod. */
+export interface PodObservation extends Pick<
+  ObservedPod,
+  'hostIPs' | 'podIsTerminal' | 'previous' | 'resizeConditions' | 'eviction'
+> {
+  readonly runtimeStatus: RuntimePodStatus;
+  /** Default: none. */
+  readonly startFailures?: StartFailures | undefined;
+  /** Default: no probe has had a result, so that containers with probes are neither started nor ready. */
+  readonly probeResults?: ProbeResults | undefined;
+  /** As of `ProbeState`. */
+  readonly agentStartedAtMs?: number | undefined;
+}
+
+/**
+ * The complete status of a pod from what its runtime shows: `generateAPIPodStatus` of the core with
+ * the container statuses made here. For `setPodStatus`.
+ * Source: kubelet `generateAPIPodStatus`, `convertStatusToAPIStatus`.
+ */
+export function generatePodStatus(pod: Pod, observation: PodObservation): PodStatusInput {
+  const {
+    runtimeStatus,
+    startFailures = new Map(),
+    probeResults = noProbeResults,
+    agentStartedAtMs,
+    ...rest
+  } = observation;
+  const previous = observation.previous ?? pod.status;
+  const runtimeContainers = asRuntimeContainers(runtimeStatus.containers);
+  const input = {
+    pod,
+    runtimeStatus,
+    startFailures,
+    isRestartingAllContainers: shouldAllContainersRestart(pod, previous, runtimeContainers),
+  };
+  const containerStatuses = convertToAPIContainerStatuses(
+    { ...input, previous: previous?.containerStatuses },
+    pod.spec?.containers ?? [],
+  );
+  const initContainerStatuses = convertToAPIInitContainerStatuses({
+    ...input,
+    previous: previous?.initContainerStatuses,
+  });
+  const ephemeralContainerStatuses = convertToAPIContainerStatuses(
+    { ...input, previous: previous?.ephemeralContainerStatuses },
+    pod.spec?.ephemeralContainers ?? [],
+  );
+  // The kubelet computes the phase before the probe results go into the statuses.
+  const phase = getPhase(
+    pod,
+    [...initContainerStatuses, ...containerStatuses] as readonly ContainerStatusInput[],
+    observation.podIsTerminal ?? false,
+    hasAnyActiveRegularContainerStarted(pod, activeContainerStatuses(runtimeStatus)),
+  );
+  return generateAPIPodStatus(pod, {
+    ...rest,
+    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results: probeResults, agentStartedAtMs }),
+    ephemeralContainerStatuses,
+    phase,
+    sandboxes: runtimeStatus.sandboxes,
+    podIPs: runtimeStatus.ips,
+    runtimeContainers,
+  });
+}
+
+/** For `shouldAllContainersRestart` and the AllContainersRestarting condition. */
+export function asRuntimeContainers(containers: readonly RuntimeContainerStatus[]): RuntimeContainer[] {
+  return containers.map(({ name, state, exitCode }) => ({ name, exited: state === 'exited', exitCode }));
+}

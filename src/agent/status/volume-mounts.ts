@@ -1,0 +1,14 @@
+import type { VolumeMount, VolumeMountStatus } from '../../index.ts';
+
+/**
+ * The volume mounts of a container that has not been created yet. Recursive read-only mounts are
+ * reported as `Disabled`: no runtime of this library supports them.
+ * Source: kubelet `convertToAPIContainerStatuses`, `resolveRecursiveReadOnly`.
+ */
+export function volumeMountStatuses(volumeMounts: readonly VolumeMount[]): readonly VolumeMountStatus[] {
+  return volumeMounts.map(({ name, mountPath, readOnly }) => ({
+    name,
+    mountPath,
+    ...(readOnly && { readOnly: true, recursiveReadOnly: 'Disabled' }),
+  }));
+}

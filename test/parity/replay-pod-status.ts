@@ -1,0 +1,147 @@
+import cloneDeepWith from 'lodash/cloneDeepWith.js';
+import { canonicalPodStatus, type PodStatus, shouldAllContainersRestart } from 'kubelet-status-manager';
+import {
+  computePodActions,
+  generatePodStatus,
+  hashContainer,
+  type PodActions,
+  type ProbeResult,
+  type ProbeType,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+} from 'kubelet-status-manager/agent';
+import { podStatusResources } from '../../src/status/pod-resources.ts';
+import { type Divergence, differences } from './compare.ts';
+import type { PodStatusRow, RowActions, RowContainer, RowSandbox } from './pod-status-row.ts';
+
+const shownDifferences = 20;
+
+/** Where our status and actions differ from the kubelet's. */
+export function replayPodStatusRow(recorded: PodStatusRow): Divergence[] {
+  const row = withOneLastState(recorded);
+  const expected = {
+    status: expectedStatus(row),
+    restartAllContainers: row.restartAllContainers,
+    actions: sortedKills(row.actions),
+  };
+  let got: unknown;
+  try {
+    got = resultsOf(row);
+  } catch (error) {
+    got = { thrown: String(error) };
+  }
+  return differences(expected, got, '', shownDifferences).map(({ path, ...rest }) => ({
+    trace: row.name,
+    step: 0,
+    op: 'pod-status',
+    path: path.slice(1),
+    ...rest,
+  }));
+}
+
+function resultsOf(row: PodStatusRow): { status: unknown; restartAllContainers: boolean; actions: RowActions } {
+  const { pod } = row;
+  const runtimeStatus = runtimeStatusOf(row);
+  const probeResults = probeResultsOf(row);
+  const status = generatePodStatus(pod, {
+    runtimeStatus,
+    previous: row.previous,
+    startFailures: new Map(Object.entries(row.startFailures)),
+    probeResults,
+    agentStartedAtMs: Date.now(),
+    hostIPs: row.nodeIPs,
+    resizeConditions: row.resizeConditions,
+    podIsTerminal: row.podIsTerminal,
+    eviction: row.eviction,
+  });
+  const restartAllContainers = shouldAllContainersRestart(
+    pod,
+    row.previous ?? pod.status,
+    runtimeStatus.containers.map(({ name, state, exitCode }) => ({ name, exited: state === 'exited', exitCode })),
+  );
+  const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers);
+  return {
+    status: canonicalPodStatus(status, { strict: true }),
+    restartAllContainers,
+    actions: sortedKills(namesOf(actions)),
+  };
+}
+
+/**
+ * The kubelet's status, but for two deliberate differences of docs/parity.md: addresses once
+ * reported stay while the sandbox shows none, and the resources of a running pod follow from its
+ * spec (the kubelet reads its cgroup; the recorded pods have none).
+ * Some rows have a condition twice, which no API server does: in canonical form the last one stays.
+ */
+function expectedStatus({ status, pod, previous, podIPs }: PodStatusRow): PodStatus {
+  const resources = pod.status?.phase === 'Running' ? podStatusResources(pod.spec ?? {}).resources : status.resources;
+  const reported = [previous?.podIPs, pod.status?.podIPs].find((list) => (list ?? []).length > 0);
+  const keepsIPs = podIPs.length === 0 && reported != null && !pod.spec?.hostNetwork;
+  const ips = keepsIPs ? { podIP: reported[0]!.ip, podIPs: reported } : {};
+  return canonicalPodStatus({ ...status, resources, ...ips }, { strict: true });
+}
+
+/** A lastState of two states at once, which only the kubelet makes, without the one that is no end. */
+function withOneLastState(row: PodStatusRow): PodStatusRow {
+  return cloneDeepWith(row, (value: unknown, key) =>
+    key === 'lastState' && isEnd(value) ? { terminated: value.terminated } : undefined,
+  ) as PodStatusRow;
+}
+
+function isEnd(value: unknown): value is { readonly terminated: object } {
+  return typeof value === 'object' && value !== null && 'terminated' in value;
+}
+
+function runtimeStatusOf({ runtimeContainers, sandboxes, podIPs }: PodStatusRow): RuntimePodStatus {
+  return {
+    containers: runtimeContainers.map((container) => runtimeContainerOf(container, sandboxes[0])),
+    sandboxes: sandboxes.map(({ ip, ...sandbox }) => ({ ...sandbox, ...(ip !== undefined && { network: { ip } }) })),
+    // In the rows it counts as active even when it is not ready.
+    activeSandboxID: sandboxes[0]?.id,
+    ips: podIPs,
+  };
+}
+
+function runtimeContainerOf(container: RowContainer, newest: RowSandbox | undefined): RuntimeContainerStatus {
+  const { containerID, inNewestSandbox, createdAt, startedAt, finishedAt, restartCount, ...same } = container;
+  return {
+    ...same,
+    id: containerID,
+    sandboxID: inNewestSandbox && newest !== undefined ? newest.id : 'an earlier one',
+    attempt: restartCount,
+    createdAtMs: Date.parse(createdAt!),
+    ...(startedAt !== null && { startedAtMs: Date.parse(startedAt) }),
+    ...(finishedAt !== null && { finishedAtMs: Date.parse(finishedAt) }),
+    hash: hashContainer(container),
+  };
+}
+
+function probeResultsOf({ probeResults }: PodStatusRow): Record<ProbeType, Map<string, ProbeResult>> {
+  const results = (type: ProbeType): Map<string, ProbeResult> =>
+    new Map(
+      Object.entries(probeResults).flatMap(([containerID, { [type]: succeeded }]) =>
+        succeeded === undefined ? [] : [[containerID, succeeded ? 'success' : 'failure']],
+      ),
+    );
+  return { startup: results('startup'), readiness: results('readiness'), liveness: results('liveness') };
+}
+
+function namesOf(actions: PodActions): RowActions {
+  const names = (containers: readonly { readonly name: string }[]): string[] => containers.map(({ name }) => name);
+  return {
+    ...actions,
+    initContainersToStart: names(actions.initContainersToStart),
+    containersToStart: names(actions.containersToStart),
+    ephemeralContainersToStart: names(actions.ephemeralContainersToStart),
+    containersToKill: actions.containersToKill.map(({ container: { name }, ...kill }) => ({ ...kill, name })),
+    containersToReset: actions.containersToReset.map(({ container: { name }, ...reset }) => ({ ...reset, name })),
+  };
+}
+
+/** The kubelet keeps them in a map, which has no order. */
+function sortedKills(actions: RowActions): RowActions {
+  return {
+    ...actions,
+    containersToKill: actions.containersToKill.toSorted((a, b) => (a.containerID < b.containerID ? -1 : 1)),
+  };
+}
