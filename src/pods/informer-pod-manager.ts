@@ -4,10 +4,10 @@ import type { ClockLike } from '../guarded-clock.ts';
 import type { Logger } from '../logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../ports.ts';
 import type { Pod } from '../types.ts';
-import { positiveIntegerOption, requireIterable } from '../validate.ts';
+import { positiveIntegerOption, requireBoolean, requireIterable } from '../validate.ts';
 import type { InformerLike } from './informer/informer-source.ts';
 import { InformerSource } from './informer/informer-source.ts';
-import type { PodListener } from './informer/known-pods.ts';
+import type { PodListener, PodSubscribeOptions } from './informer/known-pods.ts';
 import { KnownPods } from './informer/known-pods.ts';
 import { PodReflector } from './informer/pod-reflector.ts';
 import type { PodSource } from './informer/pod-source.ts';
@@ -35,8 +35,9 @@ export interface InformerPodManagerOptions {
 type State = 'created' | 'running' | 'stopped';
 
 /**
- * The pods of one node, kept in line with the API server: mirror pods included, static pods beside
- * them. Usable as the manager's `podManager`, and by an agent that wants to know what to run.
+ * The pods of one node: those that the API server has, mirror pods included, and static pods. Use it
+ * as the manager's `podManager`, and to know which pods to run. Pods that it has received itself are
+ * frozen; those of `informerPodManagerFrom` and `setStaticPods` are the objects that were passed in.
  * Source: kubelet `config.NewSourceApiserver` and `pod.basicManager`.
  */
 export class InformerPodManager implements PodManager, AsyncDisposable {
@@ -95,13 +96,18 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   /**
-   * Tells `listener` of every pod known by now, as added, before it returns, and of every change from
-   * then on. What it throws is logged and harms nobody.
+   * Tells `listener` of every pod that is known now, as added, and of every change from then on:
+   * pods of the API server and static pods, but not mirror pods unless `includeMirrorPods` is set.
+   * The known pods are told before this method returns, or, when a listener calls it, before the
+   * next change. What a listener throws is logged and affects nothing else.
    * @returns ends the subscription
    */
-  subscribe(listener: PodListener): () => void {
+  subscribe(listener: PodListener, options: PodSubscribeOptions = {}): () => void {
     requireObject('listener', listener);
-    return this.#pods.subscribe(listener);
+    requireObject('options', options);
+    const { includeMirrorPods } = options;
+    if (includeMirrorPods !== undefined) requireBoolean('includeMirrorPods', includeMirrorPods);
+    return this.#pods.subscribe(listener, options);
   }
 
   /**
@@ -114,11 +120,12 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     this.#pods.setStaticPods(pods);
   }
 
-  /** All pods but the mirrors. */
+  /** All pods but the mirrors: those of the API server and static ones, which are the pods to run. */
   getPods(): Pod[] {
     return this.#pods.manager.getPods();
   }
 
+  /** Never a mirror pod. */
   getPodByUID(uid: string): Pod | undefined {
     return this.#pods.manager.getPodByUID(uid);
   }

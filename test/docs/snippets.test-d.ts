@@ -58,7 +58,7 @@ export async function overClientNode(): Promise<void> {
 export async function overOurTransport(): Promise<void> {
   const client = createPodClient(parse(await readFile(kubeConfigFile, 'utf8')));
   const podManager = createInformerPodManager({ transport: client.transport, nodeName });
-  podManager.setStaticPods(podsFromFiles); // if there are any; their mirrors come with the others
+  podManager.setStaticPods(podsFromFiles); // if there are any; listeners are not told of their mirror pods
   podManager.start();
   await podManager.whenSynced();
 

@@ -52,7 +52,7 @@ describe('list and watch', () => {
   it('lists this node’s pods from the cache of the server, then watches from there with bookmarks', async () => {
     random = 0.5;
     pods.start();
-    expect(api.last(1).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '0' });
+    expect(api.last(1).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '0', limit: 500 });
     api.last(1).list('10', [pod('a', '7'), pod('b', '8')]);
     await pods.whenSynced();
     expect(names()).toEqual(['uid-a', 'uid-b']);
@@ -107,6 +107,33 @@ describe('list and watch', () => {
     await turn();
     expect(pods.getPods().map(({ metadata }) => metadata?.name)).toEqual(['a']);
     expect(logger.messages).toHaveLength(1);
+  });
+
+  it('an event at resource version 0 does not move the watch to anywhere', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch.event('BOOKMARK', { metadata: { resourceVersion: '0' } });
+    await turn();
+    clock.advance(5000);
+    watch.end();
+    await turn();
+    expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '10' });
+  });
+
+  it('duplicate and repeated events are told once', async () => {
+    const watch = await sync(pod('a', '7'));
+    const changed = pod('a', '11');
+    watch.event('ADDED', pod('a', '7')).event('MODIFIED', changed).event('MODIFIED', changed).event('ADDED', changed);
+    watch.event('DELETED', pod('a', '12')).event('DELETED', pod('a', '12'));
+    await turn();
+    expect(listener.heard).toEqual(['~uid-a@7>11', '-uid-a@12']);
+  });
+
+  it('a pod that becomes a mirror pod, or stops being one, is another pod', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch.event('MODIFIED', pod('a', '11', 'uid-a', mirror)).event('MODIFIED', pod('a', '12'));
+    await turn();
+    expect(listener.heard).toEqual(['-uid-a@7', '+uid-a@12']);
+    expect(names()).toEqual(['uid-a']);
   });
 
   it('an object that can be no pod is left out, and said so', async () => {
@@ -208,7 +235,7 @@ describe('what the server has forgotten is listed anew', () => {
     clock.advance(60_000);
     watch.event('ERROR', expired);
     await turn();
-    expect(api.last(3).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '' });
+    expect(api.last(3).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '', limit: 500 });
     expect(names()).toHaveLength(4);
     api
       .last(3)
@@ -251,6 +278,44 @@ describe('what the server has forgotten is listed anew', () => {
     await turn();
     clock.advance(3200);
     await turn();
+    expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
+  });
+
+  it('when watches end as soon as they begin, as behind a proxy that passes no stream on: each is logged', async () => {
+    (await sync(pod('a', '7'))).end();
+    for (const [calls, waitMs] of [
+      [2, 800],
+      [3, 1600],
+    ] as const) {
+      await turn();
+      clock.advance(waitMs);
+      await turn();
+      api
+        .last(calls + 1)
+        .open()
+        .end();
+    }
+    await turn();
+    clock.advance(3200);
+    await turn();
+    expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
+    expect(logger.fields).toMatchObject([
+      { error: 'the watch ended as soon as it began', next: 'watch' },
+      {},
+      { next: 'list' },
+    ]);
+  });
+
+  it('when watches are opened and then stall, without even a bookmark', async () => {
+    await sync(pod('a', '7'));
+    for (let calls = 2; calls < 5; calls++) {
+      if (calls > 2) api.last(calls).open();
+      await turn();
+      clock.advance(150_000);
+      await turn();
+      clock.advance(10_000);
+      await turn();
+    }
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
   });
 
@@ -365,7 +430,7 @@ describe('failures', () => {
     pods.start();
     api.last(1).refuse(403, { reason: 'Forbidden' });
     await turn();
-    expect(logger.messages).toEqual(['Watching pods was interrupted']);
+    expect(logger.messages).toEqual(['List or watch of pods failed']);
     expect(logger.fields[0]).toMatchObject({
       nodeName: 'node-a',
       kind: 'http',
@@ -396,7 +461,7 @@ describe('static pods and their mirrors', () => {
     pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
     watch.event('ADDED', pod('etcd', '11', 'uid-mirror', mirror));
     await turn();
-    expect(listener.heard).toEqual(['+uid-static@0', '+uid-mirror@11']);
+    expect(listener.heard).toEqual(['+uid-static@0']);
     expect(names()).toEqual(['uid-static']);
     expect(pods.translatePodUID('uid-mirror')).toBe('uid-static');
     expect(pods.getMirrorPodByPod(pods.getPodByUID('uid-static')!)?.metadata?.uid).toBe('uid-mirror');
@@ -405,6 +470,32 @@ describe('static pods and their mirrors', () => {
     await turn();
     expect(pods.translatePodUID('uid-mirror')).toBe('uid-mirror');
     expect(names()).toEqual(['uid-static']);
+  });
+
+  it('a static pod is told once, so that it is run once; its mirror only to those who ask for mirror pods', async () => {
+    const all = recorder();
+    const watch = await sync(pod('early', '9', 'uid-early-mirror', mirror));
+    pods.subscribe(all, { includeMirrorPods: true });
+    pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
+    watch
+      .event('ADDED', pod('etcd', '11', 'uid-mirror', mirror))
+      .event('MODIFIED', pod('etcd', '12', 'uid-mirror', mirror))
+      .event('DELETED', pod('etcd', '13', 'uid-mirror', mirror));
+    await turn();
+    const late = recorder();
+    pods.subscribe(late);
+    expect(listener.heard).toEqual(['+uid-static@0']);
+    expect(late.heard).toEqual(['+uid-static@0']);
+    expect(all.heard).toEqual([
+      '+uid-early-mirror@9',
+      '+uid-static@0',
+      '+uid-mirror@11',
+      '~uid-mirror@11>12',
+      '-uid-mirror@13',
+    ]);
+    expect(() => pods.subscribe(late, { includeMirrorPods: 'yes' as unknown as boolean })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'includeMirrorPods' }),
+    );
   });
 
   it('survive a relist, which knows nothing of them', async () => {
@@ -451,6 +542,61 @@ describe('listeners', () => {
     watch.event('DELETED', pod('a', '11'));
     await turn();
     expect(late.heard).toHaveLength(2);
+  });
+
+  it('that change static pods while they are told of the first ones hear of those, too, in order', () => {
+    pods.setStaticPods([pod('a', '0', 'uid-a', fromFile), pod('b', '0', 'uid-b', fromFile)]);
+    const changing = recorder();
+    pods.subscribe({
+      ...changing,
+      onPodAdded: (added) => {
+        changing.onPodAdded?.(added);
+        if (added.metadata?.name === 'a') pods.setStaticPods([added, pod('c', '0', 'uid-c', fromFile)]);
+      },
+    });
+    expect(changing.heard).toEqual(['+uid-a@0', '+uid-b@0', '-uid-b@0', '+uid-c@0']);
+  });
+
+  it('cannot change what others are told: pods from the server are frozen', async () => {
+    const watch = await sync(pod('a', '7'));
+    watch.event('ADDED', pod('b', '11'));
+    await turn();
+    for (const uid of ['uid-a', 'uid-b']) {
+      const { metadata } = pods.getPodByUID(uid)!;
+      expect(Object.isFrozen(metadata)).toBe(true);
+      expect(Object.isFrozen(metadata?.annotations)).toBe(true);
+    }
+  });
+
+  it('that throw, and a logger that throws, do not stop the informer', async () => {
+    const broken = (): void => {
+      throw new Error('no log');
+    };
+    const brokenLogger = { trace: broken, debug: broken, info: broken, warn: broken, error: broken };
+    const own = createInformerPodManager({ transport: api, nodeName: 'node-a', clock, logger: brokenLogger });
+    own.subscribe({
+      onPodAdded: () => {
+        throw new Error('no');
+      },
+      onPodUpdated: () => Promise.reject(new Error('no')) as unknown as void,
+    });
+    own.start();
+    api.last(1).refuse(500);
+    await turn();
+    clock.advance(60_000);
+    await turn();
+    api.last(2).list('10', [pod('a', '7')]);
+    await turn();
+    const watch = api.last(3).open();
+    watch.event('MODIFIED', pod('a', '11')).event('ADDED', {}).event('ADDED', pod('b', '12'));
+    await turn();
+    expect(own.getPods().map(({ metadata }) => metadata?.resourceVersion)).toEqual(['11', '12']);
+    watch.event('ERROR', { code: 410 });
+    await turn();
+    clock.advance(60_000);
+    await turn();
+    expect(api.calls.length).toBeGreaterThan(3);
+    await own.stop();
   });
 
   it('that throw harm nobody', async () => {

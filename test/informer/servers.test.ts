@@ -44,7 +44,7 @@ for (const { name: serverName, available, start } of contractServers) {
         const look = (): void => {
           if (holds()) resolve();
         };
-        pods.subscribe({ onPodAdded: look, onPodUpdated: look, onPodRemoved: look });
+        pods.subscribe({ onPodAdded: look, onPodUpdated: look, onPodRemoved: look }, { includeMirrorPods: true });
         look();
       });
     }

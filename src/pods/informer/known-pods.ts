@@ -4,9 +4,9 @@ import type { Logger } from '../../logger.ts';
 import type { Pod } from '../../types.ts';
 import { requirePod } from '../../validate.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
-import { getPodFullName, isStaticPod } from '../../status/static-pods.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from '../../status/static-pods.ts';
 
-/** Told of every pod of the node; mirror pods too, see `isMirrorPod`. */
+/** Told of the pods of the node, by default of those to run, so not of mirror pods. */
 export interface PodListener {
   onPodAdded?(pod: Pod): void;
   onPodUpdated?(pod: Pod, previous: Pod): void;
@@ -14,15 +14,30 @@ export interface PodListener {
   onPodRemoved?(pod: Pod): void;
 }
 
+export interface PodSubscribeOptions {
+  /**
+   * Tell of mirror pods, too: the API server's objects that stand for static pods. Whoever runs
+   * the pods that it is told of would run each static pod twice. Default false.
+   */
+  readonly includeMirrorPods?: boolean | undefined;
+}
+
+interface Subscription {
+  readonly listener: PodListener;
+  readonly includeMirrorPods: boolean;
+  /** It has been told of the pods that were known when it was made. */
+  isActive: boolean;
+}
+
 /**
  * The pods of a node from both sides, the API server (by name: it has one pod of a name at a time)
- * and static ones (by UID), in a `BasicPodManager`, with every change told to listeners.
+ * and static ones (by UID), in a `BasicPodManager`. Listeners are told of every change.
  */
 export class KnownPods {
   readonly manager = new BasicPodManager();
   readonly #apiPods = new Map<string, Pod>();
   readonly #staticPods = new Map<string, Pod>();
-  readonly #subscribers: Subscribers<PodListener>;
+  readonly #subscribers: Subscribers<Subscription>;
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
@@ -30,18 +45,23 @@ export class KnownPods {
     this.#subscribers = new Subscribers(logger);
   }
 
-  subscribe(listener: PodListener): () => void {
+  subscribe(listener: PodListener, { includeMirrorPods = false }: PodSubscribeOptions = {}): () => void {
+    const subscription: Subscription = { listener, includeMirrorPods, isActive: false };
+    const end = this.#subscribers.add(subscription);
     const known = [...this.#staticPods.values(), ...this.#apiPods.values()];
-    const early = new Subscribers<PodListener>(this.#logger);
-    early.add(listener);
-    for (const pod of known) early.notify((newcomer) => newcomer.onPodAdded?.(pod));
-    return this.#subscribers.add(listener);
+    // Queued before the listener is called: what it changes comes after all of them.
+    this.#subscribers.notify((candidate) => {
+      if (candidate !== subscription) return;
+      subscription.isActive = true;
+      for (const pod of known) this.#notify(pod, (told) => told.onPodAdded?.(pod), subscription);
+    });
+    return end;
   }
 
   replaceApiPods(pods: readonly Pod[]): void {
     const present = new Map<string, Pod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
-    // Removals first: a BasicPodManager that forgets a pod forgets its name, whoever bears it by then.
+    // Removals first: removing a pod from a BasicPodManager also removes a newer pod with its name.
     for (const [name, known] of this.#apiPods)
       if (uidOf(present.get(name)) !== uidOf(known)) this.#removeApiPod(name, known);
     for (const pod of present.values()) this.upsertApiPod(pod);
@@ -51,11 +71,12 @@ export class KnownPods {
     if (!this.#isUsable(pod)) return;
     const name = getPodFullName(pod);
     let known = this.#apiPods.get(name);
-    if (known !== undefined && uidOf(known) !== uidOf(pod)) {
+    const isReplaced = known !== undefined && (uidOf(known) !== uidOf(pod) || isMirrorPod(known) !== isMirrorPod(pod));
+    if (known !== undefined && isReplaced) {
       this.#removeApiPod(name, known);
       known = undefined;
     }
-    // The same version again, for example after a relist: the object that was handed out stays.
+    // The same version again, for example after a relist: keep the object that was handed out.
     if (
       known?.metadata?.resourceVersion !== undefined &&
       known.metadata.resourceVersion === pod.metadata?.resourceVersion
@@ -105,23 +126,31 @@ export class KnownPods {
 
   #set(pod: Pod, previous: Pod | undefined): void {
     this.manager.updatePod(pod);
-    if (previous === undefined) this.#subscribers.notify((listener) => listener.onPodAdded?.(pod));
-    else this.#subscribers.notify((listener) => listener.onPodUpdated?.(pod, previous));
+    if (previous === undefined) this.#notify(pod, (listener) => listener.onPodAdded?.(pod));
+    else this.#notify(pod, (listener) => listener.onPodUpdated?.(pod, previous));
   }
 
   #remove(known: Pod, last = known): void {
     this.manager.removePod(known);
-    this.#subscribers.notify((listener) => listener.onPodRemoved?.(last));
+    this.#notify(last, (listener) => listener.onPodRemoved?.(last));
   }
 
-  /** What a server sends is never reason to stop: an object that cannot be a pod is left out. */
+  #notify(pod: Pod, tell: (listener: PodListener) => unknown, only?: Subscription): void {
+    const isMirror = isMirrorPod(pod);
+    this.#subscribers.notify((subscription) => {
+      if (!subscription.isActive || (only !== undefined && subscription !== only)) return undefined;
+      return isMirror && !subscription.includeMirrorPods ? undefined : tell(subscription.listener);
+    });
+  }
+
+  /** An invalid object from a server must not stop the informer. */
   #isUsable(pod: Pod): boolean {
     try {
       requirePod(pod);
       return true;
     } catch (error) {
       const { message: reason } = error as Error;
-      this.#logger.warn({ pod: pod?.metadata?.name, reason }, 'An object that is no pod came as one and is left out');
+      this.#logger.warn({ pod: pod?.metadata?.name, reason }, 'Ignored an object that is not a valid pod');
       return false;
     }
   }

@@ -1,11 +1,11 @@
-import type { ApiError } from '../../client/api-error.ts';
-import { describeApiError } from '../../client/api-error.ts';
+import { ApiError, describeApiError } from '../../client/api-error.ts';
 import type { KubeTransport } from '../../client/http/kube-transport.ts';
 import { type Clock, sleep, type Timer } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
+import { deepFreeze } from '../../cache/freeze.ts';
 import type { Pod } from '../../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
-import { readPodList } from './pod-list.ts';
+import { isResourceVersionExpired, listPods, type PodListQuery } from './pod-list.ts';
 import { readWatchEvents } from './watch-events.ts';
 
 export interface PodReflectorOptions {
@@ -26,16 +26,17 @@ const HEALTHY_MS = 5_000;
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
 
-/** client-go lists anew after any error of a watch; we resume it, but not for ever at one point. */
-const MAX_FAILURES_AT_ONE_POINT = 3;
+/** client-go lists again after any error of a watch; we resume it, but not forever from one resource version. */
+const MAX_FAILURES_AT_ONE_VERSION = 3;
 
 const POD_PATH = '/api/v1/pods';
 
 /**
- * Lists a node's pods and watches them from there, again and again until stopped. A watch that
- * breaks is resumed where it was; when the server has forgotten that point (410), or watches from
- * it keep failing, the pods are listed anew. Silence longer than bookmarks leave counts as a break.
- * Source: client-go `tools/cache.Reflector`.
+ * Lists a node's pods and watches them from that resource version, repeatedly until stopped. A
+ * watch that breaks is resumed from the last version seen. When the server does not have that
+ * version any more (410), or watches from it keep failing, the pods are listed again. A watch
+ * without an event or bookmark for longer than servers leave between bookmarks counts as broken.
+ * Pods are frozen. Source: client-go `tools/cache.Reflector`.
  */
 export class PodReflector implements PodSource {
   readonly #options: PodReflectorOptions;
@@ -44,11 +45,11 @@ export class PodReflector implements PodSource {
   #lastEventMs: number | undefined;
   /** Where the next watch begins; undefined: list first. */
   #resourceVersion: string | undefined;
-  /** `0`: whatever the server has in its cache is good enough for the first list; later the newest is asked for. */
+  /** `0`: for the first list, whatever the server has in its watch cache is new enough; later ones get the newest. */
   #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
   #failures = 0;
-  /** How many watches have failed at one point. */
+  /** How many watches from one resource version have failed. */
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: PodReflectorOptions) {
@@ -85,21 +86,22 @@ export class PodReflector implements PodSource {
       await this.#watch(this.#resourceVersion, sink, () => {
         openedMs = clock.monotonicMs();
       });
-      const livedMs = clock.monotonicMs() - openedMs;
-      if (livedMs >= HEALTHY_MS) this.#failures = 0;
-      return livedMs >= HEALTHY_MS ? 0 : this.#backOff();
+      if (clock.monotonicMs() - openedMs < HEALTHY_MS)
+        throw new ApiError('the watch ended as soon as it began', { kind: 'invalid-response' });
+      this.#failures = 0;
+      return 0;
     } catch (error) {
       if (this.#stopping.signal.aborted) return 0;
       if (clock.monotonicMs() - openedMs >= HEALTHY_MS) this.#failures = 0;
-      return this.#afterFailure(describeApiError(error, clock.now()));
+      return this.#afterFailure(describeApiError(error, clock.now()), openedMs < Infinity);
     }
   }
 
-  #afterFailure(error: ApiError): number {
+  #afterFailure(error: ApiError, isOpened: boolean): number {
     const { clock, logger, nodeName } = this.#options;
     const { kind, statusCode, reason, message } = error;
     let delayMs: number;
-    if (this.#resourceVersion !== undefined && (hasLostTheThread(error) || this.#isStuck(error))) {
+    if (this.#resourceVersion !== undefined && (cannotWatchFromThere(error) || this.#isStuck(error, isOpened))) {
       this.#resourceVersion = undefined;
       this.#listVersion = '';
       delayMs = clock.monotonicMs() - this.#listedMs >= HEALTHY_MS ? 0 : this.#backOff();
@@ -107,18 +109,20 @@ export class PodReflector implements PodSource {
       delayMs = Math.max(this.#backOff(), error.retryAfterMs ?? 0);
     }
     const next = this.#resourceVersion === undefined ? 'list' : 'watch';
-    logger.warn({ nodeName, kind, statusCode, reason, error: message, next, delayMs }, 'Watching pods was interrupted');
+    logger.warn({ nodeName, kind, statusCode, reason, error: message, next, delayMs }, 'List or watch of pods failed');
     return delayMs;
   }
 
-  /** Watches from here keep failing, and not for want of a server. */
-  #isStuck({ kind, statusCode }: ApiError): boolean {
+  /** Watches from this resource version keep failing, although the server can be reached. */
+  #isStuck({ kind, statusCode }: ApiError, isOpened: boolean): boolean {
     if (this.#stuckAt.resourceVersion !== this.#resourceVersion) {
       this.#stuckAt = { resourceVersion: this.#resourceVersion, failures: 0 };
     }
-    const isUnreachable = kind === 'network' || kind === 'timeout' || statusCode === 429 || statusCode === 503;
+    // A watch that was opened and then stalls may be held back by a proxy.
+    const hasTimedOut = kind === 'timeout' && !isOpened;
+    const isUnreachable = kind === 'network' || hasTimedOut || statusCode === 429 || statusCode === 503;
     if (!isUnreachable) this.#stuckAt.failures++;
-    return this.#stuckAt.failures >= MAX_FAILURES_AT_ONE_POINT;
+    return this.#stuckAt.failures >= MAX_FAILURES_AT_ONE_VERSION;
   }
 
   #backOff(): number {
@@ -131,13 +135,18 @@ export class PodReflector implements PodSource {
     const { transport, nodeName, listTimeoutMs, clock, logger } = this.#options;
     const deadline = this.#deadline();
     try {
-      deadline.within(listTimeoutMs);
-      const query = { fieldSelector: `spec.nodeName=${nodeName}`, resourceVersion: this.#listVersion };
-      const answer = await transport.request('GET', POD_PATH, { query, signal: deadline.signal });
-      const { pods, resourceVersion } = readPodList(answer.json());
+      const requestPage = async (query: PodListQuery): Promise<unknown> => {
+        deadline.within(listTimeoutMs);
+        const response = await transport.request('GET', POD_PATH, {
+          query: { fieldSelector: `spec.nodeName=${nodeName}`, ...query },
+          signal: deadline.signal,
+        });
+        return response.json();
+      };
+      const { pods, resourceVersion } = await listPods(requestPage, this.#listVersion);
       this.#listedMs = this.#lastEventMs = clock.monotonicMs();
-      logger.debug({ nodeName, pods: pods.length, resourceVersion }, 'Pods were listed');
-      sink.replace(pods);
+      logger.debug({ nodeName, pods: pods.length, resourceVersion }, 'Listed pods');
+      sink.replace(deepFreeze(pods));
       sink.synced();
       return resourceVersion;
     } finally {
@@ -160,8 +169,9 @@ export class PodReflector implements PodSource {
       };
       const { body } = await transport.stream(POD_PATH, { query, signal: deadline.signal });
       onOpen();
-      logger.debug({ nodeName, resourceVersion }, 'Watch of pods began');
-      for await (const { type, object } of readWatchEvents(body)) {
+      logger.debug({ nodeName, resourceVersion }, 'Watching pods');
+      for await (const event of readWatchEvents(body)) {
+        const { type, object } = deepFreeze(event);
         this.#lastEventMs = clock.monotonicMs();
         deadline.within(inactivityTimeoutMs);
         if (this.#stopping.signal.aborted) return;
@@ -186,7 +196,7 @@ export class PodReflector implements PodSource {
       within: (ms) => {
         timer?.stop();
         timer = this.#options.clock.afterFunc(ms, () =>
-          controller.abort(new DOMException(`nothing came for ${ms} ms`, 'TimeoutError')),
+          controller.abort(new DOMException(`nothing was received for ${ms} ms`, 'TimeoutError')),
         );
       },
       clear: () => {
@@ -197,12 +207,15 @@ export class PodReflector implements PodSource {
   }
 }
 
-/** The server cannot, or will not, watch from where we are. */
-function hasLostTheThread({ statusCode, causes }: ApiError): boolean {
-  return statusCode === 410 || statusCode === 400 || causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+/** The server does not have the resource version any more, or not yet, or refuses it. */
+function cannotWatchFromThere(error: ApiError): boolean {
+  const { statusCode, causes } = error;
+  const isTooLarge = causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+  return isResourceVersionExpired(error) || statusCode === 400 || isTooLarge;
 }
 
+/** Undefined for `0`, too, from which a watch begins anywhere. */
 function resourceVersionOf(object: Pod): string | undefined {
   const version: unknown = object.metadata?.resourceVersion;
-  return typeof version === 'string' && version !== '' ? version : undefined;
+  return typeof version === 'string' && version !== '' && version !== '0' ? version : undefined;
 }
