@@ -1,6 +1,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import { isIPAddress, isIPv4Mapped } from '../../status/ip-address.ts';
 import { type ContainerStatusesMember, containerStatusesMembers } from '../../status/container-statuses.ts';
+import { foreignStatusMembers } from '../../status/ownership.ts';
 import { containerShouldRestart, hasRestartAllContainersRule } from '../../status/container-restart.ts';
 import type { Container, PodSpec } from '../../types.ts';
 import { forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
@@ -27,13 +28,7 @@ export function withSyncedPodIPs(status: JSONObject): JSONObject {
 }
 
 /** Members that a client which does not know them does not remove. */
-const preservedMembers = [
-  'qosClass',
-  'observedGeneration',
-  'resourceClaimStatuses',
-  'extendedResourceClaimStatus',
-  'nodeAllocatableResourceClaimStatuses',
-];
+const preservedMembers = ['qosClass', 'observedGeneration', ...foreignStatusMembers];
 
 /**
  * The status without what only a feature gate that is off lets in, and with what is never unset once

@@ -1,3 +1,4 @@
+import { disruptionTarget } from '../../status/ownership.ts';
 import { computePodQOS } from '../../status/qos.ts';
 import { methodNotAllowed, requiredValue, type StatusCause, invalidValue, unsupportedValue } from './api-status.ts';
 import { isDomainLabel, validateMetadata, validateMetadataUpdate } from './metadata.ts';
@@ -133,7 +134,7 @@ export function boundPod(pod: StoredObject, binding: JSONObject, now: string): S
 /** The pod with the condition that an eviction leaves. Source: `EvictionREST`. */
 export function evictedPod(pod: StoredObject, now: string): StoredObject {
   const words = { reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' };
-  return { ...pod, status: withCondition(statusOf(pod), 'DisruptionTarget', words, now) };
+  return { ...pod, status: withCondition(statusOf(pod), disruptionTarget, words, now) };
 }
 
 function withCondition(status: JSONObject, type: string, words: JSONObject, now: string): JSONObject {
