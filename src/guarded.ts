@@ -23,11 +23,17 @@ export function guarded<Port extends object>(
 ): Port {
   const guardedMethods: Partial<Record<string, unknown>> = {};
   for (const method of methods) {
-    guardedMethods[method] = (...args: unknown[]): unknown =>
-      tryCall(
-        () => (port[method] as ((...args: unknown[]) => unknown) | undefined)?.apply(port, args),
-        (thrown) => onThrow(thrown, method),
-      );
+    const logThrown = (thrown: unknown): void => onThrow(thrown, method);
+    // As tryCall, without a function made for each call: the hot path reports metrics and logs.
+    guardedMethods[method] = (...args: unknown[]): unknown => {
+      try {
+        const result = (port[method] as ((...args: unknown[]) => unknown) | undefined)?.(...args);
+        return isThenable(result) ? withoutRejection(result, logThrown) : result;
+      } catch (thrown) {
+        logThrown(thrown);
+        return undefined;
+      }
+    };
   }
   return guardedMethods as Port;
 }

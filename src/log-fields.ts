@@ -21,5 +21,5 @@ export function podFields(podUID: string, { podNamespace, podName }: NamedPod): 
 
 /** Every log line about one version of a status starts with these fields. */
 export function statusFields(podUID: string, versioned: NamedPod & { readonly version: number }): StatusFields {
-  return { ...podFields(podUID, versioned), statusVersion: versioned.version };
+  return { pod: `${versioned.podNamespace}/${versioned.podName}`, podUID, statusVersion: versioned.version };
 }

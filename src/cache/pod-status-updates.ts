@@ -217,7 +217,7 @@ export class PodStatusUpdates {
     };
     this.#cache.set(uid, versioned);
     this.#onAccepted(uid, versioned, cached, oldStatus);
-    this.#logger.debug({ ...statusFields(uid, versioned), podIsFinished }, 'Status of pod accepted');
+    this.#logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
     return acceptedResult(status);
   }
@@ -272,9 +272,13 @@ export class PodStatusUpdates {
 
   #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
     const cached = this.#cache.get(podUID);
-    const level = ignored === 'unchanged' ? 'trace' : 'debug';
-    const fields = cached === undefined ? { podUID } : statusFields(podUID, cached);
-    this.#logger[level]({ ...fields, containerID, ignored }, 'Status update on pod ignored');
+    // What is set again and again, as at each look at the containers, would drown out the rest.
+    if (ignored === 'unchanged') {
+      this.#logger.trace(statusFields(podUID, cached!), 'Ignoring same status for pod');
+    } else {
+      const fields = cached === undefined ? { podUID } : statusFields(podUID, cached);
+      this.#logger.debug({ ...fields, containerID, ignored }, 'Status update on pod ignored');
+    }
     return ignoredResult(cached?.status, ignored);
   }
 
