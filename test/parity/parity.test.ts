@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runParity } from './cli.ts';
 import { withoutEmptyNulls } from './compare.ts';
@@ -204,6 +204,22 @@ describe('npm run parity', () => {
     const zipped = file('zipped.jsonl.gz', gzipSync(lines));
     expect(await run(plain, zipped)).toEqual({ code: 0, out: '4 traces, 160 steps, 0 divergences\n', err: '' });
     expect(await run('--concurrency', '1', '--when-stale', plain)).toMatchObject({ code: 0 });
+  });
+
+  it('tells pod status rows from traces by their content', async () => {
+    const rowsFile = fileURLToPath(new URL('testdata/pod-status.jsonl.gz', import.meta.url));
+    const [row] = gunzipSync(readFileSync(rowsFile)).toString().split('\n');
+    const mixed = file('mixed.jsonl', `${lines}${row}\n`);
+    expect(await run(mixed)).toEqual({
+      code: 0,
+      out: '2 traces, 80 steps, 1 pod status rows, 0 divergences\n',
+      err: '',
+    });
+    const changed = file('changed.jsonl', row!.replace('"killPod":false', '"killPod":true'));
+    const { code, out } = await run(changed);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^seed-\d+ step 0 \(pod-status\) actions\.killPod\n {2}expected true\n {2}got {6}false\n/);
+    expect(out).toContain('1 pod status rows, 1 divergences\n');
   });
 
   it('prints each divergence, and ends with 1', async () => {

@@ -31,12 +31,17 @@ export function replayPodStatusRow(recorded: PodStatusRow): Divergence[] {
     got = { thrown: String(error) };
   }
   return differences(expected, got, '', shownDifferences).map(({ path, ...rest }) => ({
-    trace: row.name,
-    step: 0,
+    ...whereOf(row.name),
     op: 'pod-status',
     path: path.slice(1),
     ...rest,
   }));
+}
+
+/** Rows of a pod's life are named `LIFE step N`. */
+function whereOf(name: string): { trace: string; step: number } {
+  const [, trace = name, step = '0'] = /^(.*) step (\d+)$/.exec(name) ?? [];
+  return { trace, step: Number(step) };
 }
 
 function resultsOf(row: PodStatusRow): { status: unknown; restartAllContainers: boolean; actions: RowActions } {
