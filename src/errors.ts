@@ -6,8 +6,10 @@ export type StatusManagerErrorCode =
   | 'INVALID_OPTION'
   /** The call is not possible in the present state, for example `start()` after `stop()`. */
   | 'INVALID_STATE'
-  /** The allocation checkpoint cannot be read or is corrupt. */
+  /** What the allocation checkpoint holds is corrupt. */
   | 'CORRUPT_CHECKPOINT'
+  /** The allocation checkpoint cannot be read: no permission, not a regular file, a fault of the disk. */
+  | 'CHECKPOINT_READ_FAILED'
   /** The allocation checkpoint cannot be written. */
   | 'CHECKPOINT_WRITE_FAILED'
   /** The directory or file of the journal cannot be used. */

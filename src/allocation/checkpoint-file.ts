@@ -1,7 +1,11 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { StatusManagerError } from '../errors.ts';
+import { readRegularFile } from '../regular-file.ts';
 import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-envelope.ts';
+
+/** Room for some 100,000 pods. */
+const maxCheckpointBytes = 64 * 1024 * 1024;
 
 /**
  * One checkpoint file. Writes go one after the other; a write that waits for its turn takes the
@@ -83,27 +87,41 @@ export async function makeCheckpointDirectory(dir: string): Promise<void> {
 }
 
 /**
- * What the file holds; undefined when there is none. Throws `CORRUPT_CHECKPOINT` when the file
- * cannot be read, its checksum is wrong, or `decode` throws.
+ * What the file holds; undefined when there is none. Throws `CHECKPOINT_READ_FAILED` when it cannot
+ * be read or is not a regular file, `CORRUPT_CHECKPOINT` when its checksum is wrong or `decode` throws.
  */
 export async function readCheckpoint<T>(
   filePath: string,
   decode: (data: string) => T,
 ): Promise<{ value: T; checksum: number } | undefined> {
+  const text = await readText(filePath);
+  if (text === undefined) return undefined;
   try {
-    const data = decodeEnvelope(await readFile(filePath, 'utf8'));
+    const data = decodeEnvelope(text);
     return { value: decode(data), checksum: checksumOf(data) };
   } catch (cause) {
-    if (isFileMissing(cause)) return undefined;
-    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StatusManagerError(
       'CORRUPT_CHECKPOINT',
-      `Cannot use the checkpoint ${filePath}: ${reason}. Drain the node, delete the file and start again`,
+      `Cannot use the checkpoint ${filePath}: ${reasonOf(cause)}. Drain the node, delete the file and start again`,
       { cause },
     );
   }
 }
 
-function isFileMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+async function readText(filePath: string): Promise<string | undefined> {
+  try {
+    const bytes = await readRegularFile(filePath, maxCheckpointBytes);
+    return bytes.toString('utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new StatusManagerError(
+      'CHECKPOINT_READ_FAILED',
+      `Cannot read the checkpoint ${filePath}: ${reasonOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -20,9 +20,9 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * statuses, which such a kubelet does not keep, are in `pod_resize_status_state` beside it. Missing
  * files mean empty, and none is written before the first change. One process at a time may use a folder.
  *
- * Rejects with a StatusManagerError: `CORRUPT_CHECKPOINT` names a file that cannot be read, is
- * corrupt or has the format of a kubelet before v1.33, and the way out; `CHECKPOINT_WRITE_FAILED`
- * when the folder cannot be made.
+ * Rejects with a StatusManagerError that names the file: `CHECKPOINT_READ_FAILED` when it cannot be
+ * read or is not a regular file; `CORRUPT_CHECKPOINT` when it is corrupt or has the format of a
+ * kubelet before v1.33, with the way out; `CHECKPOINT_WRITE_FAILED` when the folder cannot be created.
  * Source: kubelet `state.NewStateCheckpoint`.
  */
 export async function openCheckpointState(dir: string): Promise<AllocationState> {

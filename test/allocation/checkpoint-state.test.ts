@@ -1,4 +1,5 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -173,12 +174,31 @@ describe('openCheckpointState', () => {
     expect(await read()).toBe(text);
   });
 
-  it('refuses a file of resize statuses with an unknown one, and one that cannot be read', async () => {
+  it('refuses a file of resize statuses with an unknown one', async () => {
     await mkdir(dir);
     await writeFile(file(resizeFile), encodeEnvelope('{"entries":{"u":"Maybe"}}'));
     await expect(openCheckpointState(dir)).rejects.toThrow(file(resizeFile));
-    await rm(file(resizeFile));
-    await mkdir(file());
-    await expect(openCheckpointState(dir)).rejects.toMatchObject({ code: 'CORRUPT_CHECKPOINT' });
+  });
+
+  it.each<[string, (path: string) => unknown, string]>([
+    // As a file that may not be read (EACCES), but for root, too.
+    ['cannot be read', (path) => symlink(path, path), 'ELOOP'],
+    ['is a directory', (path) => mkdir(path), 'is a directory, not a regular file'],
+    ['is a FIFO', (path) => execFileSync('mkfifo', [path]), 'is a FIFO, not a regular file'],
+    ['is a device', (path) => symlink('/dev/zero', path), 'is a device, not a regular file'],
+    ['is larger than any checkpoint', (path) => writeFile(path, '').then(() => truncate(path, 2 ** 33)), 'is larger'],
+  ])('a file that %s is not called corrupt, and nobody is told to delete it', async (_what, create, reason) => {
+    await mkdir(dir);
+    for (const name of ['allocated_pods_state', resizeFile]) {
+      await rm(dir, { recursive: true });
+      await mkdir(dir);
+      await create(file(name));
+      const error = await openCheckpointState(dir).catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ code: 'CHECKPOINT_READ_FAILED' });
+      const { message } = error as Error;
+      expect(message).toContain(file(name));
+      expect(message).toContain(reason);
+      expect(message).not.toContain('delete');
+    }
   });
 });
