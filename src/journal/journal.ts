@@ -12,6 +12,14 @@ export interface JournalEntry {
 }
 
 /**
+ * What an earlier run accepted and did not send. With a terminal phase: the pod has ended, also
+ * when its object on the API server still says Running.
+ */
+export interface RecoveredStatus extends Omit<JournalEntry, 'status'> {
+  readonly phase: string | undefined;
+}
+
+/**
  * Keeps accepted but unsent statuses over a crash of the agent. A status is in the journal before
  * `setPodStatus` returns, so before it can be sent: what a restart finds is never older than what
  * the API server has seen. One journal serves one manager. No method throws: a journal that cannot
