@@ -19,6 +19,7 @@ import type { FaultRequest, RunningRequest } from './faults/fault-match.ts';
 import { FaultPlan, type Faults } from './faults/faults.ts';
 import { frozenCopy } from './frozen-copy.ts';
 import type { PodEvent, PodEvents } from './pod-events.ts';
+import { type InFlight, RequestsInFlight } from './requests-in-flight.ts';
 
 /** Which of the three requests of a `PodClient`. */
 export type FakeVerb = RequestVerb;
@@ -92,8 +93,7 @@ export class FakePodClient implements PodClient, PodEvents {
   readonly #pods = new Map<string, Pod>();
   readonly #listeners = new Set<(event: PodEvent) => void>();
   readonly #scripts: Script[] = [];
-  #unanswered = 0;
-  #held = 0;
+  readonly #inFlight = new RequestsInFlight();
 
   constructor(pods: Iterable<Pod> = [], { clock = systemClock }: FakePodClientOptions = {}) {
     this.#clock = clock;
@@ -127,9 +127,8 @@ export class FakePodClient implements PodClient, PodEvents {
     return this.#pods;
   }
 
-  /** Requests that have no response yet, and how many of them wait for the test: held, delayed or hanging. */
-  get inFlight(): { readonly unanswered: number; readonly held: number } {
-    return { unanswered: this.#unanswered, held: this.#held };
+  get inFlight(): InFlight {
+    return this.#inFlight.counts;
   }
 
   /** Calls `listener` after every change of a pod, until the returned function is called. */
@@ -199,7 +198,7 @@ export class FakePodClient implements PodClient, PodEvents {
 
   async #respond(action: FakeAction, { signal }: RequestOptions, process: () => Pod): Promise<Pod> {
     this.actions.push(action);
-    this.#unanswered++;
+    const end = this.#inFlight.begin();
     try {
       const afterwards: (() => void)[] = [];
       let response: Pod | undefined;
@@ -207,7 +206,7 @@ export class FakePodClient implements PodClient, PodEvents {
         if (script.times <= 0 || !fits(script.match, action)) continue;
         script.times--;
         if (script.times === 0) this.#scripts.splice(this.#scripts.indexOf(script), 1);
-        const result = await this.#holding(script.run(action, signal));
+        const result = await this.#inFlight.holding(script.run(action, signal));
         if (typeof result === 'function') afterwards.push(result);
         else if (result !== undefined) ({ response } = result);
       }
@@ -218,7 +217,7 @@ export class FakePodClient implements PodClient, PodEvents {
       for (const after of afterwards) after();
       return response;
     } finally {
-      this.#unanswered--;
+      end();
     }
   }
 
@@ -227,11 +226,11 @@ export class FakePodClient implements PodClient, PodEvents {
     if (fault === undefined) return;
     switch (fault.kind) {
       case 'delay':
-        await this.#holding(this.#interruptible(sleep(this.#clock, fault.ms, signal), request, signal));
+        await this.#inFlight.holding(this.#interruptible(sleep(this.#clock, fault.ms, signal), request, signal));
         return this.#meet(fault.next, request, signal, process);
       case 'hang':
         if (fault.isProcessed) process();
-        return this.#holding(this.#interruptible(new Promise(() => {}), request, signal));
+        return this.#inFlight.holding(this.#interruptible(new Promise(() => {}), request, signal));
       case 'end':
         throw new RangeError('fault.end() is for watches only');
       case 'cut':
@@ -256,17 +255,6 @@ export class FakePodClient implements PodClient, PodEvents {
       await untilAborted(Promise.race([wait, interrupted]), signal);
     } finally {
       untrack();
-    }
-  }
-
-  /** Counts the request as held as long as this takes; what is no promise takes no time. */
-  async #holding<T>(wait: T | Promise<T>): Promise<T> {
-    if (!(wait instanceof Promise)) return wait;
-    this.#held++;
-    try {
-      return await wait;
-    } finally {
-      this.#held--;
     }
   }
 

@@ -22,3 +22,6 @@ export { fault, type Fault, type FaultStatus } from './faults/fault.ts';
 export type { FaultRequest, FaultVerb, RequestMatch } from './faults/fault-match.ts';
 export type { FaultMatch, Faults, PlannedFault, UsedFault } from './faults/faults.ts';
 export type { PodEvent, PodEvents } from './pod-events.ts';
+export type { InFlight } from './requests-in-flight.ts';
+export { settle, type SettledManager, type SettledServer, type SettlePart } from './settle.ts';
+export { silentLogger } from './silent-logger.ts';

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import { ApiStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
 import { isTooDeep } from './objects.ts';
 import type { Target } from './registry.ts';
@@ -8,6 +8,11 @@ import { isUnservedResource, isUnservedSubresource, notServed } from './unserved
 
 /** The limit of a real server. */
 const maxBodyBytes = 3 * 1024 * 1024;
+
+/** A request that keeps the text of its body for the record. */
+export class RecordedMessage extends IncomingMessage {
+  bodyText = '';
+}
 
 /** What a method and a path ask for. Source: `RequestInfoFactory`. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
@@ -103,7 +108,11 @@ export function readBody(request: IncomingMessage): Promise<string> {
       if (length <= maxBodyBytes) chunks.push(chunk);
       else reject(tooLarge());
     });
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      if (request instanceof RecordedMessage) request.bodyText = text;
+      resolve(text);
+    });
     request.on('error', reject);
   });
 }

@@ -1,7 +1,10 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { type Clock, systemClock, type Timer } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import type { Faults } from '../faults/faults.ts';
+import { HttpFaults } from '../faults/http-faults.ts';
+import type { InFlight } from '../requests-in-flight.ts';
 import { accessReviewResource } from './access-review.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { discoveryDocument, version } from './discovery.ts';
@@ -11,7 +14,7 @@ import { isTrue } from './list.ts';
 import { openAPIDocument } from './openapi.ts';
 import { PodAccess } from './pod-access.ts';
 import { directRequest, Registry } from './registry.ts';
-import { parseResourcePath } from './request.ts';
+import { parseResourcePath, RecordedMessage } from './request.ts';
 import { resourceNamed } from './resources.ts';
 import { selfSignedCertificate } from './self-signed-certificate.ts';
 import { ObjectStore } from './store.ts';
@@ -51,6 +54,10 @@ export interface RequestRecord {
   readonly status: number;
   /** `''` for a request without a valid token. */
   readonly user: string;
+  /** The `Content-Type` header; `''` without one. */
+  readonly contentType: string;
+  /** As text; `''` where there is none, and where the request was refused, or met a fault, before it was read. */
+  readonly body: string;
 }
 
 /** One write to an object. */
@@ -77,6 +84,8 @@ export interface HistoryEntry {
 export class ApiServer implements AsyncDisposable {
   /** Pods, read and written as the admin, past HTTP. */
   readonly pods: PodAccess;
+  /** What goes wrong on demand, over HTTP. */
+  readonly faults: Faults;
   /** The certificate to trust, PEM; `''` without TLS. */
   readonly certificateAuthority: string;
   readonly #clock: Clock;
@@ -89,7 +98,8 @@ export class ApiServer implements AsyncDisposable {
   readonly #nodeTokens = new Map<string, string>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #delays = new Set<Timer>();
+  readonly #faults: HttpFaults;
+  #bytesOfClosed = 0;
   #requests: RequestRecord[] = [];
   #port = 0;
   #closed: Promise<void> | undefined;
@@ -107,6 +117,8 @@ export class ApiServer implements AsyncDisposable {
     if (!(historyLimit >= 1))
       throw new RangeError(`Expected \`historyLimit\` to be a number ≥ 1, got \`${historyLimit}\``);
     this.#clock = clock;
+    this.#faults = new HttpFaults(clock);
+    this.faults = this.#faults.plan;
     this.#latencyMs = latencyMs;
     this.#onRequest = options.onRequest;
     this.#store = new ObjectStore(historyLimit);
@@ -118,21 +130,25 @@ export class ApiServer implements AsyncDisposable {
       this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
     }
     createNamespaces(registry);
-    const answer = (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response);
+    const answer = (request: RecordedMessage, response: ServerResponse) => void this.#serve(request, response);
+    const messages = { IncomingMessage: RecordedMessage };
     if (options.tls === false) {
       this.certificateAuthority = '';
-      this.#server = createHttpServer(answer);
+      this.#server = createHttpServer(messages, answer);
     } else {
       // Clients compare a certificate with their own clock, not with ours.
       const { cert, key } = selfSignedCertificate(systemClock.now());
       this.certificateAuthority = cert;
-      this.#server = createHttpsServer({ cert, key }, answer);
+      this.#server = createHttpsServer({ cert, key, ...messages }, answer);
     }
     // Idle connections stay open until the client or close() ends them.
     this.#server.keepAliveTimeout = 0;
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#bytesOfClosed += socket.bytesRead + socket.bytesWritten;
+      });
     });
   }
 
@@ -149,6 +165,17 @@ export class ApiServer implements AsyncDisposable {
   /** The last 1,000 requests, oldest first. */
   get requests(): readonly RequestRecord[] {
     return this.#requests.slice(-maxRequestsKept);
+  }
+
+  get inFlight(): InFlight {
+    return this.#faults.inFlight.counts;
+  }
+
+  /** Bytes that came in and went out so far, over all connections. */
+  get bytesTransferred(): number {
+    let bytes = this.#bytesOfClosed;
+    for (const socket of this.#sockets) bytes += socket.bytesRead + socket.bytesWritten;
+    return bytes;
   }
 
   /** The bearer token of a node's own user. @throws RangeError when `nodeUsers` did not name the node */
@@ -212,8 +239,7 @@ export class ApiServer implements AsyncDisposable {
   /** Ends the server as a crash would: watches and connections are cut, nobody listens. Its objects stay. */
   kill(): Promise<void> {
     this.#handlers.close();
-    for (const delay of this.#delays) delay.stop();
-    this.#delays.clear();
+    this.#faults.abandonAll();
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
       // closeAllConnections() would leave those that are still in the TLS handshake, and wait for them.
@@ -248,13 +274,20 @@ export class ApiServer implements AsyncDisposable {
     });
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: RecordedMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? '';
     const path = request.url ?? '';
     const user = this.#tokens.userOf(request.headers.authorization);
-    response.on('close', () => this.#record({ method, path, status: response.statusCode, user: user?.name ?? '' }));
+    response.on('close', () => {
+      const { statusCode: status } = response;
+      const contentType = request.headers['content-type'] ?? '';
+      this.#record({ method, path, status, user: user?.name ?? '', contentType, body: request.bodyText });
+    });
     response.on('error', () => {});
-    if (this.#latencyMs > 0) await this.#delay();
+    await this.#faults.serve(request, response, this.#latencyMs, () => this.#respond(request, response, user));
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse, user: User | undefined): Promise<void> {
     let answer: Answer | undefined;
     try {
       answer = await this.#route(request, response, user);
@@ -305,16 +338,6 @@ export class ApiServer implements AsyncDisposable {
     if (headers.origin !== undefined || !hosts.includes(headers.host ?? '')) {
       throw new ApiStatusError(403, 'Forbidden', 'only requests to a loopback Host without an Origin are served');
     }
-  }
-
-  #delay(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.afterFunc(this.#latencyMs, () => {
-        this.#delays.delete(timer);
-        resolve();
-      });
-      this.#delays.add(timer);
-    });
   }
 
   #record(record: RequestRecord): void {

@@ -92,8 +92,8 @@ describe('ApiServer', () => {
     await http.request('GET', PODS, { token: 'wrong' });
     while (told.length < 2) await new Promise(setImmediate);
     expect(told).toEqual([
-      { method: 'GET', path: `${PODS}/p?x=y`, status: 404, user: 'system:admin' },
-      { method: 'GET', path: PODS, status: 401, user: '' },
+      { method: 'GET', path: `${PODS}/p?x=y`, status: 404, user: 'system:admin', contentType: '', body: '' },
+      { method: 'GET', path: PODS, status: 401, user: '', contentType: '', body: '' },
     ]);
     expect(server.requests).toEqual(told);
   });

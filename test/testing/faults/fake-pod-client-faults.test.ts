@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
-import { FakeClock, FakePodClient, fault } from 'kubelet-status-manager/testing';
+import { FakeClock, FakePodClient, fault, silentLogger } from 'kubelet-status-manager/testing';
 
 const pod: Pod = { metadata: { namespace: 'ns', name: 'p', uid: 'u' }, spec: { containers: [{ name: 'c' }] } };
 const reference = { namespace: 'ns', name: 'p' };
@@ -11,9 +11,14 @@ function startManager(): { clock: FakeClock; client: FakePodClient; manager: Sta
   const client = new FakePodClient([pod], { clock });
   const podManager = new BasicPodManager();
   podManager.setPods([pod]);
-  const logger = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
-  const options = { client, podManager, podDeletionSafety: () => false, clock, logger, random: () => 0 };
-  const manager = new StatusManager(options);
+  const manager = new StatusManager({
+    client,
+    podManager,
+    podDeletionSafety: () => false,
+    clock,
+    logger: silentLogger,
+    random: () => 0,
+  });
   manager.start();
   return { clock, client, manager };
 }
@@ -37,9 +42,9 @@ describe('FakePodClient.faults', () => {
     client.faults.next({ verb: 'get' }, fault.hang());
     manager.setPodStatus(pod, { phase: 'Running' });
     await clock.advanceAsync(0);
-    expect(client.inFlight).toEqual({ unanswered: 1, held: 1 });
+    expect(client.inFlight).toMatchObject({ unanswered: 1, held: 1 });
     await clock.advanceAsync(60_000);
-    expect(client.inFlight).toEqual({ unanswered: 0, held: 0 });
+    expect(client.inFlight).toMatchObject({ unanswered: 0, held: 0 });
     expect(client.pod('ns', 'p')?.status?.phase).toBe('Running');
     await manager.stop();
   });

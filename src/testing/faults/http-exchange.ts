@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expired, type Fault } from './fault.ts';
+import { type FaultRequest, requestOf, type RunningRequest } from './fault-match.ts';
+
+/** One request and its response, on which faults act. */
+export class HttpExchange implements RunningRequest {
+  readonly verb: FaultRequest['verb'];
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Aborted when the response is complete, or the connection has gone. */
+  readonly closed: AbortSignal;
+  readonly #closing = new AbortController();
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    const about = requestOf(request.method ?? '', request.url ?? '/');
+    this.verb = about.verb;
+    this.resource = about.resource;
+    this.subresource = about.subresource;
+    this.namespace = about.namespace;
+    this.name = about.name;
+    this.#request = request;
+    this.#response = response;
+    this.closed = this.#closing.signal;
+    response.once('close', () => this.abandon());
+  }
+
+  /** What it is about, without what it is made of. */
+  get about(): FaultRequest {
+    const { verb, resource, subresource, namespace, name } = this;
+    return { verb, resource, subresource, namespace, name };
+  }
+
+  /** Ends whatever waits for this request, before the connection is known to have gone. */
+  abandon(): void {
+    this.#closing.abort();
+  }
+
+  apply(fault: Fault): void {
+    const isWatch = this.verb === 'watch' && this.#response.headersSent;
+    if (fault.kind === 'cut' && (fault.afterBytes === undefined || fault.afterBytes === 0)) return this.cut();
+    if (!isWatch) throw new RangeError('A request that runs and is no watch can only be cut, without `afterBytes`');
+    switch (fault.kind) {
+      case 'cut':
+        return this.cutAfter(fault.afterBytes!);
+      case 'hang':
+        return this.silence();
+      case 'end':
+        return this.end();
+      case 'expire':
+        return this.end(errorEvent());
+      default:
+        throw new RangeError(`A watch that runs can be cut, hang, end or expire, and not fault.${fault.kind}()`);
+    }
+  }
+
+  /** Responds without processing. What is left of the request is read and dropped. */
+  respond(fault: Extract<Fault, { kind: 'status' | 'body' | 'expire' | 'end' }>): void {
+    const { type, code, text, headers } = responseOf(fault, this.verb === 'watch');
+    const length = Buffer.byteLength(text);
+    this.#response.writeHead(code, { 'content-type': type, 'content-length': length, ...headers });
+    this.#response.end(text);
+    this.#request.resume();
+  }
+
+  /** Nothing is sent any more, and the connection stays open. */
+  silence(): void {
+    this.#request.resume();
+    this.#intercept({ write() {}, end() {} });
+  }
+
+  /** Ends the response in good order; what is written later goes nowhere. */
+  end(last = ''): void {
+    const { end } = this.#intercept({ write() {}, end() {} });
+    end(last);
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  /**
+   * Cuts the connection when this many further bytes of the body have been sent; with 0 in place of
+   * the first. A response that is shorter arrives complete.
+   */
+  cutAfter(bytes: number): void {
+    let left = bytes;
+    const cut = (): void => this.cut();
+    const { write, end } = this.#intercept({
+      write(chunk) {
+        if (left === 0) return cut();
+        const part = chunk.subarray(0, left);
+        left -= part.length;
+        // The callback comes when the part has been handed to the operating system.
+        if (left > 0) write(part);
+        else write(part, cut);
+        return undefined;
+      },
+      end() {
+        if (left > 0) end();
+        else if (bytes === 0) cut();
+      },
+    });
+  }
+
+  /** From now on the server's writes go to `instead`. @returns the way to the connection */
+  #intercept(instead: Writes): { write: (chunk: Buffer, onSent?: () => void) => void; end: (last?: string) => void } {
+    const response = this.#response;
+    const write = response.write.bind(response) as (chunk: Buffer, onSent?: () => void) => void;
+    const end = response.end.bind(response) as (last?: string) => void;
+    const take = (chunk: unknown): void => {
+      if (typeof chunk === 'string') instead.write(Buffer.from(chunk));
+      else if (chunk instanceof Uint8Array) instead.write(Buffer.from(chunk));
+    };
+    Object.assign(response, {
+      // The head alone would tell the client that a response has begun.
+      flushHeaders() {},
+      write(chunk: unknown) {
+        take(chunk);
+        return true;
+      },
+      end(chunk: unknown) {
+        take(chunk);
+        instead.end();
+        return response;
+      },
+    });
+    return { write, end };
+  }
+}
+
+/** Where the server's writes go instead of the connection. */
+interface Writes {
+  write(chunk: Buffer): void;
+  end(): void;
+}
+
+interface RawResponse {
+  readonly code: number;
+  readonly type: string;
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function responseOf(
+  fault: Extract<Fault, { kind: 'status' | 'body' | 'expire' | 'end' }>,
+  isWatch: boolean,
+): RawResponse {
+  const type = 'application/json';
+  switch (fault.kind) {
+    case 'body':
+      return { code: 200, type: fault.contentType, text: fault.text, headers: {} };
+    case 'end':
+      return { code: 200, type, text: '', headers: {} };
+    case 'expire':
+      if (isWatch) return { code: 200, type, text: errorEvent(), headers: {} };
+      return { code: expired.code, type, text: `${JSON.stringify(statusOf(expired))}\n`, headers: {} };
+    case 'status': {
+      const { code, causes, retryAfterMs } = fault;
+      const retryAfterSeconds = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
+      const details = {
+        ...(causes.length > 0 && { causes }),
+        ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      };
+      const text = `${JSON.stringify({ ...statusOf(fault), details })}\n`;
+      const headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) };
+      return { code, type, text, headers: headers ?? {} };
+    }
+  }
+  return fault satisfies never;
+}
+
+function errorEvent(): string {
+  return `${JSON.stringify({ type: 'ERROR', object: statusOf(expired) })}\n`;
+}
+
+function statusOf({ code, reason, message }: { code: number; reason: string; message: string }): object {
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code };
+}

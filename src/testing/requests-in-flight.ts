@@ -1,0 +1,51 @@
+/** What is in flight at one server or client. */
+export interface InFlight {
+  /** Requests without a complete response, watches aside. */
+  readonly unanswered: number;
+  /** Those of them that wait for the test: for a fault or a held request to end, or for a `FakeClock`. */
+  readonly held: number;
+  /** Watches that run. */
+  readonly watches: number;
+}
+
+/** Counts the requests in flight of one server or client. */
+export class RequestsInFlight {
+  #unanswered = 0;
+  #held = 0;
+  #watches = 0;
+
+  get counts(): InFlight {
+    return { unanswered: this.#unanswered, held: this.#held, watches: this.#watches };
+  }
+
+  /** @returns ends the request; may be called more than once */
+  begin(): () => void {
+    this.#unanswered++;
+    let isOver = false;
+    return () => {
+      if (!isOver) this.#unanswered--;
+      isOver = true;
+    };
+  }
+
+  /** @returns ends the watch; may be called more than once */
+  beginWatch(): () => void {
+    this.#watches++;
+    let isOver = false;
+    return () => {
+      if (!isOver) this.#watches--;
+      isOver = true;
+    };
+  }
+
+  /** Counts a request as held as long as this promise is pending; any other value takes no time. */
+  async holding<T>(wait: T | Promise<T>): Promise<T> {
+    if (!(wait instanceof Promise)) return wait;
+    this.#held++;
+    try {
+      return await wait;
+    } finally {
+      this.#held--;
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { performance } from 'node:perf_hooks';
+import { setImmediate as timersSetImmediate } from 'node:timers';
+import type { ManagerInspection } from '../manager/inspection.ts';
+import type { FakeClock } from './fake-clock.ts';
+import type { InFlight } from './requests-in-flight.ts';
+
+// Taken when this module is loaded: fake timers replace both later.
+const realSetImmediate = timersSetImmediate;
+const realNow = performance.now.bind(performance);
+
+const quietTurns = 20;
+/** Bytes that have been sent may take this long to arrive under load, although they stay on this machine. */
+const quietMs = { ofHttp: 5, ofMissingResponse: 50 };
+
+/** An `ApiServer` or a `FakePodClient`. */
+export interface SettledServer {
+  readonly inFlight: InFlight;
+  /** Bytes that came in and went out so far; absent where there is no HTTP. */
+  readonly bytesTransferred?: number;
+}
+
+/** A `StatusManager`. */
+export interface SettledManager {
+  inspect(): ManagerInspection;
+}
+
+/** What `settle` can wait for. */
+export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServer | SettledManager;
+
+/**
+ * Resolves when everything is done that is due now: the timers of a `FakeClock` that are due have
+ * fired, requests have their responses, watches have told what there is to tell, and managers send
+ * nothing more. Time does not move. Not waited for: what waits for the test (requests that a fault
+ * holds back, timers that are not due), and what the parts given cannot know of, such as timers of
+ * the real clock.
+ *
+ * Give it all parts that take part: the clock, the managers, and the `ApiServer` or `FakePodClient`
+ * behind them. A manager with a server of another kind is waited for until it has no request.
+ * @throws Error after 10 s (of real time), naming what is not done
+ */
+export function settle(...parts: readonly SettlePart[]): Promise<void> {
+  return settleWithin(10_000, parts);
+}
+
+/** @param deadlineMs in real time */
+export async function settleWithin(deadlineMs: number, parts: readonly SettlePart[]): Promise<void> {
+  const startedMs = realNow();
+  let last = '';
+  let turns = 0;
+  let quietSinceMs = startedMs;
+  for (;;) {
+    for (const part of parts) if ('dueTimers' in part && part.dueTimers > 0) part.advance(0);
+    await new Promise((resolve) => realSetImmediate(resolve));
+    const now = observe(parts);
+    const isQuiet = now.reasons.length === 0 && now.signature === last;
+    last = now.signature;
+    turns = isQuiet ? turns + 1 : 0;
+    if (!isQuiet) quietSinceMs = realNow();
+    if (turns >= quietTurns && realNow() - quietSinceMs >= now.quietMs) return;
+    if (realNow() - startedMs > deadlineMs) {
+      const reasons = now.reasons.length > 0 ? now.reasons.join('; ') : 'something happens all the time';
+      throw new Error(`Not settled after ${deadlineMs / 1000} s: ${reasons}`);
+    }
+  }
+}
+
+interface Observation {
+  /** Why it cannot be settled yet. */
+  readonly reasons: readonly string[];
+  /** Differs when something has happened. */
+  readonly signature: string;
+  readonly quietMs: number;
+}
+
+function observe(parts: readonly SettlePart[]): Observation {
+  const servers = parts.filter((part) => 'inFlight' in part);
+  const managers = parts.filter((part) => 'inspect' in part).map((part) => part.inspect());
+  const reasons: string[] = [];
+  const signature: unknown[] = [];
+  let held = 0;
+  for (const part of parts) {
+    if ('dueTimers' in part) signature.push(part.dueTimers);
+  }
+  for (const { inFlight, bytesTransferred } of servers) {
+    const open = inFlight.unanswered - inFlight.held;
+    if (open > 0) reasons.push(`${open} ${open === 1 ? 'request has' : 'requests have'} no response`);
+    held += inFlight.held;
+    signature.push(inFlight.unanswered, inFlight.held, bytesTransferred);
+  }
+  let inFlight = 0;
+  for (const { state, isWakeUpWaiting, pods } of managers) {
+    const sending = pods
+      .filter((pod) => pod.isInFlight)
+      .map(({ podNamespace, podName }) => `${podNamespace}/${podName}`);
+    inFlight += sending.length;
+    if (state === 'running' && isWakeUpWaiting) reasons.push('a manager has not looked at a new status yet');
+    if (servers.length === 0 && sending.length > 0) reasons.push(`a manager has requests for ${sending.join(', ')}`);
+    signature.push(state, isWakeUpWaiting, sending.join());
+  }
+  const isHttp = servers.some(({ bytesTransferred }) => bytesTransferred !== undefined);
+  const isResponseMissing = isHttp && inFlight > held;
+  return {
+    reasons,
+    signature: JSON.stringify(signature),
+    quietMs: isResponseMissing ? quietMs.ofMissingResponse : isHttp ? quietMs.ofHttp : 0,
+  };
+}

@@ -1,0 +1,6 @@
+import type { Logger } from '../logger.ts';
+
+const nothing = (): void => {};
+
+/** A logger that writes nothing. */
+export const silentLogger: Logger = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing };
