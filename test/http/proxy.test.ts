@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer as createTcpServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { proxyFor } from '../../src/client/http/proxy.ts';
 import { createKubeTransport } from '../../src/http.ts';
@@ -54,7 +56,7 @@ async function startHttpProxy(refusal?: string): Promise<Tunnel> {
 }
 
 /** A SOCKS5 proxy without authentication, for IPv4 and names. */
-async function startSocksProxy(): Promise<Tunnel> {
+async function startSocksProxy(address = '127.0.0.1'): Promise<Tunnel> {
   const targets: string[] = [];
   const sockets = new Set<Socket>();
   const server = createTcpServer((client) => {
@@ -74,7 +76,7 @@ async function startSocksProxy(): Promise<Tunnel> {
       });
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   return {
     port: (server.address() as AddressInfo).port,
     targets,
@@ -85,6 +87,46 @@ async function startSocksProxy(): Promise<Tunnel> {
     },
   };
 }
+
+interface TcpServer extends AsyncDisposable {
+  readonly port: number;
+  /** Resolves with the first connection. */
+  readonly connected: Promise<void>;
+  /** Resolves when no connection is open. */
+  quiet(): Promise<void>;
+}
+
+async function startTcpServer(onConnection: (socket: Socket) => void): Promise<TcpServer> {
+  const sockets = new Set<Socket>();
+  let onChange = (): void => {};
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    // Reads, or it would not hear of the other end's FIN.
+    socket.on('error', () => {}).on('data', () => {});
+    socket.once('close', () => {
+      sockets.delete(socket);
+      onChange();
+    });
+    onConnection(socket);
+  });
+  const connected = new Promise<void>((resolve) => server.once('connection', () => resolve()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    connected,
+    async quiet() {
+      while (sockets.size > 0) await new Promise<void>((resolve) => (onChange = resolve));
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+);
 
 describe('proxy-url', () => {
   let server: KubeServer;
@@ -116,9 +158,70 @@ describe('proxy-url', () => {
     await transport.close();
   });
 
+  it.each(['http', 'socks5'])(
+    '%s: a proxy that accepts and closes met 1,539 connections for one GET in 2 s: it is a network failure',
+    async (scheme) => {
+      let connections = 0;
+      await using proxy = await startTcpServer((socket) => {
+        connections++;
+        socket.end();
+      });
+      const config = kubeConfig(server.url, {}, { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}` });
+      const transport = createKubeTransport(config, { env: {} });
+      await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
+      await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
+      expect(connections).toBe(2);
+      await transport.close();
+    },
+  );
+
+  it.each(['http', 'socks5'])(
+    '%s: a silent proxy ends in timeout after connectTimeoutMs, and its socket is closed',
+    async (scheme) => {
+      await using proxy = await startTcpServer(() => {});
+      const config = kubeConfig(server.url, {}, { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}` });
+      const transport = createKubeTransport(config, { env: {}, connectTimeoutMs: 50 });
+      await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'timeout' });
+      await proxy.quiet();
+      await transport.close();
+    },
+  );
+
+  it('socks5: a transport that is closed leaves no socket to a silent proxy', async () => {
+    await using proxy = await startTcpServer(() => {});
+    const config = kubeConfig(server.url, {}, { 'proxy-url': `socks5://127.0.0.1:${proxy.port}` });
+    const transport = createKubeTransport(config, { env: {} });
+    const request = transport.request('GET', '/version');
+    const ended = Promise.allSettled([request]);
+    await proxy.connected;
+    await transport.close();
+    expect(await ended).toMatchObject([{ status: 'rejected', reason: { kind: 'aborted' } }]);
+    await proxy.quiet();
+  });
+
+  it('socks5: the password for the proxy is in no error', async () => {
+    await using proxy = await startTcpServer((socket) => socket.once('data', () => socket.end(Buffer.from([5, 255]))));
+    const config = kubeConfig(server.url, {}, { 'proxy-url': `socks5://me:s3cret@127.0.0.1:${proxy.port}` });
+    const transport = createKubeTransport(config, { env: {} });
+    const error: unknown = await transport.request('GET', '/version').catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ kind: 'network' });
+    expect(inspect(error, { depth: 10 })).not.toContain('s3cret');
+    await transport.close();
+  });
+
+  it.skipIf(!hasIPv6)('socks5: a proxy by IPv6 address was not found', async () => {
+    await using proxy = await startSocksProxy('::1');
+    const transport = createKubeTransport(kubeConfig(server.url, {}, { 'proxy-url': `socks5://[::1]:${proxy.port}` }), {
+      env: {},
+    });
+    await transport.request('GET', '/version');
+    expect(proxy.targets).toEqual([new URL(server.url).host]);
+    await transport.close();
+  });
+
   it.each([
-    ['http', startHttpProxy],
-    ['socks5', startSocksProxy],
+    ['http', () => startHttpProxy()],
+    ['socks5', () => startSocksProxy()],
   ])('%s: tls-server-name holds behind it, else the address', async (scheme, startProxy) => {
     await using proxy = await startProxy();
     await using other = await startKubeServer({ tls: true, certificate: 'server-name' });

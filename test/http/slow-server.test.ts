@@ -121,3 +121,21 @@ describe('a slow API server', () => {
     for (const result of await ended) expect(result).toMatchObject({ status: 'rejected', reason: { kind: 'aborted' } });
   });
 });
+
+it('a server that closes every connection met thousands a second: new ones are bounded', async () => {
+  let connections = 0;
+  server.respond = (_request, response) => {
+    connections++;
+    json(response, pod('web'), 200, { connection: 'close' });
+  };
+  for (let i = 0; i < 100; i++) await get('a');
+  const next = get('b');
+  await server.quiet();
+  expect(connections).toBe(100);
+  clock.advance(9);
+  await clock.yieldToEventLoop();
+  expect(server.openSockets()).toBe(0);
+  clock.advance(1);
+  await next;
+  expect(connections).toBe(101);
+});

@@ -1,8 +1,13 @@
-import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Clock } from '../../clock.ts';
+import { ConnectionPacer } from './connection-pacer.ts';
+import type { Connecting } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
 import { createDispatcher } from './dispatcher.ts';
+
+/** Far above what keep-alive connections need; what bounds it is a server or proxy that closes each of them. */
+const maxConnectionsPerSecond = 100;
 
 export interface ConnectionsOptions extends Pick<
   DispatcherOptions,
@@ -11,6 +16,7 @@ export interface ConnectionsOptions extends Pick<
   /** Most at a time, streams apart. */
   readonly connections: number;
   readonly silenceTimeoutMs: number;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
 }
 
 /** Connections that were opened with the same TLS material. */
@@ -35,8 +41,16 @@ export class Connections {
   /** To be closed or destroyed: streams, and former pools on which a request still ends. */
   readonly #others = new Set<ConnectionSet>();
 
+  readonly #pacer: ConnectionPacer;
+
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    // All may be opened anew twice, for example after the API server was restarted.
+    this.#pacer = new ConnectionPacer({
+      perSecond: maxConnectionsPerSecond,
+      burst: Math.max(maxConnectionsPerSecond, 2 * options.connections),
+      clock: options.clock,
+    });
   }
 
   /** Opens nothing by itself; another `tls` object retires the connections of the last. */
@@ -91,15 +105,15 @@ export class Connections {
 
   #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
     const { connections: _connections, silenceTimeoutMs, ...common } = this.#options;
-    const connecting = new Set<Duplex>();
-    const limits = { connections, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs };
+    const connecting: Connecting = new Set();
+    const limits = { connections, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs, pacer: this.#pacer };
     const dispatcher = createDispatcher({ ...common, ...limits, tls, connecting });
     return {
       tls,
       dispatcher,
       destroy: async () => {
         const destroyed = dispatcher.destroy();
-        for (const socket of connecting) socket.destroy();
+        for (const connection of connecting) connection.destroy();
         await destroyed;
       },
     };

@@ -1,9 +1,9 @@
-import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { callbackify, promisify } from 'node:util';
-import type { Dispatcher } from 'undici';
-import { buildConnector, Pool, ProxyAgent, Socks5ProxyAgent } from 'undici';
+import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { Clock } from '../../clock.ts';
+import type { ConnectionPacer } from './connection-pacer.ts';
+import { type Connecting, failingConnector, pacedConnector, trackedConnector } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
+import { socksConnector } from './socks-connector.ts';
 
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
 const KEEP_ALIVE_MS = 45_000;
@@ -20,12 +20,14 @@ export interface DispatcherOptions {
   readonly headersTimeoutMs: number;
   /** Longest silence within a body; 0: no limit. */
   readonly bodyTimeoutMs: number;
+  /** Bounds new connections per second. */
+  readonly pacer: ConnectionPacer;
+  readonly clock: Pick<Clock, 'afterFunc'>;
   /**
-   * Sockets that are being connected, other than through an HTTP proxy, of which undici's `destroy`
-   * knows nothing. Not a signal among the options of a socket: Node keeps its listener until the
-   * signal is aborted.
+   * Connections that are being opened, of which undici's `destroy` knows nothing. Not a signal among
+   * the options of a socket: Node keeps its listener until the signal is aborted.
    */
-  readonly connecting: Set<Duplex>;
+  readonly connecting: Connecting;
 }
 
 /** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
@@ -49,37 +51,36 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     headersTimeout: headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
   };
-  const connect = connector(secure, options.connecting);
-  if (proxy === undefined) return new Pool(origin, { ...pool, connect });
+  const connect = trackedConnector(secure, options.connecting);
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect: pacedConnector(connect, options) });
   if (proxy.protocol === 'socks5:') {
-    const toProxy = connector(plain, options.connecting);
-    return new Pool(origin, { ...pool, connect: socksConnector(proxy, toProxy, connect) });
+    const throughProxy = socksConnector({
+      proxy,
+      toProxy: trackedConnector(plain, options.connecting),
+      startTls: connect,
+      timeoutMs: connectTimeoutMs,
+      connecting: options.connecting,
+    });
+    return new Pool(origin, { ...pool, connect: pacedConnector(throughProxy, options) });
   }
   return new ProxyAgent({
     ...pool,
     uri: proxy.href,
     requestTls: secure,
     proxyTls: { timeout: connectTimeoutMs },
+    // The connections to the proxy, for CONNECT.
     clientFactory: (url: URL, clientOptions: { connect: buildConnector.connector }) =>
       new Pool(url, {
         ...clientOptions,
         headersTimeout: connectTimeoutMs,
-        connect: namedByHost(clientOptions.connect),
+        connect: pacedConnector(namedByHost(clientOptions.connect), options),
       }),
+    // The connections to the API server, each of which is a tunnel.
+    factory: (tunnelOrigin: URL, tunnelOptions: object) => {
+      const { connect: openTunnel } = tunnelOptions as { connect: buildConnector.connector };
+      return new Pool(tunnelOrigin, { ...tunnelOptions, connect: failingConnector(openTunnel) });
+    },
   });
-}
-
-/** undici's own, with what it connects in `connecting` for as long as it does. */
-function connector(options: buildConnector.BuildOptions, connecting: Set<Duplex>): buildConnector.connector {
-  // It returns the socket, though its type does not say so.
-  const connect = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Duplex;
-  return (target, callback) => {
-    const socket = connect(target, (...result) => {
-      connecting.delete(socket);
-      callback(...result);
-    });
-    connecting.add(socket);
-  };
 }
 
 /** undici names the proxy to TLS by its IP address, too, which Node 26 refuses; without a name it tells from the host. */
@@ -88,29 +89,4 @@ function namedByHost(connect: buildConnector.connector): buildConnector.connecto
     const { servername: _servername, ...unnamed } = target;
     connect(unnamed, callback);
   };
-}
-
-/** What undici's types leave out. */
-interface SocksTunnels {
-  createSocks5Connection(host: string, port: number): Promise<Socket>;
-}
-
-/**
- * Through a SOCKS5 proxy. Of undici's agent for it only the tunnel: as a dispatcher it would name an
- * IP address as the server to TLS, which Node 26 refuses, and heed neither timeouts nor `connections`.
- */
-function socksConnector(
-  proxy: URL,
-  toProxy: buildConnector.connector,
-  startTls: buildConnector.connector,
-): buildConnector.connector {
-  const tunnels = new Socks5ProxyAgent(proxy, { connect: toProxy }) as unknown as SocksTunnels;
-  const secured = promisify(startTls) as (target: buildConnector.Options) => Promise<Socket>;
-  const connect = async (target: buildConnector.Options): Promise<Socket> => {
-    const isSecure = target.protocol === 'https:';
-    const port = Number(target.port) || (isSecure ? 443 : 80);
-    const httpSocket = await tunnels.createSocks5Connection(target.hostname, port);
-    return isSecure ? secured({ ...target, httpSocket }) : httpSocket;
-  };
-  return callbackify(connect) as unknown as buildConnector.connector;
 }

@@ -89,6 +89,7 @@ class UndiciTransport implements KubeTransport {
       connections: options.connections,
       connectTimeoutMs: options.connectTimeoutMs,
       silenceTimeoutMs: options.silenceTimeoutMs,
+      clock: options.clock,
     };
     const queueOptions = { ...options, waitTimeoutMs: options.connectionWaitTimeoutMs };
     const createLane = (): RequestLane => ({

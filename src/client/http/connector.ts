@@ -1,0 +1,76 @@
+import type { Duplex } from 'node:stream';
+import { buildConnector } from 'undici';
+import type { Clock } from '../../clock.ts';
+import type { ConnectionPacer } from './connection-pacer.ts';
+
+/** What `destroy()` of a dispatcher does not know of: ended by whoever destroys it. */
+export type Connecting = Set<{ destroy(): unknown }>;
+
+/** undici's own connector, with each socket in `connecting` until it is connected. */
+export function trackedConnector(
+  options: buildConnector.BuildOptions,
+  connecting: Connecting,
+): buildConnector.connector {
+  // It returns the socket, though its type does not say so.
+  const connect = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Duplex;
+  return (target, callback) => {
+    const socket = connect(target, (...result) => {
+      connecting.delete(socket);
+      callback(...result);
+    });
+    connecting.add(socket);
+  };
+}
+
+/** Connects no faster than `pacer` allows. */
+export function pacedConnector(
+  connect: buildConnector.connector,
+  { pacer, clock, connecting }: PacedConnectorOptions,
+): buildConnector.connector {
+  return (target, callback) => {
+    const delayMs = pacer.nextDelayMs();
+    if (delayMs === 0) return connect(target, callback);
+    const waiting = {
+      destroy: () => {
+        timer.stop();
+        callback(new Error('destroyed before it was connected'), null);
+      },
+    };
+    const timer = clock.afterFunc(delayMs, () => {
+      connecting.delete(waiting);
+      connect(target, callback);
+    });
+    connecting.add(waiting);
+  };
+}
+
+export interface PacedConnectorOptions {
+  readonly pacer: ConnectionPacer;
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly connecting: Connecting;
+}
+
+/** undici takes errors with these codes for recoverable and connects again immediately, for as long as there are requests. */
+const recoverableCodes = ['UND_ERR_SOCKET', 'UND_ERR_INFO'];
+
+/**
+ * Whoever waits for this connection fails when it cannot be opened, and tries again by its own
+ * back-off. Without this, a proxy that accepts a connection and closes it meets a storm of them.
+ */
+export function failingConnector(connect: buildConnector.connector): buildConnector.connector {
+  return (target, callback) =>
+    connect(target, (...[error, socket]) => {
+      if (error === null) return callback(error, socket);
+      const { code } = error as NodeJS.ErrnoException;
+      const isRecoverable = code !== undefined && recoverableCodes.includes(code);
+      callback(
+        isRecoverable ? connectionError('ERR_PROXY_CONNECTION', 'the connection was closed', error) : error,
+        null,
+      );
+    });
+}
+
+/** An error of a connection, with a code that undici does not know. */
+export function connectionError(code: string, message: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { code });
+}
