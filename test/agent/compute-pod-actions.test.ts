@@ -295,7 +295,7 @@ describe('TestComputePodActionsWithInitContainers', () => {
       },
     ],
     [
-      'Pod sandbox not ready, and RestartPolicy == Never, but no visible init containers;  create a new pod sandbox',
+      'Pod sandbox not ready, and RestartPolicy == Never, but no visible init containers; create a new pod sandbox',
       {
         spec: { restartPolicy: 'Never' },
         sandbox: notReady,
@@ -413,7 +413,7 @@ describe('TestComputePodActionsWithRestartableInitContainers', () => {
       },
     ],
     [
-      'Pod sandbox not ready, and RestartPolicy == Never, but no visible restartable init containers;  create a new pod sandbox',
+      'Pod sandbox not ready, and RestartPolicy == Never, but no visible restartable init containers; create a new pod sandbox',
       { spec: { restartPolicy: 'Never' }, sandbox: notReady, runs: [], actions: { ...newSandbox, startInit: [first] } },
     ],
     [
