@@ -11,6 +11,11 @@ export interface JournalEntry {
   readonly status: PodStatus;
 }
 
+/** What is known of a status that an earlier run had accepted and not sent. */
+export interface RecoveredStatus extends Omit<JournalEntry, 'status'> {
+  readonly phase: string | undefined;
+}
+
 /**
  * What an earlier run accepted and did not send. With a terminal phase: the pod has ended, also
  * when its object on the API server still says Running.

@@ -5,6 +5,7 @@ import {
   type AllocationState,
 } from '../allocation/allocation-state.ts';
 import { adoptRecordedStatus, adoptServerStatuses } from '../cache/adopt-statuses.ts';
+import { canPodRun } from '../cache/can-pod-run.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { PodStatusUpdates } from '../cache/pod-status-updates.ts';
 import type { UpdateResult } from '../cache/update-result.ts';
@@ -16,13 +17,17 @@ import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { refuseArgument, StatusManagerError } from '../errors.ts';
 import type { ManagerInspection, PodInspection } from './inspection.ts';
+import type { RecoveredStatus } from '../journal/journal.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
+import { podFields } from '../log-fields.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { ResizeResolution } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isObject } from '../status/json.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import { isStaticPod } from '../status/static-pods.ts';
 import { type OutcomeListener, Outcomes, type WrittenResult } from '../sync/outcomes.ts';
 import { PodRequests } from '../sync/pod-requests.ts';
 import { type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
@@ -77,6 +82,12 @@ const defaultDrainMs = 10_000;
 export class StatusManager<P extends PodManager = BasicPodManager> implements AsyncDisposable {
   /** The pods of this node: the `podManager` option, or a `BasicPodManager` to fill. */
   readonly podManager: P;
+  /**
+   * The statuses that an earlier run had accepted and not sent, as the journal had them when this
+   * manager was made. They are cached, and sent after `start()`. Those with a terminal phase are of
+   * pods that must not run again: stop what still runs of them, and call `terminatePod`.
+   */
+  readonly recovered: readonly RecoveredStatus[];
   readonly #cache: PodStatusCache;
   readonly #updates: PodStatusUpdates;
   readonly #resizeConditions: ResizeConditions;
@@ -127,7 +138,7 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
       unregister?.();
     };
 
-    this.#journal.recover((entry) => adoptRecordedStatus(this.#cache, entry, clock.monotonicMs()));
+    this.recovered = this.#adoptRecordedStatuses();
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
@@ -261,6 +272,21 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
   terminatePod(pod: Pod): UpdateResult {
     requirePod(pod);
     return this.#updates.terminatePod(pod);
+  }
+
+  /**
+   * Whether containers of the pod may be started. Ask it for each pod that the agent hears of, before
+   * it runs: after a crash the pod object may still say Running of a pod whose end is in the journal.
+   * False when the cached status (also a recovered one) or the pod object says that the pod has
+   * ended, when the pod is being deleted, and for a mirror pod: start nothing, stop what still runs
+   * of it, then call `terminatePod`, but not for a mirror pod. A pod that was recreated has another
+   * UID and may run. A static pod with restart policy Always may run after any end.
+   * Sends and changes nothing. Source: kubelet `podWorkers.UpdatePod`
+   */
+  canPodRun(pod: Pod): boolean {
+    requirePod(pod);
+    const apiPod = isStaticPod(pod) ? this.podManager.getMirrorPodByPod(pod) : pod;
+    return canPodRun(pod, apiPod, this.#cache.get(pod.metadata!.uid!));
   }
 
   /**
@@ -499,6 +525,22 @@ export class StatusManager<P extends PodManager = BasicPodManager> implements As
     if (this.#loop === undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} without a client`);
     if (this.#stopped !== undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} after stop()`);
     return this.#loop;
+  }
+
+  #adoptRecordedStatuses(): readonly RecoveredStatus[] {
+    const recovered: RecoveredStatus[] = [];
+    this.#journal.recover((entry) => {
+      adoptRecordedStatus(this.#cache, entry, this.#clock.monotonicMs());
+      const { podUID, podNamespace, podName, podIsFinished, acceptedAt, status } = entry;
+      const { phase } = status;
+      recovered.push(Object.freeze({ podUID, podNamespace, podName, phase, podIsFinished, acceptedAt }));
+      const hasEnded = podIsFinished || isPodPhaseTerminal(phase);
+      this.#logger[hasEnded ? 'warn' : 'info'](
+        { ...podFields(podUID, entry), phase, podIsFinished, acceptedAt },
+        hasEnded ? 'Recovered the unsent end of a pod: it must not run again' : 'Recovered an unsent status',
+      );
+    });
+    return Object.freeze(recovered);
   }
 
   #onAccepted(

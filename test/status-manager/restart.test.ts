@@ -164,6 +164,46 @@ describe('journal', () => {
     await before.stop();
   });
 
+  it('says at start what it has recovered: the end of a pod once stayed beside its running processes without a word', async () => {
+    await crash('a', failed);
+    const logger = recordingLogger();
+    const manager = managerOn(new FakePodClient(), { journal: await nextJournal(), logger });
+    const end = { phase: 'Failed', podIsFinished: false, acceptedAt: '2000-01-01T00:00:00Z' };
+    expect(manager.recovered).toEqual([{ podUID: 'a', podNamespace: 'default', podName: 'web', ...end }]);
+    expect(Object.isFrozen(manager.recovered)).toBe(true);
+    expect(logger.warnings).toEqual([
+      {
+        level: 'warn',
+        message: 'Recovered the unsent end of a pod: it must not run again',
+        fields: { pod: 'default/web', podUID: 'a', ...end },
+      },
+    ]);
+    await manager.stop();
+  });
+
+  it('says at info what it has recovered of a pod that has not ended', async () => {
+    await crash('a', running);
+    const logger = recordingLogger();
+    const manager = managerOn(new FakePodClient(), { journal: await nextJournal(), logger });
+    expect(manager.recovered).toMatchObject([{ podUID: 'a', phase: 'Running' }]);
+    expect(logger.lines).toMatchObject([{ level: 'info', message: 'Recovered an unsent status' }]);
+    expect(manager.canPodRun(pod('a', running))).toBe(true);
+    await manager.stop();
+  });
+
+  it('after a crash with an unsent Succeeded the pod object says Running: an agent that asks does not run the job again', async () => {
+    await crash('a', { phase: 'Succeeded' });
+    const server = new FakePodClient([pod('a', running)]);
+    const manager = await restart(server);
+    expect(manager.canPodRun(pod('a', running))).toBe(false);
+    // A pod of the same name that was created since is another one.
+    expect(manager.canPodRun(pod('b', running))).toBe(true);
+    // Sent, and the watch still shows the old object.
+    await manager.syncBatch(false);
+    expect(manager.canPodRun(pod('a', running))).toBe(false);
+    await manager.stop();
+  });
+
   it('sends it by itself after start()', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('a', running)]);
