@@ -1,4 +1,4 @@
-import { objectAt, Place, quantityAt } from '../status/canonical-reader.ts';
+import { objectAt, DecodeContext, quantityAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../status/json.ts';
 import type { ResourceClaim, ResourceList, ResourceRequirements } from '../types.ts';
 import { goMap, goString, goStruct } from './go-json.ts';
@@ -54,16 +54,16 @@ export function decodeAllocations(data: string): Map<string, PodAllocation> {
   if (isObject(raw) && (Object.hasOwn(raw, 'allocationEntries') || Object.hasOwn(raw, 'resizeStatusEntries'))) {
     throw new Error('it has the format of a kubelet before v1.33 (`allocationEntries`, `resizeStatusEntries`)');
   }
-  return decodeEntries(raw, (value, podUID, place) =>
-    objectAt(value ?? {}, podUID, place, (entry) => ({
+  return decodeEntries(raw, (value, podUID, context) =>
+    objectAt(value ?? {}, podUID, context, (entry) => ({
       containerResources: mapAt(
         entry.ContainerResources,
         'ContainerResources',
-        place,
+        context,
         (...where) => frozenResourcesAt(...where) ?? {},
       ),
-      podLevelResources: frozenResourcesAt(entry.PodLevelResources, 'PodLevelResources', place) ?? null,
-      emptyDirVolumeLimits: mapAt(entry.EmptyDirVolumeLimits, 'EmptyDirVolumeLimits', place, quantityAt),
+      podLevelResources: frozenResourcesAt(entry.PodLevelResources, 'PodLevelResources', context) ?? null,
+      emptyDirVolumeLimits: mapAt(entry.EmptyDirVolumeLimits, 'EmptyDirVolumeLimits', context, quantityAt),
     }))!,
   );
 }
@@ -74,25 +74,28 @@ export function encodeResizeStatuses(resizeStatuses: ReadonlyMap<string, PodResi
 
 /** Throws an Error that says what is wrong with the data. */
 export function decodeResizeStatuses(data: string): Map<string, PodResizeStatus> {
-  return decodeEntries(JSON.parse(data), (value, podUID, place) =>
-    isPodResizeStatus(value) ? value : place.refuse(podUID, 'a resize status', value),
+  return decodeEntries(JSON.parse(data), (value, podUID, context) =>
+    isPodResizeStatus(value) ? value : context.refuse(podUID, 'a resize status', value),
   );
 }
 
-function decodeEntries<T>(raw: unknown, read: (value: unknown, podUID: string, place: Place) => T): Map<string, T> {
-  const place = new Place(true, 'data');
+function decodeEntries<T>(
+  raw: unknown,
+  read: (value: unknown, podUID: string, context: DecodeContext) => T,
+): Map<string, T> {
+  const context = new DecodeContext(true, 'data');
   if (!isObject(raw) || !Object.hasOwn(raw, 'entries')) throw new TypeError('its data has no `entries`');
-  return mapAt(raw.entries, 'entries', place, read) ?? new Map<string, T>();
+  return mapAt(raw.entries, 'entries', context, read) ?? new Map<string, T>();
 }
 
 /** The object at `member` as a map; null when it is null or absent. */
 function mapAt<T>(
   value: unknown,
   member: string,
-  place: Place,
-  read: (value: unknown, key: string, place: Place) => T,
+  context: DecodeContext,
+  read: (value: unknown, key: string, context: DecodeContext) => T,
 ): Map<string, T> | null {
   const entries = (map: Raw): Map<string, T> =>
-    new Map(Object.keys(map).map((key) => [key, read(map[key], key, place)]));
-  return objectAt(value, member, place, entries) ?? null;
+    new Map(Object.keys(map).map((key) => [key, read(map[key], key, context)]));
+  return objectAt(value, member, context, entries) ?? null;
 }

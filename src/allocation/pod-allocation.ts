@@ -1,6 +1,6 @@
-import { resourcesAt } from '../status/canonical-container.ts';
-import { listAt, objectAt, Place, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
+import { listAt, objectAt, DecodeContext, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../status/json.ts';
+import { resourceRequirements } from '../status/status-members.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
 
 /** What was granted to one pod; null where nothing was said. Frozen, quantities canonical. */
@@ -19,36 +19,39 @@ const noResources: ResourceRequirements = Object.freeze({});
  * Source: kubelet `allocationFromPod`.
  */
 export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAllocation } {
-  const place = new Place(true, 'pod');
+  const context = new DecodeContext(true, 'pod');
   const raw: unknown = pod;
-  if (!isObject(raw)) return place.refuse('', 'an object', raw);
+  if (!isObject(raw)) return context.refuse('', 'an object', raw);
 
-  const podUID = objectAt(raw.metadata ?? {}, 'metadata', place, ({ uid }) => requiredStringAt(uid, 'uid', place))!;
-  const allocation = objectAt(raw.spec ?? {}, 'spec', place, allocationFromSpec)!;
+  const podUID = objectAt(raw.metadata ?? {}, 'metadata', context, ({ uid }) => requiredStringAt(uid, 'uid', context))!;
+  const allocation = objectAt(raw.spec ?? {}, 'spec', context, allocationFromSpec)!;
   return { podUID, allocation };
 }
 
-function allocationFromSpec(spec: Raw, place: Place): PodAllocation {
+function allocationFromSpec(spec: Raw, context: DecodeContext): PodAllocation {
   const containerResources = new Map<string, ResourceRequirements>();
   for (const list of ['initContainers', 'containers']) {
-    listAt(spec[list], list, place, (container) => {
-      const name = requiredStringAt(container.name, 'name', place);
-      const resources = frozenResourcesAt(container.resources, 'resources', place) ?? noResources;
+    listAt(spec[list], list, context, (container) => {
+      const name = requiredStringAt(container.name, 'name', context);
+      const resources = frozenResourcesAt(container.resources, 'resources', context) ?? noResources;
       // An init container that ends before the others start cannot be resized.
-      const resizable = list === 'containers' || stringAt(container.restartPolicy, 'restartPolicy', place) === 'Always';
+      const resizable =
+        list === 'containers' || stringAt(container.restartPolicy, 'restartPolicy', context) === 'Always';
       if (resizable) containerResources.set(name, resources);
     });
   }
   return {
     containerResources,
-    podLevelResources: frozenResourcesAt(spec.resources, 'resources', place) ?? null,
+    podLevelResources: frozenResourcesAt(spec.resources, 'resources', context) ?? null,
     emptyDirVolumeLimits: null,
   };
 }
 
 /** The resources at `member`, frozen all through. */
-export function frozenResourcesAt(...where: Parameters<typeof resourcesAt>): ResourceRequirements | undefined {
-  const resources = resourcesAt(...where);
+export function frozenResourcesAt(
+  ...where: Parameters<typeof resourceRequirements.read>
+): ResourceRequirements | undefined {
+  const resources = resourceRequirements.read(...where);
   if (resources === undefined) return undefined;
   for (const claim of resources.claims ?? []) Object.freeze(claim);
   for (const part of Object.values(resources)) Object.freeze(part);

@@ -11,9 +11,9 @@ const maxDepth = 64;
  * Where in the input we are, and how we read. Strict: what a caller sets; anything odd throws a
  * StatusManagerError that names the path. Lenient: what a server or a pod manager holds; an odd
  * scalar is kept as it came, what should be an object or a list and is none counts as absent.
- * One place moves through the whole input, so it is of no use any more once it has thrown.
+ * One context moves through the complete input: do not use it again after it has thrown.
  */
-export class Place {
+export class DecodeContext {
   readonly strict: boolean;
   readonly times: TimeSpeller;
   readonly #path: (string | number)[];
@@ -32,7 +32,7 @@ export class Place {
     this.#path.pop();
   }
 
-  /** Throws: the value at `member` below this place is not what it should be. */
+  /** Throws: the value at `member`, below where we are, is not what it should be. */
   refuse(member: string, expected: string, value: unknown): never {
     const path = [...this.#path, ...(member === '' ? [] : [member])].reduce<string>(join, '');
     refuseArgument(path, expected, value);
@@ -48,80 +48,80 @@ function join(path: string, member: string | number): string {
 export function objectAt<T>(
   value: unknown,
   member: string,
-  place: Place,
-  read: (raw: Raw, place: Place) => T,
+  context: DecodeContext,
+  read: (raw: Raw, context: DecodeContext) => T,
 ): T | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!isObject(value)) return place.strict ? place.refuse(member, 'an object', value) : undefined;
-  place.enter(member);
-  const object = read(value, place);
-  place.leave();
+  if (!isObject(value)) return context.strict ? context.refuse(member, 'an object', value) : undefined;
+  context.enter(member);
+  const object = read(value, context);
+  context.leave();
   return object;
 }
 
 /** Without half a character (a lone surrogate), which UTF-8 cannot carry: the API server would show another text. */
-export function stringAt(value: unknown, member: string, place: Place): string {
+export function stringAt(value: unknown, member: string, context: DecodeContext): string {
   if (typeof value === 'string') return value.toWellFormed();
   if (value === undefined || value === null) return '';
-  return place.strict ? place.refuse(member, 'a string', value) : (oddValue(value, place, member) as string);
+  return context.strict ? context.refuse(member, 'a string', value) : (oddValue(value, context, member) as string);
 }
 
 /** As `stringAt`, for members without which an entry has no identity. */
-export function requiredStringAt(value: unknown, member: string, place: Place): string {
-  const text = stringAt(value, member, place);
-  if (text === '' && place.strict) place.refuse(member, 'a non-empty string', value);
+export function requiredStringAt(value: unknown, member: string, context: DecodeContext): string {
+  const text = stringAt(value, member, context);
+  if (text === '' && context.strict) context.refuse(member, 'a non-empty string', value);
   return text;
 }
 
-export function booleanAt(value: unknown, member: string, place: Place): boolean {
+export function booleanAt(value: unknown, member: string, context: DecodeContext): boolean {
   if (typeof value === 'boolean') return value;
   if (value === undefined || value === null) return false;
-  return place.strict ? place.refuse(member, 'a boolean', value) : (oddValue(value, place, member) as boolean);
+  return context.strict ? context.refuse(member, 'a boolean', value) : (oddValue(value, context, member) as boolean);
 }
 
-export function int32At(value: unknown, member: string, place: Place): number {
-  return integerAt(value, member, place, -0x8000_0000, 0x7fff_ffff);
+export function int32At(value: unknown, member: string, context: DecodeContext): number {
+  return integerAt(value, member, context, -0x8000_0000, 0x7fff_ffff);
 }
 
 /** Divergence: Go's int64 goes beyond the whole numbers that JavaScript can tell apart. */
-export function int64At(value: unknown, member: string, place: Place): number {
-  return integerAt(value, member, place, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+export function int64At(value: unknown, member: string, context: DecodeContext): number {
+  return integerAt(value, member, context, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 }
 
-function integerAt(value: unknown, member: string, place: Place, min: number, max: number): number {
+function integerAt(value: unknown, member: string, context: DecodeContext, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   if (value === undefined || value === null) return 0;
-  return place.strict
-    ? place.refuse(member, `an integer between ${min} and ${max}`, value)
-    : (oddValue(value, place, member) as number);
+  return context.strict
+    ? context.refuse(member, `an integer between ${min} and ${max}`, value)
+    : (oddValue(value, context, member) as number);
 }
 
-export function timeAt(value: unknown, member: string, place: Place): CanonicalTime {
-  const time = place.times.spell(value);
+export function timeAt(value: unknown, member: string, context: DecodeContext): CanonicalTime {
+  const time = context.times.spell(value);
   if (time !== undefined) return time;
-  return place.strict
-    ? place.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
-    : (oddValue(value, place, member) as CanonicalTime);
+  return context.strict
+    ? context.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
+    : (oddValue(value, context, member) as CanonicalTime);
 }
 
-export function quantityAt(value: unknown, member: string, place: Place): string | null {
+export function quantityAt(value: unknown, member: string, context: DecodeContext): string | null {
   if (value === undefined || value === null) return null;
   const quantity = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : undefined;
   if (quantity !== undefined) return quantity;
-  return place.strict ? place.refuse(member, 'a quantity', value) : (oddValue(value, place, member) as string);
+  return context.strict ? context.refuse(member, 'a quantity', value) : (oddValue(value, context, member) as string);
 }
 
 /** The map of quantities at `member`; undefined when absent or empty. */
-export function resourceListAt(value: unknown, member: string, place: Place): ResourceList | undefined {
-  return objectAt(value, member, place, canonicalResourceList);
+export function resourceListAt(value: unknown, member: string, context: DecodeContext): ResourceList | undefined {
+  return objectAt(value, member, context, canonicalResourceList);
 }
 
-function canonicalResourceList(raw: Raw, place: Place): ResourceList | undefined {
+function canonicalResourceList(raw: Raw, context: DecodeContext): ResourceList | undefined {
   let list: ResourceList | undefined;
   for (const name of Object.keys(raw)) {
     list ??= {};
     // Go's decoder reads a null quantity as zero.
-    setOwn(list, name, quantityAt(raw[name], name, place) ?? '0');
+    setOwn(list, name, quantityAt(raw[name], name, context) ?? '0');
   }
   return list;
 }
@@ -130,25 +130,25 @@ function canonicalResourceList(raw: Raw, place: Place): ResourceList | undefined
 export function listAt<T>(
   value: unknown,
   member: string,
-  place: Place,
-  read: (element: Raw, place: Place) => T,
+  context: DecodeContext,
+  read: (element: Raw, context: DecodeContext) => T,
 ): T[] | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
+  if (!Array.isArray(value)) return context.strict ? context.refuse(member, 'a list', value) : undefined;
   const length = value.length;
   if (length === 0) return undefined;
-  place.enter(member);
+  context.enter(member);
   // A copy to overwrite: what is pushed to an empty list would be cached with room for 17.
   const list = [...value] as T[];
   let kept = 0;
   for (let i = 0; i < length; i++) {
     const element: unknown = value[i];
-    place.enter(i);
-    if (isObject(element)) list[kept++] = read(element, place);
-    else if (place.strict) place.refuse('', 'an object', element);
-    place.leave();
+    context.enter(i);
+    if (isObject(element)) list[kept++] = read(element, context);
+    else if (context.strict) context.refuse('', 'an object', element);
+    context.leave();
   }
-  place.leave();
+  context.leave();
   if (kept < length) list.length = kept;
   return kept === 0 ? undefined : list;
 }
@@ -157,20 +157,20 @@ export function listAt<T>(
 export function scalarListAt<T extends string | number>(
   value: unknown,
   member: string,
-  place: Place,
-  read: (value: unknown, member: string, place: Place) => T,
+  context: DecodeContext,
+  read: (value: unknown, member: string, context: DecodeContext) => T,
 ): T[] | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value)) return place.strict ? place.refuse(member, 'a list', value) : undefined;
+  if (!Array.isArray(value)) return context.strict ? context.refuse(member, 'a list', value) : undefined;
   if (value.length === 0) return undefined;
-  place.enter(member);
+  context.enter(member);
   const list = Array.from(value, (element, i) => {
-    place.enter(i);
-    const scalar = read(element, '', place);
-    place.leave();
+    context.enter(i);
+    const scalar = read(element, '', context);
+    context.leave();
     return scalar;
   });
-  place.leave();
+  context.leave();
   return list;
 }
 
@@ -178,8 +178,8 @@ export function scalarListAt<T extends string | number>(
  * Of the entries with the same key only the last stays, at the place of the first. A server's
  * list is left as it is. Divergence: the kubelet takes both, and goes by the first here, the last there.
  */
-export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, place: Place): T[] | undefined {
-  if (list === undefined || list.length === 1 || !place.strict || !hasDuplicate(list, key)) return list;
+export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, context: DecodeContext): T[] | undefined {
+  if (list === undefined || list.length === 1 || !context.strict || !hasDuplicate(list, key)) return list;
   const byKey = new Map<unknown, T>();
   for (const entry of list) byKey.set(entry[key], entry);
   return [...byKey.values()];
@@ -197,35 +197,35 @@ function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
  * Copies the members that `known` does not name into `target`, as they came. Divergence: the
  * kubelet's structs have no place for a member that is newer than they are, and lose it.
  */
-export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, place: Place): void {
+export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, context: DecodeContext): void {
   for (const member in raw) {
     if (!known.has(member) && Object.hasOwn(raw, member)) {
-      const value = cloneJSON(raw[member], place, member, 0);
+      const value = cloneJSON(raw[member], context, member, 0);
       if (value !== undefined) setOwn(target, member, value);
     }
   }
 }
 
 /** What a server has in the place of a scalar, as it came; a copy, for it may be an object of somebody else. */
-function oddValue(value: unknown, place: Place, member: string): unknown {
-  return cloneJSON(value, place, member, 0) ?? null;
+function oddValue(value: unknown, context: DecodeContext, member: string): unknown {
+  return cloneJSON(value, context, member, 0) ?? null;
 }
 
-function cloneJSON(value: unknown, place: Place, member: string, depth: number): unknown {
+function cloneJSON(value: unknown, context: DecodeContext, member: string, depth: number): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (value === null || typeof value === 'boolean' || value === undefined) return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (depth > maxDepth)
-    return place.strict ? place.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
-  if (Array.isArray(value)) return value.map((element) => cloneJSON(element, place, member, depth + 1) ?? null);
+    return context.strict ? context.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
+  if (Array.isArray(value)) return value.map((element) => cloneJSON(element, context, member, depth + 1) ?? null);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toJSON();
   if (typeof value === 'object') {
     const clone = {};
     for (const [name, inner] of Object.entries(value)) {
-      const innerClone = cloneJSON(inner, place, member, depth + 1);
+      const innerClone = cloneJSON(inner, context, member, depth + 1);
       if (innerClone !== undefined) setOwn(clone, name, innerClone);
     }
     return clone;
   }
-  return place.strict ? place.refuse(member, 'a JSON value', value) : undefined;
+  return context.strict ? context.refuse(member, 'a JSON value', value) : undefined;
 }

@@ -2,7 +2,7 @@ import type { PodCondition, PodStatus, ResourceList } from '../types.ts';
 import { foreignStatusMembers, isWrittenByKubelet } from './ownership.ts';
 import { quantitiesEqual } from './quantity.ts';
 import { isSame } from './strategic-merge.ts';
-import { podStatusMembers } from './strategic-merge-schema.ts';
+import { podStatusMembers } from './status-members.ts';
 
 type JSONObject = Record<string, unknown>;
 

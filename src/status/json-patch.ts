@@ -2,7 +2,8 @@ import { escapePathComponent } from 'fast-json-patch';
 
 import type { PodStatus } from '../types.ts';
 import { isObject, ownMember, type Raw, setOwn } from './json.ts';
-import { isKnownMember, type PatchSchema, podStatusMembers, schemaOfMember } from './strategic-merge-schema.ts';
+import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.ts';
+import { podStatusMembers } from './status-members.ts';
 import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
 
 export interface JsonPatchOperation {

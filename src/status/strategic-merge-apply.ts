@@ -1,12 +1,8 @@
 import { StatusManagerError } from '../errors.ts';
 import { isObject, ownMember, type Raw, setOwn } from './json.ts';
-import {
-  nodeMembers,
-  type PatchSchema,
-  podMembers,
-  podStatusMembers,
-  schemaOfMember,
-} from './strategic-merge-schema.ts';
+import { type PatchSchema, schemaOfMember } from './patch-schema.ts';
+import { nodeMembers, podMembers } from './strategic-merge-schema.ts';
+import { podStatusMembers } from './status-members.ts';
 
 type JSONObject = Record<string, unknown>;
 

@@ -1,6 +1,7 @@
 import type { PodStatus } from '../types.ts';
 import { isObject, ownMember, type Raw, setOwn } from './json.ts';
-import { isKnownMember, type PatchSchema, podStatusMembers, schemaOfMember } from './strategic-merge-schema.ts';
+import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.ts';
+import { podStatusMembers } from './status-members.ts';
 import { compareUTF8 } from './utf8.ts';
 
 /** The `status` member of a strategic merge patch. */

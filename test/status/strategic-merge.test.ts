@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import { applyPodStatusPatch } from '../../src/status/strategic-merge-apply.ts';
-import { type PatchMembers, podStatusMembers } from '../../src/status/strategic-merge-schema.ts';
+import type { PatchMembers } from '../../src/status/patch-schema.ts';
+import { podStatusMembers } from '../../src/status/status-members.ts';
 import { createStatusPatch, diffPodStatus } from '../../src/status/strategic-merge.ts';
 import type { PodCondition, PodStatus } from '../../src/types.ts';
 import {

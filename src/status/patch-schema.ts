@@ -1,0 +1,39 @@
+/**
+ * How one member of a Kubernetes object is compared and patched, by its JSON name. A list without
+ * `mergeKey` and `mergeScalars` is replaced as a whole; members that no table names are unknown,
+ * and so are replaced lists or merged objects.
+ * Source: the `patchStrategy` and `patchMergeKey` tags of `k8s.io/api/core/v1`, v1.37.
+ */
+export interface PatchSchema {
+  /** The known members of the object, or of every object in the list. */
+  readonly members?: PatchMembers;
+  /** An object with free keys, all of them known: a map of quantities. */
+  readonly map?: true;
+  /** A list of objects that is merged element by element: its elements are told apart by this member. */
+  readonly mergeKey?: string;
+  /** A list that is replaced as a whole although its elements are told apart by this member. */
+  readonly key?: string;
+  /** A list of scalars that is merged as a set. */
+  readonly mergeScalars?: true;
+  /** A changed element of the merged list names all its members in `$retainKeys`. */
+  readonly retainKeys?: true;
+  /** Written as `null` when it has no value, not left out. */
+  readonly nullable?: true;
+}
+
+export interface PatchMembers {
+  readonly [member: string]: PatchSchema;
+}
+
+const plain: PatchSchema = {};
+
+/** The schema of one member of an object; an empty one when the member is not known. */
+export function schemaOfMember(schema: PatchSchema, member: string): PatchSchema {
+  const { members } = schema;
+  return members !== undefined && Object.hasOwn(members, member) ? members[member]! : plain;
+}
+
+/** Whether an object may be stripped of the member: it is not one that only the server knows. */
+export function isKnownMember(schema: PatchSchema, member: string): boolean {
+  return schema.map === true || (schema.members !== undefined && Object.hasOwn(schema.members, member));
+}
