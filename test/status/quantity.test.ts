@@ -193,11 +193,12 @@ describe('canonicalQuantity', () => {
     constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'T', 'P', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei', 'e3', 'E4', 'e-5'),
   ).map((parts) => parts.join(''));
 
-  it('is idempotent', () => {
+  it('is idempotent, but for a binary fraction, which Go writes as a number that it reads as a decimal one', () => {
+    expect(['937.5Ki', '960000'].map(canonicalQuantity)).toEqual(['960000', '960k']);
     assert(
       property(plainText, (text) => {
         const once = canonicalQuantity(text);
-        pre(once !== undefined);
+        pre(once !== undefined && !/\..*i$/.test(text));
         expect(canonicalQuantity(once)).toBe(once);
       }),
     );
