@@ -13,8 +13,9 @@ import { Subscribers } from '../src/subscribers.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { FakeTransport } from './informer/fake-transport.ts';
 import { pod as apiPod } from './informer/pods.ts';
-import { getTestPod, recordingLogger, startTime, TestManager, testPodUID } from './status-manager/fixture.ts';
-import { RecordingMetrics } from './support/recording-metrics.ts';
+import { getTestPod, startTime, TestManager, testPodUID } from './status-manager/fixture.ts';
+import { RecordingMetrics } from '../src/testing/recording-metrics.ts';
+import { silentLogger } from '../src/testing/silent-logger.ts';
 
 const fail = (): never => {
   throw new Error('out of order');
@@ -129,7 +130,7 @@ describe('random that throws or leaves [0, 1)', () => {
     ['1', () => 1],
     ['text', () => '0.5' as never],
   ])('%s: Math.random stands in, for a back-off of NaN ms would never end or never wait', (_, random) => {
-    const value = resolveRandom(random, resolveLogger(recordingLogger([])))();
+    const value = resolveRandom(random, resolveLogger(silentLogger))();
     expect(value).toBeGreaterThanOrEqual(0);
     expect(value).toBeLessThan(1);
   });

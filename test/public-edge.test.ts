@@ -14,7 +14,7 @@ import {
   StatusManagerError,
 } from '../src/index.ts';
 import { createInformerPodManager, informerPodManagerFrom } from '../src/informer.ts';
-import { recordingLogger } from './support/recording-logger.ts';
+import { recordingLogger } from '../src/testing/recording-logger.ts';
 
 /** What somebody without types passes; each call is to name the member, never to fail with a TypeError. */
 const wrong = undefined as never;

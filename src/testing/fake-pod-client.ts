@@ -105,9 +105,11 @@ export class FakePodClient implements PodClient, PodEvents {
   put(pod: Pod): void {
     const key = keyOf(pod.metadata?.namespace ?? '', pod.metadata?.name ?? '');
     const stored = frozenCopy(pod);
-    const type = this.#pods.has(key) ? 'MODIFIED' : 'ADDED';
+    const old = this.#pods.get(key);
+    const isSame = old?.metadata?.uid === pod.metadata?.uid;
+    if (old !== undefined && !isSame) this.#tell({ type: 'DELETED', pod: old });
     this.#pods.set(key, stored);
-    this.#tell({ type, pod: stored });
+    this.#tell({ type: old !== undefined && isSame ? 'MODIFIED' : 'ADDED', pod: stored });
   }
 
   /** Takes the pod off the "server". */
@@ -125,6 +127,10 @@ export class FakePodClient implements PodClient, PodEvents {
   /** All pods by `namespace/name`. */
   get pods(): ReadonlyMap<string, Pod> {
     return this.#pods;
+  }
+
+  list(): Pod[] {
+    return [...this.#pods.values()];
   }
 
   get inFlight(): InFlight {

@@ -2,6 +2,8 @@ export {
   ApiServer,
   type ApiServerOptions,
   ApiStatusError,
+  type ClusterObject,
+  type ClusterObjectAccess,
   type HistoryEntry,
   type PodAccess,
   type PodDeletion,
@@ -22,6 +24,9 @@ export { fault, type Fault, type FaultStatus } from './faults/fault.ts';
 export type { FaultRequest, FaultVerb, RequestMatch } from './faults/fault-match.ts';
 export type { FaultMatch, Faults, PlannedFault, UsedFault } from './faults/faults.ts';
 export type { PodEvent, PodEvents } from './pod-events.ts';
+export { type LoggedLine, recordingLogger, type RecordingLogger } from './recording-logger.ts';
+export { type RecordedDeferredResize, type RecordedTermination, RecordingMetrics } from './recording-metrics.ts';
 export type { InFlight } from './requests-in-flight.ts';
 export { settle, type SettledManager, type SettledServer, type SettlePart } from './settle.ts';
 export { silentLogger } from './silent-logger.ts';
+export { SyncedPodManager, type SyncedPodManagerOptions } from './synced-pod-manager.ts';

@@ -7,8 +7,10 @@ export interface PodEvent {
   readonly pod: Pod;
 }
 
-/** Who tells of every change of a pod: `FakePodClient`, and `ApiServer.pods`. */
+/** The pods of an API server without HTTP: a `FakePodClient`, or `ApiServer.pods`. */
 export interface PodEvents {
-  /** Calls `listener` after every change, until the returned function is called. */
+  /** The pods that there are. */
+  list(): Pod[];
+  /** Calls `listener` right after every change, until the returned function is called. */
   subscribe(listener: (event: PodEvent) => void): () => void;
 }

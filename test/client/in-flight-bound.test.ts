@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InFlightBound } from '../../src/client/in-flight-bound.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 function setUp(size: number) {
   const clock = new FakeClock();

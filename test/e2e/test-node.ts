@@ -9,7 +9,7 @@ import type { ClosablePodClient } from '../../src/client/pod-client.ts';
 import type { ContractClientKind } from '../contract/clients.ts';
 import type { ContractServer } from '../contract/servers.ts';
 import { type Json, KubeHttp, type WatchStream } from '../support/kube-http.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { RecordingClient } from './recording-client.ts';
 
 const NODE_NAME = 'node-a';

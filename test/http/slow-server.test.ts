@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HttpPodClient } from '../../src/http.ts';
 import { createPodClient } from '../../src/http.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { kubeConfig, signal } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { json, pod, startKubeServer } from './kube-server.ts';

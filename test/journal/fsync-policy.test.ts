@@ -7,7 +7,7 @@ import { fileJournal } from '../../src/journal/file-journal.ts';
 import type { FsyncPolicy } from '../../src/journal/journal-recorder.ts';
 import type { JournalEntry } from '../../src/journal/journal.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 /** What the disk was told, in order, and how much of the file a crash of the machine would leave. */
 const disk = vi.hoisted(() => ({

@@ -4,7 +4,7 @@ import { fileJournal, type FileJournalOptions } from '../../src/journal/file-jou
 import type { Journal, JournalEntry } from '../../src/journal/journal.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { TestDirectories } from '../support/directories.ts';
-import { recordingLogger, type RecordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger, type RecordingLogger } from '../../src/testing/recording-logger.ts';
 
 const directories = new TestDirectories();
 const opened: Journal[] = [];

@@ -8,22 +8,18 @@ import {
   generatePodReadyCondition,
   generatePodReadyToStartContainersCondition,
   needToReconcilePodReadiness,
-  type Logger,
   type Pod,
   type PodStatus,
   StatusManager,
   type StatusManagerOptions,
 } from 'kubelet-status-manager';
-import { type FakeAction, FakeClock, FakePodClient } from 'kubelet-status-manager/testing';
+import { type FakeAction, FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import { differences, type Divergence, withoutEmptyNulls } from './compare.ts';
 import { ScriptedEvents } from './scripted-events.ts';
 import type { Expectation, RecordedRequest, Trace, TraceStep } from './trace.ts';
 
 export type ReplayOptions = Pick<StatusManagerOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>;
-
-const silent = (): void => {};
-const silentLogger: Logger = { trace: silent, debug: silent, info: silent, warn: silent, error: silent };
 
 /** What of the world is compared after each step. */
 interface Snapshot {

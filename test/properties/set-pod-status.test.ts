@@ -6,7 +6,7 @@ import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
-import { recordingLogger } from '../status-manager/fixture.ts';
+import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { respelled, statusArbitrary } from './respelled.ts';
 
 /** Restarts always, so that no transition is refused. */
@@ -28,7 +28,7 @@ function managerWith(client = new FakePodClient([pod]), podManager = new BasicPo
     podManager,
     podDeletionSafety: () => false,
     clock: new FakeClock(),
-    logger: recordingLogger([]),
+    logger: silentLogger,
   });
 }
 

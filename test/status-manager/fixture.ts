@@ -1,11 +1,11 @@
-import type { Logger } from '../../src/logger.ts';
 import type { StatusManagerOptions } from '../../src/manager/options.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
 import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import type { ObjectMeta, Pod, PodCondition, PodSpec, PodStatus, PodStatusInput } from '../../src/types.ts';
-import { RecordingMetrics } from '../support/recording-metrics.ts';
+import { type LoggedLine, recordingLogger } from '../../src/testing/recording-logger.ts';
+import { RecordingMetrics } from '../../src/testing/recording-metrics.ts';
 
 export const testPodUID = '12345678';
 export const startTime = '2026-01-02T03:04:05Z';
@@ -38,18 +38,12 @@ export function getStaticPod(): { staticPod: Pod; mirrorPod: Pod } {
   };
 }
 
-export interface LogLine {
-  readonly level: keyof Logger;
-  readonly fields: object;
-  readonly message: string;
-}
-
 export class TestManager {
   readonly clock = new FakeClock(startTime);
   readonly client: FakePodClient;
   readonly podManager = new BasicPodManager();
   readonly metrics = new RecordingMetrics();
-  readonly logged: LogLine[] = [];
+  readonly logger = recordingLogger();
   readonly manager: StatusManager;
   #messages = 0;
 
@@ -62,9 +56,13 @@ export class TestManager {
       podDeletionSafety: () => false,
       clock: this.clock,
       metrics: this.metrics,
-      logger: recordingLogger(this.logged),
+      logger: this.logger,
       ...options,
     });
+  }
+
+  get logged(): readonly LoggedLine[] {
+    return this.logger.lines;
   }
 
   /** A status that differs from all others of this manager. */
@@ -110,18 +108,4 @@ export class TestManager {
     }
     return this.manager.syncBatch(true);
   }
-}
-
-export function recordingLogger(lines: LogLine[]): Logger {
-  const record =
-    (level: keyof Logger) =>
-    (fields: object, message: string): void =>
-      void lines.push({ level, fields, message });
-  return {
-    trace: record('trace'),
-    debug: record('debug'),
-    info: record('info'),
-    warn: record('warn'),
-    error: record('error'),
-  };
 }

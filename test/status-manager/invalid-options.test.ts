@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { defaultOptions, resolveOptions, type StatusManagerOptions } from '../../src/manager/options.ts';
 import { StatusManager } from '../../src/manager/status-manager.ts';
 import { RequestLimiter } from '../../src/sync/request-limiter.ts';
-import { recordingLogger } from './fixture.ts';
+import { silentLogger } from '../../src/testing/silent-logger.ts';
 
 const podDeletionSafety = (): boolean => false;
 
 function withOption(name: string, value: unknown): StatusManagerOptions {
-  return { podDeletionSafety, logger: recordingLogger([]), [name]: value };
+  return { podDeletionSafety, logger: silentLogger, [name]: value };
 }
 
 function expectRefused(options: unknown, path: string): void {

@@ -5,7 +5,7 @@ import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../..
 import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';
 import { TestDirectories } from '../support/directories.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 const running: PodStatusInput = {
   phase: 'Running',

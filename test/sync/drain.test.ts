@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
-
-const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
+import { silentLogger } from '../../src/testing/silent-logger.ts';
 
 describe('flush()', () => {
   it('on a manager that was not started sends nothing after its deadline, and leaves no timer', async () => {
@@ -14,7 +13,7 @@ describe('flush()', () => {
     const client = new FakePodClient(pods);
     client.fail({}, 500, 1);
     const clock = new FakeClock();
-    const options = { client, podDeletionSafety: () => false, clock, logger: silent, concurrency: 1 };
+    const options = { client, podDeletionSafety: () => false, clock, logger: silentLogger, concurrency: 1 };
     const manager = new StatusManager(options);
     for (const pod of pods) manager.setPodStatus(pod, { phase: 'Running' });
     const release = client.hold({ verb: 'get', name: 'b' }, 1);
@@ -35,7 +34,7 @@ describe('stop({ drain: true })', () => {
     const pod = { metadata, spec: { containers: [] } };
     const client = new FakePodClient([pod]);
     const clock = new FakeClock();
-    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silent });
+    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
     manager.start();
     const release = client.hold({ verb: 'delete' }, 1);
     manager.terminatePod(pod);
@@ -55,7 +54,7 @@ describe('stop({ drain: true })', () => {
     const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
     const client = new FakePodClient([pod]);
     const clock = new FakeClock();
-    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silent });
+    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
     manager.start();
     const release = client.hold({ verb: 'patch' }, 1);
     manager.setPodStatus(pod, { phase: 'Pending' });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StatusManager } from '../../src/manager/status-manager.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { namespace, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 describe('start', () => {

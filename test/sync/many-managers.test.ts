@@ -9,7 +9,7 @@ import { RequestLimiter } from '../../src/sync/request-limiter.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import type { Pod } from '../../src/types.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 const second = 1_000;
 const responseMs = 1_500;

@@ -5,7 +5,7 @@ import type { PodClient, RequestOptions } from '../../src/client/pod-client.ts';
 import { PodRequests, RequestFailure } from '../../src/sync/pod-requests.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { Pod } from '../../src/types.ts';
-import { RecordingMetrics } from '../support/recording-metrics.ts';
+import { RecordingMetrics } from '../../src/testing/recording-metrics.ts';
 
 const reference = { namespace: 'default', name: 'web' };
 const pod: Pod = { metadata: { ...reference, uid: 'uid-web' } };

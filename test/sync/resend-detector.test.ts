@@ -3,7 +3,7 @@ import type { PodStatusPatch } from '../../src/client/pod-client.ts';
 import { ResendDetector } from '../../src/sync/resend-detector.ts';
 import type { PodStatusChanges } from '../../src/status/strategic-merge.ts';
 import type { Pod } from '../../src/types.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 function merge(status: PodStatusChanges): PodStatusPatch {
   return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };

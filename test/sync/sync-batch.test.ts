@@ -5,7 +5,7 @@ import { ResendDetector } from '../../src/sync/resend-detector.ts';
 import { SyncBatch } from '../../src/sync/sync-batch.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { Pod, PodStatus } from '../../src/types.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { podOf, uidOf } from './sync-harness.ts';
 
 function setup() {

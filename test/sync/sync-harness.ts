@@ -6,8 +6,8 @@ import type { StatusOutcome } from '../../src/sync/outcomes.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient, type FakeAction, type FakeVerb } from '../../src/testing/fake-pod-client.ts';
 import type { ObjectMeta, Pod, PodStatusInput } from '../../src/types.ts';
-import { type RecordingLogger, recordingLogger } from '../support/recording-logger.ts';
-import { RecordingMetrics } from '../support/recording-metrics.ts';
+import { type RecordingLogger, recordingLogger } from '../../src/testing/recording-logger.ts';
+import { RecordingMetrics } from '../../src/testing/recording-metrics.ts';
 
 export const namespace = 'default';
 

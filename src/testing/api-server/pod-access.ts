@@ -1,4 +1,5 @@
 import type { Pod } from '../../types.ts';
+import type { PodEvent, PodEvents } from '../pod-events.ts';
 import type { JSONObject } from './objects.ts';
 import { directRequest, type Registry, type Request, type Target } from './registry.ts';
 import { resourceNamed } from './resources.ts';
@@ -15,7 +16,7 @@ export interface PodDeletion {
  * the code under test. Everything a server does to a request is done, so a method throws what
  * HTTP would answer: an error with `code`, `reason` and `details`. Pods handed out are copies.
  */
-export class PodAccess {
+export class PodAccess implements PodEvents {
   readonly #store: ObjectStore;
   readonly #registry: Registry;
 
@@ -40,6 +41,11 @@ export class PodAccess {
   /** All pods, or those of one namespace. */
   list(namespace = ''): Pod[] {
     return this.#store.list('pods', namespace).map(copyOf);
+  }
+
+  /** Calls `listener` right after every write to a pod, with a copy of it, until the returned function is called. */
+  subscribe(listener: (event: PodEvent) => void): () => void {
+    return this.#store.subscribe('pods', ({ type, object }) => listener({ type, pod: copyOf(object) }));
   }
 
   /** Applies a strategic merge patch to metadata and spec. */

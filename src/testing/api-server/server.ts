@@ -7,6 +7,7 @@ import { HttpFaults } from '../faults/http-faults.ts';
 import type { InFlight } from '../requests-in-flight.ts';
 import { accessReviewResource } from './access-review.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
+import { ClusterObjectAccess } from './cluster-object-access.ts';
 import { discoveryDocument, version } from './discovery.ts';
 import { type Answer, Handlers } from './handlers.ts';
 import { impersonated } from './impersonation.ts';
@@ -84,6 +85,10 @@ export interface HistoryEntry {
 export class ApiServer implements AsyncDisposable {
   /** Pods, read and written as the admin, past HTTP. */
   readonly pods: PodAccess;
+  /** Nodes, likewise; there are none at first, for node users either. */
+  readonly nodes: ClusterObjectAccess;
+  /** Namespaces, likewise; `default` and those that begin with `kube-` are there. */
+  readonly namespaces: ClusterObjectAccess;
   /** What goes wrong on demand, over HTTP. */
   readonly faults: Faults;
   /** The certificate to trust, PEM; `''` without TLS. */
@@ -125,6 +130,8 @@ export class ApiServer implements AsyncDisposable {
     const registry = new Registry(this.#store, this.#clock);
     this.#handlers = new Handlers(this.#store, registry, this.#clock);
     this.pods = new PodAccess(this.#store, registry);
+    this.nodes = new ClusterObjectAccess('nodes', this.#store, registry);
+    this.namespaces = new ClusterObjectAccess('namespaces', this.#store, registry);
     this.#adminToken = this.#tokens.add(admin, options.token);
     for (const node of options.nodeUsers ?? []) {
       this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));

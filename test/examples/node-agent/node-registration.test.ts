@@ -2,7 +2,7 @@ import { createKubeTransport } from 'kubelet-status-manager/http';
 import { ApiServer, FakeClock } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';
 import { NodeRegistration } from '../../../examples/node-agent/node-registration.ts';
-import { recordingLogger } from '../../support/recording-logger.ts';
+import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 it('taints the Node that it takes up again, once, and keeps the taints of others', async () => {
   await using server = await ApiServer.start();

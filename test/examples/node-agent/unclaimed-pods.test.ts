@@ -2,7 +2,7 @@ import { createKubeTransport } from 'kubelet-status-manager/http';
 import { ApiServer, FakeClock } from 'kubelet-status-manager/testing';
 import { expect, it, vi } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
-import { recordingLogger } from '../../support/recording-logger.ts';
+import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 it('a pod without the annotation once waited for ever without a word: one warning and one Event say why', async () => {
   await using server = await ApiServer.start();

@@ -6,25 +6,29 @@ import type {
   PriorityBucket,
   ResizeResolution,
   StatusGauges,
-} from '../../src/metrics.ts';
+} from '../metrics.ts';
 
+/** Arguments of `incTerminatedContainers`. */
 export interface RecordedTermination {
   readonly containerType: ContainerType;
   readonly exitCode: number;
   readonly reason: string;
 }
 
+/** Arguments of `observeDeferredResizeDuration`. */
 export interface RecordedDeferredResize {
   readonly resolution: ResizeResolution;
   readonly priorityBucket: PriorityBucket;
   readonly seconds: number;
 }
 
-/** Metrics that keep all they are told, in order. */
+/** Metrics that keep everything that is reported to them, in order. */
 export class RecordingMetrics implements Metrics {
+  /** In seconds. */
   readonly syncDurations: number[] = [];
   readonly terminations: RecordedTermination[] = [];
   readonly deferredResizes: RecordedDeferredResize[] = [];
+  /** `verb outcome`: `patch ok`. */
   readonly requests: string[] = [];
   readonly refusedUpdates: string[] = [];
   readonly outcomes: OutcomeKind[] = [];
@@ -72,7 +76,7 @@ export class RecordingMetrics implements Metrics {
     };
   }
 
-  /** Undefined when nobody has registered them, or not any more. */
+  /** The gauges as they are now; undefined before they are registered, and after the manager has stopped. */
   statusGauges(): StatusGauges | undefined {
     return this.#readStatusGauges?.();
   }

@@ -1,18 +1,20 @@
-import type { LogFunction, Logger } from '../../src/logger.ts';
+import type { LogFunction, Logger } from '../logger.ts';
 
+/** One line that was logged. */
 export interface LoggedLine {
   readonly level: keyof Logger;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A logger that keeps every line. */
+/** A logger that keeps every line, in order, with a copy of its fields. */
 export interface RecordingLogger extends Logger {
   readonly lines: readonly LoggedLine[];
   readonly warnings: readonly LoggedLine[];
   readonly errors: readonly LoggedLine[];
 }
 
+/** A new logger without lines. */
 export function recordingLogger(): RecordingLogger {
   const lines: LoggedLine[] = [];
   const log =

@@ -1,0 +1,35 @@
+import { BasicPodManager } from '../pods/basic-pod-manager.ts';
+import type { Pod } from '../types.ts';
+import type { PodEvents } from './pod-events.ts';
+
+/** Options of a `SyncedPodManager`. */
+export interface SyncedPodManagerOptions {
+  /** Only pods with this `spec.nodeName`. Default: all pods. */
+  readonly nodeName?: string;
+}
+
+/**
+ * A pod manager that shows every write to the pods of an `ApiServer` or a `FakePodClient`, the
+ * status manager's own writes included, as an informer without any delay does. Static pods are added
+ * with `addPod`.
+ */
+export class SyncedPodManager extends BasicPodManager {
+  readonly #unsubscribe: () => void;
+
+  /** @param source `server.pods`, or a `FakePodClient` */
+  constructor(source: PodEvents, { nodeName }: SyncedPodManagerOptions = {}) {
+    super();
+    const isOwn = ({ spec }: Pod): boolean => nodeName === undefined || spec?.nodeName === nodeName;
+    for (const pod of source.list()) if (isOwn(pod)) this.addPod(pod);
+    this.#unsubscribe = source.subscribe(({ type, pod }) => {
+      if (!isOwn(pod)) return;
+      if (type === 'DELETED') this.removePod(pod);
+      else this.updatePod(pod);
+    });
+  }
+
+  /** Shows no further writes. */
+  stop(): void {
+    this.#unsubscribe();
+  }
+}

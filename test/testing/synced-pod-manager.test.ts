@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Pod, StatusManager } from 'kubelet-status-manager';
+import { createPodClient } from 'kubelet-status-manager/http';
+import {
+  ApiServer,
+  FakeClock,
+  FakePodClient,
+  settle,
+  silentLogger,
+  SyncedPodManager,
+} from 'kubelet-status-manager/testing';
+
+const podNamed = (name: string, uid: string, nodeName = 'node-a'): Pod => ({
+  metadata: { namespace: 'default', name, uid },
+  spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
+});
+
+describe('SyncedPodManager, of a FakePodClient', () => {
+  it('shows the pods of its node, and every write to them', async () => {
+    const client = new FakePodClient([podNamed('a', 'u1'), podNamed('b', 'u2', 'node-b')]);
+    const podManager = new SyncedPodManager(client, { nodeName: 'node-a' });
+    const uids = (): string[] => podManager.getPods().map(({ metadata }) => metadata!.uid!);
+    expect(uids()).toEqual(['u1']);
+    client.put(podNamed('c', 'u3'));
+    client.put(podNamed('d', 'u4', 'node-b'));
+    expect(uids()).toEqual(['u1', 'u3']);
+    client.put(podNamed('a', 'u5'));
+    expect(uids()).toEqual(['u3', 'u5']);
+    client.remove('default', 'c');
+    expect(uids()).toEqual(['u5']);
+    podManager.stop();
+    client.remove('default', 'a');
+    expect(uids()).toEqual(['u5']);
+  });
+
+  it('shows the manager’s own write, so that a full batch has nothing to do', async () => {
+    const clock = new FakeClock();
+    const pod = podNamed('a', 'u1');
+    const client = new FakePodClient([pod]);
+    const podManager = new SyncedPodManager(client);
+    const manager = new StatusManager({
+      client,
+      podManager,
+      podDeletionSafety: () => false,
+      clock,
+      logger: silentLogger,
+    });
+    manager.start();
+    manager.setPodStatus(pod, { phase: 'Running', qosClass: 'BestEffort' });
+    await clock.advanceAsync(30_000);
+    expect(client.actions.map(({ verb }) => verb)).toEqual(['get', 'patch']);
+    await manager.stop();
+  });
+});
+
+describe('SyncedPodManager, of an ApiServer', () => {
+  let server: ApiServer;
+  afterEach(() => server.close());
+
+  it('shows pods that are created, written by the manager and deleted', async () => {
+    server = await ApiServer.start({ tls: false });
+    const client = createPodClient(server.kubeconfig());
+    const podManager = new SyncedPodManager(server.pods);
+    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, logger: silentLogger });
+    manager.start();
+    const pod = server.pods.create(podNamed('a', ''));
+    const uid = pod.metadata!.uid!;
+    manager.setPodStatus(podManager.getPodByUID(uid)!, { phase: 'Running' });
+    await settle(manager, server);
+    expect(podManager.getPodByUID(uid)?.status?.phase).toBe('Running');
+    server.pods.delete('default', 'a', { gracePeriodSeconds: 0 });
+    expect(podManager.getPods()).toEqual([]);
+    await manager.stop();
+    await client.transport.close();
+  });
+});
+
+describe('ApiServer, without HTTP', () => {
+  let server: ApiServer;
+  afterEach(() => server.close());
+
+  it('makes, changes and removes Nodes and Namespaces', async () => {
+    server = await ApiServer.start({ tls: false });
+    const node = server.nodes.create('node-a');
+    expect(node).toMatchObject({ kind: 'Node', metadata: { name: 'node-a' } });
+    server.nodes.create({ metadata: { name: 'node-b', labels: { zone: 'x' } } });
+    server.nodes.patch('node-a', { metadata: { labels: { zone: 'y' } } });
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    expect(server.nodes.patchStatus('node-a', { status: { conditions } })).toMatchObject({ status: { conditions } });
+    expect(server.nodes.list().map(({ metadata: { labels } }) => labels)).toEqual([{ zone: 'y' }, { zone: 'x' }]);
+    server.nodes.delete('node-b');
+    expect(server.nodes.get('node-b')).toBeUndefined();
+    expect(() => server.nodes.create('node-a')).toThrow('already exists');
+
+    server.namespaces.create('mine');
+    expect(server.pods.create({ ...podNamed('p', ''), metadata: { namespace: 'mine', name: 'p' } })).toBeDefined();
+    const names = server.namespaces.list().map(({ metadata: { name } }) => name);
+    expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system', 'mine']);
+    expect(server.requests).toEqual([]);
+  });
+});
