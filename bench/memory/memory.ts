@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { jsonLinesOf } from '../children.ts';
 import type { Aim, Figure, Report } from '../report.ts';
+import type { JournalTimes } from '../journal/figures.ts';
 import type { MemoryTimes, WorkerAnswer } from './figures.ts';
 
 export interface MemoryOptions {
@@ -20,12 +21,18 @@ interface KubeletFigures {
 }
 
 const worker = fileURLToPath(new URL('worker.js', import.meta.url));
+const journalWorker = fileURLToPath(new URL('../journal/worker.js', import.meta.url));
 const inputs = ['json', 'date'] as const;
 type Input = (typeof inputs)[number];
+const journalPolicies = ['none', 'interval', 'always'] as const;
+type JournalPolicy = (typeof journalPolicies)[number];
+/** With `always` each call waits for the disk. */
+const journalAlwaysPods = 500;
 
 /** The paths that touch only memory, each in processes of its own, the kubelet's in between. */
 export async function benchMemory({ pods, processes, oracle, progress }: MemoryOptions): Promise<Report> {
   const answers: Record<Input, WorkerAnswer[]> = { json: [], date: [] };
+  const journal: Record<JournalPolicy, JournalTimes[]> = { none: [], interval: [], always: [] };
   const kubelet: KubeletFigures[] = [];
   for (let round = 1; round <= processes; round++) {
     progress(`memory: process ${round} of ${processes}`);
@@ -34,16 +41,27 @@ export async function benchMemory({ pods, processes, oracle, progress }: MemoryO
         ...(await jsonLinesOf<WorkerAnswer>(process.execPath, ['--expose-gc', worker, input, String(pods)])),
       );
     }
+    for (const policy of journalPolicies) {
+      const count = policy === 'always' ? Math.min(pods, journalAlwaysPods) : pods;
+      journal[policy].push(
+        ...(await jsonLinesOf<JournalTimes>(process.execPath, [journalWorker, policy, String(count)])),
+      );
+    }
     if (oracle !== undefined)
       kubelet.push(...(await jsonLinesOf<KubeletFigures>(oracle, ['bench-memory', String(pods)])));
   }
-  const figures = inputs.flatMap((input) => figuresOf(input, answers[input], kubelet));
+  const figures = [
+    ...inputs.flatMap((input) => figuresOf(input, answers[input], kubelet)),
+    ...journalFigures('interval', journal),
+    ...journalFigures('always', journal),
+  ];
   return {
     title: `Memory paths, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
       'Each number is the median of processes of its own. Cold: on the first manager of the process; warm: on the third, after the same steps on the two before.',
       'The input of each setPodStatus is a new object, made inside the timed loop: JSON has its times as strings, Date as 8 `Date` objects.',
       'Beside: the kubelet (Go), `kubelet-oracle bench-memory`, run in between. It has no memory of what it compared, so that each of its full batches is like the first.',
+      `Journal: no status is sent, so that all of them stay in the file, as while the API server is away; with fsync \`always\`, ${journalAlwaysPods} pods. One setPodStatus a turn of the event loop; the longest hold has a compaction of the file in it. Beside: the same without a journal.`,
     ],
     figures,
   };
@@ -72,6 +90,23 @@ function figuresOf(input: Input, answers: readonly WorkerAnswer[], kubelet: read
     aim: { of: 'ratio', atMost: 1.5 },
   };
   return [...times, bytes];
+}
+
+function journalFigures(
+  policy: Exclude<JournalPolicy, 'none'>,
+  times: Record<JournalPolicy, JournalTimes[]>,
+): Figure[] {
+  const figure = (name: string, unit: string, member: keyof JournalTimes): Figure => ({
+    name: `Journal, fsync ${policy}: ${name}`,
+    unit,
+    values: times[policy].map((measured) => measured[member]),
+    reference: { name: 'no journal', values: times.none.map((measured) => measured[member]) },
+  });
+  return [
+    figure('setPodStatus, first', 'µs', 'first'),
+    figure('setPodStatus, changed', 'µs', 'changed'),
+    figure('longest hold of the event loop', 'ms', 'longestHold'),
+  ];
 }
 
 interface Row {

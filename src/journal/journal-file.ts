@@ -67,7 +67,7 @@ export class JournalFile {
     const fd = openSync(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow, fileMode);
     try {
       const replacement = new JournalFile(fd, 0);
-      const slots = lines.map((line) => replacement.append(line));
+      const slots = replacement.#appendAll(lines);
       if (isSynced) fsyncSync(fd);
       if (oldName !== undefined) keepAs(file, oldName);
       renameSync(temporary, file);
@@ -141,6 +141,17 @@ export class JournalFile {
     await this.#syncs;
     this.#isClosed = true;
     closeSync(this.#fd);
+  }
+
+  /** Few large writes instead of many small ones. */
+  #appendAll(lines: readonly Buffer[]): Slot[] {
+    const content = Buffer.concat(lines);
+    this.#writeAt(this.#endOffset, content);
+    return lines.map(({ length: bytes }) => {
+      const slot = { offset: this.#endOffset, bytes };
+      this.#endOffset += bytes;
+      return slot;
+    });
   }
 
   #writeAt(offset: number, bytes: Buffer): void {

@@ -58,6 +58,8 @@ export class JournalRecorder implements Journal {
   #liveBytes = 0;
   /** Undefined while the file can only be read. */
   #journalFile: JournalFile | undefined;
+  /** The file has been deleted or replaced, as seen before the last write. */
+  #isRemoved = false;
   #nextSequence: number;
   /** Lines marked past. Where nothing can be appended, their room is used again. */
   #free: Slot[];
@@ -159,7 +161,8 @@ export class JournalRecorder implements Journal {
   }
 
   #isReplaced(): boolean {
-    return this.#journalFile?.isRemoved === true && existsSync(this.#settings.file);
+    this.#isRemoved = this.#journalFile?.isRemoved === true;
+    return this.#isRemoved && existsSync(this.#settings.file);
   }
 
   #setLive(entry: JournalEntry, slot: Slot | undefined): void {
@@ -195,7 +198,7 @@ export class JournalRecorder implements Journal {
 
   #append(line: Buffer): Slot {
     const file = this.#journalFile;
-    if (file === undefined || file.isRemoved) throw new Error('there is no file that can be written');
+    if (file === undefined || this.#isRemoved) throw new Error('there is no file that can be written');
     if (file.bytes + line.length > this.#settings.maxBytes) throw new Error('the journal has reached maxBytes');
     return file.append(line);
   }
@@ -205,7 +208,7 @@ export class JournalRecorder implements Journal {
     const file = this.#journalFile;
     const index = this.#free.findIndex((slot) => slot.bytes >= bytes);
     const slot = this.#free[index];
-    if (file === undefined || file.isRemoved || slot === undefined) return false;
+    if (file === undefined || this.#isRemoved || slot === undefined) return false;
     return this.#try('overwrite', () => {
       file.overwrite(slot, encodeLine(record, slot.bytes));
       this.#free.splice(index, 1);
@@ -277,7 +280,7 @@ export class JournalRecorder implements Journal {
   #mustCompact(bytes: number): boolean {
     if (this.#settings.clock.monotonicMs() < this.#compactAfterMs) return false;
     const file = this.#journalFile;
-    if (file === undefined || file.isRemoved || this.#damagedName !== undefined) return true;
+    if (file === undefined || this.#isRemoved || this.#damagedName !== undefined) return true;
     const { maxBytes } = this.#settings;
     if (file.bytes + bytes > maxBytes && this.#liveBytes + bytes <= maxBytes) return true;
     return file.bytes > compactionMinBytes && file.bytes > compactionFactor * this.#liveBytes;
@@ -302,6 +305,7 @@ export class JournalRecorder implements Journal {
       const old = this.#journalFile;
       const { file: compacted, slots } = JournalFile.replace(file, lines, fsync !== 'never', this.#damagedName);
       this.#journalFile = compacted;
+      this.#isRemoved = false;
       void old?.close();
       this.#free = [];
       this.#superseded = [];
