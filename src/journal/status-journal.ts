@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { latestTime } from '../status/newer.ts';
 import type { PodStatus } from '../types.ts';
-import type { Journal, JournalEntry, RecoveredStatus } from './journal.ts';
+import type { Journal, JournalEntry } from './journal.ts';
 
 /**
  * A manager's side of its journal: what it tells it, and which statuses are from an earlier run.
@@ -23,11 +23,6 @@ export class StatusJournal {
   /** Statuses of an earlier run that nobody has set anew or sent since: pod UID → when it was accepted. */
   get recovered(): ReadonlyMap<string, string> {
     return this.#recovered;
-  }
-
-  /** All statuses that an earlier run left unsent, as they were at the start of this run. */
-  get recoveredAtStart(): readonly RecoveredStatus[] {
-    return (this.#journal?.recovered ?? []).map(({ status, ...entry }) => ({ ...entry, phase: status.phase }));
   }
 
   /** Hands over what an earlier run has left unsent. */

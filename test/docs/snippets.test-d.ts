@@ -30,6 +30,7 @@ declare const sandboxes: PodSandbox[];
 declare const podIPs: string[];
 declare function podDeletionSafety(pod: Pod): boolean;
 declare function runPod(pod: Pod): void;
+declare function terminatePod(pod: Pod): void;
 declare function updatePod(pod: Pod): void;
 declare function forgetPod(pod: Pod): void;
 
@@ -65,7 +66,10 @@ export async function overOurTransport(): Promise<void> {
   const manager = new StatusManager({ client, podManager, podDeletionSafety });
   manager.start();
   podManager.subscribe({
-    onPodAdded: runPod,
+    onPodAdded: (pod) => {
+      if (manager.canPodRun(pod)) runPod(pod);
+      else terminatePod(pod); // stop what still runs of it, then call manager.terminatePod(pod)
+    },
     onPodUpdated: updatePod,
     onPodRemoved: (pod) => {
       forgetPod(pod);
