@@ -23,6 +23,7 @@ export {
 export { fault, type Fault, type FaultStatus } from './faults/fault.ts';
 export type { FaultRequest, FaultVerb, RequestMatch } from './faults/fault-match.ts';
 export type { FaultMatch, Faults, PlannedFault, UsedFault } from './faults/faults.ts';
+export type { Mutation } from './mutations.ts';
 export type { PodEvent, PodEvents } from './pod-events.ts';
 export { type LoggedLine, recordingLogger, type RecordingLogger } from './recording-logger.ts';
 export { type RecordedDeferredResize, type RecordedTermination, RecordingMetrics } from './recording-metrics.ts';

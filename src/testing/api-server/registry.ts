@@ -30,6 +30,8 @@ import { priorityOfClass } from './pod-defaults.ts';
 import { boundPod, evictedPod } from './pod-strategy.ts';
 import { deleteOptionsOf } from './request-options.ts';
 import type { ResourceDefinition } from './resources.ts';
+import type { Mutations } from '../mutations.ts';
+import type { Verb } from './request.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 import type { SubresourceName } from './subresources.ts';
@@ -83,10 +85,12 @@ const randomCharacters = 'bcdfghjklmnpqrstvwxz2456789';
 export class Registry {
   readonly #store: ObjectStore;
   readonly #clock: Clock;
+  readonly #mutations: Mutations;
 
-  constructor(store: ObjectStore, clock: Clock) {
+  constructor(store: ObjectStore, clock: Clock, mutations: Mutations) {
     this.#store = store;
     this.#clock = clock;
+    this.#mutations = mutations;
   }
 
   get({ definition, namespace, name }: Target): StoredObject {
@@ -97,7 +101,7 @@ export class Registry {
 
   create(target: Target, body: JSONObject, request: Request): StoredObject {
     const { definition, namespace } = target;
-    const sent = decodeBody(definition, body, request);
+    const sent = this.#mutated(target, decodeBody(definition, body, request), request);
     const { generateName, resourceVersion } = sent.metadata;
     if (sent.metadata.namespace !== undefined && sent.metadata.namespace !== namespace) throw namespaceMismatch();
     if (resourceVersion !== undefined) {
@@ -215,8 +219,9 @@ export class Registry {
     this.delete(target, others, { ...request, dryRun, admit: () => {} });
   }
 
-  #update(target: Target, next: DecodedObject, old: StoredObject, request: Request): StoredObject {
+  #update(target: Target, sent: DecodedObject, old: StoredObject, request: Request): StoredObject {
     const { definition, subresource, name } = target;
+    const next = this.#mutated(target, sent, request);
     const { resourceVersion } = next.metadata;
     if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion)
       throw modified(definition, name);
@@ -229,6 +234,14 @@ export class Registry {
     if (prepared.metadata.deletionTimestamp === undefined || !isFinal) return this.#put(target, prepared, request);
     this.#remove(target, prepared, request);
     return prepared;
+  }
+
+  /** Runs the mutating webhooks, before defaults of the server and validation. */
+  #mutated(target: Target, object: DecodedObject, { verb }: Request): DecodedObject {
+    const { definition, namespace, name, subresource } = target;
+    const about = { verb: verb as Verb, resource: definition.resource, subresource, namespace, name };
+    const changed = this.#mutations.apply(about, definition.fromStored?.(object) ?? object);
+    return changed === undefined ? object : decodeBody(definition, changed as JSONObject, directRequest('', ''));
   }
 
   #put({ definition }: Target, object: StoredObject, request: Request): StoredObject {

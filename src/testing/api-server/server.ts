@@ -4,8 +4,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Faults } from '../faults/faults.ts';
 import { HttpFaults } from '../faults/http-faults.ts';
+import type { RequestMatch } from '../faults/fault-match.ts';
+import { type Mutation, Mutations } from '../mutations.ts';
 import type { InFlight } from '../requests-in-flight.ts';
 import { accessReviewResource } from './access-review.ts';
+import type { Pod } from '../../types.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { ClusterObjectAccess } from './cluster-object-access.ts';
 import { discoveryDocument, version } from './discovery.ts';
@@ -104,6 +107,7 @@ export class ApiServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #faults: HttpFaults;
+  readonly #mutations = new Mutations();
   #bytesOfClosed = 0;
   #requests: RequestRecord[] = [];
   #port = 0;
@@ -127,7 +131,7 @@ export class ApiServer implements AsyncDisposable {
     this.#latencyMs = latencyMs;
     this.#onRequest = options.onRequest;
     this.#store = new ObjectStore(historyLimit);
-    const registry = new Registry(this.#store, this.#clock);
+    const registry = new Registry(this.#store, this.#clock, this.#mutations);
     this.#handlers = new Handlers(this.#store, registry, this.#clock);
     this.pods = new PodAccess(this.#store, registry);
     this.nodes = new ClusterObjectAccess('nodes', this.#store, registry);
@@ -236,6 +240,16 @@ export class ApiServer implements AsyncDisposable {
         user,
         object,
       }));
+  }
+
+  /**
+   * Changes objects on their way in, as a mutating webhook does: those of creates, updates and
+   * patches that fit, through HTTP or past it. The result is validated as any object.
+   * @returns takes the hook away again
+   * @throws RangeError for a match that no request can fit
+   */
+  mutate<T extends object = Pod>(match: RequestMatch, mutation: Mutation<T>): () => void {
+    return this.#mutations.add(match, mutation as unknown as Mutation<object>);
   }
 
   /** Forgets all writes so far, as etcd's compaction does: a watch from an older resourceVersion gets 410. */
