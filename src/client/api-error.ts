@@ -1,5 +1,6 @@
 import { parseJSON } from '../status/json.ts';
 import type { PatchType, RequestVerb } from './pod-client.ts';
+import { redact } from './redact.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */
@@ -109,9 +110,10 @@ function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined)
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
  * members, never by the text of a message. `now` (ms since the epoch) is needed only
- * for a `Retry-After` that is a date.
+ * for a `Retry-After` that is a date. `secrets` are removed from what the server said, in whichever
+ * way it wrote them.
  */
-export function describeApiError(error: unknown, now?: number): ApiError {
+export function describeApiError(error: unknown, now?: number, secrets: readonly string[] = []): ApiError {
   if (error instanceof ApiError) return error;
   const response = memberOf(error, 'response');
   const status = findStatus(error, response);
@@ -125,14 +127,14 @@ export function describeApiError(error: unknown, now?: number): ApiError {
   if (statusCode === undefined) return describeWithoutResponse(error);
 
   const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
-  const reason = text(memberOf(status, 'reason'));
-  const message = text(memberOf(status, 'message'));
+  const reason = text(memberOf(status, 'reason'), secrets);
+  const message = text(memberOf(status, 'message'), secrets);
   return new ApiError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
     // Below 400 the server reports no failure: the response is not what was asked for.
     kind: statusCode >= 400 ? 'http' : 'invalid-response',
     statusCode,
     reason,
-    causes: readCauses(status),
+    causes: readCauses(status, secrets),
     retryAfterMs: readRetryAfter(headers, status, now),
     cause: error,
   });
@@ -202,13 +204,13 @@ function findStatus(error: unknown, response: unknown): unknown {
   return body;
 }
 
-function readCauses(status: unknown): ApiErrorCause[] {
+function readCauses(status: unknown, secrets: readonly string[]): ApiErrorCause[] {
   const causes = memberOf(memberOf(status, 'details'), 'causes');
   if (!Array.isArray(causes)) return [];
   return causes.map((cause: unknown) => {
-    const reason = text(memberOf(cause, 'reason'));
-    const field = text(memberOf(cause, 'field'));
-    const message = text(memberOf(cause, 'message'));
+    const reason = text(memberOf(cause, 'reason'), secrets);
+    const field = text(memberOf(cause, 'field'), secrets);
+    const message = text(memberOf(cause, 'message'), secrets);
     return {
       ...(reason === undefined ? {} : { reason }),
       ...(field === undefined ? {} : { field }),
@@ -247,9 +249,10 @@ function httpStatusCode(value: unknown): number | undefined {
 
 const MAX_TEXT_LENGTH = 500;
 
-function text(value: unknown): string | undefined {
+function text(value: unknown, secrets: readonly string[]): string | undefined {
   if (typeof value !== 'string' || value === '') return undefined;
-  return value.length > MAX_TEXT_LENGTH ? `${value.slice(0, MAX_TEXT_LENGTH)}…` : value;
+  const redacted = redact(value, secrets);
+  return redacted.length > MAX_TEXT_LENGTH ? `${redacted.slice(0, MAX_TEXT_LENGTH)}…` : redacted;
 }
 
 function memberOf(value: unknown, member: string): unknown {

@@ -1,9 +1,11 @@
 import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
 import type { PatchType } from './pod-client.ts';
+import { secretsOf } from './redact.ts';
 import type { ConnectionContext, SharedConnection, SharedConnections } from './shared-connections.ts';
 
 /** What is used of client-node's `RequestContext`. */
 interface RequestContext extends ConnectionContext {
+  getHeaders?(): Readonly<Record<string, string>>;
   setHeaderParam(name: string, value: string): void;
   setSignal(signal: AbortSignal): void;
 }
@@ -48,6 +50,7 @@ export class RawResponseMiddleware {
   readonly callOptions: object;
   readonly #options: RawResponseMiddlewareOptions;
   #connection: SharedConnection | undefined;
+  #secrets: readonly string[] = [];
   #response: RawResponse | undefined;
 
   constructor(options: RawResponseMiddlewareOptions) {
@@ -61,6 +64,11 @@ export class RawResponseMiddleware {
     return this.#connection;
   }
 
+  /** What of the request must be seen by nobody, should the response quote it. */
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
   /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
   get response(): RawResponse | undefined {
     return this.#response;
@@ -71,6 +79,8 @@ export class RawResponseMiddleware {
     if (patchType !== undefined) context.setHeaderParam('Content-Type', patchType);
     context.setSignal(signal);
     this.#connection = connections.use(context);
+    const headers = context.getHeaders?.();
+    this.#secrets = secretsOf(headers?.['Authorization'] ?? headers?.['authorization']);
     return { toPromise: () => Promise.resolve(context) };
   }
 

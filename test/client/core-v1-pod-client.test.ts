@@ -109,6 +109,15 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
+  it('an error that quoted the token showed it: it is redacted', async () => {
+    await using server = await startHttpServer();
+    server.answerWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });
+    const client = createCoreV1PodClient(makeApi(server));
+    const { message } = await rejection(client.getPod(ref, { signal }));
+    expect(message).toBe('400 Bad: no: Bearer [redacted]');
+    await client.close();
+  });
+
   it('reports the Status, the code and Retry-After of a failure', async () => {
     await using server = await startHttpServer();
     const body = {

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -15,6 +17,7 @@ let server: KubeServer;
 let directory: string;
 let clock: FakeClock;
 let warnings: string[];
+let debugged: object[];
 const transports: KubeTransport[] = [];
 
 beforeEach(async () => {
@@ -23,6 +26,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'ksm-credentials-'));
   clock = new FakeClock('2026-01-01T00:00:00Z');
   warnings = [];
+  debugged = [];
 });
 afterEach(async () => {
   for (const transport of transports.splice(0)) await transport.close();
@@ -35,7 +39,7 @@ function open(config: KubeConfigSource, env: Record<string, string> = {}): KubeT
   const nothing = (): void => {};
   const logger: Logger = {
     trace: nothing,
-    debug: nothing,
+    debug: (fields) => void debugged.push(fields),
     info: nothing,
     warn: (fields, message) => void warnings.push(JSON.stringify(fields) + message),
     error: nothing,
@@ -363,6 +367,76 @@ describe('exec plugin', () => {
     await transport.close();
   });
 
+  it.skipIf(process.platform === 'win32')(
+    'that was killed left its children running: they are killed, too',
+    async () => {
+      // The child connects, and its connection ends with it.
+      const listener = createServer();
+      await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+      const { port } = listener.address() as AddressInfo;
+      const child = `require('node:net').connect(${port}, '127.0.0.1')`;
+      const script = `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}]);setInterval(() => {}, 1000)`;
+      const transport = open(kubeConfig(server.url, execUser(script)));
+      const failed = Promise.allSettled([call(transport)]);
+      const [socket] = (await once(listener, 'connection')) as [Socket];
+      const ended = once(
+        socket.on('error', () => {}),
+        'close',
+      );
+      clock.advance(60_000);
+      expect(await failed).toMatchObject([
+        { reason: { message: expect.stringMatching(/did not end within 60000 ms$/) as string } },
+      ]);
+      await ended;
+      await new Promise((resolve) => listener.close(resolve));
+    },
+  );
+
+  it('that fails was run for every request, 138 times in 30 s: it is run again with back-off', async () => {
+    const transport = open(kubeConfig(server.url, execUser(`${counting('{}')};process.exit(3)`)));
+    const failing = expect.objectContaining({ kind: 'network' }) as unknown;
+    const runsAfter: number[] = [];
+    for (const delayMs of [0, 999, 1, 1_999, 1, 3_999, 1]) {
+      clock.advance(delayMs);
+      for (let i = 0; i < 3; i++) await expect(call(transport)).rejects.toEqual(failing);
+      runsAfter.push(await runs());
+    }
+    expect(runsAfter).toEqual([1, 1, 2, 2, 3, 3, 4]);
+    for (let i = 0; i < 3; i++) {
+      clock.advance(3_600_000);
+      await expect(call(transport)).rejects.toEqual(failing);
+    }
+    clock.advance(59_999);
+    await expect(call(transport)).rejects.toEqual(failing);
+    expect(await runs()).toBe(7);
+  });
+
+  it('whose credentials have expired when they come was run for every request: at most once in five seconds', async () => {
+    const transport = open(
+      kubeConfig(server.url, execUser(counting(`{token:'run-'+run,expirationTimestamp:'2020-01-01T00:00:00Z'}`))),
+    );
+    for (let i = 0; i < 3; i++) await call(transport);
+    clock.advance(4_999);
+    await call(transport);
+    expect(last()).toBe('run-1');
+    clock.advance(1);
+    await call(transport);
+    expect(last()).toBe('run-2');
+  });
+
+  it('writes to the terminal of the agent no more: the beginning of its stderr is logged at debug, without secrets', async () => {
+    const script = `process.stderr.write('hello my-token, password=pw ' + process.env.KEY + 'x'.repeat(9999));${execAnswer({ token: 'my-token' })}`;
+    await call(open(kubeConfig(server.url, execUser(script, { env: [{ name: 'KEY', value: 'of-the-env' }] }))));
+    const { stderr } = debugged[0] as { stderr: string };
+    expect(stderr).toMatch(/^hello \[redacted\], password=\[redacted\] \[redacted\]x+$/);
+    expect(stderr.length).toBeLessThan(4_200);
+    debugged = [];
+    await expect(
+      call(open(kubeConfig(server.url, execUser(`console.error('no access');process.exit(1)`)))),
+    ).rejects.toMatchObject({ message: expect.not.stringContaining('no access') as string });
+    expect(debugged).toEqual([{ command: process.execPath, stderr: 'no access\n' }]);
+  });
+
   it('that hangs with a child which keeps its output open is given up after execTimeoutMs, too', async () => {
     // The child ends after this test would have failed.
     const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit' });setInterval(() => {}, 1000)`;
@@ -374,7 +448,9 @@ describe('exec plugin', () => {
   it('that leaves a child behind which keeps its output open is not waited for', async () => {
     // The child ends after this test would have failed.
     const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit', detached: true }).unref();${execAnswer({ token: 'at-once' })}`;
-    await call(open(kubeConfig(server.url, execUser(script))));
+    const transport = createKubeTransport(kubeConfig(server.url, execUser(script)), { env: {} });
+    transports.push(transport);
+    await call(transport);
     expect(server.arrived[0]?.headers.authorization).toBe('Bearer at-once');
   });
 

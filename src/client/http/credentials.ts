@@ -7,7 +7,7 @@ import { ApiError, describeApiError } from '../api-error.ts';
 import { readCredentialFile } from './credential-file.ts';
 import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
-import type { Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
+import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
 
 /** As client-go: a token file is read again after a minute; so are certificates here. */
 const REREAD_MS = 60_000;
@@ -15,6 +15,12 @@ const REREAD_MS = 60_000;
 const REREAD_AFTER_FAILURE_MS = 10_000;
 /** A server that answers 401 for ever must not make us run a plugin for every request. */
 const MIN_FORCED_RELOAD_MS = 5_000;
+
+/** A plugin that fails is run again after this long, then after twice as long, and so on. */
+const minExecBackOffMs = 1_000;
+const maxExecBackOffMs = 60_000;
+/** A plugin whose credentials have expired when they come is not run for every request. */
+const minExecLifetimeMs = 5_000;
 
 /** PEM; absent members leave Node's defaults. */
 export interface TlsMaterial {
@@ -50,6 +56,9 @@ export class CredentialSource {
   #loading: Promise<Credentials> | undefined;
   #lastForcedMs = -Infinity;
   #execCredential: ExecCredential | undefined;
+  #execFreshUntilMs = -Infinity;
+  /** Of the last run, if it failed: every request would run the plugin again. */
+  #execFailure: { readonly error: unknown; readonly backOffMs: number; readonly untilMs: number } | undefined;
 
   constructor(config: ResolvedKubeConfig, options: CredentialSourceOptions) {
     this.#config = config;
@@ -140,7 +149,7 @@ export class CredentialSource {
     const authorization = token === undefined ? (delegated?.authorization ?? basic(user)) : `Bearer ${token}`;
     const files = [cluster.caFile, user.certFile, user.keyFile, user.tokenFile];
     const isReread = delegated !== undefined || files.some((file) => file !== undefined);
-    const expiresInMs = plugin?.expiresAtMs === undefined ? Infinity : plugin.expiresAtMs - this.#options.clock.now();
+    const expiresInMs = plugin === undefined ? Infinity : this.#execFreshUntilMs - this.#options.clock.monotonicMs();
     return {
       credentials: {
         headers: {
@@ -166,19 +175,35 @@ export class CredentialSource {
   }
 
   async #askPlugin(user: KubeUser, cluster: KubeCluster): Promise<ExecCredential | undefined> {
+    const { clock } = this.#options;
     const known = this.#execCredential;
-    if (known && (known.expiresAtMs === undefined || known.expiresAtMs > this.#options.clock.now())) return known;
+    if (known !== undefined && clock.monotonicMs() < this.#execFreshUntilMs) return known;
     if (user.exec === undefined) return undefined;
-    const { clock, env, execTimeoutMs } = this.#options;
+    if (this.#execFailure !== undefined && clock.monotonicMs() < this.#execFailure.untilMs)
+      throw this.#execFailure.error;
     this.#execCredential = undefined;
-    this.#execCredential = await runExecPlugin(user.exec, cluster, {
-      env,
-      timeoutMs: execTimeoutMs,
-      signal: this.#closed.signal,
-      clock,
-    });
-    return this.#execCredential;
+    try {
+      const credential = await this.#runPlugin(user.exec, cluster);
+      const lifetimeMs = lifetimeOf(credential, clock.now());
+      this.#execFreshUntilMs = clock.monotonicMs() + lifetimeMs;
+      this.#execFailure = undefined;
+      this.#execCredential = credential;
+      return credential;
+    } catch (error) {
+      const backOffMs = Math.min(maxExecBackOffMs, 2 * (this.#execFailure?.backOffMs ?? minExecBackOffMs / 2));
+      this.#execFailure = { error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
+      throw error;
+    }
   }
+
+  #runPlugin(exec: ExecConfig, cluster: KubeCluster): Promise<ExecCredential> {
+    const { clock, env, execTimeoutMs, logger } = this.#options;
+    return runExecPlugin(exec, cluster, { env, timeoutMs: execTimeoutMs, signal: this.#closed.signal, clock, logger });
+  }
+}
+
+function lifetimeOf({ expiresAtMs }: ExecCredential, nowMs: number): number {
+  return expiresAtMs === undefined ? Infinity : Math.max(minExecLifetimeMs, expiresAtMs - nowMs);
 }
 
 async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnType<NonNullable<KubeUser['delegate']>> {

@@ -1,17 +1,22 @@
 import { spawn } from 'node:child_process';
 import type { Clock, Timer } from '../../clock.ts';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
+import type { Logger } from '../../logger.ts';
 import { ApiError } from '../api-error.ts';
+import { ChunkBuffer } from '../chunk-buffer.ts';
+import { redactLikelySecrets } from '../redact.ts';
 import { readCredentialFile } from './credential-file.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
 import { optionalText } from './kube-config-values.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
+/** Of stderr, for the log. */
+const maxStderrBytes = 4 * 1024;
 /** To read what a plugin has printed before it ended. */
 const OUTPUT_GRACE_MS = 500;
 
-/** What a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it holds until a 401. */
+/** What a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it is good until a 401. */
 export interface ExecCredential {
   readonly token?: string | undefined;
   /** PEM, with `key`. */
@@ -23,14 +28,16 @@ export interface ExecCredential {
 export interface ExecOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs: number;
-  /** Kills the plugin. */
+  /** Kills the plugin and its children. */
   readonly signal: AbortSignal;
   readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly logger: Pick<Logger, 'debug'>;
 }
 
 /**
- * Runs a credential plugin once, without a terminal and without a shell. Its stderr is this
- * process's: that is where plugins explain themselves, and what they say may not be for logs.
+ * Runs a credential plugin once, without a terminal and without a shell, in a process group of its
+ * own, which is killed after `timeoutMs` or when the signal is aborted. The beginning of its stderr,
+ * where plugins explain themselves, is logged at debug, without what is or looks like a secret.
  * Rejects with an `ApiError` that never quotes what the plugin printed.
  * Source: client-go `plugin/pkg/client/auth/exec`.
  */
@@ -53,7 +60,19 @@ export async function runExecPlugin(
   };
   const env: Record<string, string | undefined> = { ...options.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
   for (const { name, value } of exec.env) env[name] = value;
-  return readCredential(exec, await run(exec, env, options));
+  const { stdout, stderr, failed } = await run(exec, env, options);
+  const secrets = exec.env.map(({ value }) => value);
+  try {
+    if (failed !== undefined) throw failed;
+    const credential = readCredential(exec, stdout);
+    secrets.push(credential.token ?? '', credential.key ?? '');
+    return credential;
+  } finally {
+    if (stderr !== '') {
+      const fields = { command: exec.command, stderr: redactLikelySecrets(stderr, secrets) };
+      options.logger.debug(fields, 'A credential plugin wrote to stderr');
+    }
+  }
 }
 
 async function describeCluster(cluster: KubeCluster): Promise<object> {
@@ -71,46 +90,78 @@ async function describeCluster(cluster: KubeCluster): Promise<object> {
   };
 }
 
-function run(exec: ExecConfig, env: Record<string, string | undefined>, options: ExecOptions): Promise<string> {
-  return new Promise((resolve, reject) => {
+interface PluginRun {
+  readonly stdout: string;
+  /** The beginning. */
+  readonly stderr: string;
+  readonly failed: ApiError | undefined;
+}
+
+/** Windows has no process groups; there the plugin alone is killed. */
+const hasProcessGroups = process.platform !== 'win32';
+
+function run(exec: ExecConfig, env: Record<string, string | undefined>, options: ExecOptions): Promise<PluginRun> {
+  return new Promise((resolve) => {
     const plugin = spawn(exec.command, [...exec.args], {
       env,
-      stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: options.timeoutMs,
-      signal: options.signal,
-      killSignal: 'SIGKILL',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: hasProcessGroups,
       windowsHide: true,
     });
-    const chunks: Buffer[] = [];
-    let length = 0;
     let problem: string | undefined;
-    plugin.stdout.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= MAX_OUTPUT_BYTES) chunks.push(chunk);
-      else {
-        problem = `printed more than ${MAX_OUTPUT_BYTES} bytes`;
-        plugin.kill('SIGKILL');
+    const kill = (reason: string): void => {
+      problem ??= reason;
+      try {
+        // A plugin is often a script: its children would go on without it.
+        if (hasProcessGroups && plugin.pid !== undefined) process.kill(-plugin.pid, 'SIGKILL');
+        else plugin.kill('SIGKILL');
+      } catch {
+        // It has ended already.
       }
+    };
+    const stdout = new ChunkBuffer();
+    const stderr = new ChunkBuffer();
+    plugin.stdout.on('data', (chunk: Buffer) => {
+      if (stdout.length + chunk.length <= MAX_OUTPUT_BYTES) stdout.add(chunk);
+      else kill(`printed more than ${MAX_OUTPUT_BYTES} bytes`);
     });
+    plugin.stderr.on('data', (chunk: Buffer) => stderr.add(chunk.subarray(0, maxStderrBytes - stderr.length)));
     plugin.on('error', (error: NodeJS.ErrnoException) => {
       const hint = error.code === 'ENOENT' && exec.installHint ? `; ${exec.installHint}` : '';
       problem ??= `could not be run (${error.code ?? error.name})${hint}`;
     });
-    // A child of the plugin may keep the pipe open, and `close` would wait for it.
+    const timeout = options.clock.afterFunc(options.timeoutMs, () =>
+      kill(`did not end within ${options.timeoutMs} ms`),
+    );
+    const onAbort = (): void => kill('was aborted');
+    options.signal.addEventListener('abort', onAbort);
+    if (options.signal.aborted) onAbort();
+    // A child of the plugin may keep a pipe open, and `close` would wait for it.
     let outputGrace: Timer | undefined;
+    const closeOutput = (): void => {
+      plugin.stdout.destroy();
+      plugin.stderr.destroy();
+    };
     plugin.on('exit', (_code, killedBy) => {
-      if (killedBy !== null) plugin.stdout.destroy();
-      else outputGrace = options.clock.afterFunc(OUTPUT_GRACE_MS, () => plugin.stdout.destroy());
+      timeout.stop();
+      if (killedBy !== null) closeOutput();
+      else outputGrace = options.clock.afterFunc(OUTPUT_GRACE_MS, closeOutput);
     });
     plugin.on('close', (code, killedBy) => {
+      timeout.stop();
       outputGrace?.stop();
-      if (options.signal.aborted)
-        reject(new ApiError(`credential plugin \`${exec.command}\` was aborted`, { kind: 'aborted' }));
-      else if (problem !== undefined) reject(failure(exec, problem));
-      else if (killedBy !== null)
-        reject(failure(exec, `did not end within ${options.timeoutMs} ms, or was killed (${killedBy})`));
-      else if (code !== 0) reject(failure(exec, `ended with exit code ${code}`));
-      else resolve(Buffer.concat(chunks).toString('utf8'));
+      options.signal.removeEventListener('abort', onAbort);
+      if (killedBy !== null) problem ??= `was killed (${killedBy})`;
+      else if (code !== 0) problem ??= `ended with exit code ${code}`;
+      resolve({
+        stdout: stdout.take().toString(),
+        stderr: stderr.take().toString(),
+        failed: options.signal.aborted
+          ? new ApiError(`credential plugin \`${exec.command}\` was aborted`, { kind: 'aborted' })
+          : problem === undefined
+            ? undefined
+            : failure(exec, problem),
+      });
     });
   });
 }
@@ -146,7 +197,7 @@ function readCredential(exec: ExecConfig, output: string): ExecCredential {
   if (optionalText(token) === undefined && cert === undefined)
     throw failure(exec, 'gave neither a token nor a certificate');
   const expiry = canonicalTime(expirationTimestamp);
-  if (expiry === undefined) throw failure(exec, 'gave an expirationTimestamp that is no time');
+  if (expiry === undefined) throw failure(exec, 'gave an expirationTimestamp that is not a time');
   return { token: optionalText(token), cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
 }
 

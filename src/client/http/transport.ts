@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
 import { ChunkBuffer } from '../chunk-buffer.ts';
+import { secretsOf } from '../redact.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
@@ -257,8 +258,10 @@ class UndiciTransport implements KubeTransport {
     const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
     const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
-      { statusCode, headers, body: withoutSecret(text, credentials) },
+      { statusCode, headers, body: text },
       this.#clock.now(),
+      // Some gateways quote the request in their response.
+      secretsOf(credentials.headers['authorization']),
     );
     // Without `cause`: the complete response does not belong in a log.
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
@@ -301,14 +304,6 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
     // The part that arrived has to do.
   }
   return beginning.take();
-}
-
-/** Some gateways quote the request in their response. */
-function withoutSecret(text: string, { headers }: Credentials): string {
-  const { authorization } = headers;
-  if (typeof authorization !== 'string') return text;
-  const secret = authorization.slice(authorization.indexOf(' ') + 1);
-  return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
 function readServer(server: string): URL {
