@@ -1,4 +1,17 @@
-// What the runtime shows
+// The container runtime
+export type {
+  CallOptions,
+  ContainerConfig,
+  ContainerRuntime,
+  ExecResult,
+  PodSandboxConfig,
+  RuntimeEvent,
+  RuntimeEventType,
+  RuntimePod,
+} from './runtime/container-runtime.ts';
+export { podStatusFromRuntime } from './runtime/pod-status-from-runtime.ts';
+
+// What it shows
 export {
   activeContainerStatuses,
   findContainerStatusByName,

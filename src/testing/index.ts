@@ -9,6 +9,13 @@ export {
   type PodDeletion,
   type RequestRecord,
 } from './api-server/index.ts';
+export {
+  FakeContainerRuntime,
+  type FakeContainerRuntimeOptions,
+  type FakeExec,
+} from './container-runtime/fake-container-runtime.ts';
+export type { FakeExit, FakeRun } from './container-runtime/fake-container.ts';
+export type { RuntimeCall, RuntimeCallMatch, RuntimeMethod } from './container-runtime/runtime-call.ts';
 export { FakeClock } from './fake-clock.ts';
 export {
   FakePodClient,

@@ -48,6 +48,10 @@ export interface RuntimeContainerStatus {
 /** Source: CRI `PodSandboxStatus`. */
 export interface RuntimeSandboxStatus extends PodSandbox {
   readonly id: string;
+  /** The sandbox's network; absent when the runtime reports none, for example with hostNetwork. */
+  readonly network?:
+    | { readonly ip?: string | undefined; readonly additionalIPs?: readonly string[] | undefined }
+    | undefined;
   /** How many sandboxes the pod had before this one. Default: 0. */
   readonly attempt?: number | undefined;
   /** Milliseconds since the epoch. Default: 0. */
@@ -58,7 +62,7 @@ export interface RuntimeSandboxStatus extends PodSandbox {
  * What the runtime knows of one pod. Source: kubelet `kubecontainer.PodStatus`.
  */
 export interface RuntimePodStatus {
-  /** Newest first. A runtime without sandboxes shows one that is always ready. */
+  /** Newest first. */
   readonly sandboxes: readonly RuntimeSandboxStatus[];
   /** All runs of all containers that the runtime still knows, newest first. */
   readonly containers: readonly RuntimeContainerStatus[];

@@ -1,0 +1,37 @@
+import type { Pod } from '../../index.ts';
+import type { ContainerRuntime, RuntimePod } from './container-runtime.ts';
+import type { RuntimePodStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
+
+/** True when the pods of a runtime have sandboxes. */
+export function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean {
+  return runtime.runPodSandbox !== undefined;
+}
+
+/**
+ * What the runtime has of a pod, newest first, as the decisions take it. In a runtime without
+ * sandboxes each pod counts as having one that is ready and fits its spec, with the ID `''`.
+ * Source: kubelet `GetPodStatus`, `determinePodSandboxIPs`.
+ */
+export function podStatusFromRuntime(
+  pod: Pod,
+  runtimePod: RuntimePod | undefined,
+  runtime: Pick<ContainerRuntime, 'runPodSandbox'>,
+): RuntimePodStatus {
+  const containers = (runtimePod?.containers ?? []).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  if (!hasSandboxes(runtime)) {
+    const sandbox: RuntimeSandboxStatus = { id: '', ready: true, hostNetwork: pod.spec?.hostNetwork };
+    return { sandboxes: [sandbox], containers: containers.map(withoutSandbox), ips: runtimePod?.ips ?? [] };
+  }
+  const sandboxes = (runtimePod?.sandboxes ?? []).toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
+  return { sandboxes, containers, ips: sandboxIPs(sandboxes[0]) };
+}
+
+function withoutSandbox<T extends { readonly sandboxID?: string | undefined }>(container: T): T {
+  return { ...container, sandboxID: '' };
+}
+
+function sandboxIPs(newest: RuntimeSandboxStatus | undefined): readonly string[] {
+  if (newest?.ready !== true || newest.network == null) return [];
+  const { ip, additionalIPs = [] } = newest.network;
+  return ip ? [ip, ...additionalIPs] : additionalIPs;
+}

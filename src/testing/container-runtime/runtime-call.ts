@@ -1,0 +1,36 @@
+/** A method of a `ContainerRuntime` that a test can script and finds in the record. */
+export type RuntimeMethod =
+  | 'listPods'
+  | 'getPod'
+  | 'runPodSandbox'
+  | 'stopPodSandbox'
+  | 'removePodSandbox'
+  | 'createContainer'
+  | 'startContainer'
+  | 'stopContainer'
+  | 'removeContainer'
+  | 'execSync'
+  | 'pullImage'
+  | 'imageRef';
+
+/** One call as it came in; a member that the method has no value for is absent. */
+export interface RuntimeCall {
+  readonly method: RuntimeMethod;
+  readonly podUID?: string;
+  /** The container's name in the spec. */
+  readonly container?: string;
+  readonly containerID?: string;
+  readonly sandboxID?: string;
+  readonly image?: string;
+  readonly gracePeriodSeconds?: number;
+  readonly command?: readonly string[];
+}
+
+/** Which calls a script is about; a member that is left out fits all. */
+export type RuntimeCallMatch = Partial<Pick<RuntimeCall, 'method' | 'podUID' | 'container' | 'image'>>;
+
+export function fitsCall(match: RuntimeCallMatch, call: RuntimeCall): boolean {
+  return (Object.keys(match) as (keyof RuntimeCallMatch)[]).every(
+    (member) => match[member] === undefined || match[member] === call[member],
+  );
+}
