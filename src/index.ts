@@ -1,4 +1,5 @@
 export { StatusManager, type StatusListener, type StopOptions } from './manager/status-manager.ts';
+export type { PodStatusProvider, StatusManagerLike } from './manager/status-manager-like.ts';
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
 export { defaultOptions, type StatusManagerOptions } from './manager/options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';

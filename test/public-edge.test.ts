@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createKubeTransport, createPodClient } from '../src/http.ts';
 import {
+  canonicalPodStatus,
   computePodQOS,
   containerShouldRestart,
   createCoreV1PodClient,
@@ -53,6 +54,12 @@ describe('functions and classes beside the StatusManager name what they cannot u
       () => generateAPIPodStatus(pod, { containerStatuses: [], podIPs: [nothing] }),
       'observed.podIPs[0]',
     ],
+    [
+      'canonicalPodStatus without options reads strictly: it once threw a TypeError',
+      () => canonicalPodStatus(nothing),
+      'status',
+    ],
+    ['canonicalPodStatus with options that are none', () => canonicalPodStatus({}, nothing), 'options'],
     ['getPhase', () => getPhase(wrong, [], false, false), 'pod'],
     ['computePodQOS', () => computePodQOS(nothing), 'pod'],
     ['containerShouldRestart', () => containerShouldRestart(wrong, {}, 0), 'container'],

@@ -4,7 +4,6 @@ import {
   type Logger,
   type Pod,
   type PodDeletionSafety,
-  type PodManager,
   type StatusManager,
 } from 'kubelet-status-manager';
 import type { ContainerRuntime } from './container-runtime.ts';
@@ -18,7 +17,7 @@ export const runAnnotation = 'kubelet-status-manager.dev/run';
 const shutdown = { reason: 'Terminated', message: 'Pod was terminated because the node agent is ending' };
 
 export interface NodeAgentOptions {
-  readonly statusManager: StatusManager<PodManager>;
+  readonly statusManager: StatusManager;
   readonly runtime: ContainerRuntime;
   readonly crashLoopLimits: CrashLoopLimits;
   /** IP addresses of the node; its pods share them, as pods with `hostNetwork` do. */

@@ -1,10 +1,10 @@
-import type { PodInspection, PodManager, PodStatus, StatusManager } from 'kubelet-status-manager';
+import type { PodInspection, PodStatus, StatusManager } from 'kubelet-status-manager';
 import type { SeenPod, PodHistory } from './pod-history.ts';
 import { isDeletionRequested, podName, podUID, summarizePod } from './pods.ts';
 import type { TableRow } from './table.ts';
 
 /** The pods as the agent sees them now, beside what the status manager has told the API server of it. */
-export function podTableRows(history: PodHistory, statusManager: StatusManager<PodManager>): TableRow[] {
+export function podTableRows(history: PodHistory, statusManager: StatusManager): TableRow[] {
   const inspections = new Map(statusManager.inspect().pods.map((inspection) => [inspection.podUID, inspection]));
   return history.all().map((seen) => {
     const uid = podUID(seen.pod);

@@ -56,7 +56,11 @@ export class RawResponseMiddleware {
   constructor(options: RawResponseMiddlewareOptions) {
     this.#options = options;
     // Last before sending, first after: what the caller configured neither undoes nor alters it.
-    this.callOptions = { middleware: [this], middlewareMergeStrategy: 'append' };
+    // Not enumerable: a mock that records its arguments, or writes them as JSON, does not see our own objects.
+    this.callOptions = Object.defineProperties(
+      {},
+      { middleware: { value: [this] }, middlewareMergeStrategy: { value: 'append' } },
+    );
   }
 
   /** The shared connection that the request went through, once it was sent. */

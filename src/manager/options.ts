@@ -35,8 +35,8 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   /** Whether a pod may still have containers running; the port, or its one method as a function. */
   readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
   /**
-   * Which pods this node has. Default: a `BasicPodManager`, to be had as `manager.podManager`; for
-   * partial options that keep its type, write `Partial<StatusManagerOptions<BasicPodManager>>`.
+   * Which pods this node has. Default: an empty `BasicPodManager`; to fill one, make it and pass it.
+   * For partial options that keep its type, write `Partial<StatusManagerOptions<BasicPodManager>>`.
    */
   readonly podManager?: P | undefined;
   /** Where allocated resources are kept. Default: nowhere (`noopState`). */

@@ -76,11 +76,11 @@ const defaultDrainMs = 10_000;
  * Setters are synchronous and never fail for what the API server says; they throw
  * `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) for invalid input, and
  * nothing has changed then. What is passed in is never mutated; what is handed out is frozen.
- * For a parameter that accepts a manager with any pod manager, write `StatusManager<PodManager>`.
+ * For code that is to be tested with a fake, ask for `StatusManagerLike` or a `Pick` of it.
  * Source: kubelet `status.Manager`.
  */
-export class StatusManager<P extends PodManager = BasicPodManager> implements AsyncDisposable {
-  /** The pods of this node: the `podManager` option, or a `BasicPodManager` to fill. */
+export class StatusManager<P extends PodManager = PodManager> implements AsyncDisposable {
+  /** The pods of this node: the `podManager` option, or an empty `BasicPodManager`. */
   readonly podManager: P;
   /**
    * The statuses that an earlier run had accepted and not sent, as the journal had them when this

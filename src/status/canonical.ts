@@ -1,3 +1,4 @@
+import { requireObject } from '../errors.ts';
 import type { Mutable, PodStatus, VolumeHealthCondition } from '../types.ts';
 import { DecodeContext } from './canonical-reader.ts';
 import type { TimeSpeller } from './canonical-time.ts';
@@ -7,8 +8,8 @@ import { healthConditions, podStatusMembers } from './status-members.ts';
 
 /** The mode and the name under which a value is read; see `DecodeContext`. */
 export interface CanonicalOptions {
-  /** Throw for anything odd (a caller's input) instead of keeping it (a server's object). */
-  readonly strict: boolean;
+  /** Throw for anything odd (a caller's input) instead of keeping it (a server's object). Default true. */
+  readonly strict?: boolean;
   /** What the value is called in an error; default `status`. */
   readonly name?: string;
 }
@@ -21,9 +22,15 @@ const readPodStatus = createObjectReader(podStatusMembers);
  * from one call to the next, the times of many statuses are one string.
  * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
  */
-export function canonicalPodStatus(input: unknown, options: CanonicalOptions, times?: TimeSpeller): Mutable<PodStatus> {
-  const context = new DecodeContext(options.strict, options.name ?? 'status', times);
-  if (!isObject(input)) return options.strict ? context.refuse('', 'an object', input) : {};
+export function canonicalPodStatus(
+  input: unknown,
+  options: CanonicalOptions = {},
+  times?: TimeSpeller,
+): Mutable<PodStatus> {
+  requireObject('options', options);
+  const { strict = true, name = 'status' } = options;
+  const context = new DecodeContext(strict, name, times);
+  if (!isObject(input)) return strict ? context.refuse('', 'an object', input) : {};
   return readPodStatus(input, context);
 }
 
@@ -32,5 +39,5 @@ export function canonicalVolumeHealthConditions(
   input: unknown,
   options: CanonicalOptions,
 ): VolumeHealthCondition[] | undefined {
-  return healthConditions.read(input, options.name ?? 'conditions', new DecodeContext(options.strict, ''));
+  return healthConditions.read(input, options.name ?? 'conditions', new DecodeContext(options.strict ?? true, ''));
 }

@@ -4,7 +4,6 @@ import {
   generateAPIPodStatus,
   type ObservedPod,
   type Pod,
-  type PodManager,
   type StatusManager,
   type Timer,
 } from '../../src/index.ts';
@@ -12,7 +11,7 @@ import { type AgentReport, messageOf, type PodRuntime, type RuntimeContainer } f
 import type { Random } from './random.ts';
 
 export interface PodLifeOptions {
-  readonly manager: StatusManager<PodManager>;
+  readonly manager: StatusManager;
   readonly clock: Clock;
   readonly random: Random;
   readonly nextVersion: () => number;

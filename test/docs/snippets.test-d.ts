@@ -5,24 +5,22 @@
 /* oxlint-disable vitest/require-mock-type-parameters, no-restricted-imports -- the README shows the plain form */
 import { readFile } from 'node:fs/promises';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
+import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
 import { expect, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox, PodStatusInput } from '../../src/index.ts';
+import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox } from '../../src/index.ts';
 
-declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean };
+declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean; run(pod: Pod): void };
 declare const podsOfThisNode: Pod[];
 declare const podsFromFiles: Pod[];
 declare const pod: Pod;
-declare const status: PodStatusInput;
 declare const uid: string;
 declare const name: string;
 declare const namespace: string;
-declare const body: object;
 declare const nodeName: string;
 declare const kubeConfigFile: string;
 declare const containerStatuses: ContainerStatusInput[];
@@ -47,6 +45,8 @@ export async function overClientNode(): Promise<void> {
   });
   manager.start();
 
+  // Before a pod's containers are started:
+  if (manager.canPodRun(pod)) runtime.run(pod);
   // Whenever a container changes:
   const previous = manager.getPodStatus(uid);
   manager.setPodStatus(pod, generateAPIPodStatus(pod, { containerStatuses, sandboxes, podIPs, previous }));
@@ -83,15 +83,22 @@ export async function overOurTransport(): Promise<void> {
 }
 
 export async function overMock(): Promise<void> {
+  let onServer = pod;
   const api = {
-    readNamespacedPod: vi.fn(async () => pod),
-    patchNamespacedPodStatus: vi.fn(async (_request: object) => pod),
-    deleteNamespacedPod: vi.fn(async () => pod),
+    readNamespacedPod: vi.fn(async () => onServer),
+    patchNamespacedPodStatus: vi.fn(async ({ body }: { body: object }) => {
+      const { status = {} } = body as Pod;
+      onServer = { ...onServer, status: applyPodStatusPatch(onServer.status ?? {}, status) };
+      return onServer;
+    }),
+    deleteNamespacedPod: vi.fn(async () => onServer),
   };
   const manager = new StatusManager({ client: api, podDeletionSafety: () => false });
-  manager.setPodStatus(pod, status);
-  expect(await manager.syncBatch(false)).toBe(1);
-  expect(api.patchNamespacedPodStatus.mock.calls[0]![0]).toEqual({ name, namespace, body });
+  manager.setPodStatus(pod, { phase: 'Running' });
+  await manager.syncBatch(false);
+  expect(onServer.status?.phase).toBe('Running');
+  const body = { metadata: { uid }, status: { phase: 'Running', startTime: expect.any(String) } };
+  expect(api.patchNamespacedPodStatus).toHaveBeenCalledWith({ name, namespace, body }, expect.anything());
 }
 
 export async function withMetrics(client: PodClient, podManager: PodManager): Promise<unknown> {

@@ -1,16 +1,21 @@
 /** Compiles, or a manager no longer knows the type of its pod manager. Nothing here runs. */
 import type { InformerPodManager } from '../../src/informer.ts';
-import type { BasicPodManager, PodManager } from '../../src/index.ts';
-import { StatusManager } from '../../src/index.ts';
+import { BasicPodManager, type PodManager, StatusManager } from '../../src/index.ts';
 
 declare const informer: InformerPodManager;
 const podDeletionSafety = (): boolean => false;
 
-const basic = new StatusManager({ podDeletionSafety });
+const basic = new StatusManager({ podDeletionSafety, podManager: new BasicPodManager() });
 const informed = new StatusManager({ podDeletionSafety, podManager: informer });
+const without = new StatusManager({ podDeletionSafety });
 
-export const podManagers: [BasicPodManager, InformerPodManager] = [basic.podManager, informed.podManager];
-export const managers: StatusManager<PodManager>[] = [basic, informed];
+export const podManagers: [BasicPodManager, InformerPodManager, PodManager] = [
+  basic.podManager,
+  informed.podManager,
+  without.podManager,
+];
+// Without a type argument it was one with a BasicPodManager, and refused a manager on an informer.
+export const managers: StatusManager[] = [basic, informed, without];
 
 // @ts-expect-error -- an informer is not filled by hand
 informed.podManager.setPods([]);

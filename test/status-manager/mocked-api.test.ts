@@ -1,0 +1,46 @@
+import { describe, expect, it, vi } from 'vitest';
+import { applyPodStatusPatch, StatusManager, type Pod } from '../../src/index.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
+import { getTestPod, testPodUID as uid } from './fixture.ts';
+
+/** The example of the README. */
+function mockedApi(pod: Pod) {
+  let onServer = pod;
+  const api = {
+    readNamespacedPod: vi.fn<() => Promise<Pod>>(async () => onServer),
+    patchNamespacedPodStatus: vi.fn<(request: { body: object }) => Promise<Pod>>(async ({ body }) => {
+      const { status = {} } = body as Pod;
+      onServer = { ...onServer, status: applyPodStatusPatch(onServer.status ?? {}, status) };
+      return onServer;
+    }),
+    deleteNamespacedPod: vi.fn<() => Promise<Pod>>(async () => onServer),
+  };
+  return { api, onServer: () => onServer };
+}
+
+describe('a mock of CoreV1Api', () => {
+  it('can be asked with toHaveBeenCalledWith, and its calls are JSON: the call options once were circular', async () => {
+    const pod = getTestPod();
+    const { api, onServer } = mockedApi(pod);
+    const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
+    manager.setPodStatus(pod, { phase: 'Running' });
+    await manager.syncBatch(false);
+    expect(onServer().status?.phase).toBe('Running');
+    const body = { metadata: { uid }, status: { phase: 'Running', startTime: expect.any(String) } };
+    const request = { name: 'foo', namespace: 'new', body };
+    expect(api.patchNamespacedPodStatus).toHaveBeenCalledWith(request, expect.anything());
+    expect(api.patchNamespacedPodStatus).toHaveBeenCalledWith(request, {});
+    expect(JSON.parse(JSON.stringify(api.patchNamespacedPodStatus.mock.calls))).toEqual([[request, {}]]);
+    await manager.stop();
+  });
+
+  it('that applies the patch is not sent the same again', async () => {
+    const pod = getTestPod();
+    const { api } = mockedApi(pod);
+    const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
+    manager.setPodStatus(pod, { phase: 'Running' });
+    for (let i = 0; i < 5; i++) await manager.syncBatch(true);
+    expect(api.patchNamespacedPodStatus).toHaveBeenCalledTimes(1);
+    await manager.stop();
+  });
+});

@@ -1,0 +1,25 @@
+/** Compiles, or a manager cannot be faked by hand. Nothing here runs. */
+import type { Pod, PodStatus, PodStatusProvider, StatusManager, StatusManagerLike } from '../../src/index.ts';
+import type { InformerPodManager } from '../../src/informer.ts';
+
+declare const onInformer: StatusManager<InformerPodManager>;
+
+export const like: StatusManagerLike = onInformer;
+export const provider: PodStatusProvider = like;
+
+export class FakeManager implements Pick<StatusManagerLike, 'getPodStatus' | 'setPodStatus' | 'terminatePod'> {
+  readonly terminated: Pod[] = [];
+
+  getPodStatus(): PodStatus {
+    return { phase: 'Running' };
+  }
+
+  setPodStatus() {
+    return { status: {}, changed: true };
+  }
+
+  terminatePod(pod: Pod) {
+    this.terminated.push(pod);
+    return { status: {}, changed: false, ignored: 'unchanged' } as const;
+  }
+}
