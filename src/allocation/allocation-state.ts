@@ -23,16 +23,16 @@ export interface AllocationState {
 
   /**
    * Grants what `pod.spec` asks for, in place of all that was granted to this pod before: its
-   * regular containers, its restartable init containers and the pod as a whole.
+   * regular containers, its restartable init containers, and the pod-level resources.
    * Resolves when the change is as durable as this state makes it. Rejects with a
-   * StatusManagerError: `INVALID_ARGUMENT` for a pod that is none, and nothing has changed then;
-   * `CHECKPOINT_WRITE_FAILED` when the change stands in memory only.
+   * StatusManagerError: `INVALID_ARGUMENT` for an invalid pod, and nothing has changed then;
+   * `CHECKPOINT_WRITE_FAILED` when the change is in memory only.
    */
   setPodAllocation(pod: Pod): Promise<void>;
 
   /** `''` forgets the status. Resolves and rejects as `setPodAllocation`. */
   setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void>;
 
-  /** Forgets the pod. Not durable by itself: it is written with the next change. */
+  /** Forgets the pod. The removal is written with the next change, not on its own. */
   delete(podUID: string): void;
 }

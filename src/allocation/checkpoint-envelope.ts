@@ -10,7 +10,7 @@ export function checksumOf(data: string): number {
   return hash >>> 0;
 }
 
-/** The whole text of a checkpoint file. Source: kubelet `state.Checkpoint`. */
+/** The complete text of a checkpoint file. Source: kubelet `state.Checkpoint`. */
 export function encodeEnvelope(data: string): string {
   return goStruct([
     ['data', goString(data)],

@@ -8,8 +8,8 @@ import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-envelop
 const maxCheckpointBytes = 64 * 1024 * 1024;
 
 /**
- * One checkpoint file. Writes go one after the other; a write that waits for its turn takes the
- * newest data then, for all who asked for it meanwhile.
+ * One checkpoint file. It is written by one write at a time. Calls during a write share the next
+ * one, which writes the newest data.
  */
 export class CheckpointFile {
   readonly #path: string;
@@ -27,12 +27,12 @@ export class CheckpointFile {
   }
 
   /**
-   * Resolves when the file holds the present data or newer. Rejects with `CHECKPOINT_WRITE_FAILED`
+   * Resolves when the file holds the current data or newer. Rejects with `CHECKPOINT_WRITE_FAILED`
    * when it could not be written; the next call tries again.
    */
   write(): Promise<void> {
     this.#waiting ??= this.#latest
-      .catch(() => {}) // its own callers were told
+      .catch(() => {}) // its own callers have received the error
       .then(() => {
         this.#waiting = undefined;
         return this.#writeNow();
@@ -50,7 +50,7 @@ export class CheckpointFile {
     } catch (cause) {
       throw new StatusManagerError(
         'CHECKPOINT_WRITE_FAILED',
-        `Cannot write the checkpoint ${this.#path}; the change stands in memory only`,
+        `Cannot write the checkpoint ${this.#path}; the change is in memory only`,
         { cause },
       );
     }
@@ -58,7 +58,7 @@ export class CheckpointFile {
   }
 }
 
-/** Never leaves half a file under its name, whenever the process or the machine stops. */
+/** Never leaves an incomplete file under this name, whenever the process or the machine stops. */
 async function replaceFile(filePath: string, text: string): Promise<void> {
   const temporary = path.join(path.dirname(filePath), `.${path.basename(filePath)}`);
   await rm(temporary, { force: true });
@@ -77,12 +77,12 @@ async function replaceFile(filePath: string, text: string): Promise<void> {
   }
 }
 
-/** Makes the folder of a checkpoint, mode 0755. Throws `CHECKPOINT_WRITE_FAILED`. */
+/** Creates the directory of a checkpoint, mode 0755. Throws `CHECKPOINT_WRITE_FAILED`. */
 export async function makeCheckpointDirectory(dir: string): Promise<void> {
   try {
     await mkdir(dir, { recursive: true, mode: 0o755 });
   } catch (cause) {
-    throw new StatusManagerError('CHECKPOINT_WRITE_FAILED', `Cannot make the checkpoint folder ${dir}`, { cause });
+    throw new StatusManagerError('CHECKPOINT_WRITE_FAILED', `Cannot create the checkpoint directory ${dir}`, { cause });
   }
 }
 

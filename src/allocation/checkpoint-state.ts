@@ -15,7 +15,7 @@ const allocationsFileName = 'allocated_pods_state';
 const resizeStatusesFileName = 'pod_resize_status_state';
 
 /**
- * Opens the allocations that are kept in the folder `dir`, which is made (0755) when it is missing.
+ * Opens the allocations in the directory `dir`, which is created (0755) when it is missing.
  * `allocated_pods_state` is the file of a kubelet v1.37, byte for byte. Divergence: the resize
  * statuses, which such a kubelet does not keep, are in `pod_resize_status_state` beside it. Missing
  * files mean empty, and none is written before the first change. One process at a time may use a folder.

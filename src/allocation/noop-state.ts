@@ -1,6 +1,6 @@
 import type { AllocationState } from './allocation-state.ts';
 
-/** Keeps nothing and knows nothing: for agents that never resize. Source: kubelet `state.NewNoopStateCheckpoint`. */
+/** Stores nothing: for agents that never resize pods. Source: kubelet `state.NewNoopStateCheckpoint`. */
 export const noopState: AllocationState = Object.freeze({
   getContainerResourceAllocation: () => undefined,
   getPodResizeStatus: () => '',

@@ -3,7 +3,7 @@ import { isObject, type Raw } from '../status/json.ts';
 import { resourceRequirements } from '../status/status-members.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
 
-/** What was granted to one pod; null where nothing was said. Frozen, quantities canonical. */
+/** What was granted to one pod; null where nothing was specified. Frozen, quantities canonical. */
 export interface PodAllocation {
   readonly containerResources: ReadonlyMap<string, ResourceRequirements> | null;
   readonly podLevelResources: ResourceRequirements | null;
@@ -14,8 +14,8 @@ export interface PodAllocation {
 const noResources: ResourceRequirements = Object.freeze({});
 
 /**
- * What the spec of the pod asks for. Throws a StatusManagerError (`INVALID_ARGUMENT`) with the
- * path of what is no name, object or quantity.
+ * What the spec of the pod requests. Throws a StatusManagerError (`INVALID_ARGUMENT`) with the
+ * path of an invalid name, object or quantity.
  * Source: kubelet `allocationFromPod`.
  */
 export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAllocation } {
@@ -47,7 +47,7 @@ function allocationFromSpec(spec: Raw, context: DecodeContext): PodAllocation {
   };
 }
 
-/** The resources at `member`, frozen all through. */
+/** The resources at `member`, deeply frozen. */
 export function frozenResourcesAt(
   ...where: Parameters<typeof resourceRequirements.read>
 ): ResourceRequirements | undefined {

@@ -24,10 +24,11 @@ const maxAttempts = 1_000;
  * Locks a directory for one owner at a time, in any process or container that sees it, until
  * `release()` or the end of the process.
  *
- * A lock is a Unix domain socket on which its owner listens. Whether somebody does, the kernel
- * knows: a lock that a crash or a reboot has left behind is told from one that is held, whatever
- * process has its PID by now. Each candidate listens on a socket of its own first and looks for
- * others then, so of two candidates at least one sees the other; who sees nobody is the owner.
+ * A lock is a Unix domain socket on which its owner listens. The kernel refuses a connection to a
+ * socket on which no process listens, which tells a lock that a crash or a reboot has left behind
+ * from one that is held, whatever process has the owner's PID by then. Each candidate first listens
+ * on a socket of its own and then looks for others, so that of two candidates at least one sees the
+ * other. A candidate that sees no other becomes the owner.
  *
  * Rejects with a `DirectoryInUseError`, or with the error of the file system when it has no room,
  * no permission or no support for sockets.
@@ -44,13 +45,13 @@ export async function lockDirectory(dir: string, clock: LockClock): Promise<Dire
       if (result !== 'retry') throw new DirectoryInUseError(`${dir} is in use by ${result.owner}`);
       await clock.yieldToEventLoop();
     }
-    throw new DirectoryInUseError(`${dir} is wanted by too many processes`);
+    throw new DirectoryInUseError(`${dir} is being locked by too many processes`);
   } finally {
     remove();
   }
 }
 
-/** A socket in the directory, which tells who listens and whether the lock is theirs. */
+/** A socket in the directory, which replies with the PID and whether this process owns the lock. */
 class Candidate {
   readonly name: string;
   isOwner = false;
@@ -78,7 +79,7 @@ class Candidate {
   }
 }
 
-/** Competes with others who listen: the lowest name of several stays, the rest try again. */
+/** Competes with other candidates: the one with the lowest name stays, the others try again. */
 async function compete(
   candidate: Candidate,
   address: string,
@@ -106,7 +107,7 @@ async function compete(
   }
 }
 
-/** Resolves with what the process replies that listens on a socket; undefined when none does. */
+/** Resolves with the reply of the process that listens on a socket; undefined when none does. */
 function ask(file: string, clock: LockClock): Promise<string | undefined> {
   return new Promise((resolve) => {
     let reply = '';
@@ -132,7 +133,7 @@ function listen(server: Server, address: string): Promise<void> {
   });
 }
 
-/** A named pipe of Windows is gone with its process. */
+/** On Windows a named pipe disappears with its process. */
 async function lockByPipe(dir: string): Promise<DirectoryLock> {
   const name = createHash('sha256').update(realpathSync(dir)).digest('hex');
   const server = createServer((socket) => socket.destroy());
@@ -145,7 +146,7 @@ async function lockByPipe(dir: string): Promise<DirectoryLock> {
   return { release: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** A path to the directory that is short enough for sockets in it: a longer one would be cut off without an error. */
+/** A path to the directory that is short enough for sockets: Node.js 20 and 22 cut off a longer one without an error. */
 function shortAddressOf(dir: string): { readonly address: string; readonly remove: () => void } {
   const nameBytes = lockPrefix.length + 9;
   if (Buffer.byteLength(dir) + nameBytes <= maxAddressBytes) return { address: dir, remove: () => {} };

@@ -36,9 +36,9 @@ const maxReadBytes = 1024 * 1024 * 1024;
  * One manager at a time uses a directory: a socket `pod-status.lock.…` is held until `close()` or
  * the end of the process.
  *
- * On a full or read-only disk, the statuses that the file holds are recovered as always; a new one
- * that cannot be recorded is logged at level `error`, with its pod, and tried again every second. A
- * line that a crash has left incomplete is removed. Damaged lines are skipped and logged, and the
+ * On a full or read-only disk, recorded statuses are recovered as usual. A new status that cannot be
+ * recorded is logged at level `error`, with its pod, and tried again every second. A line that a
+ * crash has left incomplete is removed. Damaged lines are skipped and logged, and the
  * damaged file is kept as `pod-status.journal.damaged`.
  *
  * Rejects with a StatusManagerError: INVALID_ARGUMENT, INVALID_OPTION, or JOURNAL_UNUSABLE when
@@ -71,7 +71,7 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
   }
 }
 
-/** A lock that cannot be had for want of room or permission is no reason to lose what the file holds. */
+/** A full or read-only disk on which no lock can be created must not make the recorded statuses unusable. */
 async function lockIfPossible(dir: string, clock: Clock, logger: Logger): Promise<DirectoryLock | undefined> {
   try {
     return await lockDirectory(dir, clock);

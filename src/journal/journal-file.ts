@@ -22,7 +22,7 @@ const fileMode = 0o600;
 
 /**
  * One journal file that is open for writing. Every method that writes throws the error of the file
- * system, and the file says the same as before then.
+ * system; the lines of the file are then the same as before.
  */
 export class JournalFile {
   readonly #fd: number;
@@ -36,7 +36,7 @@ export class JournalFile {
     this.#endOffset = endOffset;
   }
 
-  /** Opens a file for writing behind `endOffset`, or creates it. Never follows a symbolic link. */
+  /** Opens a file and truncates it to `endOffset`, or creates it. Never follows a symbolic link. */
   static open(file: string, endOffset: number): JournalFile {
     const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | noFollow | nonBlock, fileMode);
     try {
@@ -51,9 +51,8 @@ export class JournalFile {
   }
 
   /**
-   * Puts a new file with these lines in the place of `file`. Until that has succeeded, `file` is
-   * not touched.
-   * @param isSynced force the new file onto the disk before it takes the place
+   * Replaces `file` by a new file with these lines. `file` is not modified before that succeeds.
+   * @param isSynced sync the new file before it replaces the old one
    * @param oldName the name that the old file gets, if any
    */
   static replace(
@@ -84,7 +83,7 @@ export class JournalFile {
     return this.#endOffset;
   }
 
-  /** The file has lost its last name: somebody deleted it, or put another in its place. */
+  /** The file has no name any more: it was deleted or replaced. */
   get isRemoved(): boolean {
     return fstatSync(this.#fd).nlink === 0;
   }
@@ -107,15 +106,15 @@ export class JournalFile {
     return { offset, bytes: line.length };
   }
 
-  /** Overwrites a line marked past with a live line of the same length. Takes no room on the disk. */
+  /** Overwrites a line marked past with a live line of the same length. Needs no space on the disk. */
   overwrite({ offset, bytes }: Slot, line: Buffer): void {
     if (line.length !== bytes) throw new RangeError(`Expected a line of ${bytes} bytes, got ${line.length}`);
-    // The mark comes last: a line that is half written is still marked past.
+    // The mark is written last, so a line that was written in part is still marked past.
     this.#writeAt(offset + liveMark.length, line.subarray(liveMark.length));
     this.#writeAt(offset, liveMark);
   }
 
-  /** Takes no room on the disk. */
+  /** Needs no space on the disk. */
   markPast({ offset }: Slot): void {
     this.#writeAt(offset, pastMark);
   }
@@ -143,7 +142,7 @@ export class JournalFile {
     closeSync(this.#fd);
   }
 
-  /** Few large writes instead of many small ones. */
+  /** One large write instead of many small ones. */
   #appendAll(lines: readonly Buffer[]): Slot[] {
     const content = Buffer.concat(lines);
     this.#writeAt(this.#endOffset, content);
@@ -155,7 +154,7 @@ export class JournalFile {
   }
 
   #writeAt(offset: number, bytes: Buffer): void {
-    // By now another file may have the descriptor.
+    // The descriptor may belong to another file by now.
     if (this.#isClosed) throw new Error('the file is closed');
     for (let written = 0; written < bytes.length;) {
       written += writeSync(this.#fd, bytes, written, bytes.length - written, offset + written);
@@ -166,7 +165,7 @@ export class JournalFile {
     try {
       ftruncateSync(this.#fd, bytes);
     } catch {
-      // The next line overwrites what is left behind the end.
+      // The next line overwrites what is left after the end.
     }
   }
 }

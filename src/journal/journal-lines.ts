@@ -45,7 +45,7 @@ export interface JournalContent {
   readonly nextSequence: number;
   /** End of the last complete line. */
   readonly endOffset: number;
-  /** Bytes behind it: a line that was being appended when the process or the machine stopped. */
+  /** Bytes after it: a line that was being appended when the process or the machine stopped. */
   readonly incompleteBytes: number;
   readonly damage: JournalDamage | undefined;
 }
@@ -62,8 +62,8 @@ const lineGranularityBytes = 128;
 const lineStart = /(?:live|past) [\da-f]{8} \{"sequence":/;
 
 /**
- * A live line of `bytes` bytes, filled up with spaces. By default there is some room to spare, so
- * that a status which is a little longer fits in the place of an older one.
+ * A live line, padded with spaces to `bytes`. By default there is some padding, so that a status
+ * that is slightly longer fits into the line of an older one.
  */
 export function encodeLine({ sequence, entry }: JournalRecord, bytes?: number): Buffer {
   const json = JSON.stringify({ sequence, entry });

@@ -61,13 +61,13 @@ export class JournalRecorder implements Journal {
   /** The file has been deleted or replaced, as seen before the last write. */
   #isRemoved = false;
   #nextSequence: number;
-  /** Lines marked past. Where nothing can be appended, their room is used again. */
+  /** Lines marked past. They are overwritten when nothing can be appended. */
   #free: Slot[];
   /** Lines to be marked past when those that replace them have been synced. */
   #superseded: Slot[] = [];
   /** Lines that could not be marked past. */
   #unmarked: Slot[] = [];
-  /** Under which name to keep the damaged file when it is replaced. */
+  /** The name under which to keep the damaged file when it is replaced. */
   #damagedName: string | undefined;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
   readonly #loggedMs = new Map<string, number>();
@@ -203,7 +203,7 @@ export class JournalRecorder implements Journal {
     return file.append(line);
   }
 
-  /** Takes no room on the disk. */
+  /** Needs no space on the disk. */
   #overwriteFree(record: JournalRecord, bytes: number): boolean {
     const file = this.#journalFile;
     const index = this.#free.findIndex((slot) => slot.bytes >= bytes);
@@ -226,7 +226,7 @@ export class JournalRecorder implements Journal {
     for (const slot of this.#superseded.splice(0)) this.#markPast(slot);
   }
 
-  /** Syncs by policy. Older lines are marked past only then: a crash of the machine must not lose both. */
+  /** Syncs by policy. Older lines are marked past only after that: a crash of the machine must not lose both. */
   #afterWriting(): void {
     const { fsync, logger, file } = this.#settings;
     if (fsync === 'interval') this.#armFsync();
@@ -337,7 +337,7 @@ export class JournalRecorder implements Journal {
     this.#logOnce(action, { action, reason: reasonOf(error) }, 'An operation on the file of the journal failed');
   }
 
-  /** Not for each status: while the disk is full, every update fails. */
+  /** Logged once, not for each status: while the disk is full, every update fails. */
   #reportFailure(reason: string): void {
     this.#isFailing = true;
     const entries = [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);

@@ -5,14 +5,14 @@ import type { PodStatus } from '../types.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
 /**
- * A manager's side of its journal: what it tells it, and which statuses are from an earlier run.
+ * Connects a manager with its journal: what to record, and which statuses are from an earlier run.
  * Without a journal every method does nothing.
  */
 export class StatusJournal {
   readonly #journal: Journal | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #recovered = new Map<string, string>();
-  /** No accepted status bears a later time, though the wall clock may have jumped back since. */
+  /** The latest time in any accepted status; the wall clock may have jumped back since. */
   #latestTime = '';
 
   constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
@@ -20,12 +20,12 @@ export class StatusJournal {
     this.#clock = clock;
   }
 
-  /** Statuses of an earlier run that nobody has set anew or sent since: pod UID → when it was accepted. */
+  /** Statuses of an earlier run that were neither set again nor sent since: pod UID → when it was accepted. */
   get recovered(): ReadonlyMap<string, string> {
     return this.#recovered;
   }
 
-  /** Hands over what an earlier run has left unsent. */
+  /** Calls `restore` with each status that an earlier run left unsent. */
   recover(restore: (entry: JournalEntry) => void): void {
     for (const entry of this.#journal?.recovered ?? []) {
       this.#recovered.set(entry.podUID, entry.acceptedAt);
@@ -42,15 +42,18 @@ export class StatusJournal {
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
   }
 
-  /** Somebody has set the very same status in this run: it is no longer only what an earlier one knew. */
+  /** The same status was set again in this run, so it is no longer known from an earlier run only. */
   confirmed(podUID: string): void {
     this.#recovered.delete(podUID);
   }
 
-  /** A terminal phase that is held back is written when the containers have ended, maybe by a later run. */
-  sent(podUID: string, isWhole: boolean): void {
+  /**
+   * @param isComplete false while a terminal phase is held back: it is written when the containers
+   * have ended, possibly by a later run
+   */
+  sent(podUID: string, isComplete: boolean): void {
     this.#recovered.delete(podUID);
-    if (isWhole) this.#journal?.settled(podUID);
+    if (isComplete) this.#journal?.settled(podUID);
   }
 
   dropped(podUID: string): void {

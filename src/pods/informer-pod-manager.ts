@@ -54,7 +54,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
     });
-    // stop() rejects it when nobody may be waiting.
+    // stop() rejects it, also when no caller waits for it.
     this.#synced.catch(() => {});
   }
 
@@ -72,7 +72,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   /**
-   * Resolves when the first list is in; over somebody else's informer, at start(). Rejects with
+   * Resolves when the first list has been received; with `informerPodManagerFrom`, at start(). Rejects with
    * StatusManagerError INVALID_STATE when stop() comes first.
    */
   whenSynced(): Promise<void> {
@@ -90,16 +90,16 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     return this.stop();
   }
 
-  /** Time since the API server was last heard of (list, event or bookmark), in ms; undefined before that. */
+  /** Time since the last list, event or bookmark from the API server, in ms; undefined before the first. */
   lastEventAgeMs(): number | undefined {
     return this.#source.lastEventAgeMs();
   }
 
   /**
-   * Tells `listener` of every pod that is known now, as added, and of every change from then on:
+   * Calls `listener` for every pod that is known now, as added, and for every later change. That is
    * pods of the API server and static pods, but not mirror pods unless `includeMirrorPods` is set.
-   * The known pods are told before this method returns, or, when a listener calls it, before the
-   * next change. What a listener throws is logged and affects nothing else.
+   * It is called for the known pods before this method returns or, when a listener subscribes
+   * another, before the next change. What a listener throws is logged and affects nothing else.
    * @returns ends the subscription
    */
   subscribe(listener: PodListener, options: PodSubscribeOptions = {}): () => void {

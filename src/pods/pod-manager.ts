@@ -15,7 +15,7 @@ export interface UIDTranslations {
 export interface PodManager {
   /** The pod with this UID; never a mirror pod, and the UID is not translated. */
   getPodByUID(uid: string): Pod | undefined;
-  /** The mirror of a static pod, found by namespace and name alone. */
+  /** The mirror of a static pod, found by namespace and name only. */
   getMirrorPodByPod(pod: Pod): Pod | undefined;
   /** The UID of the static pod when `uid` is its mirror's; else `uid` itself; `''` stays `''`. */
   translatePodUID(uid: string): string;

@@ -3,7 +3,7 @@ import type { ContainerStatusInput, Pod, PodStatusInput } from '../types.ts';
 
 /** What a node still holds for a pod. Every method must be synchronous. */
 export interface NodeResources {
-  /** The pod's containers, dead ones too, that the runtime has not removed; undefined, or a throw, when it does not answer. */
+  /** The pod's containers, dead ones too, that the runtime has not removed; returns undefined, or throws, when the runtime does not respond. */
   runtimeContainers(pod: Pod): readonly { readonly name: string }[] | undefined;
   /** True while volumes of the pod are mounted or being taken down. */
   podVolumesExist(pod: Pod): boolean;
@@ -18,13 +18,13 @@ export type ReclaimedResult =
   | { readonly reclaimed: true }
   | {
       readonly reclaimed: false;
-      /** What stands in the way, for a log or a person. */
+      /** What has not been reclaimed yet, for a log or a person. */
       readonly reason: string;
     };
 
 /**
  * Whether a terminated pod has given back all that it held of its node, so that its API object may
- * be deleted: its regular containers stand still in `status`, the runtime has removed them, its
+ * be deleted: no regular container runs in `status`, the runtime has removed them, its
  * volumes and its cgroup are gone. Asks in this order and stops at the first "not yet".
  * Never throws for `runtimeContainers`; what the other methods throw comes through.
  * Source: kubelet `PodResourcesAreReclaimed` (v1.16).
@@ -37,7 +37,7 @@ export function podResourcesAreReclaimed(pod: Pod, status: PodStatusInput, resou
   if (running.length > 0) return notYet(`containers are still running: ${names(running)}`);
 
   const containers = runtimeContainers(pod, resources);
-  if (containers === undefined) return notYet('the container runtime does not answer for the pod');
+  if (containers === undefined) return notYet('the container runtime does not respond for the pod');
   if (containers.length > 0) return notYet(`containers have not been removed from the runtime: ${names(containers)}`);
 
   if (resources.keepTerminatedPodVolumes !== true && resources.podVolumesExist(pod)) {

@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe('CheckpointFile', () => {
-  it('serves all who ask while a write runs with one more write of the newest data', async () => {
+  it('calls during a write share one more write of the newest data', async () => {
     const filePath = path.join(dir, 'file');
     let data = 'first';
     const encoded: string[] = [];

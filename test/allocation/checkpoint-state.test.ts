@@ -41,7 +41,7 @@ describe('openCheckpointState', () => {
     expect(again.getPodResizeStatus('u')).toBe('Deferred');
   });
 
-  it('reads and goes on with the file of a kubelet', async () => {
+  it('reads the file of a kubelet and continues it', async () => {
     await mkdir(dir);
     await writeFile(file(), await readFile(new URL('testdata/one.json', import.meta.url)));
     const state = await openCheckpointState(dir);
@@ -64,7 +64,7 @@ describe('openCheckpointState', () => {
     expect(await readdir(dir)).toEqual(['allocated_pods_state']);
   });
 
-  it('does not write for removals; the next change takes them along', async () => {
+  it('does not write for removals, which the next change writes', async () => {
     const state = await openCheckpointState(dir);
     for (const uid of ['a', 'b', 'c']) await state.setPodAllocation(podOf(uid, { app: cpu('1') }));
     const before = await read();
@@ -79,7 +79,7 @@ describe('openCheckpointState', () => {
     expect(known).toEqual(['c', 'd']);
   });
 
-  it('has a change in memory at once, writes one after the other and ends with the newest', async () => {
+  it('has a change in memory immediately, runs one write at a time and ends with the newest data', async () => {
     const state = await openCheckpointState(dir);
     const writes: Promise<void>[] = [];
     for (let i = 1; i <= 200; i++) {
@@ -92,7 +92,7 @@ describe('openCheckpointState', () => {
     expect(await readdir(dir)).toEqual(['allocated_pods_state']);
   });
 
-  it('overwrites what a crash left of an earlier write', async () => {
+  it('overwrites what a crash has left of an earlier write', async () => {
     await mkdir(dir);
     await writeFile(file('.allocated_pods_state'), 'half of it');
     await chmod(file('.allocated_pods_state'), 0o644);
@@ -132,7 +132,7 @@ describe('openCheckpointState', () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  it('says so when the folder cannot be made', async () => {
+  it('rejects when the directory cannot be created', async () => {
     await writeFile(dir, 'a file');
     await expect(openCheckpointState(dir)).rejects.toMatchObject({ code: 'CHECKPOINT_WRITE_FAILED' });
   });
@@ -161,7 +161,7 @@ describe('openCheckpointState', () => {
       encodeEnvelope('{"entries":{"u":{"ContainerResources":{"a":{"limits":{"cpu":"x"}}}}}}'),
       'data.entries.u.ContainerResources.a.limits.cpu',
     ],
-  ])('refuses a file with %s, names it and the way out, and leaves it', async (_, text, reason) => {
+  ])('refuses a file with %s with its name and the way out, and does not modify it', async (_, text, reason) => {
     await mkdir(dir);
     await writeFile(file(), text);
     const error = await openCheckpointState(dir).catch((caught: unknown) => caught);
@@ -187,7 +187,7 @@ describe('openCheckpointState', () => {
     ['is a FIFO', (path) => execFileSync('mkfifo', [path]), 'is a FIFO, not a regular file'],
     ['is a device', (path) => symlink('/dev/zero', path), 'is a device, not a regular file'],
     ['is larger than any checkpoint', (path) => writeFile(path, '').then(() => truncate(path, 2 ** 33)), 'is larger'],
-  ])('a file that %s is not called corrupt, and nobody is told to delete it', async (_what, create, reason) => {
+  ])('a file that %s is not called corrupt, without the advice to delete it', async (_what, create, reason) => {
     await mkdir(dir);
     for (const name of ['allocated_pods_state', resizeFile]) {
       await rm(dir, { recursive: true });

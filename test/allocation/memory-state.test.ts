@@ -5,7 +5,7 @@ import type { Pod } from '../../src/types.ts';
 import { cpu, podOf } from './pods.ts';
 
 describe('MemoryState', () => {
-  it('grants regular and restartable init containers, spelled canonically, before the promise settles', async () => {
+  it('grants regular and restartable init containers, in canonical form, before the promise settles', async () => {
     const state = new MemoryState();
     const written = state.setPodAllocation({
       metadata: { uid: 'u' },
@@ -31,7 +31,7 @@ describe('MemoryState', () => {
     await written;
   });
 
-  it('replaces the whole allocation of a pod', async () => {
+  it('replaces the complete allocation of a pod', async () => {
     const state = new MemoryState();
     await state.setPodAllocation(podOf('u', { a: cpu('1'), b: cpu('1') }));
     await state.setPodAllocation(podOf('u', { b: cpu('2') }));
@@ -50,7 +50,7 @@ describe('MemoryState', () => {
     expect(state.getContainerResourceAllocation('u', 'a')).toEqual(cpu('1'));
   });
 
-  it("keeps resize statuses; '' forgets", async () => {
+  it("stores resize statuses; '' removes one", async () => {
     const state = new MemoryState();
     expect(state.getPodResizeStatus('u')).toBe('');
     const written = state.setPodResizeStatus('u', 'Deferred');
@@ -106,7 +106,7 @@ describe('MemoryState', () => {
 });
 
 describe('noopState', () => {
-  it('takes everything and knows nothing', async () => {
+  it('accepts everything and stores nothing', async () => {
     await noopState.setPodAllocation(podOf('u', { app: cpu('1') }));
     await noopState.setPodResizeStatus('u', 'Deferred');
     noopState.delete('u');

@@ -50,7 +50,7 @@ function nextAdded(): Promise<Pod> {
 const event = (type: string, object: object): Buffer => Buffer.from(`${JSON.stringify({ type, object })}\n`);
 
 describe('over a real connection', () => {
-  it('a character that is split over two chunks comes out whole', async () => {
+  it('a character that is split over two chunks is decoded correctly', async () => {
     const bytes = event('ADDED', pod('a', '11', 'uid-a', { note: '日本語🦜' }));
     const split = bytes.indexOf(Buffer.from('🦜')) + 2;
     onWatch = (response) => {
@@ -61,7 +61,7 @@ describe('over a real connection', () => {
     expect((await added).metadata?.annotations).toEqual({ note: '日本語🦜' });
   });
 
-  it('a connection that is cut within an event is resumed from the one before', async () => {
+  it('a connection that is cut within an event is resumed from the event before', async () => {
     const versions: (string | null)[] = [];
     onWatch = (response, resourceVersion) => {
       versions.push(resourceVersion);

@@ -66,7 +66,7 @@ describe('list and watch', () => {
     });
   });
 
-  it('follows events, and a pod of an unknown type of event is no pod', async () => {
+  it('follows events', async () => {
     const watch = await sync(pod('a', '7'));
     watch
       .event('ADDED', pod('b', '11'))
@@ -100,7 +100,7 @@ describe('list and watch', () => {
     },
   );
 
-  it('a list is not lost to one pod in it that can be none', async () => {
+  it('an invalid pod in a list does not affect the others', async () => {
     pods.start();
     const odd = { metadata: { ...pod('odd', '9').metadata, namespace: '' } };
     api.last(1).answer({ metadata: { resourceVersion: '10' }, items: [odd, pod('a', '9')] });
@@ -109,7 +109,7 @@ describe('list and watch', () => {
     expect(logger.messages).toHaveLength(1);
   });
 
-  it('an event at resource version 0 does not move the watch to anywhere', async () => {
+  it('a resource version 0 in an event is ignored: a watch from 0 begins anywhere', async () => {
     const watch = await sync(pod('a', '7'));
     watch.event('BOOKMARK', { metadata: { resourceVersion: '0' } });
     await turn();
@@ -119,7 +119,7 @@ describe('list and watch', () => {
     expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '10' });
   });
 
-  it('duplicate and repeated events are told once', async () => {
+  it('listeners are called once for duplicate events', async () => {
     const watch = await sync(pod('a', '7'));
     const changed = pod('a', '11');
     watch.event('ADDED', pod('a', '7')).event('MODIFIED', changed).event('MODIFIED', changed).event('ADDED', changed);
@@ -136,7 +136,7 @@ describe('list and watch', () => {
     expect(names()).toEqual(['uid-a']);
   });
 
-  it('an object that can be no pod is left out, and said so', async () => {
+  it('an object that is not a valid pod is ignored and logged', async () => {
     const watch = await sync();
     watch
       .event('ADDED', {})
@@ -150,7 +150,7 @@ describe('list and watch', () => {
 });
 
 describe('a watch that ends is resumed from the last version seen', () => {
-  it('at once, when it lasted', async () => {
+  it('immediately, when it lasted', async () => {
     const watch = await sync(pod('a', '7'));
     watch.event('MODIFIED', pod('a', '12')).event('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: '20' } });
     await turn();
@@ -172,7 +172,7 @@ describe('a watch that ends is resumed from the last version seen', () => {
     expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '10' });
   });
 
-  it('when it is cut, without a word to listeners', async () => {
+  it('when it is cut, and listeners are not called', async () => {
     const watch = await sync(pod('a', '7'));
     watch.event('MODIFIED', pod('a', '12'));
     await turn();
@@ -200,7 +200,7 @@ describe('a watch that ends is resumed from the last version seen', () => {
     expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '12' });
   });
 
-  it('when nothing comes for the inactivity timeout; bookmarks put it off', async () => {
+  it('when nothing is received for the inactivity timeout; a bookmark restarts it', async () => {
     const watch = await sync();
     clock.advance(149_000);
     watch.event('BOOKMARK', { metadata: { resourceVersion: '11' } });
@@ -216,7 +216,7 @@ describe('a watch that ends is resumed from the last version seen', () => {
     expect(api.last(3).query).toMatchObject({ watch: true, resourceVersion: '11' });
   });
 
-  it('when it is never answered', async () => {
+  it('when there is no response', async () => {
     pods.start();
     api.last(1).list('10', []);
     await turn();
@@ -226,10 +226,10 @@ describe('a watch that ends is resumed from the last version seen', () => {
   });
 });
 
-describe('what the server has forgotten is listed anew', () => {
+describe('pods are listed again when the resource version has expired', () => {
   const expired = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
 
-  it('by an ERROR event: at once when the list is old, the newest there is, and listeners hear the difference', async () => {
+  it('by an ERROR event: immediately when the last list is old, from the newest version, and listeners get the difference', async () => {
     const watch = await sync(pod('same', '1'), pod('gone', '2'), pod('changed', '3'), pod('recreated', '4', 'uid-old'));
     const same = pods.getPodByUID('uid-same');
     clock.advance(60_000);
@@ -250,7 +250,7 @@ describe('what the server has forgotten is listed anew', () => {
     ['410', 410, {}],
     ['400', 400, {}],
     ['504 for a version that the server has not reached', 504, { causes: [{ reason: 'ResourceVersionTooLarge' }] }],
-  ])('by the answer %s to a watch', async (_what, statusCode, more) => {
+  ])('by the response %s to a watch', async (_what, statusCode, more) => {
     (await sync()).end();
     await turn();
     clock.advance(60_000);
@@ -260,7 +260,7 @@ describe('what the server has forgotten is listed anew', () => {
     expect(api.last(4).isWatch).toBe(false);
   });
 
-  it('when watches from one point fail three times: what stands there may be what they fail of', async () => {
+  it('when watches from one version fail three times: the event after it may be the cause', async () => {
     (await sync()).event('UNKNOWN', pod('a', '11'));
     for (const [calls, waitMs] of [
       [2, 800],
@@ -281,7 +281,7 @@ describe('what the server has forgotten is listed anew', () => {
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
   });
 
-  it('when watches end as soon as they begin, as behind a proxy that passes no stream on: each is logged', async () => {
+  it('when watches end as soon as they begin, as behind a proxy without streaming: the pods stayed stale without a log line', async () => {
     (await sync(pod('a', '7'))).end();
     for (const [calls, waitMs] of [
       [2, 800],
@@ -306,7 +306,7 @@ describe('what the server has forgotten is listed anew', () => {
     ]);
   });
 
-  it('when watches are opened and then stall, without even a bookmark', async () => {
+  it('when watches are opened and then stall, without a bookmark: the pods stayed stale', async () => {
     await sync(pod('a', '7'));
     for (let calls = 2; calls < 5; calls++) {
       if (calls > 2) api.last(calls).open();
@@ -319,7 +319,7 @@ describe('what the server has forgotten is listed anew', () => {
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
   });
 
-  it('not when the server is away: 500 nodes would all list at once when it comes back', async () => {
+  it('not when the server is down: 500 nodes would all list together when it is back', async () => {
     (await sync()).fail(new ApiError('reset', { kind: 'network' }));
     for (let i = 3; i < 13; i++) {
       await turn();
@@ -332,7 +332,7 @@ describe('what the server has forgotten is listed anew', () => {
     }
   });
 
-  it('with back-off when what was just listed is forgotten', async () => {
+  it('with back-off when the version of the last list has expired already', async () => {
     (await sync()).event('ERROR', expired);
     await turn();
     for (const [calls, waitMs] of [
@@ -391,8 +391,8 @@ describe('failures', () => {
 
   it.each([
     ['was cut', 0],
-    ['came to its end', -1],
-  ])('begin anew at 0.8 s after a watch that lasted and %s', async (what, fewer) => {
+    ['ended', -1],
+  ])('start again at 0.8 s after a watch that lasted and %s', async (what, fewer) => {
     pods.start();
     for (let i = 1; i <= 5; i++) {
       api.last(i).refuse(500);
@@ -416,7 +416,7 @@ describe('failures', () => {
     expect(api.calls).toHaveLength(8 - fewer);
   });
 
-  it('a list that hangs is given up', async () => {
+  it('a list that hangs is aborted', async () => {
     pods.start();
     clock.advance(60_000);
     await turn();
@@ -426,7 +426,7 @@ describe('failures', () => {
     api.last(2);
   });
 
-  it('say where things stand', async () => {
+  it('are logged with their cause and what comes next', async () => {
     pods.start();
     api.last(1).refuse(403, { reason: 'Forbidden' });
     await turn();
@@ -456,7 +456,7 @@ describe('lastEventAgeMs', () => {
 });
 
 describe('static pods and their mirrors', () => {
-  it('are kept apart, and the mirror is found from either side', async () => {
+  it('are separate pods, and the mirror is found from either side', async () => {
     const watch = await sync();
     pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
     watch.event('ADDED', pod('etcd', '11', 'uid-mirror', mirror));
@@ -472,7 +472,7 @@ describe('static pods and their mirrors', () => {
     expect(names()).toEqual(['uid-static']);
   });
 
-  it('a static pod is told once, so that it is run once; its mirror only to those who ask for mirror pods', async () => {
+  it('a static pod was run twice, for itself and for its mirror: listeners are called for mirror pods only when they ask', async () => {
     const all = recorder();
     const watch = await sync(pod('early', '9', 'uid-early-mirror', mirror));
     pods.subscribe(all, { includeMirrorPods: true });
@@ -498,7 +498,7 @@ describe('static pods and their mirrors', () => {
     );
   });
 
-  it('survive a relist, which knows nothing of them', async () => {
+  it('static pods survive a list, which does not contain them', async () => {
     const watch = await sync();
     pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
     clock.advance(60_000);
@@ -509,7 +509,7 @@ describe('static pods and their mirrors', () => {
     expect(names()).toEqual(['uid-static']);
   });
 
-  it('setStaticPods tells the difference and leaves unchanged objects alone', () => {
+  it('setStaticPods calls listeners for the difference, and not for unchanged objects', () => {
     pods.subscribe(listener);
     const kept = pod('a', '0', 'uid-a', fromFile);
     pods.setStaticPods([kept, pod('b', '0', 'uid-b', fromFile), pod('c', '0', 'uid-c', fromFile)]);
@@ -532,7 +532,7 @@ describe('static pods and their mirrors', () => {
 });
 
 describe('listeners', () => {
-  it('hear of the pods known before, as added, and of nothing after the end of the subscription', async () => {
+  it('are called for known pods, as added, and not after the end of the subscription', async () => {
     const watch = await sync(pod('a', '7'));
     pods.setStaticPods([pod('s', '0', 'uid-s', fromFile)]);
     const late = recorder();
@@ -544,7 +544,7 @@ describe('listeners', () => {
     expect(late.heard).toHaveLength(2);
   });
 
-  it('that change static pods while they are told of the first ones hear of those, too, in order', () => {
+  it('that change static pods while they are called for the first ones miss none, and get all in order', () => {
     pods.setStaticPods([pod('a', '0', 'uid-a', fromFile), pod('b', '0', 'uid-b', fromFile)]);
     const changing = recorder();
     pods.subscribe({
@@ -557,7 +557,7 @@ describe('listeners', () => {
     expect(changing.heard).toEqual(['+uid-a@0', '+uid-b@0', '-uid-b@0', '+uid-c@0']);
   });
 
-  it('cannot change what others are told: pods from the server are frozen', async () => {
+  it('cannot change the metadata that others get: pods from the server are frozen', async () => {
     const watch = await sync(pod('a', '7'));
     watch.event('ADDED', pod('b', '11'));
     await turn();
@@ -599,7 +599,7 @@ describe('listeners', () => {
     await own.stop();
   });
 
-  it('that throw harm nobody', async () => {
+  it('that throw do not affect others', async () => {
     const angry = {
       onPodAdded: () => {
         throw new Error('no');
@@ -614,7 +614,7 @@ describe('listeners', () => {
   });
 });
 
-describe('life', () => {
+describe('lifecycle', () => {
   it('start() twice lists once; after stop() it throws', async () => {
     pods.start();
     pods.start();
@@ -630,7 +630,7 @@ describe('life', () => {
     await expect(synced).rejects.toMatchObject({ code: 'INVALID_STATE' });
   });
 
-  it('stop() as soon as the first list is there opens no watch that is not ended', async () => {
+  it('stop() right after the first list leaves no watch open', async () => {
     pods.start();
     api.last(1).list('10', []);
     await pods.whenSynced();
@@ -647,7 +647,7 @@ describe('life', () => {
     api.last(1);
   });
 
-  it('what is still in the pipe after stop() is not told; the pods stay readable', async () => {
+  it('listeners are not called after stop(); the pods stay readable', async () => {
     const watch = await sync(pod('a', '7'));
     watch.event('ADDED', pod('b', '11'));
     await pods.stop();

@@ -32,7 +32,7 @@ describe('over an emitter', () => {
     expect(emitter.eventNames()).toEqual([]);
   });
 
-  it('takes over what the informer holds already', () => {
+  it('adds the pods that the informer has already', () => {
     const informer: InformerLike = { on: () => {}, list: () => [pod('a', '1')] };
     const pods = informerPodManagerFrom(informer, { logger: recordingLogger() });
     pods.start();
@@ -66,7 +66,7 @@ describe("over client-node's informer", () => {
     await informer.stop();
   });
 
-  it('of either major is taken by its type', () => {
+  it('of either major version is accepted by its type', () => {
     expectTypeOf<clientNode1.Informer<clientNode1.V1Pod>>().toExtend<InformerLike>();
     expectTypeOf<clientNode1.ListWatch<clientNode1.V1Pod>>().toExtend<InformerLike>();
   });

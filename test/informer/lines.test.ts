@@ -18,7 +18,7 @@ function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
 }
 
 describe('readLines', () => {
-  it('gives the same lines however the stream is cut, also within a character', async () => {
+  it('gives the same lines wherever the stream is split, also within a character', async () => {
     const text = array(
       string({ unit: 'grapheme' }).map((line) => line.replaceAll('\n', ' ')),
       { maxLength: 8 },
@@ -31,7 +31,7 @@ describe('readLines', () => {
     );
   });
 
-  it('gives what stands behind the last newline', async () => {
+  it('gives the text after the last newline', async () => {
     expect(await lines([Buffer.from('a\nb'), Buffer.from('c')])).toEqual(['a', 'bc']);
     expect(await lines([])).toEqual([]);
   });

@@ -34,7 +34,7 @@ function page(continueToken: string | undefined, items: readonly Pod[], resource
 }
 
 describe('a list that comes in pages', () => {
-  it('is followed to its end, and listeners hear nothing before: a page alone would look as if pods had gone', async () => {
+  it('is followed to its end before listeners are called: after the first page alone, pods would seem to be gone', async () => {
     api.last(1).answer(page('one', [pod('a', '1')]));
     await turn();
     expect(api.last(2)).toMatchObject({ isWatch: false, query: { fieldSelector, limit: 500, continue: 'one' } });
@@ -75,7 +75,7 @@ describe('a list that comes in pages', () => {
     expect(api.last(5).query).toMatchObject({ limit: 500 });
   });
 
-  it('is started again after a page that failed, and nothing of the first part is used', async () => {
+  it('is started again after a page that failed, without the first page', async () => {
     api.last(1).answer(page('one', [pod('gone', '1')]));
     await turn();
     api.last(2).refuse(500);
@@ -87,7 +87,7 @@ describe('a list that comes in pages', () => {
     expect(listener.heard).toEqual(['+uid-a@2']);
   });
 
-  it('that never moves on is an invalid response', async () => {
+  it('that repeats its continue token is an invalid response', async () => {
     api.last(1).answer(page('one', []));
     await turn();
     api.last(2).answer(page('one', []));
@@ -110,7 +110,7 @@ describe('a list that comes in pages', () => {
     expect(api.last(2).signal.aborted).toBe(true);
   });
 
-  it('leaves the pods as they are while it is under way', async () => {
+  it('does not change the pods until it is complete', async () => {
     api.last(1).answer(page(undefined, [pod('a', '1'), pod('b', '1')]));
     await turn();
     clock.advance(60_000);

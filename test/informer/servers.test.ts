@@ -51,7 +51,7 @@ for (const { name: serverName, available, start } of contractServers) {
 
     const deleteNow = (name: string): Promise<unknown> => server.pods.delete(name, { gracePeriodSeconds: 0 });
 
-    it("sees its own pods come, change and go, and nobody else's", async () => {
+    it('gets added, changed and deleted pods of its own node only', async () => {
       await server.pods.create('elsewhere', { spec: { nodeName: 'node-b' } });
       await server.pods.create('web');
       await until(() => names().includes('web'));
@@ -80,7 +80,7 @@ for (const { name: serverName, available, start } of contractServers) {
     });
 
     it(
-      'knows what came and went while it could not watch, whatever the server has forgotten',
+      'knows which pods were added and deleted while it could not watch, also when the resource version has expired',
       async () => {
         for (const name of ['stays', 'goes', 'returns']) await server.pods.create(name);
         await until(() => names().length === 3);

@@ -26,7 +26,7 @@ async function leaveStaleLock(): Promise<void> {
 }
 
 describe('two agents on one directory', () => {
-  it('the second is refused with the PID of the first, so that nothing is accepted between its read and its first write', async () => {
+  it('the second is refused with the PID of the first: what the first accepted between the read and the write of the second was lost', async () => {
     const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     await expect(fileJournal(dir)).rejects.toMatchObject({
@@ -38,7 +38,7 @@ describe('two agents on one directory', () => {
     expect(recovered(await openJournal(dir))).toEqual(['a', 'b']);
   });
 
-  it('of many that start together, one gets the journal', async () => {
+  it('one of many that start together gets the journal', async () => {
     await leaveStaleLock();
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => fileJournal(dir)));
     const journals = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -56,13 +56,13 @@ describe('two agents on one directory', () => {
     expect(existsSync(lockFile())).toBe(false);
   });
 
-  it('is released when the journal cannot be used, and when it is closed', async () => {
+  it('the lock is released when the journal cannot be used, and when it is closed', async () => {
     mkdirSync(journalFile(dir));
     await expect(fileJournal(dir)).rejects.toMatchObject({ code: 'JOURNAL_UNUSABLE' });
     expect(locks()).toEqual([]);
   });
 
-  it('are told apart in a directory whose name is too long for a socket', async () => {
+  it('the second is refused in a directory whose path is too long for a socket, too', async () => {
     dir = path.join(dir, 'x'.repeat(120));
     const { journal } = await openJournal(dir);
     await expect(fileJournal(dir)).rejects.toMatchObject({ message: expect.stringContaining('in use') as string });
@@ -95,7 +95,7 @@ describe('what is not a regular file', () => {
     ['FIFO', () => execFileSync('mkfifo', [lockFile()])],
     ['regular file', () => writeFileSync(lockFile(), '')],
     ['directory', () => mkdirSync(lockFile())],
-  ])('a %s with the name of a lock is no lock, and nothing waits for it', async (_what, create) => {
+  ])('a %s with the name of a lock is ignored, and nothing waits for it', async (_what, create) => {
     create();
     const { logger } = await openJournal(dir);
     expect(logger.lines).toEqual([]);

@@ -42,7 +42,7 @@ describe('fileJournal', () => {
     expect(next.recovered).toEqual([entry('a', 'new'), entry('c')]);
   });
 
-  it('is opened as it is: nothing is written while nothing is accepted', async () => {
+  it('is opened in place: the file does not change while nothing is accepted', async () => {
     const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     journal.accepted(entry('b'));
@@ -133,7 +133,7 @@ describe('fileJournal', () => {
     expect(next.recovered.map(({ podUID }) => podUID)).toEqual(['c']);
   });
 
-  it('goes on in the old file when it cannot be compacted', async () => {
+  it('continues in the old file when it cannot be compacted', async () => {
     const { journal, logger } = await openJournal(dir);
     for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid));
     mkdirSync(path.join(dir, '.pod-status.journal.tmp', 'x'), { recursive: true });
@@ -173,7 +173,7 @@ describe('fileJournal', () => {
     expect(next.recovered.map(({ podUID }) => podUID)).toEqual(['b', 'c']);
   });
 
-  it('leaves a file alone that somebody has put in its place, and says so', async () => {
+  it('does not modify a file that has replaced its own, and logs it', async () => {
     const { journal, logger } = await openJournal(dir);
     journal.accepted(entry('a'));
     const other = path.join(dir, 'other');
@@ -189,9 +189,9 @@ describe('fileJournal', () => {
   });
 
   it.each([
-    ['another name of it', () => linkSync(file(), path.join(dir, 'other'))],
-    ['readers besides its owner', () => chmodSync(file(), 0o644)],
-  ])('a file with %s is replaced by one of its own', async (_what, change) => {
+    ['a second name', () => linkSync(file(), path.join(dir, 'other'))],
+    ['permissions for other users', () => chmodSync(file(), 0o644)],
+  ])('a file with %s is replaced', async (_what, change) => {
     const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     await journal.close();
@@ -204,7 +204,7 @@ describe('fileJournal', () => {
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
-  it('a symbolic link in the place of the file, or of the new file while it is compacted, leads nowhere', async () => {
+  it('does not follow a symbolic link in the place of its file, or of the new file when it is compacted', async () => {
     const target = path.join(dir, 'target');
     writeFileSync(target, '', { mode: 0o644 });
     symlinkSync(target, file());
@@ -216,7 +216,7 @@ describe('fileJournal', () => {
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
-  it('a logger that throws harms nothing', async () => {
+  it('a logger that throws affects nothing', async () => {
     const broken = (): void => {
       throw new Error('no log');
     };
@@ -268,7 +268,7 @@ describe('damage', () => {
     ['mark', (line: string) => line.replace('live', 'l?ve')],
     ['checksum', (line: string) => line.replace(/^live ......../, 'live 00000000')],
   ])(
-    'in the middle (%s) costs one line: the pods behind it are recovered, and an older status does not come back',
+    'in the middle (%s) costs one line: the pods after it were dropped, and an older status of the pod came back',
     async (_what, damage) => {
       await damagedFile(2, damage);
       const content = readFileSync(file(), 'utf8');
@@ -289,17 +289,17 @@ describe('damage', () => {
     },
   );
 
-  it('of the newline does not take the next line with it', async () => {
+  it('of a newline does not affect the next line', async () => {
     await damagedFile(2, (line) => line.replace('\n', '?'));
     expect(recovered(await openJournal(dir))).toEqual(['b b1', 'c c1']);
   });
 
-  it('of an older status does not matter to the newer one', async () => {
+  it('of an older status does not affect the newer one', async () => {
     await damagedFile(0, (line) => line.replace('Running', 'Runnimg'));
     expect(recovered(await openJournal(dir))).toEqual(['b b1', 'a a2', 'c c1']);
   });
 
-  it('does not bring back an older status, also when the damaged lines name no pod any more', async () => {
+  it('does not bring back an older status when the damaged lines do not name a pod any more', async () => {
     const { journal, clock } = await openJournal(dir);
     journal.accepted(entry('a', 'a1'));
     journal.accepted(entry('a', 'a2'));

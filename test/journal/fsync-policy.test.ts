@@ -96,7 +96,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('leaves the descriptor to a slow sync: the file was written anew meanwhile, and the sync failed for it', async () => {
+  it('keeps the descriptor open for a slow sync: the file was replaced in the meantime, and the sync failed', async () => {
     const { journal, clock } = await open('interval');
     const done: fs.NoParamCallback[] = [];
     disk.answerFdatasync = (callback) => void done.push(callback);
@@ -116,7 +116,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('syncs a second after the first line, all lines of that second at once', async () => {
+  it('syncs once, a second after the first line, for all lines of that second', async () => {
     const { journal, clock } = await open('interval');
     takeCalls();
     journal.accepted(entry('a'));
@@ -133,7 +133,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('leaves the disk alone while nothing is written, and syncs what comes then', async () => {
+  it('does not sync while nothing is written, and syncs the next line', async () => {
     const { journal, clock } = await open('interval');
     takeCalls();
     expect(clock.pendingTimers).toBe(0);
@@ -148,7 +148,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('says so when the disk refuses, and syncs the next line all the same', async () => {
+  it('logs a sync that failed, and syncs the next line', async () => {
     const { journal, clock, logger } = await open('interval');
     disk.answerFdatasync = (done) => done(new Error('input/output error'));
     journal.accepted(entry('a'));
@@ -163,7 +163,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('closes the file only after a sync under way, and then starts none', async () => {
+  it('closes the file after a sync in progress has ended, and starts no other', async () => {
     const { journal, clock } = await open('interval');
     let answer: fs.NoParamCallback = () => expect.unreachable('nobody has synced');
     disk.answerFdatasync = (done) => {
@@ -185,7 +185,7 @@ describe('a journal that syncs once an interval', () => {
 });
 
 describe('a journal that syncs never', () => {
-  it('leaves all of it to the operating system', async () => {
+  it('leaves syncing to the operating system', async () => {
     const { journal, clock } = await open('never');
     journal.accepted(entry('a'));
     journal.accepted(entry('b'));
@@ -199,7 +199,7 @@ describe('a journal that syncs never', () => {
 describe('an older status of a pod', () => {
   const marks = (): string[] => readFileSync(path.join(disk.dir, 'pod-status.journal'), 'utf8').match(/^\w+/gm) ?? [];
 
-  it('is marked past when the newer one is on the disk, for a crash of the machine must not lose both', async () => {
+  it('is marked past after the newer one has been synced: a crash of the machine must not lose both', async () => {
     const { journal, clock } = await open('interval');
     let answer: fs.NoParamCallback = () => expect.unreachable('nobody has synced');
     disk.answerFdatasync = (done) => {
@@ -229,7 +229,7 @@ describe('an older status of a pod', () => {
     await journal.close();
   });
 
-  it('is marked past at once where every status is synced, and where none is', async () => {
+  it('is marked past immediately when every status is synced, and when none is', async () => {
     for (const fsync of ['always', 'never'] as const) {
       const { journal } = await open(fsync);
       journal.accepted(entry('a'));
@@ -272,13 +272,16 @@ describe('a file that is created or replaced', () => {
   it.each<[FsyncPolicy, string[]]>([
     ['interval', ['fsync file', 'rename file', 'fsync directory', 'close directory']],
     ['never', ['rename file']],
-  ])('with %s: the new file is synced before it takes the place, the directory after that', async (fsync, calls) => {
-    const { journal } = await open(fsync);
-    journal.accepted(entry('a'));
-    rmSync(path.join(disk.dir, 'pod-status.journal'));
-    takeCalls();
-    journal.accepted(entry('b'));
-    expect(takeCalls().filter((call) => call !== 'close file')).toEqual(calls);
-    await journal.close();
-  });
+  ])(
+    'with %s: the new file is synced before it replaces the old one, and the directory after that',
+    async (fsync, calls) => {
+      const { journal } = await open(fsync);
+      journal.accepted(entry('a'));
+      rmSync(path.join(disk.dir, 'pod-status.journal'));
+      takeCalls();
+      journal.accepted(entry('b'));
+      expect(takeCalls().filter((call) => call !== 'close file')).toEqual(calls);
+      await journal.close();
+    },
+  );
 });

@@ -59,7 +59,7 @@ describe('a journal on a full disk', () => {
     expect(readFileSync(file(), 'utf8')).toBe(content);
   });
 
-  it('loses the statuses that do not fit and no other: 22 kB of unsent statuses stay in the file', async () => {
+  it('loses only the statuses that do not fit: 22 kB of unsent statuses were lost to one', async () => {
     const { journal, logger } = await openJournal(disk.dir);
     for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, 'x'.repeat(1_000)));
     fill();
@@ -78,7 +78,7 @@ describe('a journal on a full disk', () => {
     expect(next.logger.lines).toEqual([]);
   });
 
-  it('uses the room of statuses that are settled or replaced', async () => {
+  it('uses the space of statuses that are settled or replaced', async () => {
     const { journal, logger } = await openJournal(disk.dir);
     journal.accepted(entry('a', 'a1'));
     journal.accepted(entry('b', 'b1'));
@@ -92,7 +92,7 @@ describe('a journal on a full disk', () => {
     expect(recovered(await crash()).toSorted()).toEqual(['a a3', 'b b1', 'd d1']);
   });
 
-  it('uses the room of an older status, also for one with a few more digits', async () => {
+  it('uses the space of an older status for a slightly longer one', async () => {
     const { journal, logger } = await openJournal(disk.dir);
     for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, `${i}`));
     fill();
@@ -103,7 +103,7 @@ describe('a journal on a full disk', () => {
     );
   });
 
-  it('records what did not fit when there is room, and says so', async () => {
+  it('records what did not fit when there is space again, and logs it', async () => {
     const { journal, logger, clock } = await openJournal(disk.dir);
     journal.accepted(entry('a', 'a1'));
     disk.capacity = 0;
@@ -121,7 +121,7 @@ describe('a journal on a full disk', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('is not logged for each status: once, and once a minute while it lasts', async () => {
+  it('is logged once, and once a minute while it lasts, not for each status', async () => {
     const { journal, logger, clock } = await openJournal(disk.dir);
     disk.capacity = 0;
     for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`));
@@ -132,14 +132,14 @@ describe('a journal on a full disk', () => {
     expect(logger.errors[1]!.fields.pods).toHaveLength(10);
   });
 
-  it('starts without a file when none can be created, for the agent must run', async () => {
+  it('starts without a file when none can be created, so that the agent can run', async () => {
     disk.capacity = 0;
     const { journal, logger } = await openJournal(disk.dir);
     journal.accepted(entry('a'));
     expect(logger.errors).toHaveLength(1);
   });
 
-  it('is still damaged when it cannot be replaced, and the damaged line is skipped', async () => {
+  it('skips a damaged line also when the file cannot be replaced', async () => {
     const first = await openJournal(disk.dir);
     for (const uid of ['a', 'b', 'c']) first.journal.accepted(entry(uid));
     await first.journal.close();
@@ -154,7 +154,7 @@ describe('a journal on a full disk', () => {
 });
 
 describe('a journal on a read-only disk', () => {
-  it('opens with the statuses that it holds, and says that it records nothing', async () => {
+  it('opens with the statuses that it holds, and logs that it records nothing', async () => {
     const first = await openJournal(disk.dir);
     for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
     await first.journal.close();
@@ -183,12 +183,12 @@ describe('a journal on a read-only disk', () => {
     expect(recovered(await crash())).toEqual(['b', 'c']);
   });
 
-  it('that holds no file yet cannot be used', async () => {
+  it('without a file cannot be used', async () => {
     disk.isReadOnly = true;
     await expect(fileJournal(disk.dir)).rejects.toMatchObject({ code: 'JOURNAL_UNUSABLE' });
   });
 
-  it('that has become so marks replaced statuses past as soon as it can', async () => {
+  it('marks replaced statuses past when it can be written again', async () => {
     const { journal, clock, logger } = await openJournal(disk.dir);
     journal.accepted(entry('a', 'a1'));
     disk.isReadOnly = true;
@@ -201,7 +201,7 @@ describe('a journal on a read-only disk', () => {
   });
 });
 
-it('a new file that cannot be created is no reason to lose the old one', async () => {
+it('keeps the old file when no new one can be created', async () => {
   const temporary = path.join(disk.dir, '.pod-status.journal.tmp');
   mkdirSync(path.join(temporary, 'x'), { recursive: true });
   const { journal } = await openJournal(disk.dir);

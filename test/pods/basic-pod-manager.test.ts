@@ -23,7 +23,7 @@ function translations(manager: BasicPodManager): [object, object] {
 }
 
 describe('BasicPodManager', () => {
-  it('knows nothing at first', () => {
+  it('is empty at first', () => {
     const manager = new BasicPodManager();
     expect(manager.getPods()).toEqual([]);
     expect(manager.getPodByUID('x')).toBeUndefined();
@@ -31,7 +31,7 @@ describe('BasicPodManager', () => {
     expect(translations(manager)).toEqual([{}, {}]);
   });
 
-  it('keeps the very objects, and replaces by UID', () => {
+  it('stores the same objects, and replaces by UID', () => {
     const manager = managerOf(regular);
     expect(manager.getPodByUID('regular')).toBe(regular);
     const newer = podOf('regular', { a: 'b' });
@@ -40,7 +40,7 @@ describe('BasicPodManager', () => {
     expect(manager.getPods()).toEqual([newer]);
   });
 
-  it('does not find a mirror by UID, nor list it, and finds it by the full name of its pod alone', () => {
+  it('does not find a mirror by UID, nor list it, and finds it by the full name of its pod only', () => {
     const manager = managerOf(mirror);
     expect(manager.getPodByUID('mirror')).toBeUndefined();
     expect(manager.getPods()).toEqual([]);
@@ -89,7 +89,7 @@ describe('BasicPodManager', () => {
     expect(translations(manager)).toEqual([{ static: 'mirror' }, { mirror: 'static' }]);
   });
 
-  it('a mirror with a new UID takes the translation over; the old one stays until it is removed', () => {
+  it('a mirror with a new UID gets the translation; the old one stays until it is removed', () => {
     const second = podOf('mirror2', mirror.metadata!.annotations);
     const manager = managerOf(fromFile, mirror, second);
     expect(manager.getMirrorPodByPod(fromFile)).toBe(second);
@@ -118,7 +118,7 @@ describe('BasicPodManager', () => {
     expect(translations(manager)).toEqual([{}, {}]);
   });
 
-  it('setPods replaces all, and builds the translations anew', () => {
+  it('setPods replaces all pods and their translations', () => {
     const manager = managerOf(fromFile, mirror, podOf('gone', {}, 'gone'));
     manager.removePod(fromFile);
     manager.setPods(new Set([mirror, regular]));

@@ -32,7 +32,7 @@ describe('podResourcesAreReclaimed', () => {
     {
       name: 'the runtime does not know the pod',
       node: { runtimeContainers: () => undefined },
-      reason: 'the container runtime does not answer for the pod',
+      reason: 'the container runtime does not respond for the pod',
     },
     {
       name: 'the runtime throws',
@@ -41,7 +41,7 @@ describe('podResourcesAreReclaimed', () => {
           throw new Error('token=secret');
         },
       },
-      reason: 'the container runtime does not answer for the pod',
+      reason: 'the container runtime does not respond for the pod',
     },
     {
       name: 'dead containers in the runtime',

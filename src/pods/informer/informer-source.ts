@@ -12,7 +12,7 @@ export interface InformerLike {
   list?(): readonly Pod[];
 }
 
-/** Listens to somebody else's informer, who starts it, restarts it and stops it. */
+/** Listens to an informer of the caller, which the caller starts, restarts and stops. */
 export class InformerSource implements PodSource {
   readonly #informer: InformerLike;
   readonly #clock: Pick<Clock, 'monotonicMs'>;

@@ -6,7 +6,7 @@ import { requirePod } from '../../validate.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../../status/static-pods.ts';
 
-/** Told of the pods of the node, by default of those to run, so not of mirror pods. */
+/** Called for the pods of a node; by default for those to run, which mirror pods are not. */
 export interface PodListener {
   onPodAdded?(pod: Pod): void;
   onPodUpdated?(pod: Pod, previous: Pod): void;
@@ -16,8 +16,8 @@ export interface PodListener {
 
 export interface PodSubscribeOptions {
   /**
-   * Tell of mirror pods, too: the API server's objects that stand for static pods. Whoever runs
-   * the pods that it is told of would run each static pod twice. Default false.
+   * Call the listener for mirror pods, too: the API server's objects for static pods. An agent that
+   * runs every pod of `onPodAdded` would run each static pod twice. Default false.
    */
   readonly includeMirrorPods?: boolean | undefined;
 }
@@ -25,13 +25,13 @@ export interface PodSubscribeOptions {
 interface Subscription {
   readonly listener: PodListener;
   readonly includeMirrorPods: boolean;
-  /** It has been told of the pods that were known when it was made. */
+  /** The pods that were known when it was created come next. */
   isActive: boolean;
 }
 
 /**
  * The pods of a node from both sides, the API server (by name: it has one pod of a name at a time)
- * and static ones (by UID), in a `BasicPodManager`. Listeners are told of every change.
+ * and static ones (by UID), in a `BasicPodManager`. Listeners are called for every change.
  */
 export class KnownPods {
   readonly manager = new BasicPodManager();
@@ -49,7 +49,7 @@ export class KnownPods {
     const subscription: Subscription = { listener, includeMirrorPods, isActive: false };
     const end = this.#subscribers.add(subscription);
     const known = [...this.#staticPods.values(), ...this.#apiPods.values()];
-    // Queued before the listener is called: what it changes comes after all of them.
+    // All are queued before the listener is called the first time: what it changes comes after them.
     this.#subscribers.notify((candidate) => {
       if (candidate !== subscription) return;
       subscription.isActive = true;

@@ -1,21 +1,21 @@
 import type { Pod } from '../../types.ts';
 
-/** Who is told what the API server has. */
+/** Receives the pods that the API server has. */
 export interface PodSink {
-  /** All pods there are: others are gone. */
+  /** The complete list of pods. */
   replace(pods: readonly Pod[]): void;
   /** The pod is new or changed. */
   upsert(pod: Pod): void;
   remove(pod: Pod): void;
-  /** From now on what was told is complete. */
+  /** The first list is complete. */
   synced(): void;
 }
 
-/** Where an `InformerPodManager` has its pods from. */
+/** Where an `InformerPodManager` gets its pods from. */
 export interface PodSource {
   start(sink: PodSink): void;
-  /** Resolves when nothing of it is left; the sink is told nothing more. */
+  /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
-  /** Time since the last sign of life, undefined before the first. */
+  /** Time since the last list, event or bookmark; undefined before the first. */
   lastEventAgeMs(): number | undefined;
 }

@@ -10,14 +10,14 @@ export interface WatchEvent {
   readonly object: Pod;
 }
 
-/** etcd takes no object above 1.5 MiB; JSON may spell it longer. */
+/** etcd takes no object above 1.5 MiB; its JSON may be longer. */
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const TYPES: readonly string[] = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] satisfies WatchEvent['type'][];
 
 /**
- * The events of a watch's body. Throws an `ApiError`: of the server's making for an ERROR event
- * (status code 410 when the resourceVersion is too old), `invalid-response` for anything that is no
- * event, so also for one that was cut off.
+ * The events in the body of a watch. Throws an `ApiError`: the server's own for an ERROR event
+ * (status code 410 when the resourceVersion is too old), `invalid-response` for anything that is
+ * not a complete event.
  */
 export async function* readWatchEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent, void> {
   for await (const line of readLines(chunks, MAX_EVENT_BYTES)) {
