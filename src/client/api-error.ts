@@ -1,13 +1,13 @@
 import { parseJSON } from '../status/json.ts';
 import type { PatchType, RequestVerb } from './pod-client.ts';
-import { redact } from './redact.ts';
+import { redact, redactLikelySecrets } from './redact.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */
 export type ApiErrorKind =
   /** A response outside 2xx; `statusCode` says which. */
   | 'http'
-  /** No response: refused, reset, TLS, name resolution, or a failure of an unknown kind. */
+  /** No response: refused, reset, TLS, name resolution. */
   | 'network'
   /** No response in time. */
   | 'timeout'
@@ -16,7 +16,9 @@ export type ApiErrorKind =
   /** The caller's signal was aborted for another reason than its deadline. */
   | 'aborted'
   /** A response that cannot be used, for example a 200 with HTML instead of a pod. */
-  | 'invalid-response';
+  | 'invalid-response'
+  /** The client threw something that no HTTP client throws, for example a TypeError of a mock. */
+  | 'unknown';
 
 /** One entry of a Status' `details.causes`. */
 export interface ApiErrorCause {
@@ -105,15 +107,23 @@ function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined)
   return patchType === 'application/json-patch+json' && error.reason === 'Invalid' && error.causes.length === 0;
 }
 
+/** What makes the description of a failed request better. */
+export interface RequestFacts {
+  /** Host and port of the server, for messages. */
+  readonly host?: string | undefined;
+  /** Removed from what the server said, in whichever way it wrote them. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
 /**
  * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
  * members, never by the text of a message. `now` (ms since the epoch) is needed only
- * for a `Retry-After` that is a date. `secrets` are removed from what the server said, in whichever
- * way it wrote them.
+ * for a `Retry-After` that is a date. `request` says
+ * what is known of the request itself.
  */
-export function describeApiError(error: unknown, now?: number, secrets: readonly string[] = []): ApiError {
+export function describeApiError(error: unknown, now?: number, request: RequestFacts = {}): ApiError {
   if (error instanceof ApiError) return error;
   const response = memberOf(error, 'response');
   const status = findStatus(error, response);
@@ -124,8 +134,9 @@ export function describeApiError(error: unknown, now?: number, secrets: readonly
     httpStatusCode(memberOf(response, 'statusCode')) ??
     httpStatusCode(memberOf(response, 'status')) ??
     httpStatusCode(memberOf(status, 'code'));
-  if (statusCode === undefined) return describeWithoutResponse(error);
+  if (statusCode === undefined) return describeWithoutResponse(error, request);
 
+  const { secrets = [] } = request;
   const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
   const reason = text(memberOf(status, 'reason'), secrets);
   const message = text(memberOf(status, 'message'), secrets);
@@ -161,34 +172,73 @@ const TIMEOUT_MARKS = new Set([
 const ABORT_MARKS = new Set(['AbortError', 'UND_ERR_ABORTED', 'ABORT_ERR']);
 const INVALID_RESPONSE_MARKS = new Set(['SyntaxError', 'invalid-json']);
 
-function describeWithoutResponse(error: unknown): ApiError {
-  const marks = readMarks(error);
-  const has = (known: ReadonlySet<string>): boolean => marks.some((mark) => known.has(mark));
+function describeWithoutResponse(error: unknown, { host, secrets = [] }: RequestFacts): ApiError {
+  const { names, codes, address } = readMarks(error);
+  const has = (known: ReadonlySet<string>): boolean => [...names, ...codes].some((mark) => known.has(mark));
   const kind: ApiErrorKind = has(TIMEOUT_MARKS)
     ? 'timeout'
     : has(ABORT_MARKS)
       ? 'aborted'
       : has(INVALID_RESPONSE_MARKS)
         ? 'invalid-response'
-        : 'network';
-  const detail = [...new Set(marks)].join(', ');
-  return new ApiError(detail === '' ? 'request failed' : `request failed: ${detail}`, { kind, cause: error });
+        : codes.length > 0
+          ? 'network'
+          : 'unknown';
+  const server = host ?? address;
+  const what = server === undefined ? 'request failed' : `request to ${server} failed`;
+  const detail = kind === 'unknown' ? describeUnknown(error, secrets) : [...new Set([...names, ...codes])].join(', ');
+  return new ApiError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
+}
+
+/** HTTP clients quote a header in such messages, token and all. */
+const quotesHeader = /header|authorization|bearer|basic/i;
+
+/** Name and message of what is not the error of an HTTP client. */
+function describeUnknown(error: unknown, secrets: readonly string[]): string {
+  if (!(error instanceof Error)) return typeof error === 'object' ? '' : `threw ${typeof error}`;
+  const message = quotesHeader.test(error.message) ? '' : redactLikelySecrets(error.message, secrets);
+  return message === '' ? error.name : `${error.name}: ${message.slice(0, MAX_TEXT_LENGTH)}`;
+}
+
+interface ErrorMarks {
+  /** Without 'Error', which says nothing. */
+  readonly names: readonly string[];
+  readonly codes: readonly string[];
+  /** Of the server, by what the system says: `127.0.0.1:6443`, or the host name that was not found. */
+  readonly address: string | undefined;
 }
 
 /**
- * Names and codes of an error and its causes. Not their messages: some HTTP clients quote a header
- * in them, token and all.
+ * Names, codes and the address of an error and its causes. Not their messages: some HTTP clients
+ * quote a header in them, token and all.
  */
-function readMarks(error: unknown): string[] {
-  const marks: string[] = [];
+function readMarks(error: unknown): ErrorMarks {
+  const names: string[] = [];
+  const codes: string[] = [];
+  let address: string | undefined;
   for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
-    for (const member of ['name', 'code', 'type']) {
-      const mark = memberOf(at, member);
-      if (typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)) marks.push(mark);
-    }
-    at = memberOf(at, 'cause');
+    const [name, code, type] = ['name', 'code', 'type'].map((member) => mark(memberOf(at, member)));
+    if (name !== undefined && name !== 'Error') names.push(name);
+    if (code !== undefined) codes.push(code);
+    // node-fetch says `system` of whatever has a code.
+    if (type !== undefined && type !== 'system') codes.push(type);
+    address ??= addressOf(at);
+    // Node tries several addresses of a host, and lists what came of each.
+    at = memberOf(at, 'cause') ?? (memberOf(at, 'errors') as readonly unknown[] | undefined)?.[0];
   }
-  return marks;
+  return { names, codes, address };
+}
+
+function mark(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : undefined;
+}
+
+function addressOf(error: unknown): string | undefined {
+  const host = memberOf(error, 'address') ?? memberOf(error, 'hostname');
+  const port = memberOf(error, 'port');
+  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) return undefined;
+  if (typeof port !== 'number') return host;
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** No Status is longer; parsing the error page of a gateway could take seconds. */

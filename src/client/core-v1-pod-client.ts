@@ -121,8 +121,8 @@ class CoreV1PodClient implements ClosablePodClient {
     });
   }
 
-  #failure(error: unknown, { connection, secrets }: RawResponseMiddleware, signal: AbortSignal): ApiError {
-    const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now(), secrets);
+  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignal): ApiError {
+    const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now(), facts);
     const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
     if (connection !== undefined && (noResponse || failure.statusCode === 401)) {
       // Not awaited: it closes when the last request on it has ended.

@@ -1,3 +1,4 @@
+import type { RequestFacts } from './api-error.ts';
 import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
 import type { PatchType } from './pod-client.ts';
 import { secretsOf } from './redact.ts';
@@ -6,6 +7,7 @@ import type { ConnectionContext, SharedConnection, SharedConnections } from './s
 /** What is used of client-node's `RequestContext`. */
 interface RequestContext extends ConnectionContext {
   getHeaders?(): Readonly<Record<string, string>>;
+  getUrl?(): string;
   setHeaderParam(name: string, value: string): void;
   setSignal(signal: AbortSignal): void;
 }
@@ -50,7 +52,7 @@ export class RawResponseMiddleware {
   readonly callOptions: object;
   readonly #options: RawResponseMiddlewareOptions;
   #connection: SharedConnection | undefined;
-  #secrets: readonly string[] = [];
+  #facts: RequestFacts = {};
   #response: RawResponse | undefined;
 
   constructor(options: RawResponseMiddlewareOptions) {
@@ -68,9 +70,9 @@ export class RawResponseMiddleware {
     return this.#connection;
   }
 
-  /** What of the request must be seen by nobody, should the response quote it. */
-  get secrets(): readonly string[] {
-    return this.#secrets;
+  /** For the description of a failure. */
+  get facts(): RequestFacts {
+    return this.#facts;
   }
 
   /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
@@ -84,7 +86,10 @@ export class RawResponseMiddleware {
     context.setSignal(signal);
     this.#connection = connections.use(context);
     const headers = context.getHeaders?.();
-    this.#secrets = secretsOf(headers?.['Authorization'] ?? headers?.['authorization']);
+    this.#facts = {
+      host: hostOf(context.getUrl?.()),
+      secrets: secretsOf(headers?.['Authorization'] ?? headers?.['authorization']),
+    };
     return { toPromise: () => Promise.resolve(context) };
   }
 
@@ -106,4 +111,8 @@ export class RawResponseMiddleware {
     };
     return context;
   }
+}
+
+function hostOf(url: string | undefined): string | undefined {
+  return url !== undefined && URL.canParse(url) ? new URL(url).host : undefined;
 }

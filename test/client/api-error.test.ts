@@ -83,25 +83,66 @@ describe('describeApiError names what kept an answer away', () => {
     ['undici headers timeout', new TypeError('x', { cause: { code: 'UND_ERR_HEADERS_TIMEOUT' } }), 'timeout'],
     ['ETIMEDOUT', Object.assign(new Error('x'), { code: 'ETIMEDOUT' }), 'timeout'],
     ['FetchError ECONNREFUSED', Object.assign(new Error('x'), { name: 'FetchError', code: 'ECONNREFUSED' }), 'network'],
-    ['a bare TypeError', new TypeError('fetch failed'), 'network'],
-    ['a TypeError whose cause has no code', bareFetchFailure, 'network'],
+    ['a bare TypeError', new TypeError('fetch failed'), 'unknown'],
+    ['a TypeError whose cause has no code', bareFetchFailure, 'unknown'],
     ['a TLS error', Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }), 'network'],
     ['a SyntaxError of JSON.parse', new SyntaxError('x'), 'invalid-response'],
-    ['an Error', new Error('404 not found'), 'network'],
-    ['a string', '404', 'network'],
-    ['a number', 404, 'network'],
-    ['null', null, 'network'],
-    ['undefined', undefined, 'network'],
-    ['an empty object', {}, 'network'],
-    ['an exit code', Object.assign(new Error('x'), { code: 127 }), 'network'],
-    ['an object that is its own cause', selfCaused(), 'network'],
+    ['an Error', new Error('404 not found'), 'unknown'],
+    ['a string', '404', 'unknown'],
+    ['a number', 404, 'unknown'],
+    ['null', null, 'unknown'],
+    ['undefined', undefined, 'unknown'],
+    ['an empty object', {}, 'unknown'],
+    ['an exit code', Object.assign(new Error('x'), { code: 127 }), 'unknown'],
+    ['an object that is its own cause', selfCaused(), 'unknown'],
   ])('%s', (_, rejected, kind) => {
     expect(describeApiError(rejected)).toMatchObject({ kind, statusCode: undefined });
   });
 
   it('shows names and codes in the message', () => {
     const error = new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }) });
-    expect(describeApiError(error).message).toBe('request failed: TypeError, Error, ECONNRESET');
+    expect(describeApiError(error).message).toBe('request failed: TypeError, ECONNRESET');
+  });
+
+  it.each<[string, object, string | undefined, string]>([
+    ['the host that is known', { code: 'ECONNREFUSED' }, 'kube:6443', 'request to kube:6443 failed: ECONNREFUSED'],
+    [
+      'the address that was refused',
+      { code: 'ECONNREFUSED', address: '127.0.0.1', port: 6443 },
+      undefined,
+      'request to 127.0.0.1:6443 failed: ECONNREFUSED',
+    ],
+    [
+      'an IPv6 address among those that were tried',
+      { name: 'AggregateError', code: 'ECONNREFUSED', errors: [{ code: 'ECONNREFUSED', address: '::1', port: 6443 }] },
+      undefined,
+      'request to [::1]:6443 failed: AggregateError, ECONNREFUSED',
+    ],
+    [
+      'a host name that is not found',
+      { cause: { code: 'ENOTFOUND', hostname: 'kube.example.com' } },
+      undefined,
+      'request to kube.example.com failed: ENOTFOUND',
+    ],
+  ])('said "request failed: Error, ECONNREFUSED" of no server: %s', (_what, members, host, expected) => {
+    expect(describeApiError(Object.assign(new Error('x'), members), undefined, { host }).message).toBe(expected);
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      'a TypeError of a mock appeared nowhere',
+      new TypeError("Cannot read properties of undefined (reading 'uid')"),
+      "request failed: TypeError: Cannot read properties of undefined (reading 'uid')",
+    ],
+    [
+      'one that quotes a header',
+      new TypeError('"Bearer s3cret" is no legal header value'),
+      'request failed: TypeError',
+    ],
+    ['one with a token', new Error('cannot use token=abcdef'), 'request failed: Error: cannot use token=[redacted]'],
+    ['a thrown string', 'Bearer s3cret', 'request failed: threw string'],
+  ])('keeps the message of an error that no HTTP client throws: %s', (_what, error, expected) => {
+    expect(describeApiError(error)).toMatchObject({ kind: 'unknown', message: expected });
   });
 });
 

@@ -109,6 +109,17 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
+  it('a refused connection said "request failed: Error, ECONNREFUSED" of no server: it names host and port', async () => {
+    const server = await startHttpServer();
+    const { host } = new URL(server.url);
+    const client = createCoreV1PodClient(makeApi(server));
+    await server[Symbol.asyncDispose]();
+    const { kind, message } = await rejection(client.getPod(ref, { signal }));
+    expect(kind).toBe('network');
+    expect(message).toMatch(new RegExp(`^request to ${host} failed: .*ECONNREFUSED$`));
+    await client.close();
+  });
+
   it('an error that quoted the token showed it: it is redacted', async () => {
     await using server = await startHttpServer();
     server.answerWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });

@@ -295,6 +295,17 @@ describe('failures', () => {
     await impatient.close();
   });
 
+  it('name host and port of a server that refuses the connection', async () => {
+    const gone = await startKubeServer();
+    const config = kubeConfig(gone.url);
+    await gone[Symbol.asyncDispose]();
+    const other = createKubeTransport(config, { env: {} });
+    expect((await failure(other.request('GET', '/version'))).message).toBe(
+      `request to ${new URL(gone.url).host} failed: ECONNREFUSED`,
+    );
+    await other.close();
+  });
+
   it('never hold a credential', async () => {
     const answers: KubeServer['respond'][] = [
       (_request, response) => response.destroy(),

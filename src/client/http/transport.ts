@@ -64,6 +64,7 @@ class UndiciTransport implements KubeTransport {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #credentials: CredentialSource;
   readonly #origin: string;
+  readonly #host: string;
   readonly #basePath: string;
   readonly #headers: Headers;
   /** Whole header sets by content type, as long as the credentials are the same. */
@@ -81,6 +82,7 @@ class UndiciTransport implements KubeTransport {
     const server = readServer(cluster.server);
     this.#clock = options.clock;
     this.#origin = server.origin;
+    this.#host = server.host;
     this.#basePath = server.pathname.replace(/\/+$/, '');
     const connectionsOptions = {
       origin: server.origin,
@@ -261,7 +263,7 @@ class UndiciTransport implements KubeTransport {
       { statusCode, headers, body: text },
       this.#clock.now(),
       // Some gateways quote the request in their response.
-      secretsOf(credentials.headers['authorization']),
+      { secrets: secretsOf(credentials.headers['authorization']) },
     );
     // Without `cause`: the complete response does not belong in a log.
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
@@ -271,7 +273,7 @@ class UndiciTransport implements KubeTransport {
     if (error instanceof ApiError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#closed) return closedError();
-    const { message, kind, statusCode } = describeApiError(error);
+    const { message, kind, statusCode } = describeApiError(error, undefined, { host: this.#host });
     const failure = new ApiError(message, {
       // Nobody here has aborted it: undici says so of a proxy that refuses the connection, too.
       kind: kind === 'aborted' ? 'network' : kind,
