@@ -28,7 +28,7 @@ export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManage
       podNamespace: namespace!,
       podName: name!,
       podIsFinished: false,
-      status: normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false })),
+      status: normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false, unique: true })),
       unsentSinceMs: undefined,
       urgent: false,
     });
@@ -46,7 +46,7 @@ export function adoptRecordedStatus(cache: PodStatusCache, recorded: RecordedSta
     podNamespace,
     podName,
     podIsFinished,
-    status: canonicalPodStatus(status, { strict: false }),
+    status: canonicalPodStatus(status, { strict: false, unique: true }),
     unsentSinceMs: nowMs,
     urgent: podIsFinished,
   });

@@ -147,7 +147,7 @@ export class PodStatusUpdates {
 
   /** Source: kubelet `TerminatePod`. */
   terminatePod(pod: Pod): UpdateResult {
-    const podStatus = canonicalPodStatus(pod.status, { strict: false });
+    const podStatus = canonicalPodStatus(pod.status, { strict: false, unique: true });
     const status = this.#cache.get(pod.metadata!.uid!)?.status ?? podStatus;
     const isStatic = isStaticPod(pod);
     if (!isStatic && !knownPhases.has(status.phase ?? '')) {

@@ -15,11 +15,14 @@ const maxDepth = 64;
  */
 export class DecodeContext {
   readonly strict: boolean;
+  /** Of list entries with the same key only the last one is kept. */
+  readonly unique: boolean;
   readonly times: TimeSpeller;
   readonly #path: (string | number)[];
 
-  constructor(strict: boolean, name: string, times = new TimeSpeller()) {
+  constructor(strict: boolean, name: string, times = new TimeSpeller(), unique = strict) {
     this.strict = strict;
+    this.unique = unique;
     this.times = times;
     this.#path = [name];
   }
@@ -175,11 +178,11 @@ export function scalarListAt<T extends string | number>(
 }
 
 /**
- * Of the entries with the same key only the last stays, at the place of the first. A server's
- * list is left as it is. Divergence: the kubelet takes both, and goes by the first here, the last there.
+ * Of the entries with the same key only the last one is kept, in the position of the first. Divergence:
+ * the kubelet keeps all, and goes by the first in some places and by the last in others.
  */
 export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, context: DecodeContext): T[] | undefined {
-  if (list === undefined || list.length === 1 || !context.strict || !hasDuplicate(list, key)) return list;
+  if (list === undefined || list.length === 1 || !context.unique || !hasDuplicate(list, key)) return list;
   const byKey = new Map<unknown, T>();
   for (const entry of list) byKey.set(entry[key], entry);
   return [...byKey.values()];
@@ -194,14 +197,15 @@ function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
 }
 
 /**
- * Copies the members that `known` does not name into `target`, as they came. Divergence: the
- * kubelet's structs have no place for a member that is newer than they are, and lose it.
+ * Copies the members that `known` does not name into `target`, unchanged. A null one is absent, as in
+ * Go, at any depth; in a list it keeps its position. Divergence: the kubelet's structs have no place
+ * for a member that is newer than they are, and lose it.
  */
 export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, context: DecodeContext): void {
   for (const member in raw) {
     if (!known.has(member) && Object.hasOwn(raw, member)) {
       const value = cloneJSON(raw[member], context, member, 0);
-      if (value !== undefined) setOwn(target, member, value);
+      if (value !== undefined && value !== null) setOwn(target, member, value);
     }
   }
 }
@@ -223,7 +227,7 @@ function cloneJSON(value: unknown, context: DecodeContext, member: string, depth
     const clone = {};
     for (const [name, inner] of Object.entries(value)) {
       const innerClone = cloneJSON(inner, context, member, depth + 1);
-      if (innerClone !== undefined) setOwn(clone, name, innerClone);
+      if (innerClone !== undefined && innerClone !== null) setOwn(clone, name, innerClone);
     }
     return clone;
   }

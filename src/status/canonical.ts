@@ -12,6 +12,8 @@ export interface CanonicalOptions {
   readonly strict?: boolean;
   /** What the value is called in an error; default `status`. */
   readonly name?: string;
+  /** Of list entries with the same key keep only the last one. Default: as `strict`. */
+  readonly unique?: boolean;
 }
 
 const readPodStatus = createObjectReader(podStatusMembers);
@@ -28,8 +30,8 @@ export function canonicalPodStatus(
   times?: TimeSpeller,
 ): Mutable<PodStatus> {
   requireObject('options', options);
-  const { strict = true, name = 'status' } = options;
-  const context = new DecodeContext(strict, name, times);
+  const { strict = true, name = 'status', unique = strict } = options;
+  const context = new DecodeContext(strict, name, times, unique);
   if (!isObject(input)) return strict ? context.refuse('', 'an object', input) : {};
   return readPodStatus(input, context);
 }

@@ -58,6 +58,21 @@ export const quantities: NotEmpty<ResourceList | undefined> = {
   map: true,
 };
 
+/** One of a few words, or empty; others are refused when strict. */
+export function oneOf(...words: readonly string[]): Always<string> {
+  const known: ReadonlySet<string> = new Set(['', ...words]);
+  const expected = `one of ${words.map((word) => `'${word}'`).join(', ')}`;
+  return {
+    read: (value, member, context) => {
+      const word = stringAt(value, member, context);
+      if (context.strict && !known.has(word)) context.refuse(member, expected, value);
+      return word;
+    },
+    presence: 'always',
+    empty: '',
+  };
+}
+
 /** Left out when empty, so that it is never null. Go: `omitempty`. */
 export function omitEmpty<T>({ read, empty }: Always<T>): NotEmpty<NonNullable<T>> {
   return { read, presence: 'not-empty', empty } as NotEmpty<NonNullable<T>>;

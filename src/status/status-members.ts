@@ -35,6 +35,7 @@ import {
   nullableList,
   object,
   omitEmpty,
+  oneOf,
   optional,
   union,
   quantities,
@@ -53,7 +54,7 @@ import {
 
 const conditionMembers: MembersOf<PodCondition> = {
   type: requiredText,
-  status: text,
+  status: oneOf('True', 'False', 'Unknown'),
   lastProbeTime: time,
   lastTransitionTime: time,
   observedGeneration: omitEmpty(int64),
@@ -190,7 +191,7 @@ const volumeHealthMembers: MembersOf<PodVolumeHealth> = {
 
 export const podStatusMembers: MembersOf<PodStatus> = {
   observedGeneration: omitEmpty(int64),
-  phase: omitEmpty(text),
+  phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
   conditions: list(conditionMembers, { mergeKey: 'type', unique: true }),
   message: omitEmpty(text),
   reason: omitEmpty(text),
@@ -202,7 +203,7 @@ export const podStatusMembers: MembersOf<PodStatus> = {
   startTime: omitEmpty(time),
   initContainerStatuses: containerStatuses,
   containerStatuses,
-  qosClass: omitEmpty(text),
+  qosClass: omitEmpty(oneOf('Guaranteed', 'Burstable', 'BestEffort')),
   ephemeralContainerStatuses: containerStatuses,
   resize: omitEmpty(text),
   resourceClaimStatuses: list(podResourceClaimMembers, { mergeKey: 'name', retainKeys: true }),

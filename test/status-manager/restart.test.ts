@@ -407,3 +407,28 @@ describe('journal', () => {
     await manager.stop();
   });
 });
+
+describe('a pod whose API object has Ready twice', () => {
+  const ready = (lastTransitionTime: string) => ({ type: 'Ready', status: 'True', lastTransitionTime });
+  const twice: PodStatusInput = {
+    ...running,
+    conditions: [ready('1999-12-31T00:00:10Z'), ready('1999-12-31T00:00:20Z')],
+  };
+
+  it.each([
+    ['terminated before anything was cached', () => {}],
+    ['terminated after it was seeded', (manager: StatusManager) => void manager.seed([pod('a', twice)])],
+  ])('%s: is not Ready on the API server once it has Failed, where one Ready=True remained', async (_, prepare) => {
+    const server = new FakePodClient([pod('a', twice)]);
+    const manager = managerOn(server);
+    prepare(manager);
+    const { status } = manager.terminatePod(pod('a', twice));
+    expect(status.conditions?.map(({ type }) => type)).toEqual(['Ready']);
+    await manager.syncBatch(true);
+    const shown = server.pod('default', 'web')?.status;
+    expect(shown).toMatchObject({ phase: 'Failed' });
+    expect(shown?.conditions?.filter(({ type }) => type === 'Ready')).toEqual([
+      expect.objectContaining({ status: 'False', reason: 'PodFailed' }),
+    ]);
+  });
+});

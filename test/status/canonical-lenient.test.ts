@@ -94,3 +94,19 @@ describe('canonicalPodStatus, leniently', () => {
     expect(lenient({ 'x-fn': () => {}, 'x-big': 7n })).toEqual({});
   });
 });
+
+describe('canonicalPodStatus, lenient and unique', () => {
+  it('frees a server’s lists of duplicates, and keeps odd values', () => {
+    const input = {
+      phase: 7,
+      conditions: [
+        { type: 'Ready', status: 'True' },
+        { type: 'Ready', status: 'False' },
+      ],
+    };
+    const status = canonicalPodStatus(input, { strict: false, unique: true });
+    expect(status.phase).toBe(7);
+    expect(status.conditions?.map(({ status }) => status)).toEqual(['False']);
+    expect(canonicalPodStatus(input, { strict: false }).conditions).toHaveLength(2);
+  });
+});

@@ -60,6 +60,18 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
   });
 
   it.each<[string, unknown]>([
+    ['status.phase', { phase: 'Runing' }],
+    ['status.phase', { phase: 'running' }],
+    ['status.qosClass', { qosClass: 'Best-Effort' }],
+    [
+      'status.conditions[1].status',
+      {
+        conditions: [
+          { type: 'a', status: 'True' },
+          { type: 'b', status: 'true' },
+        ],
+      },
+    ],
     ['status.observedGeneration', { observedGeneration: 1.5 }],
     ['status.observedGeneration', { observedGeneration: '1' }],
     ['status.observedGeneration', { observedGeneration: 2 ** 53 }],
@@ -161,5 +173,22 @@ describe('canonicalVolumeHealthConditions', () => {
     expect(read([])).toBeUndefined();
     expect(refusal(() => read([{}, { status: 7 }])).path).toBe('conditions[1].status');
     expect(refusal(() => read({})).path).toBe('conditions');
+  });
+});
+
+describe('canonicalPodStatus accepts, strictly,', () => {
+  it.each(['', 'Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'])('the phase %j', (phase) => {
+    expect(canonicalPodStatus({ phase }, { strict: true })).toEqual(phase === '' ? {} : { phase });
+  });
+
+  it('a typing error in a phase is named with the words that there are', () => {
+    expect(() => canonicalPodStatus({ phase: 'Runing' }, { strict: true })).toThrow(
+      "Expected `status.phase` to be one of 'Pending', 'Running', 'Succeeded', 'Failed', 'Unknown', got `Runing` (string)",
+    );
+  });
+
+  it('and leniently keeps what a newer server may show', () => {
+    const status = { phase: 'Hibernating', qosClass: 'Gold', conditions: [{ type: 'a', status: 'Maybe' }] };
+    expect(canonicalPodStatus(status, { strict: false })).toMatchObject(status);
   });
 });

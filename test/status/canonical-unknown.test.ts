@@ -7,7 +7,7 @@ function strict(input: unknown): PodStatus {
   return canonicalPodStatus(deepFreeze(input), { strict: true });
 }
 
-const unknown = { 'x-new': { list: [1, 'a', null, { b: [] }], empty: '', zero: 0, no: false, nothing: null } };
+const unknown = { 'x-new': { list: [1, 'a', null, { b: [] }], empty: '', zero: 0, no: false } };
 
 describe('canonicalPodStatus: unknown members', () => {
   it('are kept as they came at every level', () => {
@@ -69,8 +69,24 @@ describe('canonicalPodStatus: unknown members', () => {
       b: {},
       d: [null],
       e: '1970-01-01T00:00:00.000Z',
-      f: null,
     });
+  });
+
+  it('that are null are absent: as a value they were a change at each set, which no server ever showed', () => {
+    const input = {
+      a: null,
+      b: { c: null, d: [null, { e: null }] },
+      conditions: [{ type: 'a', 'x-new': null }],
+      containerStatuses: [{ name: 'c', 'x-new': { 'x-inner': null } }],
+    };
+    for (const isStrict of [true, false]) {
+      const status = canonicalPodStatus(deepFreeze(input), { strict: isStrict });
+      expect(status).toMatchObject({ b: { d: [null, {}] } });
+      expect(Object.keys(status)).toEqual(['conditions', 'containerStatuses', 'b']);
+      expect(status).toHaveProperty('b', { d: [null, {}] });
+      expect(status.conditions?.[0]).not.toHaveProperty('x-new');
+      expect(status.containerStatuses?.[0]).toHaveProperty('x-new', {});
+    }
   });
 
   it.each<[string, unknown]>([

@@ -177,7 +177,7 @@ describe('canonicalPodStatus: values', () => {
 
   it('the last of several entries with one key wins, in the place of the first', () => {
     const status = strict({
-      conditions: [{ type: 'a', status: '1' }, { type: 'b' }, { type: 'a', status: '2' }],
+      conditions: [{ type: 'a', reason: '1' }, { type: 'b' }, { type: 'a', reason: '2' }],
       podIPs: [{ ip: 'x' }, { ip: 'y' }, { ip: 'x', 'x-new': 1 }],
       hostIPs: [{ ip: 'x' }, { ip: 'x' }],
       containerStatuses: [
@@ -193,7 +193,10 @@ describe('canonicalPodStatus: values', () => {
         { name: 'a', image: '2' },
       ],
     });
-    expect(status.conditions?.map(({ type, status }) => type + status)).toEqual(['a2', 'b']);
+    expect(status.conditions?.map(({ type, reason }) => [type, reason])).toEqual([
+      ['a', '2'],
+      ['b', undefined],
+    ]);
     expect(status.podIPs).toEqual([{ ip: 'x', 'x-new': 1 }, { ip: 'y' }]);
     expect(status.hostIPs).toEqual([{ ip: 'x' }]);
     for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const)
@@ -201,8 +204,8 @@ describe('canonicalPodStatus: values', () => {
   });
 
   it('the same in a list of many', () => {
-    const conditions = Array.from({ length: 40 }, (_, i) => ({ type: `t${i % 20}`, status: `${i}` }));
-    expect(strict({ conditions }).conditions?.map(({ status }) => status)).toEqual(
+    const conditions = Array.from({ length: 40 }, (_, i) => ({ type: `t${i % 20}`, reason: `${i}` }));
+    expect(strict({ conditions }).conditions?.map(({ reason }) => reason)).toEqual(
       Array.from({ length: 20 }, (_, i) => `${i + 20}`),
     );
   });
