@@ -100,6 +100,7 @@ export {
   type PendingResizeCount,
   type PriorityBucket,
   type OutcomeKind,
+  type RefusedUpdateReason,
   type RequestOutcome,
   type ResizeResolution,
   type StatusGauges,

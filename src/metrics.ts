@@ -1,17 +1,30 @@
-import type { FailureClass } from './client/api-error.ts';
-import type { RequestVerb } from './client/pod-client.ts';
+import { type FailureClass, failureClasses } from './client/api-error.ts';
+import { requestVerbs, type RequestVerb } from './client/pod-client.ts';
+
+/*
+ * The values of each label stand here, or in client/, once: the types follow from the lists, and
+ * docs/metrics.md is held to them.
+ */
+export const containerTypes = ['container', 'init_container', 'ephemeral_container'] as const;
+export const priorityBuckets = ['system-critical', 'high', 'medium', 'normal', 'low', 'very-low', 'unknown'] as const;
+export const resizeResolutions = ['accepted', 'reverted', 'terminated'] as const;
+export const requestOutcomes = ['ok', ...failureClasses] as const satisfies readonly ('ok' | FailureClass)[];
+export const refusedUpdateReasons = ['illegal-container-transition'] as const;
+export const outcomeKinds = ['written', 'unchanged', 'superseded', 'refused', 'retried', 'deleted', 'gone'] as const;
+export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */
-export type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
+export type ContainerType = (typeof containerTypes)[number];
 /** A pod’s `spec.priority`, coarsely; `unknown` for a pod that the pod manager does not know. */
-export type PriorityBucket = 'unknown' | 'system-critical' | 'high' | 'medium' | 'normal' | 'low' | 'very-low';
+export type PriorityBucket = (typeof priorityBuckets)[number];
 /** How a pending resize ended. */
-export type ResizeResolution = 'accepted' | 'reverted' | 'terminated';
-/** What came of one request: it succeeded, or its failure class. */
-export type RequestOutcome = 'ok' | FailureClass;
-
+export type ResizeResolution = (typeof resizeResolutions)[number];
+/** How one request ended: it succeeded, or its failure class. */
+export type RequestOutcome = (typeof requestOutcomes)[number];
+/** Why the cache refused an update. */
+export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
 /** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
-export type OutcomeKind = 'written' | 'unchanged' | 'superseded' | 'refused' | 'retried' | 'deleted' | 'gone';
+export type OutcomeKind = (typeof outcomeKinds)[number];
 
 /** How many pods wait for a resize for one reason, in one priority bucket. */
 export interface PendingResizeCount {
@@ -47,8 +60,8 @@ export interface Metrics {
   observeDeferredResizeDuration(resolution: ResizeResolution, priorityBucket: PriorityBucket, seconds: number): void;
   /** One request to the API server. */
   incRequests(verb: RequestVerb, outcome: RequestOutcome): void;
-  /** One refused update of the cache; `reason` is `illegal-container-transition`. */
-  incRefusedUpdates(reason: string): void;
+  /** One refused update of the cache. */
+  incRefusedUpdates(reason: RefusedUpdateReason): void;
   /** One outcome of one version of a status, as listeners hear of it. */
   incOutcomes(outcome: OutcomeKind): void;
   /**

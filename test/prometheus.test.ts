@@ -58,7 +58,7 @@ describe('createPrometheusMetrics', () => {
     adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
     adapter.observeDeferredResizeDuration('accepted', 'normal', 0);
     adapter.incRequests('get', 'ok');
-    adapter.incRefusedUpdates('reason');
+    adapter.incRefusedUpdates('illegal-container-transition');
     adapter.incOutcomes('written');
 
     const metric = (await register.getMetricsAsJSON()).find((json) => json.name === name)!;
@@ -76,7 +76,7 @@ describe('createPrometheusMetrics', () => {
     adapter.incTerminatedContainers('init_container', 137, 'Error');
     adapter.incTerminatedContainers('init_container', 137, 'Error');
     adapter.incRequests('patch', 'refused');
-    adapter.incRefusedUpdates('terminated-container-restarted');
+    adapter.incRefusedUpdates('illegal-container-transition');
     for (const outcome of ['written', 'superseded', 'written'] as const) adapter.incOutcomes(outcome);
     adapter.observePodStatusSyncDuration(0.25);
     adapter.observeDeferredResizeDuration('reverted', 'very-low', 7);
@@ -84,7 +84,7 @@ describe('createPrometheusMetrics', () => {
       expect.arrayContaining([
         'kubelet_terminated_containers_total{container_type="init_container",exit_code="137",reason="Error"} 2',
         'kubelet_status_manager_requests_total{verb="patch",outcome="refused"} 1',
-        'kubelet_status_manager_refused_updates_total{reason="terminated-container-restarted"} 1',
+        'kubelet_status_manager_refused_updates_total{reason="illegal-container-transition"} 1',
         'kubelet_status_manager_outcomes_total{outcome="written"} 2',
         'kubelet_status_manager_outcomes_total{outcome="superseded"} 1',
         'kubelet_pod_status_sync_duration_seconds_sum 0.25',

@@ -57,7 +57,7 @@ export interface PodStatusUpdatesOptions {
   readonly onUnchanged: (uid: string) => void;
 }
 
-const containerTypes: readonly (readonly [ContainerStatusesMember, ContainerType])[] = [
+const containerTypeOfMember: readonly (readonly [ContainerStatusesMember, ContainerType])[] = [
   ['containerStatuses', 'container'],
   ['initContainerStatuses', 'init_container'],
   ['ephemeralContainerStatuses', 'ephemeral_container'],
@@ -244,7 +244,7 @@ export class PodStatusUpdates {
   }
 
   #countTerminations(oldStatus: PodStatus, status: PodStatus): void {
-    for (const [member, containerType] of containerTypes) {
+    for (const [member, containerType] of containerTypeOfMember) {
       for (const { name, state } of status[member] ?? []) {
         if (state.terminated === undefined) continue;
         const old = oldStatus[member]?.find((container) => container.name === name);

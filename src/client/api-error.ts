@@ -64,6 +64,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Every `FailureClass`. */
+export const failureClasses = ['not-visible', 'refused', 'stale', 'throttled', 'transient', 'aborted'] as const;
+
 /**
  * What the sync loop does about a failed request:
  * - `not-visible`: the pod is gone or not to be seen (yet); retried rarely.
@@ -73,7 +76,7 @@ export class ApiError extends Error {
  * - `transient`: retried with back-off.
  * - `aborted`: we gave up ourselves; nothing is known about the server.
  */
-export type FailureClass = 'not-visible' | 'refused' | 'stale' | 'throttled' | 'transient' | 'aborted';
+export type FailureClass = (typeof failureClasses)[number];
 
 /** Classifies a failed request; `patchType` is that of the PATCH, strategic merge when absent. */
 export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?: PatchType): FailureClass {

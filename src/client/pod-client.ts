@@ -6,8 +6,11 @@ import type { InFlightBound } from './in-flight-bound.ts';
 export type { JsonPatchOperation } from '../status/json-patch.ts';
 export type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
 
+/** Every `RequestVerb`. */
+export const requestVerbs = ['get', 'patch', 'delete'] as const;
+
 /** Which of the three requests. */
-export type RequestVerb = 'get' | 'patch' | 'delete';
+export type RequestVerb = (typeof requestVerbs)[number];
 
 /** Names one pod on the API server. */
 export interface PodReference {

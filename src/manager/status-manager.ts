@@ -21,7 +21,7 @@ import type { RecoveredStatus } from '../journal/journal.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
 import { podFields } from '../log-fields.ts';
 import { type Logger, thrownFields } from '../logger.ts';
-import type { ResizeResolution } from '../metrics.ts';
+import { type ResizeResolution, resizeResolutions } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
@@ -465,7 +465,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   clearPodResizePendingCondition(podUID: string, resolution: ResizeResolution = 'accepted'): void {
     requireText('podUID', podUID);
-    requireOneOf('resolution', resolution, ['accepted', 'reverted', 'terminated']);
+    requireOneOf('resolution', resolution, resizeResolutions);
     this.#resizeConditions.clearPending(podUID, resolution);
   }
 

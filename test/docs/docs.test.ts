@@ -2,6 +2,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { defaultOptions } from '../../src/manager/options.ts';
+import {
+  containerTypes,
+  outcomeKinds,
+  priorityBuckets,
+  refusedUpdateReasons,
+  requestOutcomes,
+  requestVerbs,
+  resizeResolutions,
+} from '../../src/metrics.ts';
 import { createPrometheusMetrics } from '../../src/prometheus.ts';
 import { BackOff, type HoldReason } from '../../src/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
@@ -150,6 +159,21 @@ describe('docs/metrics.md', () => {
           .join(', '),
       ]),
     );
+  });
+});
+
+describe('docs/metrics.md, label values', () => {
+  it.each<[string, readonly string[]]>([
+    ['`container_type`', containerTypes],
+    ['`priority_bucket`', priorityBuckets],
+    ['`resolution`', resizeResolutions],
+    ['`verb`', requestVerbs],
+    ['`outcome` of requests', requestOutcomes],
+    ['`outcome` of versions', outcomeKinds],
+    ['`reason` of refused updates', refusedUpdateReasons],
+  ])('%s has the values of the code', (label, values) => {
+    const [, shown] = rowsOf(section(read('docs/metrics.md'), 'Label values')).find(([name]) => name === label)!;
+    expect([...shown!.matchAll(/`([\w-]+)`/g)].map(([, value]) => value)).toEqual(values);
   });
 });
 
