@@ -6,10 +6,12 @@ export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
 export type { IgnoredReason, Rejection, UpdateResult } from './cache/update-result.ts';
 export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
 export type { PodStatusListener } from './cache/pod-status-listener.ts';
-export { outcomeChannelName, type OutcomeListener, type StatusOutcome, type WrittenResult } from './sync/outcomes.ts';
-export type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
+export { outcomeChannelName, type OutcomeListener, type StatusOutcome } from './sync/outcomes.ts';
+export type { WrittenResult } from './sync/written-waiters.ts';
+export type { PatchStrategy } from './sync/decide.ts';
+export type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
-export type { ManagerState } from './sync/sync-loop.ts';
+export type { ManagerState, SyncBatchResult } from './sync/sync-loop.ts';
 
 // Pods
 export { BasicPodManager } from './pods/basic-pod-manager.ts';

@@ -10,7 +10,18 @@ export const priorityBuckets = ['system-critical', 'high', 'medium', 'normal', '
 export const resizeResolutions = ['accepted', 'reverted', 'terminated'] as const;
 export const requestOutcomes = ['ok', ...failureClasses] as const satisfies readonly ('ok' | FailureClass)[];
 export const refusedUpdateReasons = ['illegal-container-transition'] as const;
-export const outcomeKinds = ['written', 'unchanged', 'superseded', 'refused', 'retried', 'deleted', 'gone'] as const;
+export const outcomeKinds = [
+  'written',
+  'unchanged',
+  'superseded',
+  'gone',
+  'reconciled',
+  'refused',
+  'forbidden',
+  'retried',
+  'deletion-requested',
+  'deleted',
+] as const;
 export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */

@@ -152,7 +152,7 @@ describe('a port that lacks a method which a later release has added', () => {
     manager.setPodStatus(getTestPod(), { message: 'a' });
     manager.subscribe({ onPodUpdated: fail });
     manager.setPodStatus(getTestPod(), { message: 'b' });
-    expect(await manager.syncBatch(true)).toBe(1);
+    expect((await manager.syncBatch(true)).tried).toBe(1);
     expect([logged, requests]).toEqual([['A listener threw'], ['superseded', 'written']]);
     await manager.stop();
   });

@@ -23,16 +23,9 @@ export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManage
     const { uid: apiUID, namespace, name } = pod.metadata!;
     const uid = podManager.translatePodUID(apiUID!);
     if (cache.has(uid) || !pod.status?.phase) continue;
-    cache.set(uid, {
-      version: 1,
-      podNamespace: namespace!,
-      podName: name!,
-      podIsFinished: false,
-      status: normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false, unique: true })),
-      unsentSinceMs: undefined,
-      urgent: false,
-    });
-    cache.markSent(uid, apiUID!, 1, 0);
+    const status = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false, unique: true }));
+    const next = { podNamespace: namespace!, podName: name!, podIsFinished: false, status, urgent: false };
+    cache.markSent(uid, apiUID!, cache.set(uid, next, 0), 0);
     adopted++;
   }
   return adopted;
@@ -40,14 +33,7 @@ export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManage
 
 /** After a restart: caches a status from the journal as version 1, unsent. */
 export function adoptRecordedStatus(cache: PodStatusCache, recorded: RecordedStatus, nowMs: number): void {
-  const { podUID, podNamespace, podName, podIsFinished, status } = recorded;
-  cache.set(podUID, {
-    version: 1,
-    podNamespace,
-    podName,
-    podIsFinished,
-    status: canonicalPodStatus(status, { strict: false, unique: true }),
-    unsentSinceMs: nowMs,
-    urgent: podIsFinished,
-  });
+  const { podUID, podNamespace, podName, podIsFinished } = recorded;
+  const status = canonicalPodStatus(recorded.status, { strict: false, unique: true });
+  cache.set(podUID, { podNamespace, podName, podIsFinished, status, urgent: podIsFinished }, nowMs);
 }

@@ -6,6 +6,8 @@ import type { PodStatus } from '../types.ts';
 export interface VersionedPodStatus {
   /** 1 at first, one more at each accepted change. */
   readonly version: number;
+  /** Tells this row of versions from the one that starts at 1 again after the status was dropped. */
+  readonly incarnation: number;
   readonly podName: string;
   readonly podNamespace: string;
   /** The pod's containers have stopped for good: `terminatePod` was called. */
@@ -16,6 +18,9 @@ export interface VersionedPodStatus {
   /** An unsent change moves readiness, a terminal phase or the deletion: it is sent before others. */
   urgent: boolean;
 }
+
+/** What a new version consists of. */
+export type NewPodStatus = Pick<VersionedPodStatus, 'podName' | 'podNamespace' | 'podIsFinished' | 'status' | 'urgent'>;
 
 /**
  * Every pod's status, and how much of it the API server has been sent:
@@ -32,9 +37,10 @@ export class PodStatusCache {
   readonly #apiStatusVersions = new Map<string, number>();
   /** All UIDs with an unsent change, and maybe others, so that nobody has to scan the whole cache. */
   readonly #unsentCandidates = new Set<string>();
-  /** Those of the candidates that were set since the last `takeChanged`. */
+  /** Pods that were set since the last `takeChanged`. */
   #changed = new Set<string>();
   readonly #podManager: PodManager;
+  #incarnations = 0;
 
   constructor(podManager: PodManager) {
     this.#podManager = podManager;
@@ -61,16 +67,36 @@ export class PodStatusCache {
     return this.#podStatuses.entries();
   }
 
-  /** The one place where a status enters the cache. */
-  set(uid: string, versioned: VersionedPodStatus): void {
+  /** Caches the next version. The one place where a status enters the cache. */
+  set(
+    uid: string,
+    { podName, podNamespace, podIsFinished, status, urgent }: NewPodStatus,
+    nowMs: number,
+  ): VersionedPodStatus {
+    const old = this.#podStatuses.get(uid);
+    const versioned: VersionedPodStatus = {
+      version: (old?.version ?? 0) + 1,
+      incarnation: old?.incarnation ?? ++this.#incarnations,
+      podName,
+      podNamespace,
+      podIsFinished,
+      status,
+      // Divergence: the kubelet keeps the time of the first change for good; ours starts again after a write.
+      unsentSinceMs: old?.unsentSinceMs ?? nowMs,
+      urgent: urgent || (old?.urgent ?? false),
+    };
     this.#podStatuses.set(uid, versioned);
     this.#unsentCandidates.add(uid);
     this.#changed.add(uid);
+    return versioned;
   }
 
   /** Replaces the status of this version, if it is still the newest; the version stays as sent or unsent as it was. */
-  replaceStatus(uid: string, versioned: VersionedPodStatus, status: PodStatus): void {
-    if (this.#podStatuses.get(uid) === versioned) this.#podStatuses.set(uid, { ...versioned, status });
+  replaceStatus(uid: string, versioned: VersionedPodStatus, status: PodStatus): VersionedPodStatus {
+    if (this.#podStatuses.get(uid) !== versioned) return versioned;
+    const replaced = { ...versioned, status };
+    this.#podStatuses.set(uid, replaced);
+    return replaced;
   }
 
   delete(uid: string): void {
@@ -79,17 +105,21 @@ export class PodStatusCache {
     this.#changed.delete(uid);
   }
 
-  /** The API object `apiUID` shows version `version`, which was read from the cache at `readAtMs`. */
-  markSent(uid: string, apiUID: string, version: number, readAtMs: number): void {
+  /** True when the status was dropped since this version was read from the cache, even if it was set again. */
+  wasDropped(uid: string, { incarnation }: VersionedPodStatus): boolean {
+    return this.#podStatuses.get(uid)?.incarnation !== incarnation;
+  }
+
+  /** The API object `apiUID` shows this version, which was read from the cache at `readAtMs` and has not been dropped since. */
+  markSent(uid: string, apiUID: string, { version }: VersionedPodStatus, readAtMs: number): void {
     this.#apiStatusVersions.set(apiUID, version);
-    const versioned = this.#podStatuses.get(uid);
-    if (versioned === undefined) return;
-    if (versioned.version > version) {
-      versioned.unsentSinceMs = readAtMs;
+    const current = this.#podStatuses.get(uid)!;
+    if (current.version > version) {
+      current.unsentSinceMs = readAtMs;
       return;
     }
-    versioned.unsentSinceMs = undefined;
-    versioned.urgent = false;
+    current.unsentSinceMs = undefined;
+    current.urgent = false;
     this.#changed.delete(uid);
     // A mirror pod may be replaced by another one, to which this version has not been sent.
     if (apiUID === uid) this.#unsentCandidates.delete(uid);
@@ -139,7 +169,18 @@ export class PodStatusCache {
     return this.#allCandidates(translations).filter((uid) => this.#isUnsent(uid, translations));
   }
 
-  /** Those of `unsentUIDs` that were set since the last call. */
+  /** True for the pods that `unsentUIDs` lists because of an unsent change. */
+  isUnsent(uid: string): boolean {
+    if (this.#podStatuses.get(uid)?.unsentSinceMs === undefined) return false;
+    return this.apiUIDOf(uid) !== '';
+  }
+
+  /** What `takeChanged` hands out again, if the pod is unsent. */
+  markChanged(uid: string): void {
+    if (this.#podStatuses.has(uid)) this.#changed.add(uid);
+  }
+
+  /** Those of `unsentUIDs` that were set or marked as changed since the last call. */
   takeChanged(): string[] {
     const changed = this.#changed;
     if (changed.size === 0) return [];

@@ -205,17 +205,17 @@ export class PodStatusUpdates {
       return this.#ignored(uid, 'unchanged');
     }
 
-    const versioned: VersionedPodStatus = {
-      version: (cached?.version ?? 0) + 1,
-      podName: pod.metadata?.name ?? '',
-      podNamespace: pod.metadata?.namespace ?? '',
-      podIsFinished,
-      status,
-      // Divergence: the kubelet keeps the time of the first change for good; ours starts anew after a write.
-      unsentSinceMs: cached?.unsentSinceMs ?? this.#clock.monotonicMs(),
-      urgent: (cached?.urgent ?? false) || podIsFinished || isUrgent(oldStatus, status),
-    };
-    this.#cache.set(uid, versioned);
+    const versioned = this.#cache.set(
+      uid,
+      {
+        podName: pod.metadata?.name ?? '',
+        podNamespace: pod.metadata?.namespace ?? '',
+        podIsFinished,
+        status,
+        urgent: podIsFinished || isUrgent(oldStatus, status),
+      },
+      this.#clock.monotonicMs(),
+    );
     this.#onAccepted(uid, versioned, cached, oldStatus);
     this.#logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));

@@ -65,11 +65,20 @@ export class ApiError extends Error {
 }
 
 /** Every `FailureClass`. */
-export const failureClasses = ['not-visible', 'refused', 'stale', 'throttled', 'transient', 'aborted'] as const;
+export const failureClasses = [
+  'not-visible',
+  'forbidden',
+  'refused',
+  'stale',
+  'throttled',
+  'transient',
+  'aborted',
+] as const;
 
 /**
  * What the sync loop does about a failed request:
  * - `not-visible`: the pod is gone or not to be seen (yet); retried rarely.
+ * - `forbidden`: the user may not do this (yet); retried within half a minute or a minute.
  * - `refused`: the server will not have this update; shown, retried slowly, at once on a new version.
  * - `stale`: what we patched is not what the server has; the next sync reads first; the first three times without back-off.
  * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
@@ -87,8 +96,8 @@ export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?:
     case 404:
       return 'not-visible';
     case 403:
-      // A node's own user is refused the GET of a pod that is gone or not yet in its graph.
-      return verb === 'get' ? 'not-visible' : 'refused';
+      // Roles and the node authorizer's graph come late; a node's own user gets 403 for a pod that is gone, too.
+      return verb === 'delete' ? 'refused' : 'forbidden';
     case 409:
       return 'stale';
     case 422:

@@ -18,7 +18,8 @@ import {
   resolveRandom,
   resolveTellingPort,
 } from '../ports.ts';
-import type { PatchStrategy, PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
+import type { PatchStrategy } from '../sync/decide.ts';
+import type { PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
 import { RequestLimiter } from '../sync/request-limiter.ts';
 import type { Pod } from '../types.ts';
 import { guarded } from '../guarded.ts';

@@ -28,12 +28,13 @@ import type { PodManager } from '../pods/pod-manager.ts';
 import { isObject } from '../status/json.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import { isStaticPod } from '../status/static-pods.ts';
-import { type OutcomeListener, Outcomes, type WrittenResult } from '../sync/outcomes.ts';
+import { type OutcomeListener, Outcomes } from '../sync/outcomes.ts';
 import { PodRequests } from '../sync/pod-requests.ts';
-import { type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
+import { type DropReason, type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
+import type { WrittenResult } from '../sync/written-waiters.ts';
 import { ResendDetector } from '../sync/resend-detector.ts';
 import { SyncBatch } from '../sync/sync-batch.ts';
-import { type ManagerState, SyncLoop } from '../sync/sync-loop.ts';
+import { type ManagerState, type SyncBatchResult, SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
   PodCondition,
@@ -159,9 +160,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       patchStrategy: resolved.patchStrategy,
       readBeforePatch: resolved.readBeforePatch,
       recovered: this.#journal.recovered,
-      onSent: (uid, isWhole) => this.#journal.sent(uid, isWhole),
-      onLost: (uid, versioned) => this.#reportGone(uid, versioned),
-      deletePodStatus: (uid) => this.#deletePodStatus(uid),
+      outcomes: this.#outcomes,
+      onSent: (uid, isComplete) => this.#journal.sent(uid, isComplete),
+      deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
     });
     this.#loop = new SyncLoop({
       ...shared,
@@ -297,13 +298,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {
     const remaining = requireUIDs('podUIDs', podUIDs);
-    for (const [uid, versioned] of [...this.#cache.entries()]) {
+    for (const uid of [...this.#cache.uids()]) {
       if (remaining.has(uid)) continue;
       this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
-      this.#dropPodStatus(uid);
-      this.#reportGone(uid, versioned);
+      this.#dropPodStatus(uid, 'removed');
     }
     this.#resizeConditions.recount();
+    this.#loop?.podsRemoved();
   }
 
   /**
@@ -337,7 +338,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     const translations = this.podManager.getUIDTranslations();
     const pods: PodInspection[] = [];
     for (const [podUID, versioned] of this.#cache.entries()) {
-      const hold = this.#loop?.holdOf(podUID);
+      const failed = this.#loop?.backOffOf(podUID);
+      const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
       pods.push({
         podUID,
         podNamespace: versioned.podNamespace,
@@ -347,8 +349,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
         podIsFinished: versioned.podIsFinished,
         unsentForMs: versioned.unsentSinceMs === undefined ? undefined : nowMs - versioned.unsentSinceMs,
         isInFlight: this.#loop?.isInFlight(podUID) ?? false,
-        nextTryInMs: hold === undefined ? undefined : Math.max(0, hold.dueMs - nowMs),
-        lastError: hold?.lastError,
+        nextTryInMs: dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs),
+        lastError: failed?.message,
       });
     }
     return {
@@ -360,13 +362,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Runs one batch now and resolves with the number of pods it tried, when all are done. `all`:
-   * compare every pod, not only those with unsent versions. For tests and for driving the manager
+   * Runs one batch now and resolves, when all pods are done, with how many were tried, written,
+   * unchanged and failed. `all`: compare every pod, not only those with unsent versions. For tests and for driving the manager
    * by hand: it takes a waiting wake-up and ignores back-off, limits and priorities.
    * Rejects with StatusManagerError INVALID_STATE without a client or after stop().
    * Source: kubelet `syncBatch`
    */
-  async syncBatch(all: boolean): Promise<number> {
+  async syncBatch(all: boolean): Promise<SyncBatchResult> {
     requireBoolean('all', all);
     return this.#sendingLoop('syncBatch').syncBatch(all);
   }
@@ -551,19 +553,19 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   ): void {
     this.#journal.accepted(uid, accepted, oldStatus);
     this.#loop?.wake();
-    if (superseded?.unsentSinceMs === undefined || this.#loop?.isSending(uid, superseded.version)) return;
-    const { podNamespace, podName, version } = superseded;
-    this.#outcomes.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
+    this.#outcomes.accepted(uid, superseded);
   }
 
   /** The API object is gone. Source: kubelet `deletePodStatus` */
-  #deletePodStatus(uid: string): void {
+  #deletePodStatus(uid: string, reason: DropReason): void {
     this.#podStartupLatency?.deletePodStartupState(uid);
-    this.#dropPodStatus(uid);
+    this.#dropPodStatus(uid, reason);
   }
 
-  #dropPodStatus(uid: string): void {
+  #dropPodStatus(uid: string, reason: DropReason): void {
+    const versioned = this.#cache.get(uid);
     this.#cache.delete(uid);
+    if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
     this.#journal.dropped(uid);
     this.#resizeConditions.delete(uid);
     this.#syncer?.forget(uid);
@@ -572,11 +574,6 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       () => this.#allocationState.delete(uid),
       (thrown) => logThrown(this.#logger, 'allocationState', { podUID: uid })(thrown, 'delete'),
     );
-  }
-
-  #reportGone(podUID: string, { podNamespace, podName, version, unsentSinceMs }: VersionedPodStatus): void {
-    if (unsentSinceMs === undefined) return;
-    this.#outcomes.reportLater({ podUID, podNamespace, podName, version, outcome: 'gone', reason: 'removed' });
   }
 }
 

@@ -1,46 +1,60 @@
 import type { FailureClass } from '../client/api-error.ts';
+import type { RequestVerb } from '../client/pod-client.ts';
+import { failureClassTable } from './failure-classes.ts';
 
 /** Why a pod's next sync is put off: a failed request, or a patch that does not stick. */
-export type HoldReason = Exclude<FailureClass, 'aborted'> | 'hot-loop';
+export type BackOffReason = Exclude<FailureClass, 'aborted'> | 'hot-loop';
 
-interface Delays {
+/** How long a pod waits after its failures in a row. */
+export interface BackOffDelays {
   readonly firstMs: number;
+  /** The delay doubles up to this. */
   readonly maxMs: number;
-  /** A new version of the status ends the wait. */
-  readonly endedByNewVersion: boolean;
   /** This many tries in a row go without a wait. */
   readonly freeTries?: number;
+  /** A newer version waits at most this long after the failure; absent: as long as the one that failed. */
+  readonly newVersionWaitMs?: number;
+  /** Bounds while the pod manager shows the pod. */
+  readonly whenShown?: { readonly maxMs: number; readonly newVersionWaitMs: number };
 }
 
-/**
- * Nothing waits for good: each delay doubles up to its bound; docs/parity.md has the requests an hour.
- * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
- */
-const delays: Readonly<Record<HoldReason, Delays>> = {
-  'not-visible': { firstMs: 1_000, maxMs: 600_000, endedByNewVersion: false },
-  refused: { firstMs: 5_000, maxMs: 300_000, endedByNewVersion: true },
-  stale: { firstMs: 500, maxMs: 30_000, endedByNewVersion: true, freeTries: 3 },
-  throttled: { firstMs: 1_000, maxMs: 60_000, endedByNewVersion: false },
-  transient: { firstMs: 500, maxMs: 30_000, endedByNewVersion: false },
-  'hot-loop': { firstMs: 20_000, maxMs: 600_000, endedByNewVersion: true },
-};
+const hotLoop: BackOffDelays = { firstMs: 20_000, maxMs: 600_000, newVersionWaitMs: 0 };
 
-/** Why a pod waits, and until when. */
-export interface Hold {
-  readonly reason: HoldReason;
+/** What put a pod off. */
+export interface BackOffCause {
+  readonly reason: BackOffReason;
+  /** The cached version that was synced. */
   readonly version: number;
+  /** The request that failed; undefined for a hot loop. */
+  readonly verb?: RequestVerb;
+  readonly statusCode?: number | undefined;
+  /** A short text, safe to show. */
+  readonly message: string;
+  /** The pod manager shows the pod. */
+  readonly isShown: boolean;
+  /** What the server asked to wait. */
+  readonly atLeastMs?: number | undefined;
+}
+
+/** Why a pod waits, since when and until when. */
+export interface BackOffEntry extends BackOffCause {
+  /** When the first failure in this row happened, on the monotonic clock. */
+  readonly sinceMs: number;
+  /** When the last one happened. */
+  readonly failedAtMs: number;
   /** Failures in a row, of whatever reason. */
   readonly tries: number;
   /** The last wait, without jitter. */
   readonly delayMs: number;
+  /** The same version is not tried before. */
   readonly dueMs: number;
-  /** A short text, safe to show. */
-  readonly lastError: string;
+  /** A newer version is not tried before. */
+  readonly newVersionDueMs: number;
 }
 
 /** When a pod that failed is tried again. Pure bookkeeping: it sets no timer. */
 export class BackOff {
-  readonly #holds = new Map<string, Hold>();
+  readonly #entries = new Map<string, BackOffEntry>();
   readonly #random: () => number;
 
   /** @param random a number in [0, 1) for the jitter */
@@ -48,32 +62,49 @@ export class BackOff {
     this.#random = random;
   }
 
-  get(uid: string): Hold | undefined {
-    return this.#holds.get(uid);
+  get(uid: string): BackOffEntry | undefined {
+    return this.#entries.get(uid);
   }
 
-  /** Puts the pod off once more, by `atLeastMs` (what the server asked for) or longer; returns by how many milliseconds. */
-  hold(uid: string, reason: HoldReason, version: number, nowMs: number, lastError: string, atLeastMs = 0): number {
-    const last = this.#holds.get(uid);
-    // A row of failures is one row, though their reasons change; a patch that does not stick is none.
-    const old = (last?.reason === 'hot-loop') === (reason === 'hot-loop') ? last : undefined;
+  /** All pods that failed last, by UID. */
+  entries(): IterableIterator<[string, BackOffEntry]> {
+    return this.#entries.entries();
+  }
+
+  /** Puts the pod off once more. */
+  add(uid: string, cause: BackOffCause, nowMs: number): BackOffEntry {
+    const last = this.#entries.get(uid);
+    // A row of failures is one row, though their reasons change; a hot loop is a row of its own.
+    const old = (last?.reason === 'hot-loop') === (cause.reason === 'hot-loop') ? last : undefined;
     const tries = (old?.tries ?? 0) + 1;
-    const { firstMs, maxMs, freeTries = 0 } = delays[reason];
+    const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff!;
+    const { firstMs, freeTries = 0 } = delays;
+    const { maxMs, newVersionWaitMs } = { ...delays, ...(cause.isShown && delays.whenShown) };
     const delayMs = tries <= freeTries ? 0 : Math.min(maxMs, Math.max(firstMs, 2 * (old?.delayMs ?? 0)));
-    // Up to a fifth less, so that pods which failed together do not come back together.
-    const jitteredMs = Math.max(atLeastMs, delayMs * (1 - 0.2 * this.#random()));
-    this.#holds.set(uid, { reason, version, tries, delayMs, dueMs: nowMs + jitteredMs, lastError });
-    return jitteredMs;
+    // Up to a fifth less, so that pods which failed together are not tried again together.
+    const waitMs = Math.max(cause.atLeastMs ?? 0, delayMs * (1 - 0.2 * this.#random()));
+    const entry: BackOffEntry = {
+      ...cause,
+      tries,
+      delayMs,
+      sinceMs: old?.sinceMs ?? nowMs,
+      failedAtMs: nowMs,
+      dueMs: nowMs + waitMs,
+      newVersionDueMs: nowMs + Math.min(waitMs, newVersionWaitMs ?? waitMs),
+    };
+    this.#entries.set(uid, entry);
+    return entry;
   }
 
-  /** True while the pod has to wait; a version newer than the one that failed may end the wait. */
-  isHeld(uid: string, version: number, nowMs: number): boolean {
-    const hold = this.#holds.get(uid);
-    if (hold === undefined || hold.dueMs <= nowMs) return false;
-    return !(delays[hold.reason].endedByNewVersion && version > hold.version);
+  /** In how many milliseconds this version may be tried; 0: now. */
+  waitMs(uid: string, version: number, nowMs: number): number {
+    const entry = this.#entries.get(uid);
+    if (entry === undefined) return 0;
+    return Math.max(0, (version > entry.version ? entry.newVersionDueMs : entry.dueMs) - nowMs);
   }
 
-  release(uid: string): void {
-    this.#holds.delete(uid);
+  /** The pod is as it should be, or gone. */
+  forget(uid: string): void {
+    this.#entries.delete(uid);
   }
 }

@@ -1,59 +1,63 @@
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { ApiError, describeAbort, type FailureClass } from '../client/api-error.ts';
-import type { PodReference, PodStatusPatch, RequestVerb } from '../client/pod-client.ts';
+import type { PodReference, RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
+import { podFields } from '../log-fields.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
-import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
-import { createStatusJsonPatch } from '../status/json-patch.ts';
-import { mergePodStatus } from '../status/merge.ts';
-import { showsNewer } from '../status/newer.ts';
-import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
-import type { Pod, PodCondition, PodStatus } from '../types.ts';
+import type { Pod, PodCondition } from '../types.ts';
 import { type ApiPod, apiPodOf } from './api-pod.ts';
+import { decide, type Decision, type PatchStrategy } from './decide.ts';
+import type { Outcomes } from './outcomes.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import type { ResendDetector } from './resend-detector.ts';
 import { TrustedPods } from './trusted-pods.ts';
 
 /** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
-  /** @param pod the API server's answer to the PATCH */
+  /** @param pod the pod in the API server's response to the PATCH */
   recordStatusUpdated(pod: Pod): void;
   deletePodStartupState(podUID: string): void;
 }
 
-/** How a status is patched: see the option `patchStrategy`. */
-export type PatchStrategy = 'strategic-merge' | 'json-patch';
 /** When a pod is read before it is patched: see the option `readBeforePatch`. */
 export type ReadBeforePatch = 'always' | 'when-stale';
 
-/** What came of deleting the API object at the end of the pod's life. */
-export type Deletion = 'none' | 'done' | { readonly failure: FailureClass; readonly error: ApiError };
-
-/** How one sync of one pod ended. `version` is the cached version it worked with. */
+/** How the sync of one pod ended. */
 export type SyncResult =
   | {
-      /** The API server took the PATCH, or had it all already. */
+      /** `written`: the API server took a PATCH. `unchanged`: it showed everything already. */
       readonly kind: 'written' | 'unchanged';
-      readonly version: number;
+      readonly versioned: VersionedPodStatus;
       /** How often this very body has now been sent for this version; 0 when nothing was sent. */
       readonly timesSent: number;
-      readonly deletion: Deletion;
+      /** The object to delete now, at the end of the pod's life. */
+      readonly deletionDue: Pod | undefined;
     }
-  /** There is nothing to sync: the status was removed, or belonged to a pod whose name another one has now. */
-  | { readonly kind: 'gone'; readonly version: number; readonly reason: 'removed' | 'recreated' | 'outdated' }
-  | {
-      readonly kind: 'failed';
-      readonly version: number;
-      readonly verb: RequestVerb;
-      readonly failure: FailureClass;
-      readonly error: ApiError;
-    };
+  /** The status was dropped, here or by somebody else: there is nothing to sync. */
+  | { readonly kind: 'gone' }
+  | SyncFailure;
+
+/** A request failed, or the sync was given up. */
+export interface SyncFailure {
+  readonly kind: 'failed';
+  /** The cached status that the sync worked with. */
+  readonly versioned: VersionedPodStatus;
+  readonly verb: RequestVerb;
+  readonly failure: FailureClass;
+  readonly error: ApiError;
+}
+
+/** How the deletion of an API object ended. `requested`: finalizers keep the object. */
+export type DeletionResult = { readonly kind: 'deleted' | 'requested' } | SyncFailure;
+
+/** Why a status is dropped. */
+export type DropReason = 'removed' | 'recreated' | 'outdated';
 
 export interface PodSyncerOptions {
   readonly requests: PodRequests;
@@ -62,6 +66,7 @@ export interface PodSyncerOptions {
   readonly podDeletionSafety: PodDeletionSafety;
   readonly podStartupLatency: PodStartupLatency | undefined;
   readonly resendDetector: ResendDetector;
+  readonly outcomes: Outcomes;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -70,41 +75,32 @@ export interface PodSyncerOptions {
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
   /**
-   * The pod's newest version has reached the API server; not whole when its terminal phase was held
+   * The pod's newest version has reached the API server. Incomplete: its terminal phase was held
    * back, or the DELETE that follows from it is still to come.
    */
-  readonly onSent: (uid: string, isWhole: boolean) => void;
-  /** A status that was set while the API object was being deleted: there is nobody to write it to. */
-  readonly onLost: (uid: string, versioned: VersionedPodStatus) => void;
-  /** Forgets a pod that is gone, with its resize conditions. kubelet: `deletePodStatus`. */
-  readonly deletePodStatus: (uid: string) => void;
+  readonly onSent: (uid: string, isComplete: boolean) => void;
+  /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
+  readonly deletePodStatus: (uid: string, reason: DropReason) => void;
 }
 
-/** What a sync has to send; `patch` is undefined when the API server shows it all already. */
-interface Plan {
-  readonly kind: 'plan';
+/** A decision with the cached status that it is about. */
+type Plan = Decision & {
   readonly versioned: VersionedPodStatus;
   /** When `versioned` was read from the cache. */
   readonly readAtMs: number;
-  /** What the API server is to show. */
-  readonly merged: PodStatus;
-  readonly patch: PodStatusPatch | undefined;
-}
+};
 
-/** A sync that is under way: the caller's, who keeps it and marks it as dropped. */
-export interface ActiveSync {
-  /** The cached version it works with. */
-  version: number;
-  /** That version is on its way to the API server. */
-  isSending: boolean;
-  /** The status has been dropped since the start; one that was set after that starts at version 1 again. */
-  isDropped: boolean;
+/** The trusted object was not enough, or no longer what the API server has. */
+interface ReadFirst {
+  readonly kind: 'read-first';
+  /** The response to a PATCH that was taken nevertheless; it shows what a GET would. */
+  readonly response?: ApiPod;
 }
 
 /**
- * Brings the API server in line with one pod's cached status: GET, PATCH if anything differs,
- * DELETE if the pod has come to its end. The caller sees to it that one pod is never synced twice
- * at once. Source: kubelet `syncPod`.
+ * Brings the API server in line with one pod's cached status: GET, then PATCH if anything differs
+ * (`syncPod`), then DELETE if the pod has come to its end (`deletePod`). The caller ensures that one
+ * pod is never synced twice at the same time. Source: kubelet `syncPod`.
  */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
@@ -115,18 +111,46 @@ export class PodSyncer {
     this.#trusted = new TrustedPods(options.podManager, options.patchStrategy === 'json-patch');
   }
 
-  /** Never rejects: a failed request is a result. */
-  async syncPod(uid: string, active: ActiveSync, permits: SyncPermits): Promise<SyncResult> {
-    try {
-      return await this.#readAndSync(uid, active, permits);
-    } catch (error) {
-      const { version } = active;
-      if (error instanceof RequestFailure)
-        return { kind: 'failed', version, verb: error.verb, failure: error.failure, error: error.error };
-      if (permits.signal.aborted)
-        return { kind: 'failed', version, verb: 'get', failure: 'aborted', error: describeAbort(permits.signal) };
-      throw error;
+  /** Never rejects for a request: a failed one is a result. */
+  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+    let api: ApiPod | undefined;
+    const trusted = this.#trusted.take(uid);
+    if (trusted !== undefined) {
+      const result = await this.#write(uid, trusted, permits);
+      if (result.kind !== 'read-first') return result;
+      api = result.response;
     }
+    const hasPatched = api !== undefined;
+    const versioned = this.#options.cache.get(uid);
+    if (versioned === undefined) return gone;
+    try {
+      api ??= await this.#read(versioned, permits);
+    } catch (error) {
+      return failureOf(error, 'get', versioned, permits.signal);
+    }
+    const result = await this.#write(uid, api, permits, hasPatched);
+    if (result.kind === 'read-first') throw new Error('An object that was read is not trusted');
+    return result;
+  }
+
+  /** Deletes exactly this object, without a grace period. Never rejects for a request. */
+  async deletePod(uid: string, versioned: VersionedPodStatus, pod: Pod, permits: SyncPermits): Promise<DeletionResult> {
+    const reference = referenceOf(versioned);
+    try {
+      await permits.acquire(permits.signal);
+      await this.#options.requests.delete(reference, pod.metadata?.uid ?? '', permits.signal);
+    } catch (error) {
+      return failureOf(error, 'delete', versioned, permits.signal);
+    }
+    this.#options.deletePodStatus(uid, 'removed');
+    const finalizers = pod.metadata?.finalizers ?? [];
+    const fields = podFields(uid, versioned);
+    if (finalizers.length === 0) {
+      this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
+      return { kind: 'deleted' };
+    }
+    this.#options.logger.info({ ...fields, finalizers }, 'Pod fully terminated; finalizers keep it on the API server');
+    return { kind: 'requested' };
   }
 
   /** The status was dropped: forgets what was seen of the pod. */
@@ -135,156 +159,136 @@ export class PodSyncer {
     this.#options.resendDetector.forget(uid);
   }
 
-  async #readAndSync(uid: string, active: ActiveSync, permits: SyncPermits): Promise<SyncResult> {
-    const trusted = this.#trusted.take(uid);
-    const result = trusted && (await this.#sync(uid, active, trusted, true, permits));
-    if (result !== undefined) return result;
-    const versioned = this.#options.cache.get(uid);
-    if (versioned === undefined) return removed;
-    active.version = versioned.version;
+  async #read(versioned: VersionedPodStatus, permits: SyncPermits): Promise<ApiPod> {
     await permits.acquire(permits.signal);
-    const got = await this.#options.requests.get(referenceOf(versioned), permits.signal);
-    return (await this.#sync(uid, active, apiPodOf(got), false, permits))!;
+    return apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal));
   }
 
-  /**
-   * The part behind the GET. With a trusted object that our last request left, undefined means: it
-   * cannot be done without reading first.
-   */
-  async #sync(
-    uid: string,
-    active: ActiveSync,
-    api: ApiPod,
-    isTrusted: boolean,
-    permits: SyncPermits,
-  ): Promise<SyncResult | undefined> {
-    let plan = this.#plan(uid, active, api, isTrusted);
-    if (plan?.kind === 'plan' && plan.patch !== undefined) {
-      await permits.acquire(permits.signal);
-      const isOutdated = this.#options.cache.get(uid)?.version !== plan.versioned.version || active.isDropped;
-      if (isOutdated) plan = this.#plan(uid, active, api, isTrusted);
-    }
-    if (plan?.kind !== 'plan') return plan;
-
-    const { versioned, merged, patch } = plan;
-    let answer: ApiPod | undefined;
-    if (patch !== undefined) {
-      active.isSending = true;
+  /** The part after the GET. @param hasPatched `api` is the response to a PATCH of this sync */
+  async #write(uid: string, api: ApiPod, permits: SyncPermits, hasPatched = false): Promise<SyncResult | ReadFirst> {
+    const { cache, outcomes, podStartupLatency, requests } = this.#options;
+    let plan = this.#plan(uid, api);
+    if (plan?.kind === 'patch') {
       try {
-        const pod = await this.#options.requests.patchStatus(referenceOf(versioned), patch, permits.signal);
-        this.#options.podStartupLatency?.recordStatusUpdated(pod);
-        answer = apiPodOf(pod);
+        await permits.acquire(permits.signal);
       } catch (error) {
-        if (isTrusted && error instanceof RequestFailure && failuresOfStaleReading.has(error.failure)) return undefined;
-        throw error;
-      } finally {
-        active.isSending = false;
+        return failureOf(error, 'patch', plan.versioned, permits.signal);
+      }
+      // What was set while waiting is sent instead.
+      if (cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
+    }
+    if (plan === undefined) return gone;
+    switch (plan.kind) {
+      case 'read-first':
+        return { kind: 'read-first' };
+      case 'gone':
+        return this.#drop(uid, api, plan.versioned, plan.reason);
+      case 'unknown-mirror':
+        return this.#waitForMirror(uid, api, plan.versioned);
+      case 'unchanged':
+        return this.#recordSent(uid, plan, api, api, hasPatched ? 'written' : 'unchanged');
+      default: {
+        const { versioned, patch, merged } = plan;
+        outcomes.sending(uid, versioned);
+        let pod: Pod;
+        try {
+          pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal);
+        } catch (error) {
+          const failure = failureOf(error, 'patch', versioned, permits.signal);
+          const isStale = api.trustedAs !== undefined && failuresOfStaleReading.has(failure.failure);
+          return isStale ? { kind: 'read-first' } : failure;
+        }
+        podStartupLatency?.recordStatusUpdated(pod);
+        const response = apiPodOf(pod);
+        // Somebody else has written since the object was trusted.
+        if (api.trustedAs !== undefined && !equalJSON(response.status, merged)) {
+          return { kind: 'read-first', response };
+        }
+        return this.#recordSent(uid, plan, api, response, 'written');
       }
     }
-    const isAsExpected = answer === undefined || equalJSON(answer.status, merged);
-    if (isTrusted && answer !== undefined && !isAsExpected) {
-      // Somebody else has written since; the answer shows what a GET would.
-      const result = await this.#sync(uid, active, answer, false, permits);
-      return result?.kind === 'unchanged' ? { ...result, kind: 'written' } : result;
-    }
-
-    const latest = answer ?? api;
-    const isDeletionDue = canBeDeleted(latest.pod, versioned.podIsFinished);
-    const timesSent = this.#recordSent(uid, active, api, plan, isDeletionDue);
-    let deletion: Deletion = 'none';
-    if (isDeletionDue) {
-      deletion = await this.#delete(uid, active, versioned, latest.uid, permits);
-    } else if (this.#options.readBeforePatch === 'when-stale' && isAsExpected && !active.isDropped) {
-      this.#trusted.trust(uid, latest, merged);
-    }
-    return { kind: patch === undefined ? 'unchanged' : 'written', version: versioned.version, timesSent, deletion };
   }
 
   /**
-   * What is to be sent, by the cache as it is now and the object that the API server last showed;
-   * or how the sync ends without a request; or undefined, of a trusted object: read first. One
-   * critical section.
+   * What is to be done by the cache as it is now and the object that the API server last showed;
+   * undefined when nothing is cached. One critical section.
    */
-  #plan(uid: string, active: ActiveSync, api: ApiPod, isTrusted: boolean): Plan | SyncResult | undefined {
-    const { cache, clock, logger, recovered, deletePodStatus } = this.#options;
+  #plan(uid: string, api: ApiPod): Plan | undefined {
+    const { cache, clock, patchStrategy, podManager, recovered } = this.#options;
     const versioned = cache.get(uid);
-    if (versioned === undefined) return removed;
-    const { version } = versioned;
-    active.version = version;
+    if (versioned === undefined) return undefined;
+    const decision = decide(versioned.status, api, {
+      uid,
+      translatedUID: podManager.translatePodUID(api.uid),
+      pod: podManager.getPodByUID(uid),
+      recordedAt: recovered.get(uid),
+      podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers(pod),
+      patchStrategy,
+      now: timeFromEpochMs(clock.now()),
+    });
     const readAtMs = clock.monotonicMs();
-
-    if (this.#isRecreated(uid, api.uid)) return isTrusted ? undefined : this.#recreated(uid, versioned, api);
-    const acceptedAt = recovered.get(uid);
-    if (acceptedAt !== undefined && showsNewer(api.status, versioned.status, acceptedAt)) {
-      logger.info({ podUID: uid }, 'The API server shows a newer status than the journal; dropping it');
-      deletePodStatus(uid);
-      return { kind: 'gone', version, reason: 'outdated' };
-    }
-
-    const { status: merged, disruptionTarget } = mergePodStatus(
-      api.pod,
-      api.status,
-      versioned.status,
-      this.#couldHaveRunningContainers(api.podOfManager ?? api.pod),
-      timeFromEpochMs(clock.now()),
-    );
-    if (isTrusted && (disruptionTarget !== undefined || replacesConditions(api.status, merged))) return undefined;
-    this.#rememberDisruptionTarget(uid, versioned, disruptionTarget);
-    const patch = this.#createPatch(api, merged);
-    if (isTrusted && patch === undefined) return undefined;
-    return { kind: 'plan', versioned, readAtMs, merged, patch };
+    if (!('disruptionTarget' in decision)) return { ...decision, versioned, readAtMs };
+    return { ...decision, versioned: this.#withDisruptionTarget(uid, versioned, decision.disruptionTarget), readAtMs };
   }
 
-  /** The API server shows what was planned. @returns how often this body has been sent for this version */
+  /** The API server shows what was planned. `latest` is the object as it showed it last. */
   #recordSent(
     uid: string,
-    active: ActiveSync,
+    plan: Plan & { readonly kind: 'unchanged' | 'patch' },
     api: ApiPod,
-    { versioned: { version, unsentSinceMs, status }, readAtMs, merged, patch }: Plan,
-    isDeletionDue: boolean,
-  ): number {
-    const { cache, clock, metrics, onSent, resendDetector } = this.#options;
+    latest: ApiPod,
+    kind: 'written' | 'unchanged',
+  ): SyncResult {
+    const { cache, clock, metrics, onSent, outcomes, readBeforePatch, resendDetector } = this.#options;
+    const { versioned, readAtMs, merged } = plan;
+    const { unsentSinceMs, status } = versioned;
+    const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest.pod : undefined;
     metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
-    if (active.isDropped) return 0;
-    cache.markSent(uid, api.uid, version, readAtMs);
-    if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, merged.phase === status.phase && !isDeletionDue);
-    return patch === undefined ? 0 : resendDetector.sent(uid, version, patch, api.pod);
-  }
+    if (cache.wasDropped(uid, versioned)) return { kind, versioned, timesSent: 0, deletionDue };
 
-  #isRecreated(uid: string, apiUID: string): boolean {
-    const translated = this.#options.podManager.translatePodUID(apiUID);
-    return translated !== '' && translated !== uid;
-  }
-
-  #recreated(uid: string, versioned: VersionedPodStatus, api: ApiPod): SyncResult {
-    const pod = this.#options.podManager.getPodByUID(uid);
-    const fields = { pod: `${versioned.podNamespace}/${versioned.podName}`, podUID: uid, apiUID: api.uid };
-    // What the journal kept may be of a static pod that the pod manager has not been told of yet.
-    const isStatic = pod === undefined ? this.#options.recovered.has(uid) && isMirrorPod(api.pod) : isStaticPod(pod);
-    if (isStatic) {
-      // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
-      this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
-      const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
-      return { kind: 'failed', version: versioned.version, verb: 'get', failure: 'not-visible', error };
+    cache.markSent(uid, api.uid, versioned, readAtMs);
+    if (cache.get(uid)?.unsentSinceMs === undefined) {
+      onSent(uid, merged.phase === status.phase && deletionDue === undefined);
     }
-    this.#options.logger.info(fields, 'Pod was deleted and then recreated, skipping status update');
-    this.#options.deletePodStatus(uid);
-    return { kind: 'gone', version: versioned.version, reason: 'recreated' };
+    const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod) : 0;
+    const canTrust = readBeforePatch === 'when-stale' && deletionDue === undefined;
+    if (canTrust && equalJSON(latest.status, merged)) this.#trusted.trust(uid, latest, merged);
+    outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
+    return { kind, versioned, timesSent, deletionDue };
+  }
+
+  #drop(uid: string, api: ApiPod, versioned: VersionedPodStatus, reason: 'recreated' | 'outdated'): SyncResult {
+    const fields = { ...podFields(uid, versioned), apiUID: api.uid };
+    const message =
+      reason === 'recreated'
+        ? 'Pod was deleted and then recreated, skipping status update'
+        : 'The API server shows a newer status than the journal, dropping the recorded one';
+    this.#options.logger.info(fields, message);
+    this.#options.deletePodStatus(uid, reason);
+    return gone;
+  }
+
+  #waitForMirror(uid: string, api: ApiPod, versioned: VersionedPodStatus): SyncFailure {
+    const fields = { ...podFields(uid, versioned), apiUID: api.uid };
+    this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
+    const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
+    return { kind: 'failed', versioned, verb: 'get', failure: 'not-visible', error };
   }
 
   /** The merge has refreshed its transition time; the kubelet does that in the cached status. */
-  #rememberDisruptionTarget(
+  #withDisruptionTarget(
     uid: string,
     versioned: VersionedPodStatus,
     disruptionTarget: PodCondition | undefined,
-  ): void {
-    const { status } = versioned;
-    if (disruptionTarget === undefined || status.conditions === undefined) return;
-    if (status.conditions.includes(disruptionTarget)) return;
-    const conditions = status.conditions.map((other) =>
-      other.type === disruptionTarget.type ? disruptionTarget : other,
-    );
-    this.#options.cache.replaceStatus(uid, versioned, { ...status, conditions });
+  ): VersionedPodStatus {
+    const { conditions } = versioned.status;
+    if (disruptionTarget === undefined || conditions === undefined || conditions.includes(disruptionTarget)) {
+      return versioned;
+    }
+    return this.#options.cache.replaceStatus(uid, versioned, {
+      ...versioned.status,
+      conditions: conditions.map((other) => (other.type === disruptionTarget.type ? disruptionTarget : other)),
+    });
   }
 
   #couldHaveRunningContainers(pod: Pod): boolean {
@@ -298,59 +302,21 @@ export class PodSyncer {
       return true;
     }
   }
-
-  #createPatch(api: ApiPod, merged: PodStatus): PodStatusPatch | undefined {
-    if (this.#options.patchStrategy === 'json-patch') {
-      // The JSON patch compares spellings; what only differs in spelling is not sent.
-      if (diffPodStatus(api.status, merged) === undefined) return undefined;
-      const body = createStatusJsonPatch(api.uid, api.pod.status, merged);
-      return body && { type: 'application/json-patch+json', body };
-    }
-    const body = createStatusPatch(api.uid, api.status, merged);
-    return body && { type: 'application/strategic-merge-patch+json', body };
-  }
-
-  async #delete(
-    uid: string,
-    active: ActiveSync,
-    versioned: VersionedPodStatus,
-    apiUID: string,
-    permits: SyncPermits,
-  ): Promise<Deletion> {
-    const { namespace, name } = referenceOf(versioned);
-    const fields = { pod: `${namespace}/${name}`, podUID: uid };
-    try {
-      await permits.acquire(permits.signal);
-      await this.#options.requests.delete({ namespace, name }, apiUID, permits.signal);
-    } catch (error) {
-      // Stopped while it waited for its turn.
-      if (permits.signal.aborted) return { failure: 'aborted', error: describeAbort(permits.signal) };
-      if (!(error instanceof RequestFailure)) throw error;
-      this.#options.logger.info(
-        { ...fields, failure: error.failure, reason: error.message },
-        'Failed to delete status for pod',
-      );
-      return { failure: error.failure, error: error.error };
-    }
-    this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
-    const wasDropped = active.isDropped;
-    const latest = this.#options.cache.get(uid);
-    this.#options.deletePodStatus(uid);
-    if (latest !== undefined && (wasDropped || latest.version > versioned.version)) this.#options.onLost(uid, latest);
-    return wasDropped ? 'none' : 'done';
-  }
 }
 
-/** No outcome follows from this one: whoever dropped the status has reported it. */
-const removed: SyncResult = { kind: 'gone', version: 0, reason: 'removed' };
+const gone: SyncResult = { kind: 'gone' };
 
-/** True when a patch writes or removes the list of conditions as a whole, of which others own a part. */
-function replacesConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
-  return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
+/** Why a PATCH that was made without reading first may fail where one after a GET would not. */
+const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'forbidden', 'refused']);
+
+/** @throws `error` when it is neither a failed request nor due to the signal */
+function failureOf(error: unknown, verb: RequestVerb, versioned: VersionedPodStatus, signal: AbortSignal): SyncFailure {
+  if (error instanceof RequestFailure) {
+    return { kind: 'failed', versioned, verb: error.verb, failure: error.failure, error: error.error };
+  }
+  if (!signal.aborted) throw error;
+  return { kind: 'failed', versioned, verb, failure: 'aborted', error: describeAbort(signal) };
 }
-
-/** What a PATCH that was made without reading first may fail of, where one after a GET would not. */
-const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'refused']);
 
 function referenceOf({ podNamespace: namespace, podName: name }: VersionedPodStatus): PodReference {
   return { namespace, name };

@@ -1,24 +1,39 @@
 import { setMaxListeners } from 'node:events';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
-import { type Clock, runInMicrotask, type Timer } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
-import { BackOff, type Hold } from './back-off.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import { BackOff, type BackOffEntry } from './back-off.ts';
+import type { ClientLimiter } from './client-limiter.ts';
+import { IdleWaiters } from './idle-waiters.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { ActiveSync, PodSyncer, SyncResult } from './pod-syncer.ts';
-import type { ClientLimiter } from './client-limiter.ts';
-import { Settlement } from './settlement.ts';
+import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import { RequestedDeletions } from './requested-deletions.ts';
+import { RetryTimer } from './retry-timer.ts';
 import type { SyncBatch } from './sync-batch.ts';
 import { SyncQueue } from './sync-queue.ts';
+import { SyncResultHandler } from './sync-result-handler.ts';
+import { WakeUp } from './wake-up.ts';
 
-/**
- * created: nothing runs; batches can be driven by hand. running: the loop syncs by itself.
- * stopping: no new work but what drains. stopped: no timer, request or promise is left.
- */
+/** See `SyncLoop`. */
 export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
+
+/** What one batch did. */
+export interface SyncBatchResult {
+  /** Pods that were synced: the sum of the following and of those whose status was dropped. */
+  readonly tried: number;
+  /** The API server took a PATCH. */
+  readonly written: number;
+  /** The API server showed everything already. */
+  readonly unchanged: number;
+  /** A GET or PATCH failed; tried again by a later batch. */
+  readonly failed: number;
+}
 
 export interface SyncLoopOptions {
   readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
   readonly batch: SyncBatch;
   readonly syncer: PodSyncer;
   readonly limiter: ClientLimiter;
@@ -30,44 +45,47 @@ export interface SyncLoopOptions {
   readonly concurrency: number;
 }
 
-interface InFlight extends ActiveSync {
-  readonly ended: Promise<void>;
-}
-
-/** Pods that wait are looked at again at most this often. */
-const holdGranularityMs = 100;
+/** Pods that wait are examined again at most this often: each time all that is unsent is looked through. */
+const retryGranularityMs = 100;
 
 /**
- * The one loop. A wake-up puts the pods with unsent versions in line, a tick also those that
- * differ from what the pod manager shows; at most `concurrency` pods are in flight, each pod at
- * most once. Failed pods wait by their own back-off.
+ * The one loop. Its states:
+ *
+ * - **created**: nothing runs on its own; `syncBatch` and `flush` work. Left by `start` or `stop`.
+ * - **running**: a wake-up enqueues the pods whose status changed; a tick all pods that are unsent
+ *   or differ from what the pod manager shows; the retry timer those whose back-off is over.
+ * - **stopping**: no ticks; with a deadline, `flush` sends what is unsent. Then all is aborted.
+ * - **stopped**: no timer, request or promise is left.
+ *
+ * A pod is idle, queued, in flight, or waiting for a retry. At most `concurrency` pods are in
+ * flight, each pod at most once; a pod that changes while it is in flight is enqueued afterwards.
  * Divergence: the kubelet syncs one pod after the other, so that a request that hangs holds up all.
  *
- * Everything between two `await`s is one critical section. The only awaits are those of
- * `#syncOne`, of a full scan between its slices, and of those who wait for the loop to be quiet.
+ * Everything between two `await`s is one critical section. The only awaits are those of `#sync`, of
+ * a full scan between its slices, and of those who wait for the loop to be idle.
  * Source: kubelet `manager.Start`, `syncBatch`.
  */
 export class SyncLoop {
   readonly #options: SyncLoopOptions;
   readonly #queue = new SyncQueue();
   readonly #backOff: BackOff;
-  readonly #settlement: Settlement;
-  readonly #inFlight = new Map<string, InFlight>();
+  readonly #resultHandler: SyncResultHandler;
+  readonly #inFlight = new Map<string, Promise<SyncResult['kind']>>();
   readonly #aborter = new AbortController();
+  readonly #wakeUp = new WakeUp(() => this.#enqueueChanged());
+  readonly #retryTimer: RetryTimer;
+  readonly #idleWaiters = new IdleWaiters();
   #state: ManagerState = 'created';
-  /** kubelet: a value waits in `podStatusChannel`, which has capacity one. */
-  #isWakeUpWaiting = false;
-  #isWakeUpScheduled = false;
   #tickTimer: Timer | undefined;
   #fullScan: Promise<void> | undefined;
-  #holdTimer: { readonly dueMs: number; readonly timer: Timer } | undefined;
   #flushes = 0;
-  #quietWaiters: (() => void)[] = [];
 
   constructor(options: SyncLoopOptions) {
     this.#options = options;
     this.#backOff = new BackOff(options.random);
-    this.#settlement = new Settlement({ ...options, backOff: this.#backOff });
+    const requestedDeletions = new RequestedDeletions(options.podManager);
+    this.#resultHandler = new SyncResultHandler({ ...options, backOff: this.#backOff, requestedDeletions });
+    this.#retryTimer = new RetryTimer(options.clock, () => this.#retryDue());
     // Each request in flight listens.
     setMaxListeners(0, this.#aborter.signal);
   }
@@ -77,20 +95,15 @@ export class SyncLoop {
   }
 
   get isWakeUpWaiting(): boolean {
-    return this.#isWakeUpWaiting;
+    return this.#wakeUp.isWaiting;
   }
 
   isInFlight(uid: string): boolean {
     return this.#inFlight.has(uid);
   }
 
-  /** True while this very version is on its way to the API server. */
-  isSending(uid: string, version: number): boolean {
-    const active = this.#inFlight.get(uid);
-    return active !== undefined && active.isSending && active.version === version;
-  }
-
-  holdOf(uid: string): Hold | undefined {
+  /** Why and until when the pod waits after a failure; undefined when nothing failed. */
+  backOffOf(uid: string): BackOffEntry | undefined {
     return this.#backOff.get(uid);
   }
 
@@ -98,76 +111,84 @@ export class SyncLoop {
   start(): void {
     this.#state = 'running';
     this.#armTick();
-    if (this.#isWakeUpWaiting) this.#scheduleWakeUp();
+    if (this.#wakeUp.isWaiting) this.#wakeUp.schedule();
   }
 
   /** A status was accepted. */
   wake(): void {
-    this.#isWakeUpWaiting = true;
-    if (this.#isSending) this.#scheduleWakeUp();
+    this.#wakeUp.signal();
+    if (this.#isSending) this.#wakeUp.schedule();
   }
 
-  /** The pod's status has been dropped: nothing of it is to be sent any more, and a sync under way settles nothing. */
+  /** The pod has an API object now that it had not before: what is unsent can be sent. */
+  apiObjectAppeared(uid: string): void {
+    this.#options.cache.markChanged(uid);
+    if (this.#isSending) this.#wakeUp.schedule();
+  }
+
+  /** The pod's status has been dropped: nothing of it is to be sent any more. */
   forget(uid: string): void {
-    const active = this.#inFlight.get(uid);
-    if (active !== undefined) active.isDropped = true;
     this.#queue.remove(uid);
-    this.#backOff.release(uid);
-    this.#noteQuiet();
+    this.#backOff.forget(uid);
+    this.#notifyIfIdle();
   }
 
-  /**
-   * The kubelet's batch, driven by hand: takes a waiting wake-up, ignores back-off, limits and
-   * priorities, and resolves with the number of syncs tried when all of them are done.
-   */
-  async syncBatch(all: boolean): Promise<number> {
-    this.#isWakeUpWaiting = false;
+  /** The pod manager shows fewer pods: reports those API objects that finalizers kept and that are gone now. */
+  podsRemoved(): void {
+    this.#resultHandler.reportGoneObjects();
+  }
+
+  /** The kubelet's batch, driven by hand: takes a waiting wake-up, ignores back-off, limits and priorities. */
+  async syncBatch(all: boolean): Promise<SyncBatchResult> {
+    const { batch, cache, concurrency } = this.#options;
+    this.#wakeUp.take();
     const uids: string[] = [];
-    if (all) await this.#options.batch.full((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
-    else uids.push(...this.#options.cache.uidsOfUnsentVersions());
+    if (all) await batch.full((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
+    else uids.push(...cache.uidsOfUnsentVersions());
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
+    const kinds: SyncResult['kind'][] = [];
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
       for (const uid of remaining) {
-        while (this.#inFlight.has(uid)) await this.#inFlight.get(uid)!.ended;
-        await this.#syncOne(uid, permits);
+        while (this.#inFlight.has(uid)) await this.#inFlight.get(uid);
+        kinds.push(await this.#startSync(uid, permits));
       }
     };
-    await Promise.all(Array.from({ length: Math.min(this.#options.concurrency, uids.length) }, worker));
-    return uids.length;
+    await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
+    if (all) this.podsRemoved();
+    const count = (kind: SyncResult['kind']): number => kinds.filter((each) => each === kind).length;
+    return { tried: kinds.length, written: count('written'), unchanged: count('unchanged'), failed: count('failed') };
   }
 
   /**
    * Tries every unsent version now, whatever its back-off, and resolves when none is left and no
-   * request under way, or `deadlineMs` have passed. What is set meanwhile is sent, too.
+   * request under way, or `deadlineMs` have passed. What is set in the meantime is sent, too.
    * @returns how many statuses are still unsent
    */
   async flush(deadlineMs: number): Promise<number> {
     const { cache, clock } = this.#options;
     let isOver = false;
-    let endWait = (): void => {};
-    const deadline = clock.afterFunc(deadlineMs, () => {
+    let end = (): void => {};
+    const deadline = new Promise<void>((resolve) => (end = resolve));
+    const timer = clock.afterFunc(deadlineMs, () => {
       isOver = true;
-      endWait();
+      end();
     });
     this.#flushes++;
     try {
       for (const uid of cache.unsentUIDs()) {
-        this.#backOff.release(uid);
+        this.#backOff.forget(uid);
         this.#enqueue(uid);
       }
       this.#pump();
       const isDone = (): boolean => this.#inFlight.size === 0 && cache.unsentUIDs().length === 0;
       while (!isOver && !this.#aborter.signal.aborted && !isDone()) {
-        await new Promise<void>((resolve) => {
-          endWait = resolve;
-          this.#quietWaiters.push(resolve);
-        });
+        await Promise.race([this.#idleWaiters.wait(), deadline]);
       }
     } finally {
       this.#flushes--;
-      deadline.stop();
-      if (!this.#isSending) this.#rest();
+      timer.stop();
+      if (!this.#isSending) this.#quiesce();
     }
     return cache.unsentUIDs().length;
   }
@@ -182,24 +203,23 @@ export class SyncLoop {
       this.#options.logger.error(thrownFields(error), 'Draining failed');
     }
     this.#aborter.abort();
-    this.#rest();
-    await Promise.all([...[...this.#inFlight.values()].map(({ ended }) => ended), this.#fullScan]);
-    this.#noteQuiet();
+    this.#quiesce();
+    await Promise.all([...this.#inFlight.values(), this.#fullScan]);
+    this.#notifyIfIdle();
     this.#options.outcomes.stop();
     this.#state = 'stopped';
   }
 
-  /** By itself, not only by hand. */
+  /** On its own, not only by hand. */
   get #isSending(): boolean {
     return (this.#state === 'running' || this.#flushes > 0) && !this.#aborter.signal.aborted;
   }
 
-  /** Begins nothing more by itself; what is unsent stays unsent. */
-  #rest(): void {
+  /** Starts nothing more on its own; what is unsent stays unsent. */
+  #quiesce(): void {
     this.#queue.clear();
     this.#options.limiter.inFlightBound?.withdraw(this);
-    this.#holdTimer?.timer.stop();
-    this.#holdTimer = undefined;
+    this.#retryTimer.stop();
   }
 
   #armTick(): void {
@@ -215,11 +235,12 @@ export class SyncLoop {
     try {
       await this.#options.batch.full((uid, needsSync) => {
         if (needsSync) this.#enqueue(uid);
-        else if (this.#isSettled(uid)) this.#backOff.release(uid);
+        else if (this.#isInSync(uid)) this.#backOff.forget(uid);
         this.#pump();
       }, this.#aborter.signal);
       // What no wake-up and no comparison tells: a status that was set again below the version that was sent.
       for (const uid of this.#options.cache.unsentUIDs()) this.#enqueue(uid);
+      this.podsRemoved();
       this.#pump();
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'A full batch failed');
@@ -228,23 +249,14 @@ export class SyncLoop {
     }
   }
 
-  /** In sync as far as a full batch can see: whatever it waited for is over. */
-  #isSettled(uid: string): boolean {
+  /** As far as a full batch can see: whatever the pod waited for is over. */
+  #isInSync(uid: string): boolean {
     return this.#options.cache.get(uid)?.unsentSinceMs === undefined || this.#backOff.get(uid)?.reason === 'hot-loop';
   }
 
-  /** Statuses that are set one after the other make one incremental batch. */
-  #scheduleWakeUp(): void {
-    if (this.#isWakeUpScheduled) return;
-    this.#isWakeUpScheduled = true;
-    runInMicrotask(() => {
-      this.#isWakeUpScheduled = false;
-      if (this.#isSending) this.#takeWakeUp();
-    });
-  }
-
-  #takeWakeUp(): void {
-    this.#isWakeUpWaiting = false;
+  #enqueueChanged(): void {
+    if (!this.#isSending) return;
+    this.#wakeUp.take();
     try {
       for (const uid of this.#options.cache.takeChanged()) this.#enqueue(uid);
     } catch (error) {
@@ -253,23 +265,21 @@ export class SyncLoop {
     this.#pump();
   }
 
-  /** Puts the pod in line, unless it is in flight (looked at again then) or has to wait. */
+  /** Enqueues the pod, unless it is in flight (examined again then) or has to wait. */
   #enqueue(uid: string): void {
     const versioned = this.#options.cache.get(uid);
     if (versioned === undefined || this.#inFlight.has(uid)) return;
-    const now = this.#options.clock.monotonicMs();
-    if (this.#backOff.isHeld(uid, versioned.version, now)) {
-      if (versioned.unsentSinceMs !== undefined) this.#armHoldTimer(this.#backOff.get(uid)!.dueMs - now);
-      return;
-    }
-    this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, now);
+    const nowMs = this.#options.clock.monotonicMs();
+    const waitMs = this.#backOff.waitMs(uid, versioned.version, nowMs);
+    if (waitMs === 0) this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, nowMs);
+    else if (versioned.unsentSinceMs !== undefined && this.#isSending) this.#retryTimer.arm(waitMs);
   }
 
   #pump(): void {
     const { limiter, concurrency } = this.#options;
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: (signal) => limiter.acquire(signal) };
     if (limiter.isPaused) {
-      this.#armHoldTimer(limiter.pauseMs);
+      if (this.#isSending) this.#retryTimer.arm(limiter.pauseMs);
       return;
     }
     const bound = limiter.inFlightBound;
@@ -281,90 +291,80 @@ export class SyncLoop {
       }
       const uid = this.#queue.take()!;
       if (this.#inFlight.has(uid)) bound?.leave();
-      else void this.#syncOne(uid, permits).then(() => bound?.leave());
+      else void this.#startSync(uid, permits).then(() => bound?.leave());
     }
   }
 
-  /** Syncs one pod and goes on with what follows from it; the returned promise never rejects. */
-  #syncOne(uid: string, permits: SyncPermits): Promise<void> {
-    const { cache, logger, syncer } = this.#options;
-    const versioned = cache.get(uid);
-    // In flight before anybody else's code runs, who may ask for the same pod.
-    let end = (): void => {};
-    const ended = new Promise<void>((resolve) => (end = resolve));
-    const active: InFlight = { version: versioned?.version ?? 0, isSending: false, isDropped: false, ended };
-    this.#inFlight.set(uid, active);
-    void (async () => {
-      try {
-        const result = await syncer.syncPod(uid, active, permits);
-        this.#inFlight.delete(uid);
-        // What comes of a status that somebody else has dropped is nobody's outcome any more.
-        if (versioned !== undefined && (!active.isDropped || isEndOfPod(result)))
-          this.#goOn(uid, result.version, this.#settlement.settle(uid, versioned, result));
-        else this.#goOn(uid, 0, undefined);
-      } catch (error) {
-        logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
-        this.#inFlight.delete(uid);
-      }
-      this.#pump();
-      this.#noteQuiet();
-      end();
-    })();
+  /** In flight before anybody else's code runs, who may ask for the same pod. Never rejects. */
+  #startSync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const ended = Promise.resolve().then(() => this.#sync(uid, permits));
+    this.#inFlight.set(uid, ended);
     return ended;
   }
 
-  #goOn(uid: string, version: number, nextTryInMs: number | undefined): void {
-    if (nextTryInMs !== undefined) this.#armHoldTimer(nextTryInMs);
-    // What was set meanwhile goes next.
-    if (this.#isSending && (this.#options.cache.get(uid)?.version ?? 0) > version) this.#enqueue(uid);
-  }
-
-  /** One timer for all who wait; it goes off for the first of them. */
-  #armHoldTimer(delayMs: number): void {
-    if (!this.#isSending) return;
-    const dueMs = this.#options.clock.monotonicMs() + delayMs;
-    if (this.#holdTimer !== undefined) {
-      if (this.#holdTimer.dueMs <= dueMs) return;
-      this.#holdTimer.timer.stop();
+  async #sync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const { cache, logger, outcomes, syncer } = this.#options;
+    let kind: SyncResult['kind'] = 'failed';
+    let hasThrown = false;
+    try {
+      const result = await syncer.syncPod(uid, permits);
+      ({ kind } = result);
+      if (result.kind !== 'gone') {
+        const { versioned } = result;
+        // What happens to a status that was dropped in the meantime has been reported.
+        if (!cache.wasDropped(uid, versioned)) this.#resultHandler.handleSync(uid, result);
+        if (result.kind !== 'failed' && result.deletionDue !== undefined) {
+          const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);
+          if (deletion.kind !== 'failed' || !cache.wasDropped(uid, versioned)) {
+            this.#resultHandler.handleDeletion(uid, versioned, deletion);
+          }
+        }
+      }
+    } catch (error) {
+      hasThrown = true;
+      logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
     }
-    this.#holdTimer = { dueMs, timer: this.#options.clock.afterFunc(delayMs, () => this.#releaseDue()) };
+    outcomes.syncEnded(uid, cache.get(uid));
+    this.#inFlight.delete(uid);
+    // What threw has no back-off: the next wake-up or tick tries it again.
+    if (!hasThrown) this.#enqueueIfUnsent(uid);
+    this.#pump();
+    this.#notifyIfIdle();
+    return kind;
   }
 
-  /** Puts in line whoever has waited long enough and still has something to send. */
-  #releaseDue(): void {
-    this.#holdTimer = undefined;
+  /** What was set in the meantime is sent next; what failed waits for its retry. */
+  #enqueueIfUnsent(uid: string): void {
+    if (!this.#isSending) return;
+    try {
+      if (this.#options.cache.isUnsent(uid)) this.#enqueue(uid);
+    } catch (error) {
+      this.#options.logger.error({ ...thrownFields(error), podUID: uid }, 'Failed to examine a pod after its sync');
+    }
+  }
+
+  /** Enqueues the pods whose back-off is over and that still have something to send. */
+  #retryDue(): void {
     if (!this.#isSending) return;
     const { cache, clock, logger } = this.#options;
-    const now = clock.monotonicMs();
+    const nowMs = clock.monotonicMs();
     let nextMs = Number.POSITIVE_INFINITY;
     try {
       for (const uid of cache.unsentUIDs()) {
-        const hold = this.#backOff.get(uid);
-        if (hold === undefined) continue;
-        if (hold.dueMs <= now) this.#enqueue(uid);
-        else nextMs = Math.min(nextMs, hold.dueMs);
+        if (this.#backOff.get(uid) === undefined) continue;
+        const waitMs = this.#backOff.waitMs(uid, cache.get(uid)!.version, nowMs);
+        if (waitMs === 0) this.#enqueue(uid);
+        else nextMs = Math.min(nextMs, waitMs);
       }
     } catch (error) {
-      logger.error(thrownFields(error), 'Pods that wait cannot be looked at');
+      logger.error(thrownFields(error), 'Failed to re-examine pods waiting for a retry');
     }
-    // Not one by one where many wait: each look goes over all that is unsent.
-    if (nextMs !== Number.POSITIVE_INFINITY) this.#armHoldTimer(Math.max(nextMs - now, holdGranularityMs));
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#retryTimer.arm(Math.max(nextMs, retryGranularityMs));
     this.#pump();
   }
 
-  #noteQuiet(): void {
-    if (!this.#isQuiet) return;
-    const waiters = this.#quietWaiters;
-    this.#quietWaiters = [];
-    for (const resolve of waiters) resolve();
+  #notifyIfIdle(): void {
+    const isIdle = this.#inFlight.size === 0 && (this.#queue.size === 0 || this.#aborter.signal.aborted);
+    if (isIdle) this.#idleWaiters.notifyIdle();
   }
-
-  get #isQuiet(): boolean {
-    return this.#inFlight.size === 0 && (this.#queue.size === 0 || this.#aborter.signal.aborted);
-  }
-}
-
-/** The sync itself has dropped the status, and says why. */
-function isEndOfPod(result: SyncResult): boolean {
-  return result.kind === 'gone' || (result.kind !== 'failed' && result.deletion === 'done');
 }

@@ -37,7 +37,7 @@ export class TrustedPods {
     const podOfManager = this.#podManager.getMirrorPodByPod(pod) ?? pod;
     // Somebody may have taken the phase back, which decides what may be written.
     if (isPodPhaseTerminal(podOfManager.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
-    return { ...trusted, podOfManager };
+    return { ...trusted, trustedAs: podOfManager };
   }
 
   forget(uid: string): void {

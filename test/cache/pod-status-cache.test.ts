@@ -6,18 +6,13 @@ import type { Pod } from '../../src/types.ts';
 function setup() {
   const podManager = new BasicPodManager();
   const cache = new PodStatusCache(podManager);
-  const set = (uid: string, version: number, unsentSinceMs = 0): void =>
-    cache.set(uid, {
-      version,
-      podName: uid,
-      podNamespace: 'default',
-      podIsFinished: false,
-      status: { phase: 'Running' },
-      unsentSinceMs,
-      urgent: true,
-    });
-  const send = (uid: string, version: number, apiUID = uid, readAtMs = 0): void =>
-    cache.markSent(uid, apiUID, version, readAtMs);
+  const set = (uid: string, count: number, nowMs = 0): void => {
+    const status = { podName: uid, podNamespace: 'default', podIsFinished: false, status: { phase: 'Running' } };
+    for (let i = 0; i < count; i++) cache.set(uid, { ...status, urgent: true }, nowMs);
+  };
+  /** Version `version`, or the newest. */
+  const send = (uid: string, version = cache.get(uid)?.version, apiUID = uid, readAtMs = 0): void =>
+    cache.markSent(uid, apiUID, { ...cache.get(uid)!, version: version! }, readAtMs);
   const uids = () => ({ incremental: cache.uidsOfUnsentVersions().sort(), unsent: cache.unsentUIDs().sort() });
   return { podManager, cache, set, send, uids };
 }
@@ -115,7 +110,7 @@ describe('what was sent', () => {
     podManager.addPod(staticPod);
     podManager.addPod(mirror('mirror-1'));
     set('a', 1);
-    for (const apiUID of ['a', 'mirror-1', 'unknown']) send(apiUID, 1);
+    for (const apiUID of ['a', 'mirror-1', 'unknown']) send('a', 1, apiUID);
     cache.forgetUnknownAPIObjects(podManager.getUIDTranslations());
     expect([...cache.sentVersions().keys()]).toEqual(['a', 'mirror-1']);
   });

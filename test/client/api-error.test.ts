@@ -219,8 +219,8 @@ describe('classifyApiError', () => {
 
   it.each<[number, readonly RequestVerb[], FailureClass]>([
     [404, verbs, 'not-visible'],
-    [403, ['get'], 'not-visible'],
-    [403, ['patch', 'delete'], 'refused'],
+    [403, ['get', 'patch'], 'forbidden'],
+    [403, ['delete'], 'refused'],
     [409, verbs, 'stale'],
     [422, ['patch'], 'refused'],
     [429, verbs, 'throttled'],

@@ -12,7 +12,8 @@ import {
   resizeResolutions,
 } from '../../src/metrics.ts';
 import { createPrometheusMetrics } from '../../src/prometheus.ts';
-import { BackOff, type HoldReason } from '../../src/sync/back-off.ts';
+import { failureClassTable } from '../../src/sync/failure-classes.ts';
+import { BackOff, type BackOffReason } from '../../src/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
 import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
 
@@ -233,17 +234,19 @@ describe('docs/parity.md', () => {
   const hour = rowsOf(section(parity, '4\\. An hour of trouble')).filter(([reason]) => reason!.startsWith('`'));
 
   it.each(hour)('%s has its tries an hour as the back-off gives them', (reason, ...cells) => {
-    const kind = reason.replaceAll('`', '') as HoldReason;
-    const most = triesInAnHour(kind, 1 - Number.EPSILON);
-    const least = triesInAnHour(kind, 0);
+    const [kind, isShown] = /^`([\w-]+)`(, pod shown)?$/.exec(reason)!.slice(1) as [BackOffReason, string | undefined];
+    const most = triesInAnHour(kind, isShown !== undefined, 1 - Number.EPSILON);
+    const least = triesInAnHour(kind, isShown !== undefined, 0);
     expect(cells[3]).toBe(`${least}–${most}`);
-    expect(cells[4]).toBe(isEndedByNewVersion(kind) ? 'yes' : 'no');
+    expect(cells[4]).toBe(waitOfNewVersion(kind, isShown !== undefined));
+    if (kind !== 'hot-loop') expect(cells[0]).toBe(failureClassTable[kind].description);
   });
 
   it('has every class that is put off', () => {
-    const [, reasons] = /const delays[^=]*= \{\n([\s\S]*?)\n\};/.exec(read('src/sync/back-off.ts'))!;
-    const names = [...reasons!.matchAll(/^ {2}'?([\w-]+)'?: \{/gm)].map(([, name]) => `\`${name}\``);
-    expect(hour.map(([reason]) => reason)).toEqual(names);
+    const names = Object.entries(failureClassTable)
+      .filter(([, { backOff }]) => backOff !== undefined)
+      .flatMap(([name, { backOff }]) => [`\`${name}\``, ...(backOff?.whenShown ? [`\`${name}\`, pod shown`] : [])]);
+    expect(hour.map(([reason]) => reason)).toEqual([...names, '`hot-loop`']);
   });
 });
 
@@ -253,18 +256,19 @@ function sourceHas(symbol: string): boolean {
   );
 }
 
-/** A pod that fails at once and at each try after that. */
-function triesInAnHour(reason: HoldReason, jitter: number): number {
+/** Of a pod whose requests fail now and at each later try. */
+function triesInAnHour(reason: BackOffReason, isShown: boolean, jitter: number): number {
   const backOff = new BackOff(() => jitter);
   // A hot loop is noticed at the third of three ticks.
   let tries = reason === 'hot-loop' ? hotLoopThreshold - 1 : 0;
   for (let nowMs = tries * defaultOptions.syncPeriodMs; nowMs <= 3_600_000; tries++)
-    nowMs += backOff.hold('uid', reason, 1, nowMs, '');
+    nowMs = backOff.add('uid', { reason, version: 1, message: '', isShown }, nowMs).dueMs;
   return tries;
 }
 
-function isEndedByNewVersion(reason: HoldReason): boolean {
+function waitOfNewVersion(reason: BackOffReason, isShown: boolean): string {
   const backOff = new BackOff(() => 0);
-  for (let i = 0; i < 10; i++) backOff.hold('uid', reason, 1, 0, '');
-  return !backOff.isHeld('uid', 2, 0);
+  for (let i = 0; i < 10; i++) backOff.add('uid', { reason, version: 1, message: '', isShown }, 0);
+  const waitMs = backOff.waitMs('uid', 2, 0);
+  return waitMs === backOff.waitMs('uid', 1, 0) ? 'as long' : waitMs === 0 ? 'not at all' : `${waitMs / 1_000} s`;
 }

@@ -146,7 +146,7 @@ class Replay {
       case 'removeOrphanedStatuses':
         return manager.removeOrphanedStatuses(step.uids ?? []);
       case 'syncBatch':
-        return manager.syncBatch(step.all ?? false);
+        return manager.syncBatch(step.all ?? false).then(({ tried }) => tried);
       case 'setPodResizePendingCondition':
         return manager.setPodResizePendingCondition(uid, reason, message, generation);
       case 'setPodResizeInProgressCondition':

@@ -59,7 +59,7 @@ describe('setPodStatus', () => {
           await manager.syncBatch(false);
         }
         podManager.updatePod(client.pod('ns', 'p')!);
-        expect(await manager.syncBatch(true)).toBe(0);
+        expect((await manager.syncBatch(true)).tried).toBe(0);
       }),
     );
   });

@@ -70,8 +70,8 @@ describe('deletion of a finished pod', () => {
     expect(await t.takeActions()).toEqual(['get', 'patch', 'delete']);
     expect(t.version()).toBe(1);
     t.podManager.addPod({ ...deletedPod, status: t.status() });
-    expect(await t.manager.syncBatch(false)).toBe(0);
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(false)).tried).toBe(0);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'delete']);
     expect(t.manager.inspect().pods).toEqual([]);
   });

@@ -88,7 +88,7 @@ export class TestManager {
   /** Runs incremental batches while a wake-up waits; how many syncs were tried. kubelet: `consumeUpdates`. */
   async consumeUpdates(): Promise<number> {
     let updates = 0;
-    while (this.manager.inspect().isWakeUpWaiting) updates += await this.manager.syncBatch(false);
+    while (this.manager.inspect().isWakeUpWaiting) updates += (await this.manager.syncBatch(false)).tried;
     return updates;
   }
 
@@ -106,6 +106,6 @@ export class TestManager {
       for (const seen of [pod, mirror])
         if (seen !== undefined) this.podManager.updatePod({ ...seen, status: this.status(podUID) });
     }
-    return this.manager.syncBatch(true);
+    return (await this.manager.syncBatch(true)).tried;
   }
 }

@@ -196,7 +196,7 @@ describe('two managers in one process', () => {
     expect([...b.client.actions, ...b.logged, ...b.metrics.terminations]).toEqual([]);
     await a.manager.stop();
     b.manager.setPodStatus(newPod(), {});
-    expect(await b.manager.syncBatch(true)).toBe(1);
+    expect((await b.manager.syncBatch(true)).tried).toBe(1);
   });
 
   it('may share a pod manager and a client', async () => {

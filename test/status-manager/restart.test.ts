@@ -41,7 +41,7 @@ describe('restart of the agent', () => {
     const manager = managerOn(server);
     expect(manager.seed([pod('a', running)])).toBe(1);
     expect(manager.setPodStatus(pod('a', running), { ...running, startTime: null }).changed).toBe(false);
-    expect(await manager.syncBatch(true)).toBe(0);
+    expect((await manager.syncBatch(true)).tried).toBe(0);
     expect(server.actions).toEqual([]);
   });
 
@@ -89,7 +89,7 @@ describe('restart of the agent', () => {
     podManager.addPod?.(mirror);
     manager.seed([mirror]);
     expect(manager.getPodStatus('static')?.phase).toBe('Running');
-    expect(await manager.syncBatch(false)).toBe(0);
+    expect((await manager.syncBatch(false)).tried).toBe(0);
   });
 
   it('finishes a terminal pod with a deletionTimestamp that it sees for the first time', async () => {
@@ -146,7 +146,7 @@ describe('journal', () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = await restart(server);
     expect(manager.getPodStatus('a')).toMatchObject({ phase: 'Failed' });
-    expect(await manager.syncBatch(false)).toBe(1);
+    expect((await manager.syncBatch(false)).tried).toBe(1);
     expect(server.pod('default', 'web')?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(42);
     await manager.stop();
 

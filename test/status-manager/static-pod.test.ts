@@ -11,7 +11,7 @@ describe('TestStaticPod', () => {
     expect(t.status()).toEqual(status);
 
     // Should not sync pod in syncBatch because there is no corresponding mirror pod for the static pod.
-    expect(await t.manager.syncBatch(true)).toBe(0);
+    expect((await t.manager.syncBatch(true)).tried).toBe(0);
     expect(await t.takeActions()).toEqual([]);
 
     t.podManager.addPod(mirrorPod);
@@ -21,7 +21,7 @@ describe('TestStaticPod', () => {
     const written = t.manager.whenWritten('mirror-12345678');
 
     // Should sync pod because the corresponding mirror pod is created.
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
     expect(await written).toEqual({ written: true, version: 1 });
     expect(t.client.pod('new', 'foo')?.status).toEqual(status);
@@ -34,7 +34,7 @@ describe('TestStaticPod', () => {
     // Change mirror pod identity: should not update to mirror pod, because UID has changed.
     t.podManager.removePod(mirrorPod);
     t.podManager.addPod({ ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'new-mirror-pod' }, status: {} });
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get']);
     // Divergence: the kubelet drops the status here.
     expect(t.manager.getPodStatus(testPodUID)).toEqual(status);
@@ -46,11 +46,11 @@ describe('TestStaticPod', () => {
     t.podManager.setPods([staticPod, mirrorPod]);
     t.manager.setPodStatus(staticPod, t.newStatus({ startTime }));
     expect(await t.takeActions()).toEqual(['get', 'patch']);
-    expect(await t.manager.syncBatch(false)).toBe(0);
+    expect((await t.manager.syncBatch(false)).tried).toBe(0);
 
     t.podManager.setPods([]);
     // The API object is another one than the cached status belongs to.
-    expect(await t.manager.syncBatch(false)).toBe(1);
+    expect((await t.manager.syncBatch(false)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get']);
     expect(t.manager.getPodStatus(testPodUID)).toBeUndefined();
   });

@@ -81,7 +81,7 @@ describe('TestStaleUpdates', () => {
     t.manager.setPodStatus(pod, { message: 'first version bump' });
     t.manager.setPodStatus(pod, { message: 'second version bump' });
 
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
     expect(t.client.pod('new', 'foo')?.status?.message).toBe('second version bump');
     // Nothing left in the channel to sync.
@@ -102,11 +102,11 @@ describe('TestStaleUpdates', () => {
     t.client.put({ ...pod, status: t.status() });
 
     t.manager.setPodStatus(pod, { message: 'second version bump' });
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get']);
     // Nothing stuck in the pipe.
     expect(await t.consumeUpdates()).toBe(0);
-    expect(await t.manager.syncBatch(false)).toBe(0);
+    expect((await t.manager.syncBatch(false)).tried).toBe(0);
   });
 });
 
@@ -164,7 +164,7 @@ describe('TestReconcilePodStatus', () => {
     const t = await synced();
     t.podManager.updatePod(getTestPod({ status: t.status() }));
     t.manager.setPodStatus(getTestPod(), t.status());
-    expect(await t.manager.syncBatch(true)).toBe(0);
+    expect((await t.manager.syncBatch(true)).tried).toBe(0);
     expect(await t.takeActions()).toEqual([]);
   });
 
@@ -172,7 +172,7 @@ describe('TestReconcilePodStatus', () => {
     const t = await synced();
     for (const spelling of [new Date('2026-01-02T03:04:05.999Z'), '2026-01-02T04:04:05.5+01:00']) {
       t.podManager.updatePod(getTestPod({ status: { ...t.status(), startTime: spelling } }));
-      expect(await t.manager.syncBatch(true)).toBe(0);
+      expect((await t.manager.syncBatch(true)).tried).toBe(0);
     }
     expect(await t.takeActions()).toEqual([]);
   });
@@ -181,15 +181,15 @@ describe('TestReconcilePodStatus', () => {
     const t = await synced();
     t.podManager.updatePod(getTestPod({ status: { ...t.status(), message: 'changed by somebody' } }));
     t.client.put(t.podManager.getPodByUID(testPodUID)!);
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
     expect(t.client.pod('new', 'foo')?.status).toEqual(t.status());
   });
 
   it('reads each time and writes nothing while only the pod manager is behind', async () => {
     const t = await synced();
-    expect(await t.manager.syncBatch(true)).toBe(1);
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'get']);
   });
 
@@ -199,21 +199,21 @@ describe('TestReconcilePodStatus', () => {
     const pod = getTestPod({ status: { ...t.status(), conditions } });
     t.podManager.updatePod(pod);
     t.client.put(pod);
-    expect(await t.manager.syncBatch(true)).toBe(1);
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get', 'get']);
   });
 
   it('leaves alone what only a newer server knows (it was read at every full batch)', async () => {
     const t = await synced();
     t.podManager.updatePod(getTestPod({ status: { ...t.status(), ...{ 'x-new': { of: 'a later version' } } } }));
-    expect(await t.manager.syncBatch(true)).toBe(0);
+    expect((await t.manager.syncBatch(true)).tried).toBe(0);
   });
 
   it('does not reconcile a pod that the pod manager does not know', async () => {
     const t = await synced();
     t.podManager.removePod(getTestPod());
-    expect(await t.manager.syncBatch(true)).toBe(0);
+    expect((await t.manager.syncBatch(true)).tried).toBe(0);
   });
 });
 
@@ -223,17 +223,17 @@ describe('syncBatch', () => {
     t.podManager.addPod(getTestPod());
     t.manager.setPodStatus(getTestPod(), t.newStatus());
     await t.manager.syncBatch(false);
-    expect(await t.manager.syncBatch(false)).toBe(0);
-    expect(await t.manager.syncBatch(true)).toBe(1);
+    expect((await t.manager.syncBatch(false)).tried).toBe(0);
+    expect((await t.manager.syncBatch(true)).tried).toBe(1);
   });
 
   it.each(['get', 'patch'] as const)('tries again at the next batch after a failed %s', async (verb) => {
     const t = new TestManager([getTestPod()]);
     t.client.fail({ verb }, 500);
     t.manager.setPodStatus(getTestPod(), t.newStatus());
-    expect(await t.manager.syncBatch(false)).toBe(1);
+    expect((await t.manager.syncBatch(false)).tried).toBe(1);
     expect(t.manager.inspect().pods[0]).toMatchObject({ sentVersion: undefined, lastError: 'scripted 500' });
-    expect(await t.manager.syncBatch(false)).toBe(1);
+    expect((await t.manager.syncBatch(false)).tried).toBe(1);
     expect(t.manager.inspect().pods[0]).toMatchObject({ sentVersion: 1, lastError: undefined });
   });
 

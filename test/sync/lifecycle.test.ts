@@ -70,7 +70,7 @@ describe('the wake-up', () => {
     for (let i = 0; i < 5; i++) h.set('a', String(i));
     h.set('b', '0');
     expect(h.manager.inspect().isWakeUpWaiting).toBe(true);
-    expect(await h.manager.syncBatch(false)).toBe(2);
+    expect((await h.manager.syncBatch(false)).tried).toBe(2);
     expect(h.manager.inspect().isWakeUpWaiting).toBe(false);
     expect(h.takeRequests().sort()).toEqual(['get a', 'get b', 'patch a', 'patch b']);
   });
@@ -147,7 +147,7 @@ describe('the tick', () => {
       if (yields++ === 0) h.manager.removeOrphanedStatuses([uidOf('p0')]);
       await new Promise((resolve) => void setImmediate(resolve));
     };
-    expect(await h.manager.syncBatch(true)).toBeLessThan(200);
+    expect((await h.manager.syncBatch(true)).tried).toBeLessThan(200);
     expect(yields).toBeGreaterThan(0);
     expect(h.client.actionsOf({ verb: 'patch' })).toEqual([]);
     expect(h.manager.inspect().pods).toHaveLength(1);
@@ -414,7 +414,7 @@ describe('a full batch', () => {
     h.manager.removeOrphanedStatuses([]);
     h.set('a', '3');
     // Takes the wake-up, and as the kubelet's finds nothing to do.
-    expect(await h.manager.syncBatch(false)).toBe(0);
+    expect((await h.manager.syncBatch(false)).tried).toBe(0);
     h.manager.start();
     await h.clock.advanceAsync(10_000);
     expect(h.written('a')).toBe('3');

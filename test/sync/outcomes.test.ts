@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
-import type { WrittenResult } from '../../src/sync/outcomes.ts';
+import type { WrittenResult } from '../../src/sync/written-waiters.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const subject = { podUID: uidOf('a'), podNamespace: 'default', podName: 'a' };
@@ -24,10 +24,31 @@ describe('outcomes', () => {
     h.set('a', '1');
     await h.manager.syncBatch(false);
     await h.manager.syncBatch(true);
-    expect(h.outcomes).toEqual([
-      { ...subject, version: 1, outcome: 'written' },
-      { ...subject, version: 1, outcome: 'unchanged' },
-    ]);
+    expect(h.outcomes).toEqual([{ ...subject, version: 1, outcome: 'written' }]);
+    const shown = h.addPod(podOf('b'));
+    h.set('b', '1');
+    h.client.put({ ...shown, status: h.manager.getPodStatus(uidOf('b'))! });
+    await h.manager.syncBatch(false);
+    expect(h.outcomes.at(-1)).toMatchObject({ podName: 'b', version: 1, outcome: 'unchanged' });
+  });
+
+  it('a full batch that reads a version that was written, and finds nothing to do, is no second outcome of it', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.set('a', '1');
+    await h.manager.syncBatch(false);
+    expect(await h.manager.syncBatch(true)).toEqual({ tried: 1, written: 0, unchanged: 1, failed: 0 });
+    expect(h.takeOutcomes()).toEqual(['written 1']);
+  });
+
+  it('reconciled, not written again: the API object no longer showed what was written', async () => {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a'));
+    h.set('a', '1');
+    await h.manager.syncBatch(false);
+    h.addPod(pod);
+    await h.manager.syncBatch(true);
+    expect(h.takeOutcomes()).toEqual(['written 1', 'reconciled 1']);
   });
 
   it('superseded: a newer version came before it was sent', async () => {
@@ -275,7 +296,7 @@ it('whoever waits for a newer version does not hear that an older one was refuse
   h.set('a', 'older');
   await h.settle();
   expect(await newer).toEqual({ written: true, version: 2 });
-  expect(h.takeOutcomes()).toEqual(['refused 1', 'written 2']);
+  expect(h.takeOutcomes()).toEqual(['refused 1', 'superseded 1', 'written 2']);
   await h.manager.stop();
 });
 
@@ -294,7 +315,7 @@ describe('a status that is dropped while it is on its way, and set again', () =>
     release();
     await h.settle();
     expect(await written).toEqual({ written: false, reason: 'removed' });
-    expect(h.takeOutcomes()).toEqual(['gone 1']);
+    expect(h.takeOutcomes()).toEqual(['gone 1', 'deleted 1']);
     await h.manager.stop();
   });
 
@@ -312,9 +333,9 @@ describe('a status that is dropped while it is on its way, and set again', () =>
     h.manager.terminatePod(pod);
     h.manager.start();
     await h.settle();
-    expect(h.takeOutcomes().slice(0, 2)).toEqual(['written 1', 'deleted 1']);
+    expect(h.takeOutcomes()).toEqual(['written 1', 'gone 2', 'deleted 1']);
+    expect(await written).toEqual({ written: false, reason: 'removed' });
     await h.manager.stop();
-    expect(await written).toEqual({ written: false, reason: 'stopped' });
   });
 
   it('by a listener that hears it was written, before the DELETE that failed is said: the new one does not wait', async () => {

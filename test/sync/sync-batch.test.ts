@@ -15,18 +15,11 @@ function setup() {
   const logger = recordingLogger();
   const resendDetector = new ResendDetector(logger);
   const batch = new SyncBatch({ cache, podManager, resendDetector, clock, logger });
-  const put = (name: string, version: number, status: PodStatus = { phase: 'Running' }, isFinished = false): void =>
-    cache.set(uidOf(name), {
-      version,
-      podName: name,
-      podNamespace: 'default',
-      podIsFinished: isFinished,
-      status,
-      unsentSinceMs: 0,
-      urgent: false,
-    });
-  const send = (name: string, version: number, apiUID = uidOf(name)): void =>
-    cache.markSent(uidOf(name), apiUID, version, 0);
+  const put = (name: string, status: PodStatus = { phase: 'Running' }, podIsFinished = false): void => {
+    cache.set(uidOf(name), { podName: name, podNamespace: 'default', podIsFinished, status, urgent: false }, 0);
+  };
+  const send = (name: string, apiUID = uidOf(name)): void =>
+    cache.markSent(uidOf(name), apiUID, cache.get(uidOf(name))!, 0);
   const full = async (): Promise<string[]> => {
     const uids: string[] = [];
     await batch.full((uid, needsSync) => void (needsSync && uids.push(uid)));
@@ -40,8 +33,8 @@ function setup() {
       return getPodByUID(uid);
     };
     for (let i = 0; i < count; i++) {
-      put(`p${i}`, 1);
-      send(`p${i}`, 1);
+      put(`p${i}`);
+      send(`p${i}`);
     }
   };
   return { cache, podManager, clock, logger, batch, put, send, sendSlow, full };
@@ -53,8 +46,8 @@ const annotated = (name: string, annotations: Record<string, string>, uid = uidO
 describe('SyncBatch', () => {
   it('a full batch takes what differs from what the pod manager shows, and forgets that it was sent', async () => {
     const { put, send, podManager, full, cache } = setup();
-    put('a', 1);
-    send('a', 1);
+    put('a');
+    send('a');
     podManager.addPod(podOf('a'));
     expect(await full()).toEqual([uidOf('a')]);
     expect(cache.sentVersions().size).toBe(0);
@@ -64,8 +57,8 @@ describe('SyncBatch', () => {
   it('takes a pod that can be deleted by what the pod manager shows', async () => {
     const { put, send, podManager, full } = setup();
     const status: PodStatus = { phase: 'Failed' };
-    put('a', 1, status, true);
-    send('a', 1);
+    put('a', status, true);
+    send('a');
     podManager.addPod({ ...podOf('a'), status });
     expect(await full()).toEqual([]);
     podManager.addPod({ ...podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }), status });
@@ -74,11 +67,11 @@ describe('SyncBatch', () => {
 
   it('forgets versions of API objects that belong to nobody', async () => {
     const { put, send, full, cache, podManager } = setup();
-    put('a', 1);
-    send('a', 1);
+    put('a');
+    send('a');
     podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
     podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));
-    for (const apiUID of ['mirror-1', 'unknown']) send(apiUID, 1, apiUID);
+    for (const apiUID of ['mirror-1', 'unknown']) send('a', apiUID);
     await full();
     expect([...cache.sentVersions().keys()]).toEqual([uidOf('a'), 'mirror-1']);
   });
@@ -97,8 +90,8 @@ describe('SyncBatch', () => {
         },
       });
     podManager.addPod(watched());
-    put('a', 1);
-    send('a', 1);
+    put('a');
+    send('a');
     await full();
     expect(looks).toBe(1);
     for (let i = 0; i < 5; i++) expect(await full()).toEqual([]);
@@ -106,8 +99,8 @@ describe('SyncBatch', () => {
     podManager.updatePod(watched());
     await full();
     expect(looks).toBe(2);
-    put('a', 2);
-    send('a', 2);
+    put('a');
+    send('a');
     await full();
     expect(looks).toBe(3);
   });
@@ -115,8 +108,8 @@ describe('SyncBatch', () => {
   it('a pod that cannot be compared holds up no other', async () => {
     const { put, send, podManager, full, logger } = setup();
     for (const name of ['a', 'b']) {
-      put(name, 1);
-      send(name, 1);
+      put(name);
+      send(name);
     }
     podManager.addPod(
       Object.defineProperty(podOf('a'), 'status', {
@@ -149,7 +142,7 @@ describe('SyncBatch', () => {
   it('a mirror that comes while others run counts in the same batch', async () => {
     const { put, sendSlow, podManager, full, clock } = setup();
     sendSlow(32);
-    put('s', 1);
+    put('s');
     podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
     clock.yieldToEventLoop = async () =>
       podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));

@@ -1,0 +1,86 @@
+import type { FailureClass } from '../client/api-error.ts';
+import type { BackOffDelays } from './back-off.ts';
+
+/** What the sync loop does about one class of failed requests. */
+export interface FailureClassRow {
+  /** Which failures belong to it, as in docs/parity.md. */
+  readonly description: string;
+  /** Undefined: nothing failed on the other side, so nothing waits. */
+  readonly backOff: BackOffDelays | undefined;
+  /** Level of the log entry of the first failure in a row, and of the following ones. */
+  readonly level: 'debug' | 'info' | 'warn';
+  readonly repeatedLevel: 'debug' | 'info' | 'warn';
+  /** What the log says of a GET or PATCH, and of a DELETE. */
+  readonly message: string;
+  readonly deletionMessage: string;
+}
+
+/** The pod exists, so the API server will show it soon. */
+const whenShown = { maxMs: 30_000, newVersionWaitMs: 1_000 };
+
+const failedToUpdate = 'Failed to update status for pod';
+const failedToDelete = 'Failed to delete pod';
+
+/**
+ * All classes of failed requests. Nothing waits for good: each delay doubles up to its bound;
+ * docs/parity.md has the requests an hour, docs/metrics.md the names.
+ * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
+ */
+export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> = {
+  'not-visible': {
+    description: '404',
+    backOff: { firstMs: 1_000, maxMs: 600_000, whenShown },
+    level: 'debug',
+    repeatedLevel: 'debug',
+    message: 'Pod does not exist on the server',
+    deletionMessage: failedToDelete,
+  },
+  forbidden: {
+    description: '403 to a GET or PATCH',
+    backOff: { firstMs: 1_000, maxMs: 60_000, whenShown },
+    level: 'warn',
+    repeatedLevel: 'info',
+    message: 'The API server does not permit to read or update the status of a pod',
+    deletionMessage: failedToDelete,
+  },
+  refused: {
+    description: '422, other 4xx; 403 to a DELETE',
+    backOff: { firstMs: 5_000, maxMs: 300_000, newVersionWaitMs: 0 },
+    level: 'warn',
+    repeatedLevel: 'warn',
+    message: 'The API server refuses the status of a pod',
+    deletionMessage: 'The API server refuses to delete a pod',
+  },
+  stale: {
+    description: '409, 422 on `metadata.uid`, a failed JSON-patch test',
+    backOff: { firstMs: 500, maxMs: 30_000, newVersionWaitMs: 0, freeTries: 3 },
+    level: 'info',
+    repeatedLevel: 'info',
+    message: failedToUpdate,
+    deletionMessage: failedToDelete,
+  },
+  throttled: {
+    description: '429, 503',
+    backOff: { firstMs: 1_000, maxMs: 60_000 },
+    level: 'info',
+    repeatedLevel: 'info',
+    message: failedToUpdate,
+    deletionMessage: failedToDelete,
+  },
+  transient: {
+    description: 'other 5xx, no response, no connection, 401',
+    backOff: { firstMs: 500, maxMs: 30_000 },
+    level: 'info',
+    repeatedLevel: 'info',
+    message: failedToUpdate,
+    deletionMessage: failedToDelete,
+  },
+  aborted: {
+    description: 'given up by the manager',
+    backOff: undefined,
+    level: 'debug',
+    repeatedLevel: 'debug',
+    message: failedToUpdate,
+    deletionMessage: failedToDelete,
+  },
+};

@@ -1,0 +1,97 @@
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { Clock } from '../clock.ts';
+import { statusFields } from '../log-fields.ts';
+import type { Logger } from '../logger.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import type { BackOff, BackOffCause } from './back-off.ts';
+import type { ClientLimiter } from './client-limiter.ts';
+import { failureClassTable } from './failure-classes.ts';
+import { type Outcomes, subjectOf } from './outcomes.ts';
+import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
+import type { RequestedDeletions } from './requested-deletions.ts';
+import { hotLoopThreshold } from './resend-detector.ts';
+
+export interface SyncResultHandlerOptions {
+  readonly backOff: BackOff;
+  readonly limiter: ClientLimiter;
+  readonly outcomes: Outcomes;
+  readonly requestedDeletions: RequestedDeletions;
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * What follows from the way a sync ended: the pod's back-off, a pause for all, the log, and the
+ * outcomes that are not final. Each method first changes the back-off and then tells listeners, who
+ * may drop the status.
+ */
+export class SyncResultHandler {
+  readonly #options: SyncResultHandlerOptions;
+
+  constructor(options: SyncResultHandlerOptions) {
+    this.#options = options;
+  }
+
+  handleSync(uid: string, result: Exclude<SyncResult, { readonly kind: 'gone' }>): void {
+    const { backOff, limiter } = this.#options;
+    if (result.kind === 'written') limiter.noteWritten();
+    if (result.kind === 'failed') this.#handleFailure(uid, result);
+    else if (result.timesSent >= hotLoopThreshold && result.deletionDue === undefined) {
+      const message = 'The API server does not keep what is written';
+      this.#putOff(uid, { reason: 'hot-loop', version: result.versioned.version, message });
+    }
+    // A DELETE that failed before is a failure until the next one succeeds.
+    else if (result.deletionDue === undefined) backOff.forget(uid);
+  }
+
+  handleDeletion(uid: string, versioned: VersionedPodStatus, result: DeletionResult): void {
+    const { backOff, outcomes, requestedDeletions } = this.#options;
+    if (result.kind === 'failed') {
+      this.#handleFailure(uid, result);
+      return;
+    }
+    backOff.forget(uid);
+    const subject = subjectOf(uid, versioned);
+    if (result.kind === 'requested') requestedDeletions.add(subject);
+    outcomes.report({ ...subject, outcome: result.kind === 'requested' ? 'deletion-requested' : 'deleted' });
+  }
+
+  /** Reports those API objects that finalizers kept and that are gone now. */
+  reportGoneObjects(): void {
+    const { outcomes, requestedDeletions } = this.#options;
+    for (const subject of requestedDeletions.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
+  }
+
+  #handleFailure(uid: string, { versioned, verb, failure, error }: SyncFailure): void {
+    if (failure === 'aborted') return;
+    const { limiter, logger, outcomes } = this.#options;
+    const subject = subjectOf(uid, versioned);
+    const { message, statusCode, retryAfterMs } = error;
+    const cause = { reason: failure, version: versioned.version, verb, statusCode, message, atLeastMs: retryAfterMs };
+    const { tries, dueMs, failedAtMs } = this.#putOff(uid, cause);
+    const nextTryInMs = Math.ceil(dueMs - failedAtMs);
+    if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
+
+    const row = failureClassTable[failure];
+    const fields = {
+      ...statusFields(uid, versioned),
+      verb,
+      failure,
+      nextTryInMs,
+      reason: message,
+    };
+    logger[tries === 1 ? row.level : row.repeatedLevel](fields, verb === 'delete' ? row.deletionMessage : row.message);
+    const kind =
+      failure === 'refused' || failure === 'forbidden'
+        ? { outcome: failure }
+        : { outcome: 'retried' as const, failure };
+    outcomes.report({ ...subject, ...kind, error, nextTryInMs });
+  }
+
+  #putOff(uid: string, cause: Omit<BackOffCause, 'isShown'>) {
+    const { backOff, clock, podManager } = this.#options;
+    const isShown = podManager.getPodByUID(uid) !== undefined;
+    return backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());
+  }
+}
