@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { defaultOptions } from '../../src/manager/options.ts';
@@ -15,6 +17,7 @@ import { createPrometheusMetrics } from '../../src/prometheus.ts';
 import { failureClassTable } from '../../src/sync/failure-classes.ts';
 import { BackOff, type BackOffReason } from '../../src/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
+import { fault } from '../../src/testing/faults/fault.ts';
 import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -35,6 +38,9 @@ const documents = [
   ...filesIn('examples', '.md'),
 ];
 const parity = read('docs/parity.md');
+
+/** Complete files that a document shows word for word; the compiler reads them, and most of them run. */
+const examples = filesIn('test/docs/examples', '.ts').map(read);
 
 /** The cells of the table rows in `text`, without the padding. */
 function rowsOf(text: string): string[][] {
@@ -102,7 +108,9 @@ describe('every document', () => {
 
   it.each(documents)('%s shows TypeScript that compiles', (document) => {
     const snippets = read('test/docs/snippets.test-d.ts');
-    const blocks = [...read(document).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block]) => block!);
+    const blocks = [...read(document).matchAll(/^```ts\n([\s\S]*?)^```$/gm)]
+      .map(([, block]) => block!)
+      .filter((block) => !examples.includes(block));
     const missing = blocks.flatMap((block) => [
       ...importsOf(block).filter((one) => !importsOf(snippets).includes(one)),
       ...[codeOf(block)].filter((code) => !codeOf(snippets).includes(code)),
@@ -189,6 +197,25 @@ describe('CONTRIBUTING.md', () => {
 });
 
 describe('docs/testing.md', () => {
+  it('shows every example', () => {
+    const shown = read('docs/testing.md');
+    const files = filesIn('test/docs/examples', '.ts').filter((path) => !path.endsWith('.d.ts'));
+    expect(files.filter((path) => !shown.includes(read(path)))).toEqual([]);
+  });
+
+  it('names every fault', () => {
+    const named = [...section(read('docs/testing.md'), 'Faults').matchAll(/^\| `fault\.(\w+)\(/gm)];
+    expect(new Set(named.map(([, name]) => name))).toEqual(new Set(Object.keys(fault)));
+  });
+
+  const nodeTest = new URL('dist/test/docs/examples/with-node-test.js', root);
+  it.skipIf(!existsSync(nodeTest))('shows a test that node:test passes (skipped before `npm run build`)', () => {
+    const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+    const run = spawnSync(process.execPath, ['--test', fileURLToPath(nodeTest)], { encoding: 'utf8', env });
+    expect(run.stdout).toMatch(/^# pass 1$/m);
+    expect(run.status).toBe(0);
+  });
+
   it('has the table of what differs by version, as the tests read it', () => {
     const facts = Object.values(versionFacts).map(({ what, on }) => [what, ...coveredVersions.map((one) => on[one])]);
     expect(rowsOf(section(read('docs/testing.md'), 'API server versions'))).toEqual([
