@@ -89,7 +89,8 @@ export { openCheckpointState } from './allocation/checkpoint-state.ts';
 // What survives a crash
 export { fileJournal, type FileJournalOptions } from './journal/file-journal.ts';
 export type { FsyncPolicy } from './journal/journal-recorder.ts';
-export type { Journal, JournalEntry, RecoveredStatus } from './journal/journal.ts';
+export type { Journal, JournalEntry } from './journal/journal.ts';
+export type { RecoveredStatus } from './manager/recovered-statuses.ts';
 
 // The surroundings
 export { type Clock, systemClock, type Timer } from './clock.ts';

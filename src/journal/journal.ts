@@ -12,14 +12,6 @@ export interface JournalEntry {
 }
 
 /**
- * A status that an earlier run accepted and did not send. When its phase is terminal, the pod has
- * ended even if its object on the API server still says Running.
- */
-export interface RecoveredStatus extends Omit<JournalEntry, 'status'> {
-  readonly phase: string | undefined;
-}
-
-/**
  * Records statuses that were accepted and not yet sent, so that a crash of the agent does not lose
  * them. A status is recorded before `setPodStatus` returns, so before it can be sent: what a restart
  * recovers is never older than what the API server has seen. One journal serves one manager. No

@@ -1,4 +1,6 @@
-import type { ManagerState } from '../sync/sync-loop.ts';
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import type { ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 
 /** One pod as the manager sees it. */
 export interface PodInspection {
@@ -27,4 +29,30 @@ export interface ManagerInspection {
   readonly pods: readonly PodInspection[];
   /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */
   readonly apiStatusVersions: ReadonlyMap<string, number>;
+}
+
+/** One entry for each cached status, in order of the pods' first status. */
+export function inspectPods(
+  cache: PodStatusCache,
+  podManager: PodManager,
+  loop: SyncLoop | undefined,
+  nowMs: number,
+): PodInspection[] {
+  const translations = podManager.getUIDTranslations();
+  return Array.from(cache.entries(), ([podUID, versioned]) => {
+    const failed = loop?.backOffOf(podUID);
+    const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
+    return {
+      podUID,
+      podNamespace: versioned.podNamespace,
+      podName: versioned.podName,
+      version: versioned.version,
+      sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
+      podIsFinished: versioned.podIsFinished,
+      unsentForMs: versioned.unsentSinceMs === undefined ? undefined : nowMs - versioned.unsentSinceMs,
+      isInFlight: loop?.isInFlight(podUID) ?? false,
+      nextTryInMs: dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs),
+      lastError: failed?.message,
+    };
+  });
 }

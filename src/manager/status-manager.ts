@@ -4,7 +4,7 @@ import {
   podResizeStatuses,
   type AllocationState,
 } from '../allocation/allocation-state.ts';
-import { adoptRecordedStatus, adoptServerStatuses } from '../cache/adopt-statuses.ts';
+import { adoptServerStatuses } from '../cache/adopt-statuses.ts';
 import { canPodRun } from '../cache/can-pod-run.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { PodStatusUpdates } from '../cache/pod-status-updates.ts';
@@ -16,17 +16,15 @@ import { Subscribers } from '../subscribers.ts';
 import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { refuseArgument, StatusManagerError } from '../errors.ts';
-import type { ManagerInspection, PodInspection } from './inspection.ts';
-import type { RecoveredStatus } from '../journal/journal.ts';
+import { inspectPods, type ManagerInspection } from './inspection.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
-import { podFields } from '../log-fields.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import { type ResizeResolution, resizeResolutions } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
+import { recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isObject } from '../status/json.ts';
-import { isPodPhaseTerminal } from '../status/phase.ts';
 import { isStaticPod } from '../status/static-pods.ts';
 import { type OutcomeListener, Outcomes } from '../sync/outcomes.ts';
 import { PodRequests } from '../sync/pod-requests.ts';
@@ -57,12 +55,12 @@ import {
   requireUIDs,
 } from '../validate.ts';
 
-/** What a subscriber may hear: accepted changes, and what becomes of them on the API server. */
+/** What a subscriber may be told: accepted changes, and their outcomes on the API server. */
 export interface StatusListener extends PodStatusListener, OutcomeListener {}
 
 /** How `stop()` ends a manager. */
 export interface StopOptions {
-  /** Send first what is unsent. Default false: requests in flight are given up. */
+  /** Send first what is unsent. Default false: requests in flight are aborted. */
   readonly drain?: boolean | undefined;
   /** How long draining may take, in milliseconds. Default 10,000. */
   readonly deadlineMs?: number | undefined;
@@ -71,12 +69,12 @@ export interface StopOptions {
 const defaultDrainMs = 10_000;
 
 /**
- * Keeps the truth about every pod's status in a versioned cache, and brings the API server in line
- * with it: at once after a change, and in full every `syncPeriodMs`.
+ * Caches a versioned status of every pod and writes it to the API server: right after a change, and
+ * after a comparison of all pods every `syncPeriodMs`.
  *
- * Setters are synchronous and never fail for what the API server says; they throw
- * `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) for invalid input, and
- * nothing has changed then. What is passed in is never mutated; what is handed out is frozen.
+ * Setters are synchronous, and no response of the API server makes them fail. For invalid input they
+ * throw `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) and change nothing. They
+ * never mutate their arguments; what they return is frozen.
  * For code that is to be tested with a fake, ask for `StatusManagerLike` or a `Pick` of it.
  * Source: kubelet `status.Manager`.
  */
@@ -85,8 +83,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly podManager: P;
   /**
    * The statuses that an earlier run had accepted and not sent, as the journal had them when this
-   * manager was made. They are cached, and sent after `start()`. Those with a terminal phase are of
-   * pods that must not run again: stop what still runs of them, and call `terminatePod`.
+   * manager was created. They are cached, and sent after `start()`. A pod with a terminal phase in
+   * this list must not run again: stop its containers that still run, then call `terminatePod`.
    */
   readonly recovered: readonly RecoveredStatus[];
   readonly #cache: PodStatusCache;
@@ -105,7 +103,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #leaveGauges: () => void;
   #stopped: Promise<void> | undefined;
 
-  /** Sets no timer and does no I/O. @throws StatusManagerError INVALID_OPTION */
+  /** Sets no timer and sends nothing. @throws StatusManagerError INVALID_OPTION */
   constructor(options: StatusManagerOptions<P>) {
     const resolved = resolveOptions(options);
     const { clock, logger, metrics, podStartupLatency } = resolved;
@@ -139,7 +137,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       unregister?.();
     };
 
-    this.recovered = this.#adoptRecordedStatuses();
+    this.recovered = recoverStatuses(this.#journal, this.#cache, clock, logger);
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
@@ -178,9 +176,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Starts the loop; the first full batch runs one `syncPeriodMs` later. Without a client it says
-   * so in the log and does nothing. Calling it again does nothing.
-   * @throws StatusManagerError INVALID_STATE after stop(). Source: kubelet `Start`
+   * Starts the loop; the first full batch runs one `syncPeriodMs` later. Without a client it logs a
+   * warning and does nothing else. Calling it again does nothing. Source: kubelet `Start`
+   * @throws StatusManagerError INVALID_STATE after stop()
    */
   start(): void {
     if (this.#stopped !== undefined)
@@ -194,8 +192,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Ends the loop and resolves when no timer, request or promise is left. Later calls wait for the
-   * first one. The cache stays readable.
+   * Ends the loop and resolves when no timer, request or promise is left. Never rejects. Later calls
+   * wait for the first one. The cache stays readable.
    */
   stop(options: StopOptions = {}): Promise<void> {
     if (!isObject(options)) refuseArgument('options', 'an object', options);
@@ -215,7 +213,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * The cached status of this pod, or of the static pod that this mirror UID stands for.
+   * The cached status of the pod, frozen; undefined when none is cached. The UID of a mirror pod
+   * stands for its static pod.
    * Source: kubelet `GetPodStatus`
    */
   getPodStatus(podUID: string): PodStatus | undefined {
@@ -224,9 +223,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Caches a new status of the pod and wakes the loop, unless it says what is cached already, or
-   * moves a container back from terminated (`rejected`). A DisruptionTarget condition that the API
-   * server has must be carried over by the caller: without it every full batch reads the pod.
+   * Caches a new status of the pod and wakes the loop. Changes nothing when the cached status says the
+   * same (`ignored`), or when a container that has terminated for good would run again (`rejected`).
+   * Copy a DisruptionTarget condition from the pod object into the status: while only the API server
+   * has it, every full batch reads the pod.
    * Source: kubelet `SetPodStatus`
    */
   setPodStatus(pod: Pod, status: PodStatusInput): UpdateResult {
@@ -234,7 +234,12 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#updates.setPodStatus(pod, status);
   }
 
-  /** Sets one container's readiness and what follows for the pod's. Source: kubelet `SetContainerReadiness` */
+  /**
+   * Sets `ready` of one container, and the conditions Ready and ContainersReady that follow from it.
+   * Changes nothing for a pod or container that is not known (`ignored` says which).
+   * Source: kubelet `SetContainerReadiness`
+   * @param containerID as in the cached status, with its scheme: `containerd://…`
+   */
   setContainerReadiness(podUID: string, containerID: string, ready: boolean): UpdateResult {
     requireText('podUID', podUID);
     requireText('containerID', containerID);
@@ -242,7 +247,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#updates.setContainerReadiness(podUID, containerID, ready);
   }
 
-  /** Sets one container's `started`. Source: kubelet `SetContainerStartup` */
+  /** Sets `started` of one container; else as `setContainerReadiness`. Source: kubelet `SetContainerStartup` */
   setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
     requireText('podUID', podUID);
     requireText('containerID', containerID);
@@ -251,7 +256,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Replaces the health conditions of one volume; a healed one keeps its entry without any.
+   * Replaces the health conditions of one volume. With an empty list the volume's entry stays, without
+   * conditions.
    * Source: kubelet `SetPodVolumeHealth`
    */
   setPodVolumeHealth(
@@ -266,8 +272,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * All containers of the pod have stopped for good: gives a termination to those without one,
-   * makes the phase terminal, and lets the API object be deleted if somebody asked for it.
+   * Call it when all containers of the pod have stopped and none will start again. Containers without
+   * a terminated state get one, the phase becomes terminal, and the API object is deleted if it has a
+   * deletionTimestamp.
    * Source: kubelet `TerminatePod`
    */
   terminatePod(pod: Pod): UpdateResult {
@@ -276,13 +283,15 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Whether containers of the pod may be started. Ask it for each pod that the agent hears of, before
-   * it runs: after a crash the pod object may still say Running of a pod whose end is in the journal.
-   * False when the cached status (also a recovered one) or the pod object says that the pod has
-   * ended, when the pod is being deleted, and for a mirror pod: start nothing, stop what still runs
-   * of it, then call `terminatePod`, but not for a mirror pod. A pod that was recreated has another
-   * UID and may run. A static pod with restart policy Always may run after any end.
-   * Sends and changes nothing. Source: kubelet `podWorkers.UpdatePod`
+   * Whether containers of the pod may be started. Call it for each pod before it runs: after a crash
+   * the pod object may still show Running although the journal has the pod's terminal phase.
+   *
+   * False when the cached status (a recovered one, too) or the pod object has a terminal phase, when
+   * `terminatePod` was called, when the pod is being deleted, and for a mirror pod. Then start
+   * nothing; unless it is a mirror pod, stop its containers that still run and call `terminatePod`.
+   * A recreated pod has another UID and may run. A static pod with restart policy Always may run
+   * again after any terminal phase. Sends nothing and changes nothing.
+   * Source: kubelet `podWorkers.UpdatePod`
    */
   canPodRun(pod: Pod): boolean {
     requirePod(pod);
@@ -291,9 +300,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it when pods
-   * have gone, with those that the pod manager still knows: the status of a pod that was deleted by
-   * force, or set after the pod had gone, stays unsent and is tried until then.
+   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it whenever a pod
+   * has gone, with the UIDs of the pods that are left: otherwise the status of a force-deleted pod, or
+   * one that was set after the deletion, stays in the cache, unsent.
    * Source: kubelet `RemoveOrphanedStatuses`
    */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {
@@ -308,14 +317,14 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * After a restart: takes what the API server shows of these pods, mirror pods too, for what was
-   * sent last, so that setting the same again sends nothing and no transition time moves. Pods that
-   * have a cached status already, or no phase yet, are left alone. Call it with the first list of
-   * pods, before the first `setPodStatus`; observe containers with `getPodStatus` as the previous
-   * status, so that Ready does not flip until the probes have spoken.
+   * After a restart: caches the statuses in these pod objects, mirror pods included, as sent, so that
+   * setting the same status again sends nothing and changes no transition time. Also inherits their
+   * resize conditions. Skips pods that have a cached status or no phase. Call it with the first list
+   * of pods, before the first `setPodStatus`. Pass `getPodStatus` as the previous status to
+   * `generateAPIPodStatus`, so that Ready stays True until the first probe.
    *
    * Divergence: the kubelet starts with an empty cache and reads each pod once more.
-   * @returns how many statuses were taken over
+   * @returns how many statuses were cached
    */
   seed(pods: Iterable<Pod>): number {
     const all = requirePods('pods', pods);
@@ -323,7 +332,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return adoptServerStatuses(this.#cache, this.podManager, all);
   }
 
-  /** @returns ends the subscription */
+  /**
+   * Calls `listener` for every accepted change and every outcome from now on. What it throws is logged.
+   * @returns ends the subscription
+   */
   subscribe(listener: StatusListener): () => void {
     const { onPodUpdated, onPodRemoved, onOutcome } = (listener ?? {}) as Partial<StatusListener>;
     if (![onPodUpdated, onPodRemoved, onOutcome].some((method) => typeof method === 'function')) {
@@ -332,41 +344,22 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#subscribers.add(listener);
   }
 
-  /** A snapshot for tests, tables and pages. */
+  /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): ManagerInspection {
-    const nowMs = this.#clock.monotonicMs();
-    const translations = this.podManager.getUIDTranslations();
-    const pods: PodInspection[] = [];
-    for (const [podUID, versioned] of this.#cache.entries()) {
-      const failed = this.#loop?.backOffOf(podUID);
-      const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
-      pods.push({
-        podUID,
-        podNamespace: versioned.podNamespace,
-        podName: versioned.podName,
-        version: versioned.version,
-        sentVersion: this.#cache.sentVersion(this.#cache.apiUIDOf(podUID, translations)),
-        podIsFinished: versioned.podIsFinished,
-        unsentForMs: versioned.unsentSinceMs === undefined ? undefined : nowMs - versioned.unsentSinceMs,
-        isInFlight: this.#loop?.isInFlight(podUID) ?? false,
-        nextTryInMs: dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs),
-        lastError: failed?.message,
-      });
-    }
     return {
       state: this.state,
       isWakeUpWaiting: this.#loop?.isWakeUpWaiting ?? false,
-      pods,
+      pods: inspectPods(this.#cache, this.podManager, this.#loop, this.#clock.monotonicMs()),
       apiStatusVersions: this.#cache.sentVersions(),
     };
   }
 
   /**
-   * Runs one batch now and resolves, when all pods are done, with how many were tried, written,
-   * unchanged and failed. `all`: compare every pod, not only those with unsent versions. For tests and for driving the manager
-   * by hand: it takes a waiting wake-up and ignores back-off, limits and priorities.
-   * Rejects with StatusManagerError INVALID_STATE without a client or after stop().
-   * Source: kubelet `syncBatch`
+   * Runs one batch now, for tests and for a manager that is driven by hand: it takes a waiting wake-up,
+   * and ignores back-off, limits and priorities. Rejects with StatusManagerError INVALID_STATE without
+   * a client or after stop(). Source: kubelet `syncBatch`
+   * @param all compare every pod, not only those with unsent versions
+   * @returns how many pods were tried, written, unchanged and failed, when all of them are done
    */
   async syncBatch(all: boolean): Promise<SyncBatchResult> {
     requireBoolean('all', all);
@@ -374,8 +367,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Tries to send all that is unsent, whatever its back-off; resolves when nothing is left or
-   * after `deadlineMs`, with the number of statuses that are still unsent.
+   * Tries to send all unsent statuses and ignores their back-off. Resolves when none is left, or after
+   * `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or after stop().
+   * @returns the number of statuses that are still unsent
    */
   async flush(deadlineMs: number): Promise<number> {
     requireDurationMs('deadlineMs', deadlineMs);
@@ -383,9 +377,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Resolves when what is cached now of this pod, or newer, has reached the API server, or says why
-   * it never will. Takes a mirror's UID for its static pod's. A terminal phase is not waited for
-   * while it is held back because containers could be running.
+   * Resolves when the version that is cached now, or a newer one, has been written, or with the reason
+   * why it never will be. Never rejects but for an invalid argument. The UID of a mirror pod stands for
+   * its static pod. Does not wait for a terminal phase that is held back while containers could be
+   * running.
    */
   async whenWritten(podUID: string): Promise<WrittenResult> {
     requireText('podUID', podUID);
@@ -399,8 +394,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * The resize conditions that are set: [PodResizePending, PodResizeInProgress]. They are no part of
-   * the cached status and reach the API server only in a status that is set with them.
+   * The resize conditions that are set: [PodResizePending, PodResizeInProgress]. They are not part of
+   * the cached status, and reach the API server only as conditions of a status that is set.
    * Source: kubelet `GetPodResizeConditions`
    */
   getPodResizeConditions(podUID: string): PodCondition[] {
@@ -408,11 +403,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#resizeConditions.get(podUID).map((condition) => ({ ...condition }));
   }
 
+  /** Source: kubelet `IsPodResizeDeferred` */
   isPodResizeDeferred(podUID: string): boolean {
     requireText('podUID', podUID);
     return this.#resizeConditions.hasPendingReason(podUID, 'Deferred');
   }
 
+  /** Source: kubelet `IsPodResizeInfeasible` */
   isPodResizeInfeasible(podUID: string): boolean {
     requireText('podUID', podUID);
     return this.#resizeConditions.hasPendingReason(podUID, 'Infeasible');
@@ -435,8 +432,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Keeps the condition for the pod's next status; sends nothing on its own. When it returns true,
-   * set a status with `getPodResizeConditions`, as `generateAPIPodStatus` makes it.
+   * Remembers the condition for the pod's next status; sends nothing on its own. When it returns true,
+   * call `setPodStatus` with a status that has the conditions of `getPodResizeConditions`.
    * Source: kubelet `SetPodResizePendingCondition`
    * @param reason `Infeasible`; anything else becomes `Deferred`
    * @returns true when the condition is new, or its reason or observedGeneration changed
@@ -486,18 +483,20 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#resizeConditions.backfill(requirePods('pods', pods));
   }
 
+  /** What was allocated to the container, frozen; undefined when nothing was. */
   getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined {
     requireText('podUID', podUID);
     requireText('containerName', containerName);
     return this.#allocationState.getContainerResourceAllocation(podUID, containerName);
   }
 
+  /** `''` when none is known. */
   getPodResizeStatus(podUID: string): PodResizeStatus {
     requireText('podUID', podUID);
     return this.#allocationState.getPodResizeStatus(podUID);
   }
 
-  /** Seen by the next read at once; resolves when it is as durable as the state makes it. */
+  /** The next read sees it, before the promise settles; resolves when it is as durable as the allocation state makes it. */
   setPodAllocation(pod: Pod): Promise<void> {
     requirePod(pod);
     return this.#allocationState.setPodAllocation(pod);
@@ -527,22 +526,6 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     if (this.#loop === undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} without a client`);
     if (this.#stopped !== undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} after stop()`);
     return this.#loop;
-  }
-
-  #adoptRecordedStatuses(): readonly RecoveredStatus[] {
-    const recovered: RecoveredStatus[] = [];
-    this.#journal.recover((entry) => {
-      adoptRecordedStatus(this.#cache, entry, this.#clock.monotonicMs());
-      const { podUID, podNamespace, podName, podIsFinished, acceptedAt, status } = entry;
-      const { phase } = status;
-      recovered.push(Object.freeze({ podUID, podNamespace, podName, phase, podIsFinished, acceptedAt }));
-      const hasEnded = podIsFinished || isPodPhaseTerminal(phase);
-      this.#logger[hasEnded ? 'warn' : 'info'](
-        { ...podFields(podUID, entry), phase, podIsFinished, acceptedAt },
-        hasEnded ? 'Recovered the unsent end of a pod: it must not run again' : 'Recovered an unsent status',
-      );
-    });
-    return Object.freeze(recovered);
   }
 
   #onAccepted(

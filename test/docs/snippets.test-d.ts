@@ -95,7 +95,7 @@ export async function overMock(): Promise<void> {
   };
   const manager = new StatusManager({ client: api, podDeletionSafety: () => false });
   manager.setPodStatus(pod, { phase: 'Running' });
-  await manager.syncBatch(false);
+  expect(await manager.syncBatch(false)).toMatchObject({ tried: 1, written: 1 });
   expect(onServer.status?.phase).toBe('Running');
   const body = { metadata: { uid }, status: { phase: 'Running', startTime: expect.any(String) } };
   expect(api.patchNamespacedPodStatus).toHaveBeenCalledWith({ name, namespace, body }, expect.anything());
