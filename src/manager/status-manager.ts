@@ -101,6 +101,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #leaveGauges: () => void;
+  readonly #stopWatchingMirrors: (() => void) | undefined;
   #stopped: Promise<void> | undefined;
 
   /** Sets no timer and sends nothing. @throws StatusManagerError INVALID_OPTION */
@@ -173,6 +174,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       concurrency: resolved.concurrency,
     });
     if (this.#journal.recovered.size > 0) this.#loop.wake();
+    this.#stopWatchingMirrors = this.podManager.onMirrorPodAdded?.((podUID) => this.#loop?.apiObjectAppeared(podUID));
   }
 
   /**
@@ -511,7 +513,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   async #stop(drainMs: number | undefined): Promise<void> {
     await this.#loop?.stop(drainMs);
-    const closers: readonly ((() => void | Promise<void>) | undefined)[] = [this.#leaveGauges, this.#closeClient];
+    const closers: readonly ((() => void | Promise<void>) | undefined)[] = [
+      this.#stopWatchingMirrors,
+      this.#leaveGauges,
+      this.#closeClient,
+    ];
     for (const close of closers) {
       try {
         await close?.();

@@ -21,6 +21,7 @@ export class BasicPodManager implements PodManager {
   readonly #mirrorPodByFullName = new Map<string, Pod>();
   readonly #podUIDByMirrorUID = new Map<string, string>();
   readonly #staticPodUIDs = new Set<string>();
+  readonly #mirrorListeners = new Set<{ readonly listener: (podUID: string) => void }>();
 
   /**
    * Replaces all pods. Known translations of mirrors that stay are rebuilt.
@@ -49,7 +50,7 @@ export class BasicPodManager implements PodManager {
       this.#mirrorPodByUID.set(uid, pod);
       this.#mirrorPodByFullName.set(fullName, pod);
       const mirrored = this.#podByFullName.get(fullName);
-      if (mirrored) this.#podUIDByMirrorUID.set(uid, uidOf(mirrored));
+      if (mirrored) this.#setTranslation(uid, uidOf(mirrored));
       return;
     }
     this.#podByUID.set(uid, pod);
@@ -57,7 +58,7 @@ export class BasicPodManager implements PodManager {
     if (isStaticPod(pod)) this.#staticPodUIDs.add(uid);
     else this.#staticPodUIDs.delete(uid);
     const mirror = this.#mirrorPodByFullName.get(fullName);
-    if (mirror) this.#podUIDByMirrorUID.set(uidOf(mirror), uid);
+    if (mirror) this.#setTranslation(uidOf(mirror), uid);
   }
 
   /**
@@ -96,10 +97,21 @@ export class BasicPodManager implements PodManager {
     return this.#podUIDByMirrorUID.get(uid) ?? uid;
   }
 
+  onMirrorPodAdded(listener: (podUID: string) => void): () => void {
+    const subscription = { listener };
+    this.#mirrorListeners.add(subscription);
+    return () => void this.#mirrorListeners.delete(subscription);
+  }
+
   getUIDTranslations(): UIDTranslations {
     const podToMirror = new Map<string, string>();
     for (const uid of this.#staticPodUIDs) podToMirror.set(uid, '');
     for (const [mirrorUID, podUID] of this.#podUIDByMirrorUID) podToMirror.set(podUID, mirrorUID);
     return { podToMirror, mirrorToPod: new Map(this.#podUIDByMirrorUID) };
+  }
+  #setTranslation(mirrorUID: string, podUID: string): void {
+    if (this.#podUIDByMirrorUID.get(mirrorUID) === podUID) return;
+    this.#podUIDByMirrorUID.set(mirrorUID, podUID);
+    for (const { listener } of this.#mirrorListeners) listener(podUID);
   }
 }

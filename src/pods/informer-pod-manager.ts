@@ -141,6 +141,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   getUIDTranslations(): UIDTranslations {
     return this.#pods.manager.getUIDTranslations();
   }
+
+  onMirrorPodAdded(listener: (podUID: string) => void): () => void {
+    return this.#pods.manager.onMirrorPodAdded(listener);
+  }
 }
 
 /**

@@ -20,4 +20,11 @@ export interface PodManager {
   /** The UID of the static pod when `uid` is its mirror's; else `uid` itself; `''` stays `''`. */
   translatePodUID(uid: string): string;
   getUIDTranslations(): UIDTranslations;
+  /**
+   * Calls `listener` with the UID of a static pod when its mirror pod becomes known, or is replaced
+   * by another. Its status cannot be sent before that. `listener` does not throw.
+   * Divergence: the kubelet sends the status at its next tick, as a manager does without this method.
+   * @returns ends the subscription
+   */
+  onMirrorPodAdded?(listener: (podUID: string) => void): () => void;
 }

@@ -498,6 +498,17 @@ describe('static pods and their mirrors', () => {
     );
   });
 
+  it('onMirrorPodAdded is called when the mirror of a static pod is received', async () => {
+    const watch = await sync();
+    const heard: string[] = [];
+    const end = pods.onMirrorPodAdded((uid) => void heard.push(uid));
+    pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
+    watch.event('ADDED', pod('etcd', '11', 'uid-mirror', mirror));
+    await turn();
+    expect(heard).toEqual(['uid-static']);
+    end();
+  });
+
   it('static pods survive a list, which does not contain them', async () => {
     const watch = await sync();
     pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);

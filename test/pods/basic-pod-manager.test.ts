@@ -129,6 +129,25 @@ describe('BasicPodManager', () => {
     expect(manager.getMirrorPodByPod(regular)).toBeUndefined();
   });
 
+  it('calls listeners with the static pod when its mirror becomes known, from either side, and once', () => {
+    const manager = new BasicPodManager();
+    const heard: string[] = [];
+    const end = manager.onMirrorPodAdded((uid) => void heard.push(uid));
+    const [staticPod, mirrorPod] = [fromFile, mirror];
+    manager.addPod(mirrorPod);
+    expect(heard).toEqual([]);
+    manager.addPod(staticPod);
+    manager.updatePod(mirrorPod);
+    manager.updatePod(staticPod);
+    expect(heard).toEqual(['static']);
+    manager.removePod(mirrorPod);
+    manager.addPod(mirrorPod);
+    expect(heard).toEqual(['static', 'static']);
+    end();
+    manager.setPods([mirrorPod, staticPod]);
+    expect(heard).toHaveLength(2);
+  });
+
   it('hands out lists and maps of its own', () => {
     const manager = managerOf(fromFile, mirror);
     manager.getPods().pop();

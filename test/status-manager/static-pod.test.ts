@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
+import type { Pod } from '../../src/types.ts';
 import { getStaticPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 describe('TestStaticPod', () => {
@@ -53,6 +54,41 @@ describe('TestStaticPod', () => {
     expect((await t.manager.syncBatch(false)).tried).toBe(1);
     expect(await t.takeActions()).toEqual(['get']);
     expect(t.manager.getPodStatus(testPodUID)).toBeUndefined();
+  });
+});
+
+describe('a mirror pod that appears', () => {
+  function start(): { t: TestManager; staticPod: Pod; mirrorPod: Pod } {
+    const { staticPod, mirrorPod } = getStaticPod();
+    const t = new TestManager([mirrorPod]);
+    t.podManager.addPod(staticPod);
+    t.manager.setPodStatus(staticPod, t.newStatus({ startTime }));
+    t.manager.start();
+    return { t, staticPod, mirrorPod };
+  }
+
+  it('after the last change of its static pod showed Pending until the next tick', async () => {
+    const { t, mirrorPod } = start();
+    await t.clock.advanceAsync(1_000);
+    expect(t.client.actions).toEqual([]);
+    t.podManager.addPod(mirrorPod);
+    await t.clock.advanceAsync(0);
+    expect(t.client.pod('new', 'foo')?.status).toEqual(t.status());
+    await t.manager.stop();
+    t.podManager.addPod({ ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'other' } });
+  });
+
+  it('in place of an older one showed Pending until the next tick', async () => {
+    const { t, mirrorPod } = start();
+    t.podManager.addPod(mirrorPod);
+    await t.clock.advanceAsync(1_000);
+    t.podManager.removePod(mirrorPod);
+    const recreated = { ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'mirror-2' }, status: {} };
+    t.client.put(recreated);
+    t.podManager.addPod(recreated);
+    await t.clock.advanceAsync(0);
+    expect(t.client.pod('new', 'foo')?.status).toEqual(t.status());
+    await t.manager.stop();
   });
 });
 
