@@ -1,20 +1,12 @@
 import { ApiStatusError, invalid, invalidValue } from './api-status.ts';
 import { decodeKind } from './decode-object.ts';
-import { authorize, type Attributes } from './node-restriction.ts';
+import { authorize, type Attributes } from './node-authorizer.ts';
 import { isJSONObject, type JSONObject, objectOf, stringOf } from './objects.ts';
 import { resourceNamed } from './resources.ts';
+import { accessReviewResource } from './review-resource.ts';
 import type { ObjectStore } from './store.ts';
 import type { SubresourceName } from './subresources.ts';
 import type { User } from './users.ts';
-
-/** The one review that is served; POST only, and nothing is stored. */
-export const accessReviewResource = {
-  path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
-  group: 'authorization.k8s.io',
-  resource: 'selfsubjectaccessreviews',
-  singular: 'selfsubjectaccessreview',
-  kind: 'SelfSubjectAccessReview',
-} as const;
 
 const apiVersion = 'authorization.k8s.io/v1';
 
@@ -24,12 +16,21 @@ export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): 
   const { resourceAttributes, nonResourceAttributes } = spec;
   if (isJSONObject(resourceAttributes) === isJSONObject(nonResourceAttributes)) {
     const because = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    throw invalid({ group: apiVersion.split('/')[0]!, resource: '', kind: '' }, '', [
+    throw invalid({ group: accessReviewResource.group, resource: '', kind: '' }, '', [
       invalidValue('spec', null, because),
     ]);
   }
-  const status = isJSONObject(resourceAttributes) ? resourceStatus(user, resourceAttributes, store) : { allowed: true };
+  const status = isJSONObject(resourceAttributes)
+    ? resourceStatus(user, resourceAttributes, store)
+    : { allowed: user.node === undefined || isPublic(objectOf(spec, 'nonResourceAttributes')) };
   return { kind: 'SelfSubjectAccessReview', apiVersion, metadata: {}, spec, status };
+}
+
+/** Paths that everybody may read. */
+function isPublic(attributes: JSONObject): boolean {
+  return (
+    stringOf(attributes, 'verb') === 'get' && /^\/(healthz|livez|readyz|version)\/?$/.test(stringOf(attributes, 'path'))
+  );
 }
 
 function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore): object {

@@ -10,7 +10,7 @@ interface StatusDetails {
   readonly group?: string;
   readonly kind?: string;
   readonly uid?: string;
-  readonly causes?: readonly StatusCause[];
+  readonly causes?: readonly Partial<StatusCause>[];
   readonly retryAfterSeconds?: number;
 }
 
@@ -96,9 +96,15 @@ export function badRequest(message: string): ApiStatusError {
 }
 
 /** @param name the object's name, or `''` for a list or a create that has none yet */
-export function forbidden(subject: Subject, name: string, because: string): ApiStatusError {
+export function forbidden(
+  subject: Subject,
+  name: string,
+  because: string,
+  causes?: readonly Partial<StatusCause>[],
+): ApiStatusError {
   const object = name === '' ? qualified(subject) : `${qualified(subject)} "${name}"`;
-  return new ApiStatusError(403, 'Forbidden', `${object} is forbidden: ${because}`, detailsOf(subject, name));
+  const details = { ...detailsOf(subject, name), ...(causes === undefined ? {} : { causes }) };
+  return new ApiStatusError(403, 'Forbidden', `${object} is forbidden: ${because}`, details);
 }
 
 /** 422 with its causes. */
@@ -109,7 +115,7 @@ export function invalid(subject: Subject, name: string, causes: readonly StatusC
   return new ApiStatusError(422, 'Invalid', `${kind} "${name}" is invalid: ${list}`, {
     ...(name === '' ? {} : { name }),
     ...(subject.group === '' ? {} : { group: subject.group }),
-    kind: subject.kind,
+    ...(subject.kind === '' ? {} : { kind: subject.kind }),
     causes,
   });
 }

@@ -75,6 +75,10 @@ export function decodePatched(
   object: JSONObject,
   request: StrictDecoding,
 ): DecodedObject {
+  const { kind, apiVersion } = object;
+  if (kind !== definition.kind || apiVersion !== groupVersionOf(definition)) {
+    throw invalidPatch(`the patch changes kind or apiVersion to ${String(kind)}, ${String(apiVersion)}`);
+  }
   try {
     const { object: decoded, strictErrors } = decode(definition, object);
     treatStrictErrors(strictErrors, request, invalidPatch);
@@ -113,7 +117,7 @@ export function withServerMetadata(sent: SentMetadata, old: StoredObject): SentM
     uid: sent.uid ?? metadata.uid,
     resourceVersion: metadata.resourceVersion,
     generation: metadata.generation,
-    creationTimestamp: sent.creationTimestamp ?? metadata.creationTimestamp,
+    creationTimestamp: metadata.creationTimestamp,
     deletionTimestamp: sent.deletionTimestamp ?? metadata.deletionTimestamp,
     deletionGracePeriodSeconds: sent.deletionGracePeriodSeconds ?? metadata.deletionGracePeriodSeconds,
   };

@@ -1,6 +1,6 @@
 import isEqual from 'lodash/isEqual.js';
 import { epochMsOf, timeFromEpochMs } from '../../status/canonical-time.ts';
-import { conflict } from './api-status.ts';
+import { conflict, forbidden } from './api-status.ts';
 import { storedMetadata } from './metadata.ts';
 import { specOf, statusOf, type StoredObject } from './objects.ts';
 import type { ResourceDefinition } from './resources.ts';
@@ -49,7 +49,8 @@ function withDeletionTime(
   const marked = withDeletion(old, nowMs + seconds * 1000, seconds);
   if (definition.table === 'namespaces') {
     // Without a namespace controller it stays like this, as on a bare API server.
-    return { ...marked, status: { ...statusOf(old), phase: 'Terminating' } };
+    const { deletionGracePeriodSeconds: _none, ...metadata } = marked.metadata;
+    return { ...marked, metadata, status: { ...statusOf(old), phase: 'Terminating' } };
   }
   return generation === undefined
     ? marked
@@ -65,6 +66,14 @@ function withDeletion(object: StoredObject, atMs: number, deletionGracePeriodSec
 export function hasFinalizers(object: StoredObject): boolean {
   const specFinalizers = object.kind === 'Namespace' ? specOf(object).finalizers : undefined;
   return (object.metadata.finalizers?.length ?? 0) > 0 || (Array.isArray(specFinalizers) && specFinalizers.length > 0);
+}
+
+const immortalNamespaces = ['default', 'kube-system', 'kube-public'];
+
+/** The NamespaceLifecycle admission plugin. @throws ApiStatusError 403 */
+export function refuseImmortal(definition: ResourceDefinition, name: string): void {
+  if (definition.table !== 'namespaces' || !immortalNamespaces.includes(name)) return;
+  throw forbidden(definition, name, 'this namespace may not be deleted');
 }
 
 /** @throws ApiStatusError 409 */

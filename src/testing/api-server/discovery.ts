@@ -1,4 +1,4 @@
-import { accessReviewResource } from './access-review.ts';
+import { accessReviewResource } from './review-resource.ts';
 import { groupVersionOf, type ResourceDefinition, resources } from './resources.ts';
 import type { Subresource } from './subresources.ts';
 
@@ -11,6 +11,10 @@ const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=
 export const version = {
   major: '1',
   minor: '37',
+  emulationMajor: '1',
+  emulationMinor: '37',
+  minCompatibilityMajor: '1',
+  minCompatibilityMinor: '36',
   gitVersion: 'v1.37.1',
   gitCommit: '',
   gitTreeState: '',
@@ -94,8 +98,8 @@ function resourceEntries(definition: ResourceDefinition): object[] {
   ];
 }
 
-function verbsOf({ resource }: ResourceDefinition): string[] {
-  return resource === 'namespaces' ? verbs.filter((verb) => verb !== 'deletecollection') : verbs;
+function verbsOf({ deletesCollections }: ResourceDefinition): string[] {
+  return deletesCollections === false ? verbs.filter((verb) => verb !== 'deletecollection') : verbs;
 }
 
 function groupDiscoveryList(isCore: boolean): object {

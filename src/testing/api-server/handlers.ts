@@ -3,9 +3,11 @@ import type { Clock } from '../../clock.ts';
 import { reviewAccess } from './access-review.ts';
 import { ApiStatusError, badRequest, methodNotAllowed } from './api-status.ts';
 import { duplicateFields, parseFieldValidation } from './field-validation.ts';
+import { refuseImpersonation } from './impersonation.ts';
 import { listBody, listPage, parseListOptions } from './list.ts';
 import { mediaTypeOf, negotiate, refuseOtherThanJSON } from './negotiation.ts';
-import { admitNodeUser, authorize } from './node-restriction.ts';
+import { authorize } from './node-authorizer.ts';
+import { admitNodeUser } from './node-restriction.ts';
 import { isJSONObject, type JSONObject, type StoredObject } from './objects.ts';
 import { partialObject, partialObjectList } from './partial-object.ts';
 import { type PatchMediaType, patchTypes } from './patch.ts';
@@ -25,6 +27,8 @@ export interface ResourceCall {
   readonly response: ServerResponse;
   readonly query: URLSearchParams;
   readonly user: User;
+  /** Whose token it was; another one than `user` when that one is impersonated. */
+  readonly authenticated: User;
   readonly resource: ResourceRequest;
 }
 
@@ -49,8 +53,9 @@ export class Handlers {
 
   /** The answer, or undefined when it is a stream that has begun. @throws ApiStatusError */
   async handle(call: ResourceCall): Promise<Answer | undefined> {
-    const { resource, user, query } = call;
+    const { resource, user, authenticated, query } = call;
     const fieldSelector = query.get('fieldSelector') ?? '';
+    refuseImpersonation(authenticated, call.request.headers, resource);
     authorize(user, { ...resource, fieldSelector }, this.#store);
     negotiate(call.request);
     switch (resource.verb) {
@@ -76,7 +81,7 @@ export class Handlers {
   }
 
   /** What this server would say to the request that a SelfSubjectAccessReview describes. */
-  async review({ request, user, query }: Omit<ResourceCall, 'resource'>): Promise<Answer> {
+  async review({ request, user, query }: Omit<ResourceCall, 'resource' | 'authenticated'>): Promise<Answer> {
     parseDryRun(query, 'CreateOptions');
     refuseOtherThanJSON(request);
     const { value } = await readJSON(request, notJSON);
@@ -172,7 +177,8 @@ export class Handlers {
     const options = await this.#readDeleteOptions(call);
     const request = { ...this.#requestOf(call), dryRun: options.dryRun === true };
     const { object, isRemoved } = this.#registry.delete(resource, options, request);
-    if (!isRemoved || resource.definition.table === 'pods') return this.#answer(call, 200, object);
+    if (!isRemoved) return this.#answer(call, options.isAnsweredEarly === true ? 202 : 200, object);
+    if (resource.definition.table === 'pods') return this.#answer(call, 200, object);
     const { group, resource: kind } = resource.definition;
     const details = { name: object.metadata.name, ...(group === '' ? {} : { group }), kind, uid: object.metadata.uid };
     return { code: 200, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } };
@@ -193,7 +199,8 @@ export class Handlers {
 
   async #readObject({ request }: ResourceCall): Promise<{ value: JSONObject; duplicates: readonly string[] }> {
     refuseOtherThanJSON(request);
-    const { text, value } = await readJSON(request, notJSON);
+    const { text, value: parsed } = await readJSON(request, notJSON);
+    const value = parsed === null ? {} : parsed;
     if (!isJSONObject(value)) throw badRequest(notJSON);
     return { value, duplicates: duplicateFields(text, value) };
   }

@@ -1,4 +1,4 @@
-import { ApiStatusError, badRequest, expired, forbiddenValue, invalidOptions } from './api-status.ts';
+import { ApiStatusError, badRequest, expired, forbiddenValue, invalidOptions, unsupportedValue } from './api-status.ts';
 import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 import { parseFieldSelector, parseLabelSelector, type Selector } from './selectors.ts';
@@ -73,7 +73,12 @@ function refuseCombination(options: ListOptions, isWatch: boolean): void {
     if (match === '') return;
     if (resourceVersion === '')
       refuse('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
-    if (match !== 'Exact' && match !== 'NotOlderThan') refuse('resourceVersionMatch', `${match} is not supported`);
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      throw invalidOptions(
+        'ListOptions',
+        unsupportedValue('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']),
+      );
+    }
     return;
   }
   if (sendInitialEvents === undefined) {

@@ -1,18 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
 import { forbiddenValue, invalidValue, requiredValue, type StatusCause } from './api-status.ts';
 import type { StoredMetadata, StoredObject } from './objects.ts';
+import { tooLong, validateLabels, validateQualifiedName, validateSubdomain } from './validation.ts';
 
 /** `metadata` as a client sent it: known members only, each of its type or absent. */
 export type SentMetadata = { readonly [Member in keyof StoredMetadata]?: StoredMetadata[Member] | undefined };
 
-const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const namePart = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
-
-const subdomainRule =
-  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
-const namePartRule =
-  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const maxAnnotationsBytes = 256 * 1024;
 
 /** Metadata without the members that are not set. */
 export function storedMetadata(metadata: SentMetadata): StoredMetadata {
@@ -21,41 +15,63 @@ export function storedMetadata(metadata: SentMetadata): StoredMetadata {
   ) as unknown as StoredMetadata;
 }
 
-/** What is wrong with an object's metadata, be it new or changed. */
-export function validateMetadata(metadata: StoredMetadata): StatusCause[] {
+/** What is wrong with an object's metadata, be it new or changed. Source: `ValidateObjectMeta`. */
+export function validateMetadata(
+  metadata: StoredMetadata,
+  validateName: (name: string, field: string) => StatusCause[] = validateSubdomain,
+): StatusCause[] {
   const causes: StatusCause[] = [];
-  if (metadata.name === '') causes.push(requiredValue('metadata.name', 'name or generateName is required'));
-  else if (!isSubdomain(metadata.name)) causes.push(invalidValue('metadata.name', metadata.name, subdomainRule));
-  for (const [key, value] of Object.entries(metadata.labels ?? {})) {
-    causes.push(...validateQualifiedName(key, 'metadata.labels'));
-    if (value !== '' && (!namePart.test(value) || value.length > 63)) {
-      causes.push(invalidValue('metadata.labels', value, 'a valid label must be an empty string or a name part'));
-    }
+  const { name, generateName, labels = {}, annotations = {} } = metadata;
+  if (generateName !== undefined) {
+    // What is generated follows the prefix, so that it may end with a hyphen.
+    const field = 'metadata.generateName';
+    const problems = validateName(generateName.replace(/-$/, 'a'), field);
+    causes.push(...problems.map(() => validateName(generateName, field)[0]!));
   }
-  for (const key of Object.keys(metadata.annotations ?? {})) {
+  if (name === '') causes.push(requiredValue('metadata.name', 'name or generateName is required'));
+  else causes.push(...validateName(name, 'metadata.name'));
+  causes.push(...validateLabels(labels, 'metadata.labels'));
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations)) {
     causes.push(...validateQualifiedName(key.toLowerCase(), 'metadata.annotations'));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
-  for (const [i, finalizer] of (metadata.finalizers ?? []).entries()) {
-    causes.push(...validateQualifiedName(finalizer, 'metadata.finalizers'));
-    if (!finalizer.includes('/') && !['orphan', 'foregroundDeletion', 'kubernetes'].includes(finalizer)) {
-      const because = 'name is neither a standard finalizer name nor is it fully qualified';
-      causes.push(invalidValue(`metadata.finalizers[${i}]`, finalizer, because));
+  if (bytes > maxAnnotationsBytes) causes.push(tooLong('metadata.annotations', maxAnnotationsBytes));
+  return [...causes, ...validateFinalizers(metadata), ...validateOwners(metadata)];
+}
+
+function validateFinalizers({ finalizers = [] }: StoredMetadata): StatusCause[] {
+  const causes = finalizers.flatMap((finalizer, i) => {
+    const causesOfName = validateQualifiedName(finalizer, 'metadata.finalizers');
+    if (finalizer.includes('/') || ['orphan', 'foregroundDeletion', 'kubernetes'].includes(finalizer)) {
+      return causesOfName;
     }
+    const because = 'name is neither a standard finalizer name nor is it fully qualified';
+    return [...causesOfName, invalidValue(`metadata.finalizers[${i}]`, finalizer, because)];
+  });
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    const because = 'finalizer orphan and foregroundDeletion cannot be both set';
+    causes.push(invalidValue('metadata.finalizers', finalizers, because));
   }
   return causes;
 }
 
-/** `name` or `prefix/name`, as keys of labels and types of conditions are. */
-export function validateQualifiedName(text: string, field: string): StatusCause[] {
-  const parts = text.split('/');
-  const name = parts.at(-1) ?? '';
-  const causes: StatusCause[] = [];
-  if (parts.length > 2) return [invalidValue(field, text, 'a qualified name must have at most one prefix')];
-  if (parts.length === 2 && !isSubdomain(parts[0] ?? ''))
-    causes.push(invalidValue(field, text, `prefix part ${subdomainRule}`));
-  if (name === '') causes.push(invalidValue(field, text, 'name part must be non-empty'));
-  if (name.length > 63) causes.push(invalidValue(field, text, 'name part must be no more than 63 bytes'));
-  if (!namePart.test(name)) causes.push(invalidValue(field, text, namePartRule));
+function validateOwners({ ownerReferences = [] }: StoredMetadata): StatusCause[] {
+  const causes = ownerReferences.flatMap((owner, i) => {
+    const field = `metadata.ownerReferences[${i}]`;
+    const causesOfOwner = (['apiVersion', 'kind', 'name', 'uid'] as const)
+      .filter((member) => owner[member] === '')
+      .map((member) => requiredValue(`${field}.${member}`, 'must not be empty'));
+    if (owner.apiVersion === 'v1' && owner.kind === 'Event') {
+      causesOfOwner.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'));
+    }
+    return causesOfOwner;
+  });
+  const controllers = ownerReferences.filter(({ controller }) => controller === true);
+  if (controllers.length > 1) {
+    const because = 'Only one reference can have Controller set to true';
+    causes.push(invalidValue('metadata.ownerReferences', ownerReferences, because));
+  }
   return causes;
 }
 
@@ -68,19 +84,10 @@ export function validateMetadataUpdate(next: StoredObject, old: StoredObject): S
     const because = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((one) => JSON.stringify(one)).join(', ')}}`;
     causes.push(forbiddenValue('metadata.finalizers', because));
   }
-  for (const member of ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+  for (const member of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
     if (!isEqual(next.metadata[member], old.metadata[member])) {
       causes.push(invalidValue(`metadata.${member}`, next.metadata[member], 'field is immutable'));
     }
   }
   return causes;
-}
-
-export function isSubdomain(text: string): boolean {
-  return text.length <= 253 && subdomain.test(text);
-}
-
-/** A name that is one label of a domain name, as containers have. */
-export function isDomainLabel(text: string): boolean {
-  return text.length <= 63 && label.test(text);
 }

@@ -16,12 +16,13 @@ export function negotiate({ headers: { accept } }: IncomingMessage): Representat
   if (accept === undefined || accept === '') return 'Object';
   const clauses = accept.split(',').map((clause) => clause.split(';').map((part) => part.trim()));
   for (const [type, ...parameters] of clauses) {
-    if (type !== 'application/json' && type !== 'application/*' && type !== '*/*') continue;
+    if (type !== 'application/json' && type !== '*/*') continue;
     const { as, g, v } = Object.fromEntries(parameters.map((parameter) => parameter.split('=')));
     if (as === undefined || as === '') return 'Object';
     if (transformations.includes(as) && g === 'meta.k8s.io' && v === 'v1') return as as Representation;
   }
-  throw new ApiStatusError(406, 'NotAcceptable', notAcceptable(accept), {});
+  const details = accept.includes('as=') ? undefined : {};
+  throw new ApiStatusError(406, 'NotAcceptable', notAcceptable(accept), details);
 }
 
 function notAcceptable(accept: string): string {

@@ -2,13 +2,28 @@ import isEqual from 'lodash/isEqual.js';
 import type { ForeignStatusMember } from '../../status/ownership.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../../status/static-pods.ts';
 import { forbidden } from './api-status.ts';
-import { objectsOf, specOf, statusOf, stringOf, type StoredObject } from './objects.ts';
-import type { Admission, Target } from './registry.ts';
-import { requiredFieldValue } from './selectors.ts';
+import { nodeOf } from './node-authorizer.ts';
+import { isJSONObject, objectsOf, specOf, statusOf, type StoredObject } from './objects.ts';
+import { apiReferenceOf } from './pod-references.ts';
+import type { Admission } from './registry.ts';
 import type { ObjectStore } from './store.ts';
-import type { User } from './users.ts';
 
-const leaseNamespace = 'kube-node-lease';
+/** Kubernetes' own labels that a kubelet sets. Source: `k8s.io/kubelet/pkg/apis/well_known_labels.go`. */
+const kubeletLabels = new Set([
+  'beta.kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type',
+  'beta.kubernetes.io/os',
+  'failure-domain.beta.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.kubernetes.io/region',
+  'failure-domain.kubernetes.io/zone',
+  'kubernetes.io/arch',
+  'kubernetes.io/hostname',
+  'kubernetes.io/os',
+  'node.kubernetes.io/instance-type',
+  'topology.kubernetes.io/region',
+  'topology.kubernetes.io/zone',
+]);
 
 /** What refusals call the members of a pod status that a node may not write, in the order in which they are checked. */
 const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
@@ -16,90 +31,6 @@ const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
   nodeAllocatableResourceClaimStatuses: 'node allocatable resource claim statuses',
   extendedResourceClaimStatus: 'extended resource claim status',
 };
-
-/** What is asked for, as far as the question of who may ask goes. */
-export interface Attributes extends Target {
-  readonly verb: string;
-  readonly fieldSelector: string;
-}
-
-/**
- * What a node's own user may ask for: its pods, its Node, its Lease, and to report Events. All
- * other users may do everything.
- * @throws ApiStatusError 403
- * Source: `plugin/pkg/auth/authorizer/node`.
- */
-export function authorize(user: User, attributes: Attributes, store: ObjectStore): void {
-  const { node } = user;
-  if (node === undefined) return;
-  const reason = refusalFor(node, attributes, store);
-  if (reason === undefined) return;
-  const { definition, namespace, verb, subresource } = attributes;
-  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
-  const resource = subresource === '' ? definition.resource : `${definition.resource}/${subresource}`;
-  const because = `User "${user.name}" cannot ${verb} resource "${resource}" in API group "${definition.group}" ${scope}`;
-  throw forbidden(definition, attributes.name, reason === '' ? because : `${because}: ${reason}`);
-}
-
-/** Undefined: allowed; else the reason, which may be empty. */
-function refusalFor(node: string, attributes: Attributes, store: ObjectStore): string | undefined {
-  switch (attributes.definition.resource) {
-    case 'pods':
-      return refusalForPods(node, attributes, store);
-    case 'nodes':
-      return refusalForNodes(node, attributes);
-    case 'leases':
-      return refusalForLeases(node, attributes);
-    case 'events':
-      return ['create', 'update', 'patch'].includes(attributes.verb) ? undefined : '';
-    default:
-      return '';
-  }
-}
-
-function refusalForPods(node: string, attributes: Attributes, store: ObjectStore): string | undefined {
-  const { verb, subresource, namespace, fieldSelector } = attributes;
-  const name = attributes.name || (requiredFieldValue(fieldSelector, 'metadata.name') ?? '');
-  if (subresource === 'status') return verb === 'patch' || verb === 'update' ? undefined : '';
-  if (subresource !== '') return '';
-  switch (verb) {
-    case 'get':
-    case 'list':
-    case 'watch': {
-      // A list by name counts as a get.
-      if (name === '') {
-        const isOwn = requiredFieldValue(fieldSelector, 'spec.nodeName') === node;
-        return isOwn ? undefined : 'node: can only list/watch pods with spec.nodeName field selector';
-      }
-      const pod = store.get('pods', namespace, name);
-      const isBound = pod !== undefined && nodeOf(pod) === node;
-      return isBound ? undefined : `node: no relationship found between node '${node}' and this object`;
-    }
-    case 'create':
-    case 'delete':
-      return undefined;
-    default:
-      return '';
-  }
-}
-
-function refusalForNodes(node: string, { verb, name, subresource, fieldSelector }: Attributes): string | undefined {
-  if (['create', 'update', 'patch'].includes(verb)) return undefined;
-  if (!['get', 'list', 'watch'].includes(verb) || subresource !== '') return '';
-  const wanted = name || (requiredFieldValue(fieldSelector, 'metadata.name') ?? '');
-  if (wanted === node) return undefined;
-  const others = wanted === '' ? 'all nodes' : `'${wanted}'`;
-  return `node: node '${node}' cannot read ${others}, only its own Node object`;
-}
-
-function refusalForLeases(node: string, { verb, namespace, name }: Attributes): string | undefined {
-  if (!['get', 'create', 'update', 'patch', 'delete'].includes(verb)) {
-    return 'node: can only get, create, update, patch, or delete a node lease';
-  }
-  if (namespace !== leaseNamespace) return `node: can only access leases in the "${leaseNamespace}" system namespace`;
-  if (verb === 'create' || name === node) return undefined;
-  return 'node: can only access node lease with the same name as the requesting node';
-}
 
 /**
  * What a node's own user may write.
@@ -116,6 +47,11 @@ function admissionRefusal(node: string, admission: Admission, store: ObjectStore
   const { operation, target, next, old } = admission;
   switch (target.definition.resource) {
     case 'pods':
+      if (target.subresource === 'eviction') {
+        return old !== undefined && nodeOf(old) !== node
+          ? `node ${node} can only evict pods with spec.nodeName set to itself`
+          : undefined;
+      }
       if (operation === 'create' && next !== undefined) return mirrorPodRefusal(node, next, store);
       if (operation === 'delete' && old !== undefined && nodeOf(old) !== node) {
         return `node "${node}" can only delete pods with spec.nodeName set to itself`;
@@ -147,10 +83,12 @@ function mirrorPodRefusal(node: string, pod: StoredObject, store: ObjectStore): 
   if (owner.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node)
     return `${only} an owner reference set to itself`;
   if (owner.controller !== true) return `${only} a controller owner reference set to itself`;
+  if (owner.blockOwnerDeletion === true) return `node "${node}" must not set blockOwnerDeletion on an owner reference`;
   const uid = store.get('nodes', '', node)?.metadata.uid;
   if (uid === undefined) return `node ${node} not found`;
   if (uid !== owner.uid) return `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
-  return undefined;
+  const reference = apiReferenceOf(specOf(pod));
+  return reference === undefined ? undefined : `node "${node}" can not create pods that reference ${reference}`;
 }
 
 function podStatusRefusal(node: string, next: StoredObject | undefined, old: StoredObject): string | undefined {
@@ -171,11 +109,45 @@ function claimsOf(pod: StoredObject | undefined, member: string): unknown {
 function nodeRefusal(node: string, { operation, target, next, old }: Admission): string | undefined {
   const name = target.name || (next?.metadata.name ?? '');
   if (name !== node) return `node "${node}" is not allowed to modify node "${name}"`;
-  if (operation !== 'update' || next === undefined || old === undefined) return undefined;
-  const isSame = isEqual(objectsOf(specOf(next), 'taints'), objectsOf(specOf(old), 'taints'));
-  return isSame ? undefined : `node "${node}" is not allowed to modify taints`;
+  if (next === undefined || operation === 'delete') return undefined;
+  return operation === 'create' || old === undefined ? newNodeRefusal(node, next) : changedNodeRefusal(node, next, old);
 }
 
-function nodeOf(pod: StoredObject): string {
-  return stringOf(specOf(pod), 'nodeName');
+function newNodeRefusal(node: string, next: StoredObject): string | undefined {
+  if (isJSONObject(specOf(next).configSource)) {
+    return `node "${node}" is not allowed to create pods with a non-nil configSource`;
+  }
+  const labels = forbiddenLabels(next, undefined);
+  if (labels.length === 0) return undefined;
+  return `node "${node}" is not allowed to set the following labels: ${labels.join(', ')}`;
+}
+
+function changedNodeRefusal(node: string, next: StoredObject, old: StoredObject): string | undefined {
+  const [before, after] = [specOf(old), specOf(next)];
+  if (after.configSource !== undefined && !isEqual(after.configSource, before.configSource)) {
+    return `node "${node}" is not allowed to update configSource to a new non-nil configSource`;
+  }
+  if (!isEqual(objectsOf(after, 'taints'), objectsOf(before, 'taints'))) {
+    return `node "${node}" is not allowed to modify taints`;
+  }
+  if (!isEqual(next.metadata.ownerReferences, old.metadata.ownerReferences)) {
+    return `node "${node}" is not allowed to modify ownerReferences`;
+  }
+  const labels = forbiddenLabels(next, old);
+  return labels.length === 0 ? undefined : `is not allowed to modify labels: ${labels.join(', ')}`;
+}
+
+/** The labels that were added, changed or removed and are not the kubelet's. */
+function forbiddenLabels(next: StoredObject, old: StoredObject | undefined): string[] {
+  const [before, after] = [old?.metadata.labels ?? {}, next.metadata.labels ?? {}];
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => before[name] !== after[name] && isRestricted(name)).sort();
+}
+
+function isRestricted(label: string): boolean {
+  const [prefix = ''] = label.includes('/') ? label.split('/') : [];
+  const isIn = (domain: string) => prefix === domain || prefix.endsWith(`.${domain}`);
+  if (isIn('node-restriction.kubernetes.io')) return true;
+  const isKubelet = kubeletLabels.has(label) || isIn('kubelet.kubernetes.io') || isIn('node.kubernetes.io');
+  return (isIn('kubernetes.io') || isIn('k8s.io')) && !isKubelet;
 }

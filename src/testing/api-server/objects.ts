@@ -11,6 +11,7 @@ export interface OwnerReferenceObject {
   readonly name: string;
   readonly uid: string;
   readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
 }
 
 /** `metadata` of a stored object. */

@@ -1,6 +1,8 @@
 import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from './objects.ts';
 
 const tolerationSeconds = 300;
+/** Of all classes that there are. */
+export const preemptionPolicy = 'PreemptLowerPriority';
 
 /** Priorities of the two built-in classes. */
 const priorityClasses: { readonly [name: string]: number } = {
@@ -80,19 +82,27 @@ function withContainerDefaults(container: JSONObject, hostNetwork: boolean): JSO
     ...changed(container, 'livenessProbe', withProbeDefaults),
     ...changed(container, 'readinessProbe', withProbeDefaults),
     ...changed(container, 'startupProbe', withProbeDefaults),
-    ...changed(container, 'lifecycle', (lifecycle) => ({
-      ...lifecycle,
-      ...changed(lifecycle, 'postStart', withHandlerDefaults),
-      ...changed(lifecycle, 'preStop', withHandlerDefaults),
-    })),
+    ...withLifecycleDefaults(container),
   };
+}
+
+/** Without `stopSignal`, whose feature gate is off. */
+function withLifecycleDefaults(container: JSONObject): JSONObject {
+  if (!isJSONObject(container.lifecycle)) return {};
+  const { stopSignal: _gated, ...hooks } = container.lifecycle;
+  const isEmpty = Object.keys(hooks).length === 0 && _gated !== undefined;
+  const lifecycle = {
+    ...changed(hooks, 'postStart', withHandlerDefaults),
+    ...changed(hooks, 'preStop', withHandlerDefaults),
+  };
+  return { lifecycle: isEmpty ? undefined : lifecycle };
 }
 
 function withProbeDefaults(probe: JSONObject): JSONObject {
   return {
     ...probeDefaults,
     ...withHandlerDefaults(probe),
-    ...changed(probe, 'grpc', (grpc) => ({ service: '', ...grpc })),
+    ...changed(probe, 'grpc', (grpc) => ({ ...grpc, service: stringOf(grpc, 'service') })),
   };
 }
 
@@ -106,7 +116,7 @@ function withFieldRefDefaults(parent: JSONObject): JSONObject {
 
 /** `Always` for the tag `latest`, which an image without tag and digest has. */
 function pullPolicyOf(image: string): string {
-  const tag = image.includes('@') ? '' : (/:([^/:]*)$/.exec(image)?.[1] ?? 'latest');
+  const tag = image === '' || image.includes('@') ? '' : (/:([^/:]*)$/.exec(image)?.[1] ?? 'latest');
   return tag === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
@@ -153,7 +163,7 @@ export function admitPodSpec(spec: JSONObject): JSONObject {
   return {
     ...withDefaultTolerations(spec),
     priority: priorityOfClass(stringOf(spec, 'priorityClassName')) ?? 0,
-    preemptionPolicy: spec.preemptionPolicy ?? 'PreemptLowerPriority',
+    preemptionPolicy,
   };
 }
 

@@ -5,7 +5,6 @@ import { foreignStatusMembers } from '../../status/ownership.ts';
 import { containerShouldRestart, hasRestartAllContainersRule } from '../../status/container-restart.ts';
 import type { Container, PodSpec } from '../../types.ts';
 import { forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
-import { isSubdomain, validateQualifiedName } from './metadata.ts';
 import {
   isJSONObject,
   type JSONObject,
@@ -16,6 +15,7 @@ import {
   stringOf,
   type StoredObject,
 } from './objects.ts';
+import { isSubdomain, validateQualifiedName } from './validation.ts';
 
 /** podIP and podIPs[0] are one field with two names; podIP wins. Source: `SetDefaults_PodStatus`. */
 export function withSyncedPodIPs(status: JSONObject): JSONObject {
@@ -83,6 +83,7 @@ export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): 
     ...validateIPs(status),
     ...validateTransitions(next, old),
     ...validateNominatedNode(next, before),
+    ...validateClaimStatuses(next),
     ...(Number(status.observedGeneration ?? 0) < 0
       ? [invalidValue('status.observedGeneration', status.observedGeneration, 'must be a non-negative integer')]
       : []),
@@ -142,6 +143,14 @@ function validateNominatedNode(next: StoredObject, before: JSONObject): StatusCa
     causes.push(forbiddenValue(field, 'may not be set on pods that are already bound to a node'));
   }
   return causes;
+}
+
+function validateClaimStatuses(next: StoredObject): StatusCause[] {
+  const claims = objectsOf(specOf(next), 'resourceClaims').map(({ name }) => name);
+  return objectsOf(statusOf(next), 'resourceClaimStatuses').flatMap(({ name }, i) => {
+    const because = 'must match the name of an entry in `spec.resourceClaims`';
+    return claims.includes(name) ? [] : [invalidValue(`status.resourceClaimStatuses[${i}].name`, name, because)];
+  });
 }
 
 /** A container that will not be restarted stays terminated, whoever writes the status. */

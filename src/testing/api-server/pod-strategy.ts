@@ -1,7 +1,7 @@
 import { disruptionTarget } from '../../status/ownership.ts';
 import { computePodQOS } from '../../status/qos.ts';
-import { methodNotAllowed, requiredValue, type StatusCause, invalidValue, unsupportedValue } from './api-status.ts';
-import { isDomainLabel, validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { methodNotAllowed } from './api-status.ts';
+import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
 import {
   type JSONObject,
   numberOf,
@@ -19,27 +19,32 @@ import {
   onlyResourcesOf,
   onlySpecOf,
   onlyStatusOf,
+  validateAnnotationUpdate,
   validateEphemeralContainersUpdate,
   validateResize,
   validateSpecUpdate,
 } from './pod-update.ts';
+import { validatePodCreate, validatePodSpec } from './pod-validation.ts';
 import type { DeleteOptions, Strategy } from './strategy.ts';
 import { unreachable } from './unreachable.ts';
 
-const restartPolicies = ['Always', 'OnFailure', 'Never'];
+const gated = { reason: 'SchedulingGated', message: 'Scheduling is blocked due to non-empty scheduling gates' };
+
 /** Source: `registry/core/pod/strategy.go`, `apis/core/validation`. */
 export const podStrategy: Strategy = {
   setDefaults(pod) {
     return { spec: withPodSpecDefaults(objectOf(pod, 'spec')), status: withSyncedPodIPs(objectOf(pod, 'status')) };
   },
 
-  prepareForCreate(object) {
+  prepareForCreate(object, now) {
     const spec = admitPodSpec(specOf(object));
+    const status = { phase: 'Pending', qosClass: computePodQOS({ spec }) };
+    const isGated = objectsOf(spec, 'schedulingGates').length > 0;
     return {
       ...object,
       metadata: { ...object.metadata, generation: 1 },
       spec,
-      status: { phase: 'Pending', qosClass: computePodQOS({ spec }) },
+      status: isGated ? withCondition(status, { type: 'PodScheduled', status: 'False', ...gated }, now) : status,
     };
   },
 
@@ -62,7 +67,8 @@ export const podStrategy: Strategy = {
   },
 
   validateCreate(pod) {
-    return [...validateMetadata(pod.metadata), ...validatePodSpec(specOf(pod))];
+    const spec = specOf(pod);
+    return [...validateMetadata(pod.metadata), ...validatePodSpec(spec), ...validatePodCreate(spec)];
   },
 
   validateUpdate(next, old, subresource) {
@@ -70,6 +76,7 @@ export const podStrategy: Strategy = {
     if (subresource === 'status') return [...causes, ...validatePodStatusUpdate(next, old)];
     causes.push(...validatePodSpec(specOf(next)));
     if (subresource === 'resize') return [...causes, ...validateResize(next, old)];
+    causes.push(...validateAnnotationUpdate(next, old));
     if (subresource === 'ephemeralcontainers') return [...causes, ...validateEphemeralContainersUpdate(next, old)];
     return [...causes, ...validateSpecUpdate(specOf(next), specOf(old))];
   },
@@ -82,37 +89,6 @@ export const podStrategy: Strategy = {
     return seconds < 0 ? 1 : seconds;
   },
 };
-
-function validatePodSpec(spec: JSONObject): StatusCause[] {
-  const causes: StatusCause[] = [];
-  const containers = objectsOf(spec, 'containers');
-  if (containers.length === 0) causes.push(requiredValue('spec.containers'));
-  const names = new Set<string>();
-  for (const list of ['containers', 'initContainers']) {
-    for (const [i, container] of objectsOf(spec, list).entries()) {
-      const field = `spec.${list}[${i}]`;
-      const name = stringOf(container, 'name');
-      if (name === '') causes.push(requiredValue(`${field}.name`));
-      else if (!isDomainLabel(name))
-        causes.push(invalidValue(`${field}.name`, name, 'a lowercase RFC 1123 label is required'));
-      if (names.has(name) && name !== '') causes.push(duplicateValue(`${field}.name`, name));
-      names.add(name);
-      if (stringOf(container, 'image') === '') causes.push(requiredValue(`${field}.image`));
-    }
-  }
-  if (!restartPolicies.includes(String(spec.restartPolicy))) {
-    causes.push(unsupportedValue('spec.restartPolicy', spec.restartPolicy, restartPolicies));
-  }
-  if (numberOf(spec, 'terminationGracePeriodSeconds') < 0) {
-    const field = 'spec.terminationGracePeriodSeconds';
-    causes.push(invalidValue(field, spec.terminationGracePeriodSeconds, 'must be greater than or equal to 0'));
-  }
-  return causes;
-}
-
-function duplicateValue(field: string, value: string): StatusCause {
-  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(value)}`, field };
-}
 
 /**
  * The pod bound to a node by the `binding` subresource.
@@ -127,18 +103,17 @@ export function boundPod(pod: StoredObject, binding: JSONObject, now: string): S
       ...(Object.keys(annotations).length === 0 ? {} : { annotations: annotations as Record<string, string> }),
     },
     spec: { ...specOf(pod), nodeName: stringOf(objectOf(binding, 'target'), 'name') },
-    status: withCondition(statusOf(pod), 'PodScheduled', {}, now),
+    status: withCondition(statusOf(pod), { type: 'PodScheduled', status: 'True' }, now),
   };
 }
 
 /** The pod with the condition that an eviction leaves. Source: `EvictionREST`. */
 export function evictedPod(pod: StoredObject, now: string): StoredObject {
   const words = { reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' };
-  return { ...pod, status: withCondition(statusOf(pod), disruptionTarget, words, now) };
+  return { ...pod, status: withCondition(statusOf(pod), { type: disruptionTarget, status: 'True', ...words }, now) };
 }
 
-function withCondition(status: JSONObject, type: string, words: JSONObject, now: string): JSONObject {
-  const others = objectsOf(status, 'conditions').filter((condition) => condition.type !== type);
-  const condition = { type, status: 'True', lastProbeTime: null, lastTransitionTime: now, ...words };
-  return { ...status, conditions: [...others, condition] };
+function withCondition(status: JSONObject, condition: JSONObject, now: string): JSONObject {
+  const others = objectsOf(status, 'conditions').filter(({ type }) => type !== condition.type);
+  return { ...status, conditions: [...others, { lastProbeTime: null, lastTransitionTime: now, ...condition }] };
 }

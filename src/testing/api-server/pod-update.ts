@@ -1,7 +1,7 @@
 import isEqual from 'lodash/isEqual.js';
 import { isRestartableInitContainer } from '../../status/container-restart.ts';
 import { computePodQOS } from '../../status/qos.ts';
-import { isMirrorPod } from '../../status/static-pods.ts';
+import { configMirrorAnnotation, isMirrorPod } from '../../status/static-pods.ts';
 import type { Container } from '../../types.ts';
 import { ApiStatusError, forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
 import { isJSONObject, type JSONObject, objectOf, objectsOf, specOf, statusOf, type StoredObject } from './objects.ts';
@@ -10,6 +10,8 @@ import { withKnownStatus } from './pod-status.ts';
 
 const mutableSpec =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+/** Set at create, or unknown to old clients: an update that leaves them out does not remove them. */
+const keptMembers = ['resources', 'priority', 'preemptionPolicy'];
 const resizableResources = ['cpu', 'memory'];
 
 /** A status request changes the status, and of the metadata labels, annotations and finalizers. */
@@ -27,16 +29,10 @@ export function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObjec
 
 /** Source: `ResetObjectMetaForStatus`, as far as the API machinery does not restore the members itself. */
 function metadataForSubresource(next: StoredObject, old: StoredObject): StoredObject['metadata'] {
-  const {
-    generateName: _generateName,
-    ownerReferences: _ownerReferences,
-    generation: _generation,
-    ...metadata
-  } = next.metadata;
-  const { generateName, ownerReferences, generation } = old.metadata;
+  const { ownerReferences: _ownerReferences, generation: _generation, ...metadata } = next.metadata;
+  const { ownerReferences, generation } = old.metadata;
   return {
     ...metadata,
-    ...(generateName === undefined ? {} : { generateName }),
     ...(ownerReferences === undefined ? {} : { ownerReferences }),
     ...(generation === undefined ? {} : { generation }),
   };
@@ -44,9 +40,9 @@ function metadataForSubresource(next: StoredObject, old: StoredObject): StoredOb
 
 /** An update of the pod itself does not change the status. */
 export function onlySpecOf(next: StoredObject, old: StoredObject): StoredObject {
-  const { resources } = specOf(old);
-  // A client that does not know pod-level resources does not remove them.
-  const spec = withDefaultTolerations({ ...(resources === undefined ? {} : { resources }), ...specOf(next) });
+  const kept: JSONObject = {};
+  for (const member of keptMembers) if (specOf(old)[member] !== undefined) kept[member] = specOf(old)[member];
+  const spec = withDefaultTolerations({ ...kept, ...specOf(next) });
   return withGeneration({ ...next, spec, status: statusOf(old) }, old);
 }
 
@@ -140,9 +136,19 @@ function withoutMutable(spec: JSONObject): JSONObject {
   return { ...others, containers: withoutImages('containers'), initContainers: withoutImages('initContainers') };
 }
 
+/** Source: `ValidatePodSpecificAnnotationUpdates`. */
+export function validateAnnotationUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
+  const [before, after] = [old.metadata.annotations ?? {}, next.metadata.annotations ?? {}];
+  const [had, has] = [before[configMirrorAnnotation], after[configMirrorAnnotation]];
+  if (had === has) return [];
+  const because =
+    had === undefined ? 'may not add mirror pod annotation' : 'may not remove or update mirror pod annotation';
+  return [forbiddenValue(`metadata.annotations[${configMirrorAnnotation}]`, because)];
+}
+
 /** Source: `ValidatePodEphemeralContainersUpdate`. */
 export function validateEphemeralContainersUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
-  if (isMirrorPod(old)) return [forbiddenValue('', 'static pods do not support ephemeral containers')];
+  if (isMirrorPod(old)) return [forbiddenValue('[]', 'static pods do not support ephemeral containers')];
   const field = 'spec.ephemeralContainers';
   const containers = objectsOf(specOf(next), 'ephemeralContainers');
   return objectsOf(specOf(old), 'ephemeralContainers').flatMap((container) => {
@@ -157,24 +163,35 @@ export function validateEphemeralContainersUpdate(next: StoredObject, old: Store
 
 /** Source: `ValidatePodResize`. */
 export function validateResize(next: StoredObject, old: StoredObject): StatusCause[] {
-  if (isMirrorPod(old)) return [forbiddenValue('', 'static pods cannot be resized')];
+  if (isMirrorPod(old)) return [forbiddenValue('[]', 'static pods cannot be resized')];
   const [before, after] = [specOf(old), specOf(next)];
-  if (objectOf(before, 'os').name === 'windows') return [forbiddenValue('', 'windows pods cannot be resized')];
+  if (objectOf(before, 'os').name === 'windows') return [forbiddenValue('[]', 'windows pods cannot be resized')];
   const causes: StatusCause[] = [];
   if (computePodQOS({ spec: before }) !== computePodQOS({ spec: after })) {
     const because = 'Pod QOS Class may not change as a result of resizing';
     causes.push(invalidValue('spec', statusOf(old).qosClass, because));
   }
   if (!isResizeSupported(old)) causes.push(forbiddenValue('spec', 'Pod running on node without support for resize'));
-  if (!haveSameNames(after, before, 'containers') || !haveSameNames(after, before, 'initContainers')) {
-    return [...causes, forbiddenValue('spec', 'containers may not be renamed or reordered on resize')];
-  }
+  const moved = validateOrder(after, before);
+  if (moved.length > 0) return [...causes, ...moved];
   for (const list of ['containers', 'initContainers']) {
     for (const [i, container] of objectsOf(before, list).entries()) {
       causes.push(...validateContainerResize(objectsOf(after, list)[i]!, container, list, `spec.${list}[${i}]`));
     }
   }
   return causes;
+}
+
+function validateOrder(next: JSONObject, old: JSONObject): StatusCause[] {
+  return ['containers', 'initContainers'].flatMap((list) => {
+    const [before, after] = [objectsOf(old, list), objectsOf(next, list)];
+    if (before.length !== after.length) {
+      return [forbiddenValue(`spec.${list}`, 'containers may not be added or removed on resize')];
+    }
+    const i = before.findIndex(({ name }, i) => name !== after[i]!.name);
+    const because = 'containers may not be renamed or reordered on resize';
+    return i < 0 ? [] : [forbiddenValue(`spec.${list}[${i}].name`, because)];
+  });
 }
 
 function validateContainerResize(next: JSONObject, old: JSONObject, list: string, field: string): StatusCause[] {

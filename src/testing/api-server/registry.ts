@@ -22,11 +22,12 @@ import {
   type StrictDecoding,
   withServerMetadata,
 } from './decode-object.ts';
-import { hasFinalizers, markedForDeletion, refusePreconditions } from './deletion.ts';
+import { hasFinalizers, markedForDeletion, refuseImmortal, refusePreconditions } from './deletion.ts';
 import { storedMetadata } from './metadata.ts';
 import { isSameObject, type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
 import { applyPatch, type PatchMediaType } from './patch.ts';
-import { priorityOfClass } from './pod-defaults.ts';
+import { preemptionPolicy, priorityOfClass } from './pod-defaults.ts';
+import { refuseResize } from './pod-resize.ts';
 import { boundPod, evictedPod } from './pod-strategy.ts';
 import { deleteOptionsOf } from './request-options.ts';
 import type { ResourceDefinition } from './resources.ts';
@@ -102,30 +103,34 @@ export class Registry {
   create(target: Target, body: JSONObject, request: Request): StoredObject {
     const { definition, namespace } = target;
     const sent = this.#mutated(target, decodeBody(definition, body, request), request);
-    const { generateName, resourceVersion } = sent.metadata;
+    const { generateName } = sent.metadata;
     if (sent.metadata.namespace !== undefined && sent.metadata.namespace !== namespace) throw namespaceMismatch();
-    if (resourceVersion !== undefined) {
-      throw new ApiStatusError(500, '', 'resourceVersion should not be set on objects to be created');
-    }
     const name = sent.metadata.name ?? (generateName === undefined ? '' : this.#generatedName(target, generateName));
     this.#refuseMissingNamespace(target, name);
     const now = this.#now();
-    const object = definition.strategy.prepareForCreate(
-      {
-        ...sent,
-        metadata: storedMetadata({
-          ...sent.metadata,
-          ...{ name, namespace: namespace === '' ? undefined : namespace, uid: randomUUID(), resourceVersion: '' },
-          ...{ creationTimestamp: now, generation: undefined },
-          ...{ deletionTimestamp: undefined, deletionGracePeriodSeconds: undefined },
-        }),
-      },
-      now,
+    const object = withTopologyLabels(
+      this.#store,
+      definition.strategy.prepareForCreate(
+        {
+          ...sent,
+          metadata: storedMetadata({
+            ...sent.metadata,
+            ...{ name, namespace: namespace === '' ? undefined : namespace, uid: randomUUID() },
+            resourceVersion: sent.metadata.resourceVersion ?? '',
+            ...{ creationTimestamp: now, generation: undefined },
+            ...{ deletionTimestamp: undefined, deletionGracePeriodSeconds: undefined },
+          }),
+        },
+        now,
+      ),
     );
     request.admit({ operation: 'create', target, next: object, old: undefined });
-    refusePriority(definition, objectOf(body, 'spec'), object);
+    refuseClasses(definition, objectOf(body, 'spec'), object);
     throwIfInvalid(definition, name, definition.strategy.validateCreate(object));
     if (this.#store.get(definition.table, namespace, name) !== undefined) throw alreadyExists(definition, name);
+    if (object.metadata.resourceVersion !== '' && !request.dryRun) {
+      throw new ApiStatusError(500, '', 'resourceVersion should not be set on objects to be created');
+    }
     return this.#put(target, object, request);
   }
 
@@ -146,7 +151,8 @@ export class Registry {
     const { resourceVersion, uid } = next.metadata;
     if (resourceVersion === undefined && definition.strategy.conditionalUpdateOnly === true) {
       const message = 'Invalid value: 0: must be specified for an update';
-      throw invalid(definition, name, [{ reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' }]);
+      const subject = { ...definition, kind: definition.resource };
+      throw invalid(subject, name, [{ reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' }]);
     }
     if (uid !== undefined && uid !== old.metadata.uid) {
       const because = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
@@ -170,9 +176,10 @@ export class Registry {
     const old = this.get(target);
     refusePreconditions(definition, old, options);
     request.admit({ operation: 'delete', target, next: undefined, old });
+    refuseImmortal(definition, old.metadata.name);
     const marked = markedForDeletion(definition, old, options, this.#clock.now());
     const isUnchanged = marked === old;
-    const isFinal = marked.metadata.deletionGracePeriodSeconds === 0 && !hasFinalizers(marked);
+    const isFinal = (marked.metadata.deletionGracePeriodSeconds ?? 0) === 0 && !hasFinalizers(marked);
     if (isFinal && definition.strategy.gracePeriodSeconds === undefined) {
       return { object: this.#remove(target, old, request), isRemoved: true };
     }
@@ -197,10 +204,11 @@ export class Registry {
       throw conflict(subject, target.name, `pod ${target.name} is being deleted, cannot be assigned to a host`);
     }
     if (stringOf(objectOf(binding, 'target'), 'name') === '') {
-      const cause = { reason: 'FieldValueRequired', message: 'Required value', field: 'target.name' };
-      throw invalid({ group: '', resource: 'bindings', kind: 'Binding' }, target.name, [cause]);
+      throw new ApiStatusError(500, '', 'target.name: Required value');
     }
-    this.#put(target, boundPod(pod, binding, this.#now()), request);
+    const bound = boundPod(pod, binding, this.#now());
+    const isToNode = stringOf(objectOf(binding, 'target'), 'kind') === 'Node';
+    this.#put(target, isToNode ? withTopologyLabels(this.#store, bound) : bound, request);
   }
 
   /** POST to `pods/eviction`. There are no disruption budgets that could refuse it. */
@@ -229,8 +237,9 @@ export class Registry {
     const prepared = definition.strategy.prepareForUpdate(complete, old, subresource);
     request.admit({ operation: 'update', target, next: complete, old });
     throwIfInvalid(definition, name, definition.strategy.validateUpdate(prepared, old, subresource));
+    if (subresource === 'resize') refuseResize(definition, prepared, old, this.#store);
     if (isSameObject(prepared, old)) return old;
-    const isFinal = prepared.metadata.deletionGracePeriodSeconds === 0 && !hasFinalizers(prepared);
+    const isFinal = (prepared.metadata.deletionGracePeriodSeconds ?? 0) === 0 && !hasFinalizers(prepared);
     if (prepared.metadata.deletionTimestamp === undefined || !isFinal) return this.#put(target, prepared, request);
     this.#remove(target, prepared, request);
     return prepared;
@@ -245,7 +254,7 @@ export class Registry {
   }
 
   #put({ definition }: Target, object: StoredObject, request: Request): StoredObject {
-    return request.dryRun ? object : this.#store.put(definition.table, object, request);
+    return request.dryRun ? withoutEmptyRevision(object) : this.#store.put(definition.table, object, request);
   }
 
   #remove({ definition }: Target, object: StoredObject, request: Request): StoredObject {
@@ -274,25 +283,65 @@ export class Registry {
         definition,
         name,
         `unable to create new content in namespace ${namespace} because it is being terminated`,
+        [{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }],
       );
     }
   }
 }
 
-/** The Priority admission plugin: the number follows from the class. */
-function refusePriority(definition: ResourceDefinition, sent: JSONObject, pod: StoredObject): void {
+/** The RuntimeClass and Priority admission plugins: there are no runtime classes, and the priority follows from its class. */
+function refuseClasses(definition: ResourceDefinition, sent: JSONObject, pod: StoredObject): void {
   if (definition.table !== 'pods') return;
+  const { name } = pod.metadata;
+  const refuse = (because: string): never => {
+    throw forbidden(definition, name, because);
+  };
+  if (sent.runtimeClassName != null) {
+    refuse(`pod rejected: RuntimeClass ${JSON.stringify(sent.runtimeClassName)} not found`);
+  }
+  if (sent.overhead != null) {
+    refuse('pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead');
+  }
   const className = stringOf(sent, 'priorityClassName');
   const priority = priorityOfClass(className);
   if (priority === undefined) {
-    throw forbidden(definition, pod.metadata.name, `no PriorityClass with name ${className} was found`);
+    return refuse(`no PriorityClass with name ${className} was found`);
   }
   if (sent.priority !== undefined && sent.priority !== null && sent.priority !== priority) {
-    const because = `the integer value of priority (${numberOf(sent, 'priority')}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`;
-    throw forbidden(definition, pod.metadata.name, because);
+    const sentPriority = numberOf(sent, 'priority');
+    refuse(
+      `the integer value of priority (${sentPriority}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
+    );
+  }
+  const policy = stringOf(sent, 'preemptionPolicy');
+  if (policy !== '' && policy !== preemptionPolicy) {
+    refuse(
+      `the string value of PreemptionPolicy (${policy}) must not be provided in pod spec; priority admission controller computed ${preemptionPolicy} from the given PriorityClass name`,
+    );
   }
 }
 
+const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
+
+/** The PodTopologyLabels admission plugin: a pod on a node gets the node's zone and region. */
+function withTopologyLabels(store: ObjectStore, object: StoredObject): StoredObject {
+  if (object.kind !== 'Pod') return object;
+  const labels = store.get('nodes', '', stringOf(specOf(object), 'nodeName'))?.metadata.labels ?? {};
+  const copied = Object.entries(labels).filter(([name]) => topologyLabels.includes(name));
+  if (copied.length === 0) return object;
+  const merged = { ...object.metadata.labels, ...Object.fromEntries(copied) };
+  return { ...object, metadata: { ...object.metadata, labels: merged } };
+}
+
+/** What a dry run creates has no resourceVersion. */
+function withoutEmptyRevision(object: StoredObject): StoredObject {
+  if (object.metadata.resourceVersion !== '') return object;
+  const { resourceVersion: _empty, ...metadata } = object.metadata;
+  return { ...object, metadata: metadata as StoredObject['metadata'] };
+}
+
 function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly StatusCause[]): void {
-  if (causes.length > 0) throw invalid(definition, name, causes);
+  // Both APIs of events check the same kind.
+  const subject = definition.table === 'events' ? { ...definition, group: '' } : definition;
+  if (causes.length > 0) throw invalid(subject, name, causes);
 }

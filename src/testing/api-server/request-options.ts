@@ -39,6 +39,7 @@ export function deleteOptionsOf(options: JSONObject): DeleteOptions {
   const { uid, resourceVersion } = objectOf(options, 'preconditions');
   return {
     dryRun: dryRun !== undefined,
+    ...(orphanDependents === false ? { isAnsweredEarly: true } : {}),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: Number(gracePeriodSeconds) }),
     ...(policy === undefined ? {} : { propagationPolicy: policy as DeleteOptions['propagationPolicy'] & string }),
     ...(uid === undefined ? {} : { uid: uid as string }),
@@ -65,7 +66,7 @@ function decodeDeleteOptions(body: JSONObject): JSONObject {
 function deleteOptionsInQuery(query: URLSearchParams): JSONObject {
   const options: JSONObject = {};
   const seconds = query.get('gracePeriodSeconds');
-  if (seconds !== null && seconds !== '') {
+  if (seconds !== null) {
     if (!/^[+-]?\d{1,15}$/.test(seconds)) {
       throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(seconds)}: invalid syntax`);
     }

@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import { accessReviewResource } from './review-resource.ts';
 import { ApiStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
 import { isTooDeep } from './objects.ts';
 import type { Target } from './registry.ts';
@@ -33,6 +34,7 @@ export function parseResourcePath(method: string, path: string, isWatch: boolean
     ? [rest[1] ?? '', rest.slice(2)]
     : ['', rest];
   const definition = resourceNamed(group, version, resource);
+  if (`/${parts.join('/')}` === accessReviewResource.path) throw methodNotAllowed();
   if (definition === undefined) {
     if (isUnservedResource(group, resource)) throw notServed(group === '' ? resource : `${resource}.${group}`);
     throw unknownPath();
@@ -73,7 +75,9 @@ const objectVerbs: Verbs = { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 
 function collectionVerbs(definition: ResourceDefinition, namespace: string, isWatch: boolean): Verbs {
   const read = { GET: isWatch ? 'watch' : 'list' } as const;
   const isAcrossNamespaces = definition.namespaced && namespace === '';
-  return isAcrossNamespaces ? read : { ...read, POST: 'create', DELETE: 'deletecollection' };
+  if (isAcrossNamespaces) return read;
+  const write = { ...read, POST: 'create' } as const;
+  return definition.deletesCollections === false ? write : { ...write, DELETE: 'deletecollection' };
 }
 
 function verbOf(verbs: Verbs, method: string): Verb {

@@ -1,14 +1,10 @@
 import type { Subject } from './api-status.ts';
 import type { KubeType } from './kube-decoder.ts';
 import { type JSONObject, objectOf, specOf, statusOf, stringOf } from './objects.ts';
-import {
-  eventFromEventsAPI,
-  eventStrategy,
-  eventToEventsAPI,
-  leaseStrategy,
-  namespaceStrategy,
-  nodeStrategy,
-} from './other-strategies.ts';
+import { eventFromEventsAPI, eventStrategy, eventToEventsAPI, newEventStrategy } from './event-strategy.ts';
+import { leaseStrategy } from './lease-strategy.ts';
+import { namespaceStrategy } from './namespace-strategy.ts';
+import { nodeStrategy } from './node-strategy.ts';
 import { podStrategy } from './pod-strategy.ts';
 import type { SelectableFields } from './selectors.ts';
 import type { Strategy } from './strategy.ts';
@@ -26,6 +22,8 @@ export interface ResourceDefinition extends Subject {
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly subresources: readonly Subresource[];
+  /** False for a resource whose objects are only deleted one by one. */
+  readonly deletesCollections?: false;
   readonly fields: SelectableFields;
   readonly strategy: Strategy;
   /** Between the stored spelling and that of this API version. */
@@ -102,7 +100,7 @@ export const resources: readonly ResourceDefinition[] = [
       kind: 'Namespace',
       goType: 'Namespace',
     },
-    ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource] },
+    ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource], deletesCollections: false },
     fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
     strategy: namespaceStrategy,
   },
@@ -111,6 +109,7 @@ export const resources: readonly ResourceDefinition[] = [
     ...event,
     group: 'events.k8s.io',
     goType: 'events.Event',
+    strategy: newEventStrategy,
     fields: { ...eventFields, ...referenceFields('regarding') },
     toStored: eventFromEventsAPI,
     fromStored: eventToEventsAPI,

@@ -7,7 +7,7 @@ import { HttpFaults } from '../faults/http-faults.ts';
 import type { RequestMatch } from '../faults/fault-match.ts';
 import { type Mutation, Mutations } from '../mutations.ts';
 import type { InFlight } from '../requests-in-flight.ts';
-import { accessReviewResource } from './access-review.ts';
+import { accessReviewResource } from './review-resource.ts';
 import type { Pod } from '../../types.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { ClusterObjectAccess } from './cluster-object-access.ts';
@@ -332,9 +332,9 @@ export class ApiServer implements AsyncDisposable {
     const url = new URL(request.url ?? '', this.url);
     const { pathname, searchParams: query } = url;
     const method = request.method ?? '';
-    const authenticated = user === undefined ? undefined : impersonated(user, request.headers, this.#tokens);
+    const effective = user === undefined ? undefined : impersonated(user, request.headers, this.#tokens);
     const isOpen = openPaths.has(pathname.replace(/\/$/, ''));
-    if (authenticated === undefined && !isOpen) throw new ApiStatusError(401, 'Unauthorized', 'Unauthorized');
+    if (effective === undefined && !isOpen) throw new ApiStatusError(401, 'Unauthorized', 'Unauthorized');
     if (method === 'GET') {
       if (pathname === '/healthz' || pathname === '/livez' || pathname === '/readyz') {
         return send(response, 200, 'text/plain; charset=utf-8', 'ok');
@@ -345,8 +345,8 @@ export class ApiServer implements AsyncDisposable {
       const openAPI = pathname.startsWith('/openapi/v3') ? openAPIDocument(pathname) : undefined;
       if (openAPI !== undefined) return { code: 200, body: openAPI };
     }
-    if (authenticated === undefined) throw unknownPath();
-    const call = { request, response, query, user: authenticated };
+    if (user === undefined || effective === undefined) throw unknownPath();
+    const call = { request, response, query, user: effective, authenticated: user };
     if (method === 'POST' && pathname === accessReviewResource.path) return this.#handlers.review(call);
     const resource = parseResourcePath(method, pathname, isTrue(query.get('watch')));
     if (resource === undefined) throw unknownPath();

@@ -7,6 +7,8 @@ export interface DeleteOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly dryRun?: boolean;
+  /** Whether a deletion that takes time is a 202, as it is for `orphanDependents: false`. */
+  readonly isAnsweredEarly?: boolean;
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 

@@ -178,7 +178,7 @@ describe('events', () => {
     const other = {
       metadata: { name: 'f' },
       ...{ regarding: { kind: 'Pod', name: 'q' }, note: 'n', eventTime: '2026-01-01T00:00:00.000001Z' },
-      ...{ reportingController: 'c', reportingInstance: 'i' },
+      ...{ reportingController: 'c', reportingInstance: 'i', action: 'A', reason: 'R', type: 'Normal' },
     };
     await http.request('POST', '/apis/events.k8s.io/v1/namespaces/default/events', { body: other });
     expect((await http.request('GET', `${EVENTS}/f`)).body).toMatchObject({

@@ -1,0 +1,121 @@
+import isEqual from 'lodash/isEqual.js';
+import { invalidValue, requiredValue, type StatusCause } from './api-status.ts';
+import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { isJSONObject, type JSONObject, numberOf, objectOf, stringOf, type StoredObject } from './objects.ts';
+import { plainStrategy } from './plain-strategy.ts';
+import type { Strategy } from './strategy.ts';
+import { validateQualifiedName } from './validation.ts';
+
+const limits = { reportingInstance: 128, action: 128, reason: 128, message: 1024 };
+/** What an update through `events.k8s.io` may not change. */
+const immutable = [
+  ['involvedObject', 'involvedObject'],
+  ['reason', 'reason'],
+  ['message', 'message'],
+  ['source', 'source'],
+  ['firstTimestamp', 'firstTimestamp'],
+  ['lastTimestamp', 'lastTimestamp'],
+  ['count', 'count'],
+  ['type', 'type'],
+  ['eventTime', 'eventTime'],
+  ['action', 'action'],
+  ['related', 'related'],
+  ['reportingComponent', 'reportingController'],
+  ['reportingInstance', 'reportingInstance'],
+] as const;
+
+/** Events through v1, which checks little. Source: `registry/core/event/strategy.go`. */
+export const eventStrategy: Strategy = {
+  ...plainStrategy,
+  createOnUpdate: true,
+  validateCreate: (event) => validateEvent(event, 'reportingComponent'),
+  validateUpdate: (next) => validateEvent(next, 'reportingComponent'),
+};
+
+/** The same objects through `events.k8s.io`. Source: `ValidateEventCreate`, `ValidateEventUpdate`. */
+export const newEventStrategy: Strategy = {
+  ...eventStrategy,
+  validateCreate(event) {
+    const type = stringOf(event, 'type');
+    const source = objectOf(event, 'source');
+    const causes = [...validateEvent(event, 'reportingController'), ...validateMetadata(event.metadata)];
+    causes.push(...validateSeries(event));
+    if (event.eventTime === null) causes.push(requiredValue('eventTime'));
+    if (type !== 'Normal' && type !== 'Warning') causes.push(invalidValue('type', '', `has invalid value: ${type}`));
+    const unset = (field: string) => invalidValue(field, '', 'needs to be unset');
+    if (event.firstTimestamp !== null) causes.push(unset('firstTimestamp'));
+    if (event.lastTimestamp !== null) causes.push(unset('lastTimestamp'));
+    if (numberOf(event, 'count') !== 0) causes.push(unset('count'));
+    if (Object.keys(source).length > 0) causes.push(unset('source'));
+    return causes;
+  },
+  validateUpdate(next, old) {
+    const causes = [...validateEvent(next, 'reportingController'), ...validateMetadataUpdate(next, old)];
+    if (!isEqual(next.series, old.series)) causes.push(...validateSeries(next));
+    for (const [member, field] of immutable) {
+      if (!isEqual(next[member], old[member])) causes.push(invalidValue(field, next[member], 'field is immutable'));
+    }
+    return causes;
+  },
+};
+
+/** Source: `legacyValidateEvent`. */
+function validateEvent(event: StoredObject, controllerField: string): StatusCause[] {
+  const { namespace = '' } = event.metadata;
+  const involved = stringOf(objectOf(event, 'involvedObject'), 'namespace');
+  const mismatch = invalidValue('involvedObject.namespace', involved, 'does not match event.namespace');
+  if (event.eventTime === null) {
+    const isSame = involved === '' ? namespace === 'default' : involved === namespace;
+    return isSame ? [] : [mismatch];
+  }
+  const causes = involved === '' && namespace !== 'default' && namespace !== 'kube-system' ? [mismatch] : [];
+  const controller = stringOf(event, 'reportingComponent');
+  if (controller === '') causes.push(requiredValue(controllerField));
+  causes.push(...validateQualifiedName(controller, controllerField));
+  for (const [member, limit] of Object.entries(limits)) {
+    const text = stringOf(event, member);
+    if (text === '' && member !== 'message') causes.push(requiredValue(member));
+    if (text.length > limit) causes.push(invalidValue(member, '', `can have at most ${limit} characters`));
+  }
+  return causes;
+}
+
+function validateSeries(event: StoredObject): StatusCause[] {
+  const { series } = event;
+  if (!isJSONObject(series)) return [];
+  return [
+    ...(numberOf(series, 'count') < 2 ? [invalidValue('series.count', '', 'should be at least 2')] : []),
+    ...(series.lastObservedTime === null ? [requiredValue('series.lastObservedTime')] : []),
+  ];
+}
+
+/** The members that have another name in v1, and theirs in `events.k8s.io`. */
+const eventMembers: readonly (readonly [string, string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+  ['reportingComponent', 'reportingController'],
+];
+
+/** An event of `events.k8s.io` in the members of v1, which are stored. */
+export function eventFromEventsAPI(event: JSONObject): JSONObject {
+  return {
+    reportingComponent: '',
+    reportingInstance: '',
+    ...renamed(event, new Map(eventMembers.map(([core, other]) => [other, core]))),
+  };
+}
+
+/** A v1 event in the members of `events.k8s.io`, where these two are left out when they are empty. */
+export function eventToEventsAPI(event: JSONObject): JSONObject {
+  const result: JSONObject = { ...renamed(event, new Map(eventMembers)), apiVersion: 'events.k8s.io/v1' };
+  for (const member of ['reportingController', 'reportingInstance']) if (result[member] === '') delete result[member];
+  return result;
+}
+
+function renamed(object: JSONObject, names: ReadonlyMap<string, string>): JSONObject {
+  return Object.fromEntries(Object.entries(object).map(([member, value]) => [names.get(member) ?? member, value]));
+}

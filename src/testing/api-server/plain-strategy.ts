@@ -1,0 +1,11 @@
+import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import type { Strategy } from './strategy.ts';
+
+/** What a kind does that has no rules of its own. */
+export const plainStrategy: Strategy = {
+  setDefaults: (members) => members,
+  prepareForCreate: (object) => object,
+  prepareForUpdate: (next) => next,
+  validateCreate: (object) => validateMetadata(object.metadata),
+  validateUpdate: (next, old) => [...validateMetadata(next.metadata), ...validateMetadataUpdate(next, old)],
+};

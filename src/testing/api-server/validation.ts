@@ -1,0 +1,147 @@
+import { forbiddenValue, invalidValue, requiredValue, type StatusCause, unsupportedValue } from './api-status.ts';
+import type { JSONObject } from './objects.ts';
+
+/*
+ * Rules that several kinds share, each with the words of kube-apiserver.
+ * Source: `k8s.io/apimachinery/pkg/util/validation`.
+ */
+
+const maxInt32 = 2 ** 31 - 1;
+const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const namePart = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+
+const subdomainRule =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const labelRule =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const namePartRule =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const labelValueRule =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+export function isSubdomain(text: string): boolean {
+  return text.length <= 253 && subdomain.test(text);
+}
+
+export function validateSubdomain(text: string, field: string): StatusCause[] {
+  if (isSubdomain(text)) return [];
+  return [invalidValue(field, text, text.length > 253 ? 'must be no more than 253 bytes' : subdomainRule)];
+}
+
+/** A name that is one label of a domain name, as containers have. */
+export function validateDomainLabel(text: string, field: string): StatusCause[] {
+  if (text.includes('.')) return [invalidValue(field, text, 'must not contain dots')];
+  if (text.length > 63) return [invalidValue(field, text, 'must be no more than 63 bytes')];
+  return label.test(text) ? [] : [invalidValue(field, text, labelRule)];
+}
+
+/** `name` or `prefix/name`, as keys of labels and types of conditions are. */
+export function validateQualifiedName(text: string, field: string): StatusCause[] {
+  const parts = text.split('/');
+  const name = parts.at(-1) ?? '';
+  const causes: StatusCause[] = [];
+  if (parts.length > 2) return [invalidValue(field, text, 'a qualified name must have at most one prefix')];
+  if (parts.length === 2 && !isSubdomain(parts[0] ?? ''))
+    causes.push(invalidValue(field, text, `prefix part ${subdomainRule}`));
+  if (name === '') causes.push(invalidValue(field, text, 'name part must be non-empty'));
+  if (name.length > 63) causes.push(invalidValue(field, text, 'name part must be no more than 63 bytes'));
+  if (!namePart.test(name)) causes.push(invalidValue(field, text, namePartRule));
+  return causes;
+}
+
+export function validateLabels(labels: { readonly [name: string]: unknown }, field: string): StatusCause[] {
+  return Object.entries(labels).flatMap(([key, value]) => [
+    ...validateQualifiedName(key, field),
+    ...labelValueProblems(String(value)).map((because) => invalidValue(field, value, because)),
+  ]);
+}
+
+/** What is wrong with the value of a label. */
+export function labelValueProblems(value: string): string[] {
+  if (value === '') return [];
+  return [
+    ...(value.length > 63 ? ['must be no more than 63 bytes'] : []),
+    ...(namePart.test(value) ? [] : [labelValueRule]),
+  ];
+}
+
+/** Required when it is empty, else one of the supported values. */
+export function validateEnum(value: unknown, supported: readonly string[], field: string): StatusCause[] {
+  if (value === undefined || value === '') return [requiredValue(field)];
+  return (supported as readonly unknown[]).includes(value) ? [] : [unsupportedValue(field, value, supported)];
+}
+
+export function validateRange(value: unknown, min: number, max: number, field: string): StatusCause[] {
+  if (value === undefined || (Number(value) >= min && Number(value) <= max)) return [];
+  return [invalidValue(field, value, `must be between ${min} and ${max}, inclusive`)];
+}
+
+/** A user or group. */
+export function validateID(value: unknown, field: string): StatusCause[] {
+  return validateRange(value, 0, maxInt32, field);
+}
+
+export function validateNotNegative(value: unknown, field: string): StatusCause[] {
+  if (value === undefined || Number(value) >= 0) return [];
+  return [invalidValue(field, value, 'must be greater than or equal to 0')];
+}
+
+/** The members that must be there and not empty. */
+export function validateRequired(object: JSONObject, members: readonly string[], field: string): StatusCause[] {
+  return members
+    .filter((member) => object[member] === undefined || object[member] === '' || object[member] === null)
+    .map((member) => requiredValue(`${field}.${member}`));
+}
+
+/** A number, or the name of a port. */
+export function validatePort(value: unknown, field: string): StatusCause[] {
+  if (typeof value !== 'string') return validateRange(value ?? 0, 1, 65_535, field);
+  return portNameProblems(value).map((because) => invalidValue(field, value, because));
+}
+
+export function portNameProblems(name: string): string[] {
+  return [
+    ...(name.length > 15 ? ['must be no more than 15 characters'] : []),
+    ...(/^[-a-z0-9]+$/.test(name) ? [] : ['must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)']),
+    ...(/[a-z]/.test(name) ? [] : ['must contain at least one letter (a-z)']),
+    ...(name.includes('--') ? ['must not contain consecutive hyphens'] : []),
+    ...(/^-|-$/.test(name) ? ['must not begin or end with a hyphen'] : []),
+  ];
+}
+
+/** A path inside of something: relative, without `..`. */
+export function validateDescendingPath(path: string, field: string): StatusCause[] {
+  return [
+    ...(path.startsWith('/') ? [invalidValue(field, path, 'must be a relative path')] : []),
+    ...validateNoBackSteps(path, field),
+  ];
+}
+
+export function validateNoBackSteps(path: string, field: string): StatusCause[] {
+  return path.split('/').includes('..') ? [invalidValue(field, path, "must not contain '..'")] : [];
+}
+
+export function duplicateValue(field: string, value: unknown): StatusCause {
+  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(value)}`, field };
+}
+
+export function notFoundValue(field: string, value: unknown): StatusCause {
+  return { reason: 'FieldValueNotFound', message: `Not found: ${JSON.stringify(value)}`, field };
+}
+
+export function tooLong(field: string, maxBytes: number): StatusCause {
+  return { reason: 'FieldValueTooLong', message: `Too long: may not be more than ${maxBytes} bytes`, field };
+}
+
+/** Forbids members that are set. */
+export function forbidMembers(
+  object: JSONObject,
+  members: readonly string[],
+  field: string,
+  because: string,
+): StatusCause[] {
+  return members
+    .filter((member) => object[member] !== undefined)
+    .map((member) => forbiddenValue(`${field}.${member}`, because));
+}

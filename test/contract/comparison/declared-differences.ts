@@ -1,0 +1,52 @@
+/** Where ApiServer and a real kube-apiserver differ. docs/testing.md has the same list, held by a test. */
+export interface DeclaredDifference {
+  readonly id: string;
+  /** What a user of ApiServer meets; without a pipe, for it stands in a table. */
+  readonly text: string;
+  /** What the refusal (406, 415 or 501) says; absent for a difference that is harmless. */
+  readonly refusal?: string;
+}
+
+const useJSON = 'set ContentType: application/json';
+
+export const declaredDifferences: readonly DeclaredDifference[] = [
+  { id: 'protobuf', text: 'Protobuf is neither read nor written.', refusal: useJSON },
+  { id: 'yaml', text: 'YAML is neither read nor written.', refusal: useJSON },
+  {
+    id: 'server-side-apply',
+    text: 'Server-side apply is not done, and objects have no managedFields.',
+    refusal: 'use kubectl apply without --server-side',
+  },
+  {
+    id: 'resources',
+    text: 'Only pods, nodes, namespaces, events, leases and SelfSubjectAccessReviews are served.',
+    refusal: 'Use a real kube-apiserver',
+  },
+  {
+    id: 'running',
+    text: 'Nothing runs: logs, exec, attach, port-forward and proxies are not served.',
+    refusal: 'Use a real kube-apiserver',
+  },
+  {
+    id: 'pod-level-resize',
+    text: 'Pods with pod-level resources (spec.resources) are not resized.',
+    refusal: 'set the resources of containers',
+  },
+  {
+    id: 'impersonation',
+    text: 'Only the admin impersonates, and only users that the server has.',
+    refusal: 'nodeUsers',
+  },
+  {
+    id: 'table-v1beta1',
+    text: 'Tables are served as meta.k8s.io/v1 only.',
+    refusal: 'only the following media types are accepted',
+  },
+  { id: 'protobuf-preferred', text: 'A client that prefers protobuf and takes JSON gets JSON.' },
+  { id: 'warnings', text: 'Warnings about pods that are odd but valid are not sent; those about fields are.' },
+  { id: 'columns', text: 'The descriptions of the columns of Tables are shorter.' },
+  { id: 'discovery', text: 'Discovery lists what is served, without storage hashes and client addresses.' },
+  { id: 'version', text: '/version names no commit, Go version, compiler or platform.' },
+  { id: 'unknown-group', text: 'The 404 of an unknown API group is a Status, not text.' },
+  { id: 'unknown-path', text: 'The 404 of an unknown path is a Status, not a list of paths.' },
+];
