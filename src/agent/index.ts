@@ -40,8 +40,24 @@ export {
   type ProbeType,
 } from './prober/probe-results.ts';
 
+export { ReasonCache } from './status/reason-cache.ts';
+
+// Probes
+export type { Prober, ProbeRequest } from './prober/prober.ts';
+export { ProberManager, type ProberManagerOptions } from './prober/prober-manager.ts';
+export type { ProbeUpdate } from './prober/probe-results-manager.ts';
+
 // What to do next
 export { computePodActions } from './actions/compute-pod-actions.ts';
 export type { ContainerKillReason, ContainerToKill, ContainerToReset, PodActions } from './actions/pod-actions.ts';
 export { shouldContainerBeRestarted } from './actions/container-restart.ts';
 export { podSandboxChanged, type SandboxChange } from './actions/sandbox-changed.ts';
+
+// How long what failed is put off
+export { Backoff, type BackoffOptions } from './back-off/flowcontrol-backoff.ts';
+export {
+  type CrashLoop,
+  createCrashLoopBackoff,
+  createImagePullBackoff,
+  doBackOff,
+} from './back-off/crash-loop-back-off.ts';

@@ -3,7 +3,7 @@ import type { ContainerRuntime, RuntimePod } from './container-runtime.ts';
 import type { RuntimePodStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
 /** True when the pods of a runtime have sandboxes. */
-export function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean {
+function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean {
   return runtime.runPodSandbox !== undefined;
 }
 

@@ -88,6 +88,6 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
 }
 
 /** For `shouldAllContainersRestart` and the AllContainersRestarting condition. */
-export function asRuntimeContainers(containers: readonly RuntimeContainerStatus[]): RuntimeContainer[] {
+function asRuntimeContainers(containers: readonly RuntimeContainerStatus[]): RuntimeContainer[] {
   return containers.map(({ name, state, exitCode }) => ({ name, exited: state === 'exited', exitCode }));
 }

@@ -1,10 +1,5 @@
-import {
-  type Container,
-  type ContainerStatusInput,
-  isRestartableInitContainer,
-  type Pod,
-  timeFromEpochMs,
-} from '../../index.ts';
+import { type Container, type ContainerStatusInput, isRestartableInitContainer, type Pod } from '../../index.ts';
+import { isOlderThanAgent } from '../prober/older-than-agent.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 
 /** The container statuses of a pod that probes have a say in. */
@@ -17,9 +12,9 @@ export interface ProbedStatuses {
 export interface ProbeState {
   readonly results: ProbeResults;
   /**
-   * When this agent was started, in milliseconds since the epoch. A container that is older stays ready
-   * until its first probe result if the API server shows the pod as Ready: a restart of the agent is
-   * no reason to take a pod out of service. Default: no container is older.
+   * When this agent was started, in milliseconds since the epoch. A container that started more than
+   * 10 seconds before stays ready until its first probe result if the API server shows the pod as
+   * Ready: a restart of the agent is no reason to take a pod out of service. Default: none is older.
    */
   readonly agentStartedAtMs?: number | undefined;
 }
@@ -76,12 +71,9 @@ function isReady(
 ): boolean {
   const result = results.readiness.get(status.containerID ?? '');
   if (result === 'success' || container?.readinessProbe == null) return true;
-  const startedAt = status.state?.running?.startedAt;
   return (
     result === undefined &&
-    agentStartedAtMs !== undefined &&
-    typeof startedAt === 'string' &&
-    startedAt < timeFromEpochMs(agentStartedAtMs) &&
+    isOlderThanAgent(status.state?.running?.startedAt, agentStartedAtMs) &&
     pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
   );
 }

@@ -1,0 +1,65 @@
+import type { Clock, Container, EphemeralContainer, Pod } from '../../index.ts';
+import { hashContainer } from '../runtime/hash-container.ts';
+import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { Backoff } from './flowcontrol-backoff.ts';
+
+/** 10 seconds, doubled up to 5 minutes; a run of more than 10 minutes begins again. Source: kubelet `crashLoopBackOff`. */
+export function createCrashLoopBackoff(clock: Pick<Clock, 'now'>): Backoff {
+  return new Backoff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
+}
+
+/** 10 seconds, doubled up to 5 minutes. Source: kubelet `imageBackOff`. */
+export function createImagePullBackoff(clock: Pick<Clock, 'now'>): Backoff {
+  return new Backoff({ clock, baseMs: 10_000, maxMs: 300_000 });
+}
+
+/** A container whose start is put off. */
+export interface CrashLoop {
+  /** For the container's status and the event. */
+  readonly message: string;
+  /** When it may be started, in milliseconds since the epoch. */
+  readonly untilMs: number;
+}
+
+/**
+ * Whether the start of a container has to wait: undefined when it may be started now, which is then
+ * counted as a start. There is no delay before the first restart.
+ * Source: kubelet `doBackOff`.
+ */
+export function doBackOff(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  runtimeStatus: RuntimePodStatus,
+  backoff: Backoff,
+): CrashLoop | undefined {
+  const exited = runtimeStatus.containers.find(({ name, state }) => name === container.name && state === 'exited');
+  if (exited === undefined) return undefined;
+  const finishedAtMs = exited.finishedAtMs ?? 0;
+  const key = backoffKey(pod, container);
+  if (!backoff.isInBackOffSince(key, finishedAtMs)) {
+    backoff.next(key, finishedAtMs);
+    return undefined;
+  }
+  const delayMs = backoff.get(key);
+  return {
+    message: `back-off ${formatGoDuration(delayMs)} restarting failed container=${container.name} pod=${formatPod(pod)}`,
+    untilMs: finishedAtMs + delayMs,
+  };
+}
+
+/** A changed image is a new container, and has no back-off. Source: kubelet `GetBackoffKey`. */
+function backoffKey({ metadata }: Pod, container: Container | EphemeralContainer): string {
+  return [metadata?.name, metadata?.namespace, metadata?.uid, container.name, hashContainer(container)].join('_');
+}
+
+/** Source: kubelet `format.Pod`. */
+function formatPod({ metadata }: Pod): string {
+  return `${metadata?.name ?? ''}_${metadata?.namespace ?? ''}(${metadata?.uid ?? ''})`;
+}
+
+/** Whole seconds as Go writes a `time.Duration`: `40s`, `1m20s`, `5m0s`. */
+function formatGoDuration(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
+}

@@ -1,0 +1,238 @@
+import {
+  type Clock,
+  type Container,
+  containerShouldRestart,
+  type ContainerStatus,
+  type Pod,
+  type PodStatus,
+  type Probe,
+  type RuntimeContainer,
+  shouldAllContainersRestart,
+  timeFromEpochMs,
+  type Timer,
+} from '../../index.ts';
+import { isOlderThanAgent } from './older-than-agent.ts';
+import type { ProbeResult, ProbeType } from './probe-results.ts';
+import type { ProbeResultsManager } from './probe-results-manager.ts';
+import type { Prober } from './prober.ts';
+
+export interface ProbeWorkerOptions {
+  readonly pod: Pod;
+  /** A container of the pod that has a probe of the type. */
+  readonly container: Container;
+  readonly probeType: ProbeType;
+  readonly results: ProbeResultsManager;
+  readonly prober: Prober;
+  /** `manager.getPodStatus`. */
+  readonly getPodStatus: (podUID: string) => PodStatus | undefined;
+  readonly clock: Clock;
+  /** When the agent was started, in milliseconds since the epoch. */
+  readonly agentStartedAtMs: number;
+  /** In [0, 1): spreads the first probes after a restart of the agent. */
+  readonly random: () => number;
+  /** Called once, when the worker has ended: it was stopped, or there is nothing left to probe. */
+  readonly onExit?: (() => void) | undefined;
+}
+
+/** Before the first probe of a container, and during its initial delay. */
+const initialResults: Readonly<Record<ProbeType, ProbeResult>> = {
+  readiness: 'failure',
+  liveness: 'success',
+  startup: 'unknown',
+};
+
+/** The API server's defaults; a static pod may come without them. */
+const defaultPeriodSeconds = 10;
+const defaultSuccessThreshold = 1;
+const defaultFailureThreshold = 3;
+
+/**
+ * Probes one container in one way, again and again, and keeps the result: `waiting` for the next
+ * tick or a trigger, `probing`, `ended`. At most one probe is under way. Ticks that are missed
+ * during a probe become one, as those of a Go ticker.
+ *
+ * A result counts after as many probes in a row as its threshold says. After a liveness probe has
+ * failed, or a startup probe has come to a result, nothing is probed until the container is another
+ * one (`onHold`). Source: kubelet `prober.worker`.
+ */
+export class ProbeWorker {
+  readonly #options: ProbeWorkerOptions;
+  readonly #spec: Probe;
+  readonly #periodMs: number;
+  readonly #stop = new AbortController();
+  #state: 'new' | 'waiting' | 'probing' | 'ended' = 'new';
+  #timer: Timer | undefined;
+  /** On the monotonic clock. */
+  #nextTickMs = 0;
+  #isTriggered = false;
+  /** The container that was probed last; empty: none yet. */
+  #containerID = '';
+  #lastResult: ProbeResult | undefined;
+  /** How many times in a row `#lastResult` came. */
+  #resultRun = 0;
+  #onHold = false;
+
+  constructor(options: ProbeWorkerOptions) {
+    this.#options = options;
+    this.#spec = probeOf(options.container, options.probeType);
+    this.#periodMs = (this.#spec.periodSeconds || defaultPeriodSeconds) * 1000;
+  }
+
+  /** True until there is another container. */
+  get onHold(): boolean {
+    return this.#onHold;
+  }
+
+  get resultRun(): number {
+    return this.#resultRun;
+  }
+
+  /** Begins to probe; shortly after a start of the agent, within the first period instead of immediately. */
+  start(): void {
+    if (this.#state !== 'new') return;
+    const { clock, agentStartedAtMs, random } = this.#options;
+    const isAgentNew = clock.now() - agentStartedAtMs < this.#periodMs;
+    this.#waitUntil(clock.monotonicMs() + (isAgentNew ? random() * this.#periodMs : 0), true);
+  }
+
+  /** Probes as soon as possible; the next tick comes a period after that. */
+  trigger(): void {
+    this.#isTriggered = true;
+    if (this.#state !== 'waiting' || this.#nextTickMs === 0) return;
+    this.#timer?.stop();
+    void this.#probeAndWait();
+  }
+
+  /** Ends the worker; the result of a probe that is under way is dropped. Can be called again. */
+  stop(): void {
+    this.#stop.abort();
+    if (this.#state !== 'probing') this.#end();
+  }
+
+  /** Waits for the first probe, or for the next tick. */
+  #waitUntil(dueMs: number, isFirst = false): void {
+    this.#state = 'waiting';
+    if (!isFirst) this.#nextTickMs = dueMs;
+    const delayMs = dueMs - this.#options.clock.monotonicMs();
+    this.#timer = this.#options.clock.afterFunc(Math.max(0, delayMs), () => void this.#probeAndWait());
+  }
+
+  async #probeAndWait(): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#isTriggered || this.#nextTickMs === 0) this.#nextTickMs = clock.monotonicMs() + this.#periodMs;
+    else this.#nextTickMs += this.#periodMs;
+    this.#isTriggered = false;
+    this.#state = 'probing';
+    const goesOn = await this.doProbe();
+    if (!goesOn || this.#stop.signal.aborted) return this.#end();
+    const nowMs = clock.monotonicMs();
+    // Of several ticks that were missed, one is left.
+    const missed = Math.max(0, Math.floor((nowMs - this.#nextTickMs) / this.#periodMs));
+    this.#waitUntil(this.#isTriggered ? nowMs : this.#nextTickMs + missed * this.#periodMs);
+  }
+
+  #end(): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#timer?.stop();
+    if (this.#containerID !== '') this.#options.results.remove(this.#containerID);
+    this.#options.onExit?.();
+  }
+
+  /**
+   * Probes the container once, if it is to be probed now, and records the result. Resolves with
+   * false when there is nothing left to probe; never rejects. For the worker itself, and for tests.
+   * Source: kubelet `doProbe`.
+   */
+  async doProbe(): Promise<boolean> {
+    const { pod, container, probeType, getPodStatus } = this.#options;
+    const status = getPodStatus(pod.metadata?.uid ?? '');
+    if (status === undefined) return true;
+    if (status.phase === 'Failed' || status.phase === 'Succeeded') return false;
+
+    const containerStatus = findContainerStatus(status, container.name);
+    if (!containerStatus?.containerID) return true;
+    if (containerStatus.containerID !== this.#containerID) this.#adoptContainer(containerStatus);
+    if (this.#onHold) return true;
+
+    const { running, terminated } = containerStatus.state;
+    if (running === undefined) {
+      this.#set('failure');
+      if (terminated === undefined) return true;
+      return (
+        containerShouldRestart(container, pod.spec ?? {}, terminated.exitCode) ||
+        shouldAllContainersRestart(pod, status, exitedContainers(status))
+      );
+    }
+    if (pod.metadata?.deletionTimestamp != null && probeType !== 'readiness') {
+      // Nothing is restarted any more, so that a failure would only be noise.
+      this.#set('success');
+      return false;
+    }
+    if (this.#isInInitialDelay(running.startedAt)) return true;
+    // The startup probe runs until the container has started, the others from then on.
+    if ((containerStatus.started === true) === (probeType === 'startup')) return true;
+
+    const result = await this.#probe(status);
+    if (result !== undefined && !this.#stop.signal.aborted) this.#count(result);
+    return true;
+  }
+
+  #adoptContainer({ containerID, state }: ContainerStatus): void {
+    const { results, probeType, agentStartedAtMs } = this.#options;
+    if (this.#containerID !== '') results.remove(this.#containerID);
+    this.#containerID = containerID!;
+    this.#onHold = false;
+    // A container that an earlier agent probed stays what it was until the first probe.
+    if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(initialResults[probeType]);
+  }
+
+  #isInInitialDelay(startedAt: string | null): boolean {
+    const delayMs = (this.#spec.initialDelaySeconds ?? 0) * 1000;
+    return startedAt !== null && startedAt > timeFromEpochMs(this.#options.clock.now() - delayMs);
+  }
+
+  async #probe(status: PodStatus): Promise<ProbeResult | undefined> {
+    const { pod, container, probeType, prober } = this.#options;
+    const request = { probeType, probe: this.#spec, pod, status, container, containerID: this.#containerID };
+    try {
+      return await prober.probe(request, this.#stop.signal);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #count(result: ProbeResult): void {
+    this.#resultRun = this.#lastResult === result ? this.#resultRun + 1 : 1;
+    this.#lastResult = result;
+    const { successThreshold, failureThreshold } = this.#spec;
+    if (result === 'failure' && this.#resultRun < (failureThreshold ?? defaultFailureThreshold)) return;
+    if (result === 'success' && this.#resultRun < (successThreshold ?? defaultSuccessThreshold)) return;
+    this.#set(result);
+    const { probeType } = this.#options;
+    if ((probeType === 'liveness' && result === 'failure') || probeType === 'startup') {
+      this.#onHold = true;
+      this.#resultRun = 0;
+    }
+  }
+
+  #set(result: ProbeResult): void {
+    this.#options.results.set(this.#containerID, result, this.#options.pod.metadata?.uid ?? '');
+  }
+}
+
+function probeOf(container: Container, probeType: ProbeType): Probe {
+  return container[`${probeType}Probe`] ?? {};
+}
+
+function findContainerStatus(status: PodStatus, name: string): ContainerStatus | undefined {
+  const isIt = (container: ContainerStatus): boolean => container.name === name && !!container.containerID;
+  return status.containerStatuses?.find(isIt) ?? status.initContainerStatuses?.find(isIt);
+}
+
+/** As the status has them; what the runtime has is not known here. */
+function exitedContainers({ initContainerStatuses = [], containerStatuses = [] }: PodStatus): RuntimeContainer[] {
+  return [...initContainerStatuses, ...containerStatuses].flatMap(({ name, state: { terminated } }) =>
+    terminated === undefined ? [] : [{ name, exited: true, exitCode: terminated.exitCode }],
+  );
+}

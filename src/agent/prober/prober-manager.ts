@@ -1,0 +1,125 @@
+import {
+  type Clock,
+  type Container,
+  isRestartableInitContainer,
+  type Pod,
+  type PodStatus,
+  type PodStatusInput,
+} from '../../index.ts';
+import type { ProbeResults, ProbeType } from './probe-results.ts';
+import { ProbeResultsManager, type ProbeUpdate } from './probe-results-manager.ts';
+import { ProbeWorker } from './probe-worker.ts';
+import type { Prober } from './prober.ts';
+
+/** Options of a `ProberManager`; all but `onUpdate` as those of a `ProbeWorker`. */
+export interface ProberManagerOptions {
+  readonly prober: Prober;
+  readonly getPodStatus: (podUID: string) => PodStatus | undefined;
+  readonly clock: Clock;
+  readonly agentStartedAtMs: number;
+  /** Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+  /** Hears of each new result while it is recorded; must not throw. */
+  readonly onUpdate?: ((probeType: ProbeType, update: ProbeUpdate) => void) | undefined;
+}
+
+const probeTypes: readonly ProbeType[] = ['startup', 'readiness', 'liveness'];
+
+/**
+ * Keeps a worker for each probe of each pod, and their results. Source: kubelet `prober.Manager`.
+ */
+export class ProberManager {
+  /** For `generatePodStatus` and `computePodActions`. */
+  readonly results: ProbeResults;
+  readonly #options: ProberManagerOptions;
+  readonly #managers: Readonly<Record<ProbeType, ProbeResultsManager>>;
+  /** By pod UID, then by container and type of probe. */
+  readonly #workers = new Map<string, Map<string, ProbeWorker>>();
+
+  constructor(options: ProberManagerOptions) {
+    this.#options = options;
+    const create = (probeType: ProbeType): ProbeResultsManager =>
+      new ProbeResultsManager((update) => options.onUpdate?.(probeType, update));
+    this.#managers = { startup: create('startup'), readiness: create('readiness'), liveness: create('liveness') };
+    this.results = this.#managers;
+  }
+
+  get workerCount(): number {
+    let count = 0;
+    for (const workers of this.#workers.values()) count += workers.size;
+    return count;
+  }
+
+  /** Begins to probe the pod's regular containers and sidecars. A probe that is made already is left as it is. */
+  addPod(pod: Pod): void {
+    const { containers = [], initContainers = [] } = pod.spec ?? {};
+    for (const container of [...containers, ...initContainers.filter(isRestartableInitContainer)]) {
+      for (const probeType of probeTypes) {
+        if (container[`${probeType}Probe`] != null) this.#addWorker(pod, container, probeType);
+      }
+    }
+  }
+
+  /** For a pod that is being terminated: nothing is restarted any more. Its readiness counts until the end. */
+  stopLivenessAndStartup(podUID: string): void {
+    for (const [key, worker] of [...(this.#workers.get(podUID) ?? [])]) {
+      if (!key.endsWith('/readiness')) worker.stop();
+    }
+  }
+
+  /** Stops all probes of the pod and forgets their results. */
+  removePod(podUID: string): void {
+    for (const worker of [...(this.#workers.get(podUID)?.values() ?? [])]) worker.stop();
+  }
+
+  /** `removePod` of all pods but these. */
+  cleanupPods(podUIDs: Iterable<string>): void {
+    const desired = new Set(podUIDs);
+    for (const podUID of [...this.#workers.keys()]) if (!desired.has(podUID)) this.removePod(podUID);
+  }
+
+  /**
+   * Probes the readiness of containers that have started and are not known to be ready as soon as
+   * possible, instead of at the next tick: call it with each new status. Source: kubelet `UpdatePodStatus`.
+   */
+  triggerReadiness(podUID: string, { containerStatuses, initContainerStatuses }: PodStatusInput): void {
+    for (const { name, state, started, containerID } of [
+      ...(containerStatuses ?? []),
+      ...(initContainerStatuses ?? []),
+    ]) {
+      if (state?.running == null || started !== true) continue;
+      if (this.results.readiness.get(containerID ?? '') === 'success') continue;
+      this.#workers
+        .get(podUID)
+        ?.get(keyOf(name ?? '', 'readiness'))
+        ?.trigger();
+    }
+  }
+
+  #addWorker(pod: Pod, container: Container, probeType: ProbeType): void {
+    const podUID = pod.metadata?.uid ?? '';
+    const workers = this.#workers.get(podUID) ?? new Map<string, ProbeWorker>();
+    const key = keyOf(container.name, probeType);
+    if (workers.has(key)) return;
+    const { random = Math.random, ...rest } = this.#options;
+    const worker = new ProbeWorker({
+      ...rest,
+      random,
+      pod,
+      container,
+      probeType,
+      results: this.#managers[probeType],
+      onExit: () => {
+        workers.delete(key);
+        if (workers.size === 0) this.#workers.delete(podUID);
+      },
+    });
+    workers.set(key, worker);
+    this.#workers.set(podUID, workers);
+    worker.start();
+  }
+}
+
+function keyOf(containerName: string, probeType: ProbeType): string {
+  return `${containerName}/${probeType}`;
+}

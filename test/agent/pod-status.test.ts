@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { canonicalPodStatus, type ContainerStatusInput, type Pod, timeFromEpochMs } from 'kubelet-status-manager';
+import {
+  convertToAPIContainerStatuses,
+  generatePodStatus,
+  type ProbeResult,
+  type RuntimeContainerStatus,
+  updatePodStatus,
+} from 'kubelet-status-manager/agent';
+
+const start = Date.parse('2026-01-02T03:04:05Z');
+const run = (rest: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus => ({
+  id: 'test://app-1',
+  name: 'app',
+  state: 'running',
+  createdAtMs: start,
+  startedAtMs: start,
+  ...rest,
+});
+const resources = { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '500m', 'example.com/gpu': '1' } };
+const pod: Pod = {
+  metadata: { uid: 'uid' },
+  spec: { containers: [{ name: 'app', image: 'app:1', resources }], restartPolicy: 'Never' },
+};
+
+function statusOf(runs: RuntimeContainerStatus[], previous: ContainerStatusInput[] = []): ContainerStatusInput {
+  const [status] = convertToAPIContainerStatuses(
+    {
+      pod,
+      runtimeStatus: { sandboxes: [], containers: runs },
+      previous,
+      startFailures: new Map(),
+      isRestartingAllContainers: false,
+    },
+    pod.spec!.containers!,
+  );
+  return status!;
+}
+
+describe('resources of a container', () => {
+  it('of a running one are those that the runtime reports, where they can be resized', () => {
+    const reported = { limits: { cpu: '2' }, requests: { cpu: '250m', 'example.com/gpu': '9' } };
+    expect(statusOf([run({ resources: reported })])).toMatchObject({
+      allocatedResources: resources.requests,
+      resources: { limits: { cpu: '2', memory: '1Gi' }, requests: { cpu: '250m', 'example.com/gpu': '1' } },
+    });
+  });
+
+  it.each([
+    ['stay those of the same run while none are reported', 'test://app-1', '4'],
+    ['of another run are forgotten', 'test://app-0', '1'],
+  ])('%s', (_, containerID, cpu) => {
+    const previous = { name: 'app', state: { running: {} }, containerID, resources: { limits: { cpu: '4' } } };
+    expect(statusOf([run()], [previous]).resources?.limits).toEqual({ cpu, memory: '1Gi' });
+  });
+
+  it('of one that has exited are those of its spec', () => {
+    const exited = run({ state: 'exited', resources: { limits: { cpu: '2' } } });
+    expect(statusOf([exited]).resources).toEqual(resources);
+  });
+});
+
+describe('container statuses', () => {
+  it('show the user and the stop signal that the runtime reports', () => {
+    const user = { linux: { uid: 1000, gid: 1000 } };
+    expect(statusOf([run({ user, stopSignal: 'SIGINT' })])).toMatchObject({ user, stopSignal: 'SIGINT' });
+  });
+
+  it('never have two states in lastState, which the manager would refuse', () => {
+    const previous = {
+      name: 'app',
+      state: { running: { startedAt: timeFromEpochMs(start) } },
+      lastState: { running: { startedAt: timeFromEpochMs(start) } },
+    };
+    const status = generatePodStatus(pod, {
+      runtimeStatus: { sandboxes: [], containers: [] },
+      previous: { containerStatuses: [previous] },
+    });
+    expect(canonicalPodStatus(status, { strict: true }).containerStatuses?.[0]?.lastState).toEqual({
+      terminated: expect.objectContaining({ exitCode: 137, reason: 'ContainerStatusUnknown' }),
+    });
+  });
+
+  it('generatePodStatus changes nothing that it is given', () => {
+    const frozen = JSON.stringify(pod);
+    const previous = { containerStatuses: [Object.freeze({ name: 'app', state: { terminated: { exitCode: 1 } } })] };
+    generatePodStatus(pod, { runtimeStatus: { sandboxes: [], containers: [run()] }, previous });
+    expect(JSON.stringify(pod)).toBe(frozen);
+  });
+});
+
+describe('TestUpdatePodStatus', () => {
+  const probe = {};
+  const probed: Pod = {
+    spec: {
+      initContainers: [
+        { name: 'init', startupProbe: probe },
+        { name: 'sidecar', restartPolicy: 'Always', readinessProbe: probe },
+      ],
+      containers: [
+        { name: 'no_probe' },
+        { name: 'readiness', readinessProbe: probe },
+        { name: 'startup', startupProbe: probe },
+      ],
+    },
+  };
+  const running = (name: string, startedAtMs = start): ContainerStatusInput => ({
+    name,
+    containerID: `test://${name}`,
+    state: { running: { startedAt: timeFromEpochMs(startedAtMs) } },
+    ready: false,
+  });
+  const lookup = (results: Record<string, ProbeResult>) => new Map(Object.entries(results));
+  const none = { startup: lookup({}), readiness: lookup({}), liveness: lookup({}) };
+  const flagsOf = (statuses: readonly ContainerStatusInput[]) =>
+    Object.fromEntries(statuses.map(({ name, started, ready }) => [name, [started, ready]]));
+
+  it('a running container without probes is ready, one with a probe when that has succeeded', () => {
+    const statuses = {
+      containerStatuses: [running('no_probe'), running('readiness'), running('startup')],
+      initContainerStatuses: [],
+    };
+    expect(flagsOf(updatePodStatus(probed, statuses, { results: none }).containerStatuses)).toEqual({
+      no_probe: [true, true],
+      readiness: [true, false],
+      startup: [false, false],
+    });
+    const results = {
+      ...none,
+      startup: lookup({ 'test://startup': 'success' }),
+      readiness: lookup({ 'test://readiness': 'success' }),
+    };
+    expect(flagsOf(updatePodStatus(probed, statuses, { results }).containerStatuses)).toEqual({
+      no_probe: [true, true],
+      readiness: [true, true],
+      startup: [true, true],
+    });
+  });
+
+  it('an init container is ready when it has completed, a sidecar when it is probed', () => {
+    const exited = (exitCode: number) => ({ name: 'init', state: { terminated: { exitCode } }, ready: false });
+    const flags = (initContainerStatuses: ContainerStatusInput[], readiness = lookup({})) =>
+      flagsOf(
+        updatePodStatus(probed, { containerStatuses: [], initContainerStatuses }, { results: { ...none, readiness } })
+          .initContainerStatuses,
+      );
+    expect(flags([exited(1), running('sidecar')])).toEqual({ init: [false, false], sidecar: [true, false] });
+    expect(flags([exited(0), running('sidecar')], lookup({ 'test://sidecar': 'success' }))).toEqual({
+      init: [false, true],
+      sidecar: [true, true],
+    });
+    // No startup probe is made of an init container.
+    expect(flags([running('init')])).toEqual({ init: [true, false] });
+  });
+
+  it.each<[string, number, string, ProbeResult | undefined, boolean]>([
+    ['stays ready', 10_001, 'True', undefined, true],
+    ['is not ready when its pod was not', 10_001, 'False', undefined, false],
+    ['is not ready when a probe failed', 10_001, 'True', 'failure', false],
+    ['that is younger is not ready', 10_000, 'True', undefined, false],
+  ])('a container older than the agent %s', (_, ageMs, podReady, result, ready) => {
+    const status = { conditions: [{ type: 'Ready', status: podReady }] };
+    const statuses = { containerStatuses: [running('readiness', start - ageMs)], initContainerStatuses: [] };
+    const results = { ...none, ...(result && { readiness: lookup({ 'test://readiness': result }) }) };
+    const updated = updatePodStatus({ ...probed, status }, statuses, { results, agentStartedAtMs: start });
+    expect(updated.containerStatuses[0]).toMatchObject({ started: true, ready });
+  });
+});

@@ -1,0 +1,373 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Container,
+  type ContainerState,
+  type Pod,
+  type PodStatus,
+  type Probe,
+  timeFromEpochMs,
+} from 'kubelet-status-manager';
+import type { ProbeResult, ProbeType } from 'kubelet-status-manager/agent';
+import { FakeClock } from 'kubelet-status-manager/testing';
+import { ProbeResultsManager } from '../../src/agent/prober/probe-results-manager.ts';
+import { ProbeWorker, type ProbeWorkerOptions } from '../../src/agent/prober/probe-worker.ts';
+
+const probeTypes: readonly ProbeType[] = ['liveness', 'readiness', 'startup'];
+const containerID = 'test://test_container_id';
+const start = Date.parse('2026-01-02T03:04:05Z');
+
+let clock: FakeClock;
+let results: ProbeResultsManager;
+/** What the next probes find; an Error: they cannot be made. */
+let found: ProbeResult | Error;
+let probes: number;
+let status: PodStatus | undefined;
+let exits: number;
+beforeEach(() => {
+  clock = new FakeClock(start);
+  results = new ProbeResultsManager();
+  found = 'success';
+  probes = 0;
+  exits = 0;
+  status = undefined;
+});
+
+function worker(probeType: ProbeType, probe: Probe = {}, overrides: Partial<ProbeWorkerOptions> & { pod?: Pod } = {}) {
+  const container: Container = { name: 'test_container', [`${probeType}Probe`]: probe };
+  const pod: Pod = {
+    metadata: { uid: 'test_pod', name: 'test', namespace: 'default' },
+    spec: { containers: [container], restartPolicy: 'Never' },
+  };
+  return new ProbeWorker({
+    pod,
+    container,
+    probeType,
+    results,
+    clock,
+    agentStartedAtMs: start - 3_600_000,
+    random: () => 0.5,
+    getPodStatus: () => status,
+    prober: {
+      probe: () => {
+        probes++;
+        return found instanceof Error ? Promise.reject(found) : Promise.resolve(found);
+      },
+    },
+    onExit: () => exits++,
+    ...overrides,
+  });
+}
+
+function statusWith(state: ContainerState, rest: { started?: boolean; id?: string; name?: string } = {}): PodStatus {
+  const { started = true, id = containerID, name = 'test_container' } = rest;
+  return {
+    phase: 'Running',
+    containerStatuses: [
+      { name, state, lastState: {}, ready: false, restartCount: 0, image: '', imageID: '', containerID: id, started },
+    ],
+  };
+}
+
+const running = (startedAtMs = start): ContainerState => ({ running: { startedAt: timeFromEpochMs(startedAtMs) } });
+const runningFor = (probeType: ProbeType, id = containerID): PodStatus =>
+  statusWith(running(), { started: probeType !== 'startup', id });
+const terminated = (exitCode: number): ContainerState => ({
+  terminated: { exitCode, startedAt: null, finishedAt: null },
+});
+
+describe.each(probeTypes)('TestDoProbe %s', (probeType) => {
+  it.each<[string, () => PodStatus | undefined, Probe, { continues: boolean; result: ProbeResult | undefined }]>([
+    ['No status.', () => undefined, {}, { continues: true, result: undefined }],
+    ['Pod failed', () => ({ ...runningFor(probeType), phase: 'Failed' }), {}, { continues: false, result: undefined }],
+    [
+      'No container status',
+      () => statusWith(running(), { name: 'otherContainer' }),
+      {},
+      { continues: true, result: undefined },
+    ],
+    ['Container waiting', () => statusWith({ waiting: {} }), {}, { continues: true, result: 'failure' }],
+    ['Container terminated', () => statusWith(terminated(0)), {}, { continues: false, result: 'failure' }],
+    ['Probe successful.', () => runningFor(probeType), {}, { continues: true, result: 'success' }],
+    [
+      'Initial delay passed',
+      () => runningFor(probeType),
+      { initialDelaySeconds: -100 },
+      { continues: true, result: 'success' },
+    ],
+  ])('%s', async (_, makeStatus, probe, { continues, result }) => {
+    status = makeStatus();
+    expect(await worker(probeType, probe).doProbe()).toBe(continues);
+    expect(results.get(containerID)).toBe(result);
+  });
+
+  it('the pod is being deleted: only readiness is still probed', async () => {
+    status = runningFor(probeType);
+    const pod = { metadata: { uid: 'test_pod', deletionTimestamp: '2026-01-02T03:04:05Z' } };
+    expect(await worker(probeType, {}, { pod }).doProbe()).toBe(probeType === 'readiness');
+    expect(results.get(containerID)).toBe('success');
+    expect(probes).toBe(probeType === 'readiness' ? 1 : 0);
+  });
+
+  it.each([
+    ['by its policy', 'Always', undefined, true],
+    ['not by its policy', 'OnFailure', undefined, false],
+    ['by a rule', 'Never', [{ action: 'Restart', exitCodes: { operator: 'In', values: [0] } }], true],
+    [
+      'with all others',
+      'Never',
+      [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }],
+      true,
+    ],
+  ])('a terminated container that is restarted %s', async (_, restartPolicy, restartPolicyRules, continues) => {
+    status = statusWith(terminated(0));
+    const container: Container = {
+      name: 'test_container',
+      restartPolicy,
+      ...(restartPolicyRules && { restartPolicyRules }),
+    };
+    const pod: Pod = { metadata: { uid: 'test_pod' }, spec: { containers: [container], restartPolicy: 'Never' } };
+    expect(await worker(probeType, {}, { pod, container }).doProbe()).toBe(continues);
+  });
+});
+
+describe('TestInitialDelay', () => {
+  it.each<[ProbeType, ProbeResult]>([
+    ['liveness', 'success'],
+    ['readiness', 'failure'],
+    ['startup', 'unknown'],
+  ])('%s is %s during it', async (probeType, during) => {
+    status = runningFor(probeType);
+    const tested = worker(probeType, { initialDelaySeconds: 10 });
+    clock.advance(9999);
+    expect(await tested.doProbe()).toBe(true);
+    expect(results.get(containerID)).toBe(during);
+    clock.advance(1);
+    expect(await tested.doProbe()).toBe(true);
+    expect(results.get(containerID)).toBe('success');
+  });
+});
+
+describe('thresholds', () => {
+  async function probeTimes(
+    tested: ProbeWorker,
+    finds: ProbeResult,
+    times: number,
+  ): Promise<(ProbeResult | undefined)[]> {
+    found = finds;
+    const seen: (ProbeResult | undefined)[] = [];
+    for (let i = 0; i < times; i++) {
+      expect(await tested.doProbe()).toBe(true);
+      seen.push(results.get(containerID));
+    }
+    return seen;
+  }
+
+  it('TestFailureThreshold', async () => {
+    const tested = worker('readiness', { successThreshold: 1, failureThreshold: 3 });
+    status = runningFor('readiness');
+    for (let round = 0; round < 2; round++) {
+      expect(await probeTimes(tested, 'success', 3)).toEqual(['success', 'success', 'success']);
+      expect(await probeTimes(tested, 'failure', 5)).toEqual(['success', 'success', 'failure', 'failure', 'failure']);
+    }
+  });
+
+  it('TestSuccessThreshold', async () => {
+    const tested = worker('readiness', { successThreshold: 3, failureThreshold: 1 });
+    status = runningFor('readiness');
+    for (let round = 0; round < 2; round++) {
+      expect(await probeTimes(tested, 'success', 5)).toEqual(['failure', 'failure', 'success', 'success', 'success']);
+      expect(await probeTimes(tested, 'failure', 1)).toEqual(['failure']);
+    }
+  });
+
+  it('TestStartupProbeSuccessThreshold', async () => {
+    const tested = worker('startup', { successThreshold: 1, failureThreshold: 3 });
+    status = runningFor('startup');
+    expect(await probeTimes(tested, 'success', 1)).toEqual(['success']);
+    expect([tested.onHold, tested.resultRun]).toEqual([true, 0]);
+  });
+
+  it('TestStartupProbeFailureThreshold', async () => {
+    const tested = worker('startup', { successThreshold: 1, failureThreshold: 3 });
+    status = runningFor('startup');
+    expect(await probeTimes(tested, 'failure', 2)).toEqual(['unknown', 'unknown']);
+    expect([tested.onHold, tested.resultRun]).toEqual([false, 2]);
+    expect(await probeTimes(tested, 'failure', 1)).toEqual(['failure']);
+    expect([tested.onHold, tested.resultRun]).toEqual([true, 0]);
+  });
+
+  it.each<ProbeType>(['liveness', 'startup'])('TestOnHoldOnLivenessOrStartupCheckFailure %s', async (probeType) => {
+    const tested = worker(probeType, { successThreshold: 1, failureThreshold: 1 });
+    status = runningFor(probeType);
+    await probeTimes(tested, 'failure', 1);
+    expect(tested.onHold).toBe(true);
+    expect(await probeTimes(tested, 'success', 1)).toEqual(['failure']);
+    expect(probes).toBe(1);
+
+    status = runningFor(probeType, 'test://newCont_ID');
+    expect(await tested.doProbe()).toBe(true);
+    expect(results.get('test://newCont_ID')).toBe('success');
+    expect(results.get(containerID)).toBeUndefined();
+    // A startup probe that has succeeded is on hold again.
+    expect(tested.onHold).toBe(probeType === 'startup');
+  });
+
+  it.each<[string, ProbeType]>([
+    ['TestResultRunOnLivenessCheckFailure', 'liveness'],
+    ['TestResultRunOnStartupCheckFailure', 'startup'],
+  ])('%s', async (_, probeType) => {
+    const tested = worker(probeType, { successThreshold: 1, failureThreshold: 3 });
+    status = runningFor(probeType);
+    await probeTimes(tested, 'failure', 2);
+    expect(tested.resultRun).toBe(2);
+    await probeTimes(tested, 'failure', 1);
+    // The run begins again with the container that comes next.
+    expect(tested.resultRun).toBe(0);
+  });
+
+  it('TestLivenessProbeDisabledByStarted', async () => {
+    const tested = worker('liveness', { successThreshold: 1, failureThreshold: 1 });
+    status = statusWith(running(), { started: false });
+    expect(await probeTimes(tested, 'failure', 1)).toEqual(['success']);
+    status = statusWith(running(), { started: true });
+    expect(await probeTimes(tested, 'failure', 1)).toEqual(['failure']);
+  });
+
+  it('TestStartupProbeDisabledByStarted', async () => {
+    const tested = worker('startup', { successThreshold: 1, failureThreshold: 2 });
+    status = statusWith(running(), { started: false });
+    expect(await probeTimes(tested, 'failure', 1)).toEqual(['unknown']);
+    status = statusWith(running(), { started: true });
+    expect(await probeTimes(tested, 'failure', 3)).toEqual(['unknown', 'unknown', 'unknown']);
+    expect(probes).toBe(1);
+  });
+
+  it('TestHandleCrash: a probe that cannot be made changes nothing', async () => {
+    const tested = worker('readiness');
+    status = runningFor('readiness');
+    expect(await probeTimes(tested, 'success', 1)).toEqual(['success']);
+    found = new Error('no such host');
+    expect(await tested.doProbe()).toBe(true);
+    expect(results.get(containerID)).toBe('success');
+  });
+
+  it('thresholds that a static pod leaves out are those of the API server', async () => {
+    const tested = worker('readiness');
+    status = runningFor('readiness');
+    await probeTimes(tested, 'success', 1);
+    expect(await probeTimes(tested, 'failure', 3)).toEqual(['success', 'success', 'failure']);
+  });
+});
+
+describe('after a restart of the agent', () => {
+  it.each([
+    [10_001, undefined],
+    [10_000, 'failure'],
+  ])('a container that started %d ms before it has the first result %s', async (ageMs, result) => {
+    status = statusWith(running(start - ageMs));
+    await worker('readiness', { initialDelaySeconds: 60 }, { agentStartedAtMs: start }).doProbe();
+    expect(results.get(containerID)).toBe(result);
+  });
+
+  it('first probes are spread over their period', async () => {
+    status = runningFor('readiness');
+    worker('readiness', { periodSeconds: 10 }, { agentStartedAtMs: start }).start();
+    await clock.advanceAsync(4999);
+    expect(probes).toBe(0);
+    await clock.advanceAsync(1);
+    expect(probes).toBe(1);
+    await clock.advanceAsync(10_000);
+    expect(probes).toBe(2);
+  });
+});
+
+describe('the loop', () => {
+  it.each(probeTypes)('TestCleanUp %s', async (probeType) => {
+    status = runningFor(probeType);
+    const tested = worker(probeType);
+    tested.start();
+    await clock.advanceAsync(0);
+    expect(results.get(containerID)).toBe('success');
+    for (let i = 0; i < 10; i++) tested.stop();
+    await clock.advanceAsync(60_000);
+    expect(results.get(containerID)).toBeUndefined();
+    expect({ exits, probes, timers: clock.pendingTimers }).toEqual({ exits: 1, probes: 1, timers: 0 });
+  });
+
+  it('ends on its own when there is nothing left to probe', async () => {
+    status = statusWith(terminated(0));
+    worker('liveness').start();
+    await clock.advanceAsync(0);
+    expect({ exits, timers: clock.pendingTimers }).toEqual({ exits: 1, timers: 0 });
+    expect(results.get(containerID)).toBeUndefined();
+  });
+
+  it('a trigger probes immediately, and the period begins again', async () => {
+    status = runningFor('readiness');
+    const tested = worker('readiness', { periodSeconds: 10 });
+    tested.start();
+    await clock.advanceAsync(6000);
+    expect(probes).toBe(1);
+    tested.trigger();
+    await clock.advanceAsync(0);
+    expect(probes).toBe(2);
+    await clock.advanceAsync(9999);
+    expect(probes).toBe(2);
+    await clock.advanceAsync(1);
+    expect(probes).toBe(3);
+    tested.stop();
+  });
+
+  it('one probe at a time: of the ticks and triggers that come during it, one is left', async () => {
+    status = runningFor('readiness');
+    let finish: (() => void) | undefined;
+    const prober = {
+      probe: () => {
+        probes++;
+        return new Promise<ProbeResult>((resolve) => (finish = () => resolve('success')));
+      },
+    };
+    const tested = worker('readiness', { periodSeconds: 10 }, { prober });
+    tested.start();
+    await clock.advanceAsync(0);
+    tested.trigger();
+    await clock.advanceAsync(35_000);
+    expect(probes).toBe(1);
+    finish!();
+    await clock.advanceAsync(0);
+    expect(probes).toBe(2);
+    finish!();
+    await clock.advanceAsync(9999);
+    expect(probes).toBe(2);
+    await clock.advanceAsync(1);
+    expect(probes).toBe(3);
+    tested.stop();
+    finish!();
+    await clock.advanceAsync(0);
+    expect({ exits, timers: clock.pendingTimers }).toEqual({ exits: 1, timers: 0 });
+  });
+
+  it('a stop during a probe aborts it and drops its result', async () => {
+    status = runningFor('readiness');
+    let isAborted = false;
+    const prober = {
+      probe: (_: unknown, signal: AbortSignal) =>
+        new Promise<ProbeResult>((resolve) =>
+          signal.addEventListener('abort', () => {
+            isAborted = true;
+            resolve('success');
+          }),
+        ),
+    };
+    const tested = worker('readiness', {}, { prober });
+    tested.start();
+    await clock.advanceAsync(0);
+    tested.stop();
+    await clock.advanceAsync(0);
+    expect({ isAborted, exits, result: results.get(containerID) }).toEqual({
+      isAborted: true,
+      exits: 1,
+      result: undefined,
+    });
+  });
+});

@@ -1,0 +1,151 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type ContainerStatus, type Pod, type PodStatus, timeFromEpochMs } from 'kubelet-status-manager';
+import { type ProberManagerOptions, ProberManager, type ProbeResult } from 'kubelet-status-manager/agent';
+import { FakeClock } from 'kubelet-status-manager/testing';
+
+const start = Date.parse('2026-01-02T03:04:05Z');
+const probe = { periodSeconds: 10 };
+const podOf = (uid: string): Pod => ({
+  metadata: { uid },
+  spec: {
+    initContainers: [
+      { name: 'init', readinessProbe: probe },
+      { name: 'sidecar', restartPolicy: 'Always', startupProbe: probe },
+    ],
+    containers: [{ name: 'plain' }, { name: 'app', startupProbe: probe, readinessProbe: probe, livenessProbe: probe }],
+  },
+});
+
+let clock: FakeClock;
+let probed: string[];
+let updates: [probeType: string, podUID: string, containerID: string, result: string][];
+let found: ProbeResult;
+let statuses: Map<string, PodStatus>;
+let prober: ProberManager;
+beforeEach(() => {
+  clock = new FakeClock(start);
+  probed = [];
+  updates = [];
+  found = 'success';
+  statuses = new Map();
+  prober = newProber();
+});
+
+function newProber(overrides: Partial<ProberManagerOptions> = {}): ProberManager {
+  return new ProberManager({
+    clock,
+    agentStartedAtMs: start - 3_600_000,
+    getPodStatus: (uid) => statuses.get(uid),
+    onUpdate: (probeType, { podUID, containerID, result }) => updates.push([probeType, podUID, containerID, result]),
+    prober: {
+      probe: ({ probeType, container }) => {
+        probed.push(`${container.name}/${probeType}`);
+        return Promise.resolve(found);
+      },
+    },
+    ...overrides,
+  });
+}
+
+function runningStatus(started: boolean): PodStatus {
+  const statusOf = (name: string): ContainerStatus => ({
+    name,
+    state: { running: { startedAt: timeFromEpochMs(start) } },
+    lastState: {},
+    ready: false,
+    restartCount: 0,
+    image: '',
+    imageID: '',
+    containerID: `test://${name}`,
+    started,
+  });
+  return {
+    phase: 'Running',
+    containerStatuses: [statusOf('plain'), statusOf('app')],
+    initContainerStatuses: [statusOf('sidecar')],
+  };
+}
+
+describe('TestAddRemovePods', () => {
+  it('has a worker for each probe of regular containers and sidecars, and none for others', () => {
+    prober.addPod({ metadata: { uid: 'no_probe' }, spec: { containers: [{ name: 'plain' }] } });
+    expect(prober.workerCount).toBe(0);
+    prober.addPod(podOf('probed'));
+    expect(prober.workerCount).toBe(4);
+    prober.addPod(podOf('probed'));
+    expect(prober.workerCount).toBe(4);
+    prober.removePod('no_probe');
+    prober.removePod('probed');
+    prober.removePod('probed');
+    expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
+  });
+});
+
+describe('TestCleanupPods', () => {
+  it('keeps the workers of the pods that are desired', () => {
+    prober.addPod(podOf('old'));
+    prober.addPod(podOf('kept'));
+    prober.cleanupPods(['kept', 'unknown']);
+    expect(prober.workerCount).toBe(4);
+    prober.cleanupPods([]);
+    expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
+  });
+});
+
+describe('probing', () => {
+  it('startup probes first, the others once the container has started', async () => {
+    statuses.set('uid', runningStatus(false));
+    prober.addPod(podOf('uid'));
+    await clock.advanceAsync(0);
+    expect(probed.sort()).toEqual(['app/startup', 'sidecar/startup']);
+    expect(prober.results.startup.get('test://app')).toBe('success');
+
+    statuses.set('uid', runningStatus(true));
+    probed = [];
+    await clock.advanceAsync(10_000);
+    expect(probed.sort()).toEqual(['app/liveness', 'app/readiness']);
+    expect(prober.results.readiness.get('test://app')).toBe('success');
+    prober.removePod('uid');
+    expect(prober.results.readiness.get('test://app')).toBeUndefined();
+  });
+
+  it('each change of a result is told once', async () => {
+    statuses.set('uid', runningStatus(true));
+    prober.addPod(podOf('uid'));
+    await clock.advanceAsync(30_000);
+    expect(updates.filter(([probeType]) => probeType === 'readiness')).toEqual([
+      ['readiness', 'uid', 'test://app', 'failure'],
+      ['readiness', 'uid', 'test://app', 'success'],
+    ]);
+    prober.cleanupPods([]);
+  });
+
+  it('a pod that is being terminated is only probed for readiness', async () => {
+    prober.addPod(podOf('uid'));
+    prober.stopLivenessAndStartup('uid');
+    expect(prober.workerCount).toBe(1);
+    statuses.set('uid', runningStatus(true));
+    await clock.advanceAsync(10_000);
+    expect(new Set(probed)).toEqual(new Set(['app/readiness']));
+    prober.removePod('uid');
+  });
+
+  it('readiness that is not known yet is probed as soon as a status is made, and not again when it is', async () => {
+    statuses.set('uid', runningStatus(false));
+    prober.addPod(podOf('uid'));
+    await clock.advanceAsync(1000);
+    statuses.set('uid', runningStatus(true));
+    probed = [];
+    prober.triggerReadiness('uid', runningStatus(false));
+    await clock.advanceAsync(0);
+    expect(probed).toEqual([]);
+    prober.triggerReadiness('uid', runningStatus(true));
+    await clock.advanceAsync(0);
+    expect(probed).toEqual(['app/readiness']);
+    prober.triggerReadiness('uid', runningStatus(true));
+    prober.triggerReadiness('unknown', runningStatus(true));
+    await clock.advanceAsync(0);
+    expect(probed).toEqual(['app/readiness']);
+    prober.removePod('uid');
+  });
+});
