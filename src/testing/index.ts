@@ -27,7 +27,7 @@ export {
   type FakeReactionResult,
   type FakeVerb,
 } from './fake-pod-client.ts';
-export { fault, type Fault, type FaultStatus } from './faults/fault.ts';
+export { fault, type Fault, type FaultOf, type FaultStatus } from './faults/fault.ts';
 export type { FaultRequest, FaultVerb, RequestMatch } from './faults/fault-match.ts';
 export type { FaultMatch, Faults, PlannedFault, UsedFault } from './faults/faults.ts';
 export type { Mutation } from './mutations.ts';

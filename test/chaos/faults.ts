@@ -1,3 +1,4 @@
+import { fault, type Fault } from '../../src/testing/faults/fault.ts';
 import { Random } from './random.ts';
 
 /** What a request to the API server is, by its method and path. */
@@ -40,9 +41,44 @@ export type RequestFault = keyof typeof requestFaults;
 export type WatchFault = keyof typeof watchFaults;
 
 /** One fault and the random numbers that go with it. */
-export interface Fault {
+export interface ChaosFault {
   readonly kind: RequestFault | WatchFault;
   readonly random: Random;
+}
+
+const retryAfterMs = 2_000;
+export const htmlPage = '<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>\n';
+
+/**
+ * The fault in the words of the testing kit; undefined for what a proxy alone can do: to a response
+ * that the API server has given, or twice.
+ */
+export function kitFault({ kind, random }: ChaosFault): Fault | undefined {
+  switch (kind) {
+    case '500':
+      return fault.status(500);
+    case '503':
+    case '429':
+      return fault.status(Number(kind), random.chance(0.7) ? { retryAfterMs } : {});
+    case 'html':
+      return fault.body(htmlPage);
+    case 'reset':
+      return fault.cut();
+    case 'hang':
+      return fault.hang();
+    case 'hang-after':
+      return fault.hang({ isProcessed: true });
+    case 'watch-gone':
+      return fault.status(410);
+    case 'watch-cut':
+      return fault.end();
+    case 'watch-gone-event':
+      return fault.expire();
+    case 'watch-silence':
+      return fault.hang();
+    default:
+      return undefined;
+  }
 }
 
 /** How bad it is in a span of time: the share of requests that a fault befalls. */
@@ -63,7 +99,7 @@ export class FaultSchedule {
   }
 
   /** @param key the pod's name, or whatever else tells requests of one kind apart; @param atMs since the start */
-  faultFor(kind: RequestKind, key: string, atMs: number): Fault | undefined {
+  faultFor(kind: RequestKind, key: string, atMs: number): ChaosFault | undefined {
     const name = `${kind}/${key}`;
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);

@@ -11,11 +11,12 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Json } from '../support/kube-http.ts';
-import { type Fault, FaultSchedule, type RequestKind } from './faults.ts';
+import { fault, type Fault, type FaultOf } from '../../src/testing/faults/fault.ts';
+import type { FaultRequest } from '../../src/testing/faults/fault-match.ts';
+import { HttpExchange } from '../../src/testing/faults/http-exchange.ts';
+import { type ChaosFault, FaultSchedule, htmlPage, kitFault, type RequestKind } from './faults.ts';
 
 const loopback = '127.0.0.1';
-const retryAfterSeconds = 2;
-const htmlPage = '<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>\n';
 
 /** One request of an agent, as the proxy saw it. Times are those of `Date.now()`. */
 export interface Call {
@@ -140,7 +141,8 @@ export class FaultyProxy {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const target = classify(request);
+    const exchange = new HttpExchange(request, response);
+    const target = classify(exchange);
     const now = Date.now();
     const fault = this.#isCalm ? undefined : this.#schedule.faultFor(target.kind, target.pod, now - this.#startedAtMs);
     const call: Call = {
@@ -165,8 +167,8 @@ export class FaultyProxy {
     try {
       const body = await readBody(request);
       call.uid = readUID(body);
-      if (target.kind === 'watch') await this.#watch(request, response, call, fault, aborter.signal);
-      else await this.#exchange(request, body, response, call, fault, aborter.signal);
+      if (target.kind === 'watch') await this.#watch(request, response, exchange, call, fault, aborter.signal);
+      else await this.#exchange(request, body, response, exchange, call, fault, aborter.signal);
     } catch {
       // The API server is away, or the agent has gone: either way there is nobody to answer, or nothing to say.
       this.#cut(response, call);
@@ -177,63 +179,66 @@ export class FaultyProxy {
     request: IncomingMessage,
     body: Buffer,
     response: ServerResponse,
+    exchange: HttpExchange,
     call: Call,
-    fault: Fault | undefined,
+    fault: ChaosFault | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (fault !== undefined && this.#answerAtOnce(fault, response, call)) return;
+    const kit = fault && kitFault(fault);
+    if (kit !== undefined && this.#isMetBefore(kit, exchange, call)) return;
     const answer = await this.#forward(request, body, signal);
     if (fault?.kind === 'duplicate-request') await this.#forward(request, body, signal);
     if (call.kind === 'delete') call.deletion = readDeletion(body, answer);
     if (signal.aborted) return;
     if (fault === undefined) return send(response, call, answer);
-    await this.#spoil(fault, answer, response, call);
+    if (kit?.kind !== 'hang') await this.#spoil(fault, answer, response, exchange, call);
   }
 
   /** Faults that keep a request from the API server. */
-  #answerAtOnce({ kind, random }: Fault, response: ServerResponse, call: Call): boolean {
-    switch (kind) {
-      case '500':
-      case '503':
-      case '429':
-        send(
-          response,
-          call,
-          statusAnswer(Number(kind), kind !== '500' && random.chance(0.7) ? retryAfterSeconds : undefined),
-        );
+  #isMetBefore(fault: Fault, exchange: HttpExchange, call: Call): boolean {
+    switch (fault.kind) {
+      case 'status':
+        call.retryAfterMs = fault.retryAfterMs;
+        respond(exchange, call, fault, fault.code);
         return true;
-      case 'html':
-        send(response, call, { status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from(htmlPage) });
+      case 'body':
+        respond(exchange, call, fault, 200);
         return true;
-      case 'reset':
-        this.#cut(response, call);
+      case 'cut':
+        end(call, 'proxy');
+        exchange.cut();
         return true;
       case 'hang':
-        return true;
+        return !fault.isProcessed;
       default:
         return false;
     }
   }
 
   /** Faults that befall the answer. */
-  async #spoil({ kind, random }: Fault, answer: Answer, response: ServerResponse, call: Call): Promise<void> {
+  async #spoil(
+    { kind, random }: ChaosFault,
+    answer: Answer,
+    response: ServerResponse,
+    exchange: HttpExchange,
+    call: Call,
+  ): Promise<void> {
     const { body } = answer;
     switch (kind) {
       case 'lost-answer':
-        return random.chance(0.5) ? this.#cut(response, call) : send(response, call, statusAnswer(500, undefined));
+        return random.chance(0.5) ? this.#cut(response, call) : respond(exchange, call, fault.status(500), 500);
       case 'html-answer':
         return send(response, call, {
           ...answer,
           headers: { 'content-type': 'text/html' },
           body: Buffer.from(htmlPage),
         });
-      case 'hang-after':
-        return;
       case 'reset-mid-body':
+        end(call, 'proxy');
+        exchange.cutAfter(Math.floor(body.length / 2));
         writeHead(response, answer, body.length);
-        response.write(body.subarray(0, Math.floor(body.length / 2)));
-        await this.#delay(random.integer(0, 50));
-        return this.#cut(response, call);
+        response.end(body);
+        return;
       case 'trickle': {
         const pieces = random.integer(5, 40);
         writeHead(response, answer, body.length);
@@ -259,12 +264,14 @@ export class FaultyProxy {
   async #watch(
     request: IncomingMessage,
     response: ServerResponse,
+    exchange: HttpExchange,
     call: Call,
-    fault: Fault | undefined,
+    fault: ChaosFault | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (fault?.kind === 'watch-gone') return send(response, call, statusAnswer(410, undefined));
-    if (fault !== undefined && this.#answerAtOnce(fault, response, call)) return;
+    const kit = fault && kitFault(fault);
+    const isOfRunningWatch = fault?.kind.startsWith('watch-') === true && fault.kind !== 'watch-gone';
+    if (kit !== undefined && !isOfRunningWatch && this.#isMetBefore(kit, exchange, call)) return;
     const upstream = await this.#open(request, Buffer.alloc(0), signal);
     writeHead(response, { status: upstream.statusCode ?? 0, headers: upstream.headers, body: Buffer.alloc(0) });
     call.status = upstream.statusCode;
@@ -273,27 +280,23 @@ export class FaultyProxy {
     if (fault !== undefined) {
       this.#later(fault.random.integer(50, 3_000), () => {
         if (call.endedAtMs !== undefined) return;
-        if (fault.kind === 'watch-silence') isSilent = true;
-        else this.#endWatch(fault, response, call);
+        if (fault.kind === 'watch-reset') return this.#resetWatch(fault, response, call);
+        isSilent = kit?.kind === 'hang';
+        if (!isSilent) end(call, 'answer');
+        if (kit !== undefined) exchange.apply(kit);
+        return undefined;
       });
     }
-    for await (const chunk of upstream) if (!isSilent && !response.destroyed) response.write(chunk as Buffer);
+    for await (const chunk of upstream) if (!response.destroyed) response.write(chunk as Buffer);
+    // Who hears nothing does not hear the end either.
+    if (isSilent) return;
     end(call, 'answer');
     response.end();
   }
 
-  #endWatch({ kind, random }: Fault, response: ServerResponse, call: Call): void {
-    if (kind === 'watch-reset') {
-      response.write('{"type":"MODIFIED","object":{"kind":"Po');
-      void this.#delay(random.integer(0, 20)).then(() => this.#cut(response, call));
-      return;
-    }
-    if (kind === 'watch-gone-event') {
-      const object: unknown = JSON.parse(statusAnswer(410, undefined).body.toString());
-      response.write(`${JSON.stringify({ type: 'ERROR', object })}\n`);
-    }
-    end(call, 'answer');
-    response.end();
+  #resetWatch({ random }: ChaosFault, response: ServerResponse, call: Call): void {
+    response.write('{"type":"MODIFIED","object":{"kind":"Po');
+    void this.#delay(random.integer(0, 20)).then(() => this.#cut(response, call));
   }
 
   async #forward(request: IncomingMessage, body: Buffer, signal: AbortSignal): Promise<Answer> {
@@ -347,17 +350,14 @@ export class FaultyProxy {
   }
 }
 
-function classify({ method, url = '' }: IncomingMessage): { readonly kind: RequestKind; readonly pod: string } {
-  const { pathname, searchParams } = new URL(url, 'http://proxy');
-  const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)/.exec(pathname) ?? [];
-  if (name !== undefined) {
-    const pod = `${namespace}/${name}`;
-    if (method === 'GET') return { kind: 'get', pod };
-    if (method === 'PATCH') return { kind: 'patch', pod };
-    if (method === 'DELETE') return { kind: 'delete', pod };
-  }
-  if (pathname === '/api/v1/pods') return { kind: searchParams.get('watch') === 'true' ? 'watch' : 'list', pod: '' };
-  return { kind: 'other', pod: '' };
+function classify({ verb, resource, namespace, name }: FaultRequest): {
+  readonly kind: RequestKind;
+  readonly pod: string;
+} {
+  if (resource !== 'pods') return { kind: 'other', pod: '' };
+  if (name === '') return { kind: namespace === '' && (verb === 'list' || verb === 'watch') ? verb : 'other', pod: '' };
+  const pod = `${namespace}/${name}`;
+  return verb === 'get' || verb === 'patch' || verb === 'delete' ? { kind: verb, pod } : { kind: 'other', pod: '' };
 }
 
 async function readBody(message: IncomingMessage): Promise<Buffer> {
@@ -392,22 +392,11 @@ function parse(json: Buffer): unknown {
   }
 }
 
-function statusAnswer(code: number, retryAfter: number | undefined): Answer {
-  const reasons: Readonly<Record<number, string>> = {
-    410: 'Expired',
-    429: 'TooManyRequests',
-    500: 'InternalError',
-    503: 'ServiceUnavailable',
-  };
-  const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: reasons[code], code };
-  return {
-    status: code,
-    headers: {
-      'content-type': 'application/json',
-      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
-    },
-    body: Buffer.from(JSON.stringify(body)),
-  };
+/** Responds as the fault says, in place of the API server. */
+function respond(exchange: HttpExchange, call: Call, fault: FaultOf<'status' | 'body'>, status: number): void {
+  end(call, 'answer');
+  call.status = status;
+  exchange.respond(fault);
 }
 
 /** Whoever ended it first has ended it. */

@@ -17,6 +17,9 @@ export type Fault =
   | { readonly kind: 'expire' }
   | { readonly kind: 'delay'; readonly ms: number; readonly next: Fault | undefined };
 
+/** The faults of one kind. */
+export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { readonly kind: Kind }>;
+
 /** Parts of `fault.status`; the defaults are those of kube-apiserver for the code. */
 export interface FaultStatus {
   readonly reason?: string;
@@ -50,7 +53,10 @@ export const fault = {
    * The request is not processed; the response is a `Status` of this code: 409, 429, 503, ….
    * @throws RangeError for a code outside 400–599 or a negative `retryAfterMs`
    */
-  status(code: number, { reason = reasons[code] ?? '', message, causes = [], retryAfterMs }: FaultStatus = {}): Fault {
+  status(
+    code: number,
+    { reason = reasons[code] ?? '', message, causes = [], retryAfterMs }: FaultStatus = {},
+  ): FaultOf<'status'> {
     if (!(Number.isInteger(code) && code >= 400 && code <= 599))
       throw new RangeError(`Expected \`code\` to be an integer between 400 and 599, got \`${code}\``);
     if (retryAfterMs !== undefined) requireDuration('retryAfterMs', retryAfterMs);
@@ -65,7 +71,7 @@ export const fault = {
   },
 
   /** The request is not processed; the response is a 200 with this body, as of a proxy that shows its login page. */
-  body(text: string, contentType = 'text/html'): Fault {
+  body(text: string, contentType = 'text/html'): FaultOf<'body'> {
     return { kind: 'body', text, contentType };
   },
 
@@ -73,7 +79,7 @@ export const fault = {
    * No response comes until the client gives up. Of a watch that runs: it stays open and silent.
    * @param options isProcessed: the request is processed before; default false
    */
-  hang({ isProcessed = false }: { readonly isProcessed?: boolean } = {}): Fault {
+  hang({ isProcessed = false }: { readonly isProcessed?: boolean } = {}): FaultOf<'hang'> {
     return { kind: 'hang', isProcessed };
   },
 
@@ -81,24 +87,24 @@ export const fault = {
    * The connection is cut. Without `afterBytes` the request is not processed; with it, it is, and
    * this many bytes of the response's body are sent before. With 0, nothing of the response is.
    */
-  cut({ afterBytes }: { readonly afterBytes?: number } = {}): Fault {
+  cut({ afterBytes }: { readonly afterBytes?: number } = {}): FaultOf<'cut'> {
     if (afterBytes !== undefined && !(Number.isInteger(afterBytes) && afterBytes >= 0))
       throw new RangeError(`Expected \`afterBytes\` to be an integer ≥ 0, got \`${afterBytes}\``);
     return { kind: 'cut', afterBytes };
   },
 
   /** A watch ends in good order, as when its time is up. Only for watches. */
-  end(): Fault {
+  end(): FaultOf<'end'> {
     return { kind: 'end' };
   },
 
   /** The resourceVersion has expired: an ERROR event with code 410 in a watch, which ends; else 410. */
-  expire(): Fault {
+  expire(): FaultOf<'expire'> {
     return { kind: 'expire' };
   },
 
   /** The request waits this long on the server's or the client's clock before it is processed, or meets `next`. */
-  delay(ms: number, next?: Fault): Fault {
+  delay(ms: number, next?: Fault): FaultOf<'delay'> {
     requireDuration('ms', ms);
     return { kind: 'delay', ms, next };
   },

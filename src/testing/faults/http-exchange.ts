@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { expired, type Fault } from './fault.ts';
+import { expired, type Fault, type FaultOf } from './fault.ts';
 import { type FaultRequest, requestOf, type RunningRequest } from './fault-match.ts';
 
 /** One request and its response, on which faults act. */
@@ -58,7 +58,7 @@ export class HttpExchange implements RunningRequest {
   }
 
   /** Responds without processing. What is left of the request is read and dropped. */
-  respond(fault: Extract<Fault, { kind: 'status' | 'body' | 'expire' | 'end' }>): void {
+  respond(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>): void {
     const { type, code, text, headers } = responseOf(fault, this.verb === 'watch');
     const length = Buffer.byteLength(text);
     this.#response.writeHead(code, { 'content-type': type, 'content-length': length, ...headers });
@@ -145,10 +145,7 @@ interface RawResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function responseOf(
-  fault: Extract<Fault, { kind: 'status' | 'body' | 'expire' | 'end' }>,
-  isWatch: boolean,
-): RawResponse {
+function responseOf(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>, isWatch: boolean): RawResponse {
   const type = 'application/json';
   switch (fault.kind) {
     case 'body':
