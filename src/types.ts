@@ -222,7 +222,13 @@ export type PodConditionInput = Input<PodCondition>;
 export type ContainerStatusInput = Input<ContainerStatus>;
 export type VolumeHealthConditionInput = Input<VolumeHealthCondition>;
 
-export interface OwnerReference {
+/**
+ * Members that this library does not read: of any type, so that a complete object written by hand
+ * type-checks.
+ */
+type Unread<Name extends string> = { readonly [Member in Name]?: unknown };
+
+export interface OwnerReference extends Unread<'blockOwnerDeletion'> {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -230,7 +236,7 @@ export interface OwnerReference {
   readonly controller?: boolean | undefined;
 }
 
-export interface ObjectMeta {
+export interface ObjectMeta extends Unread<'generateName' | 'managedFields' | 'selfLink'> {
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
   readonly uid?: string | undefined;
@@ -255,10 +261,11 @@ export interface ContainerRestartRule {
   readonly exitCodes?: ContainerRestartRuleOnExitCodes | undefined;
 }
 
-/** The resources of a container or pod spec; quantities in any valid spelling. */
+/** The resources of a container or pod spec; quantities in any valid format. */
 export interface ResourceRequirementsInput {
   readonly limits?: { readonly [resourceName: string]: string } | undefined;
   readonly requests?: { readonly [resourceName: string]: string } | undefined;
+  readonly claims?: readonly ResourceClaim[] | undefined;
 }
 
 export interface ExecAction {
@@ -270,7 +277,7 @@ export interface HTTPHeader {
   readonly value: string;
 }
 
-export interface HTTPGetAction {
+export interface HTTPGetAction extends Unread<'protocol'> {
   readonly path?: string | undefined;
   /** A number, or the name of a port of the container. */
   readonly port: number | string;
@@ -284,7 +291,7 @@ export interface TCPSocketAction {
   readonly host?: string | undefined;
 }
 
-export interface GRPCAction {
+export interface GRPCAction extends Unread<'mode'> {
   readonly port: number;
   readonly service?: string | undefined;
 }
@@ -302,7 +309,7 @@ export interface Probe {
   readonly terminationGracePeriodSeconds?: number | undefined;
 }
 
-export interface VolumeMount {
+export interface VolumeMount extends Unread<'bindMountOptions' | 'subPath' | 'subPathExpr'> {
   readonly name: string;
   readonly mountPath: string;
   readonly readOnly?: boolean | undefined;
@@ -310,9 +317,31 @@ export interface VolumeMount {
   readonly mountPropagation?: string | undefined;
 }
 
-export interface Container {
+type UnreadContainerMembers =
+  | 'imagePullPolicy'
+  | 'lifecycle'
+  | 'ports'
+  | 'resizePolicy'
+  | 'securityContext'
+  | 'stdin'
+  | 'stdinOnce'
+  | 'terminationMessagePath'
+  | 'terminationMessagePolicy'
+  | 'tty'
+  | 'volumeDevices';
+
+export interface EnvVar {
+  readonly name: string;
+  readonly value?: string | undefined;
+  readonly valueFrom?: object | undefined;
+}
+
+export interface Container extends Unread<UnreadContainerMembers> {
   readonly name: string;
   readonly image?: string | undefined;
+  readonly workingDir?: string | undefined;
+  readonly env?: readonly EnvVar[] | undefined;
+  readonly envFrom?: readonly object[] | undefined;
   readonly command?: readonly string[] | undefined;
   readonly args?: readonly string[] | undefined;
   readonly restartPolicy?: string | undefined;
@@ -324,20 +353,49 @@ export interface Container {
   readonly livenessProbe?: Probe | undefined;
 }
 
-export interface EphemeralContainer {
-  readonly name: string;
-  readonly image?: string | undefined;
-  readonly command?: readonly string[] | undefined;
-  readonly args?: readonly string[] | undefined;
-  readonly resources?: ResourceRequirementsInput | undefined;
-  readonly volumeMounts?: readonly VolumeMount[] | undefined;
+export interface EphemeralContainer extends Container {
+  readonly targetContainerName?: string | undefined;
 }
 
 export interface PodReadinessGate {
   readonly conditionType: string;
 }
 
-export interface PodSpec {
+type UnreadPodSpecMembers =
+  | 'activeDeadlineSeconds'
+  | 'affinity'
+  | 'automountServiceAccountToken'
+  | 'dnsConfig'
+  | 'dnsPolicy'
+  | 'enableServiceLinks'
+  | 'evictionResponders'
+  | 'hostAliases'
+  | 'hostIPC'
+  | 'hostPID'
+  | 'hostUsers'
+  | 'hostname'
+  | 'hostnameOverride'
+  | 'imagePullSecrets'
+  | 'nodeSelector'
+  | 'os'
+  | 'preemptionPolicy'
+  | 'priorityClassName'
+  | 'resourceClaims'
+  | 'runtimeClassName'
+  | 'schedulerName'
+  | 'schedulingGates'
+  | 'schedulingGroup'
+  | 'securityContext'
+  | 'serviceAccount'
+  | 'serviceAccountName'
+  | 'setHostnameAsFQDN'
+  | 'shareProcessNamespace'
+  | 'subdomain'
+  | 'tolerations'
+  | 'topologySpreadConstraints'
+  | 'volumes';
+
+export interface PodSpec extends Unread<UnreadPodSpecMembers> {
   readonly containers?: readonly Container[] | undefined;
   readonly initContainers?: readonly Container[] | undefined;
   readonly ephemeralContainers?: readonly EphemeralContainer[] | undefined;
@@ -352,11 +410,14 @@ export interface PodSpec {
 }
 
 /**
- * A pod as callers, pod managers and clients hand it over; only the members this library reads. The
- * object has all the others, too: cast it to your own type, such as client-node's `V1Pod`, but note
- * that an informer and `createPodClient` have times as strings.
+ * A pod as callers, pod managers and clients hand it over. Every literal of client-node's `V1Pod` is
+ * one; members that this library does not read are of type `unknown`. The object itself keeps all of
+ * them: cast it back to your own type (`pod as V1Pod`), but note that an informer and
+ * `createPodClient` have times as strings, where `V1Pod` says `Date`.
  */
 export interface Pod {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
   readonly metadata?: ObjectMeta | undefined;
   readonly spec?: PodSpec | undefined;
   readonly status?: PodStatusInput | undefined;

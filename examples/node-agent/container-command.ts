@@ -1,18 +1,5 @@
 import type { Container, Pod } from 'kubelet-status-manager';
 
-interface EnvVar {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: object;
-}
-
-/** A container with the members that only matter to whoever runs it. */
-export interface RunnableContainer extends Container {
-  readonly workingDir?: string;
-  readonly env?: readonly EnvVar[];
-  readonly envFrom?: readonly object[];
-}
-
 /** What to execute for a container. */
 export interface ContainerCommand {
   readonly file: string;
@@ -32,7 +19,7 @@ export class ContainerConfigError extends Error {
  *
  * Throws ContainerConfigError when the container asks for what a plain process cannot have.
  */
-export function resolveContainerCommand(pod: Pod, container: RunnableContainer): ContainerCommand {
+export function resolveContainerCommand(pod: Pod, container: Container): ContainerCommand {
   const [file, ...commandArgs] = container.command ?? [];
   if (file === undefined) {
     throw new ContainerConfigError(

@@ -6,7 +6,7 @@ import { isObject } from './json.ts';
  * merge patch of it, where a member that is undefined stands for all beneath it. Each name once.
  */
 export function managersOf(pod: Pod, changes: object): string[] {
-  const managedFields = (pod.metadata as { managedFields?: unknown } | undefined)?.managedFields;
+  const managedFields = pod.metadata?.managedFields;
   if (!Array.isArray(managedFields)) return [];
   const owners = managedFields
     .filter(isObject)

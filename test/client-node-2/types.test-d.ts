@@ -25,6 +25,13 @@ export const inputs: [Pod, PodStatusInput, PodConditionInput, ContainerStatusInp
   condition,
   containerStatus,
 ];
+export const literal: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', managedFields: [{ manager: 'kubectl' }] },
+  spec: { containers: [{ name: 'app', ports: [{ containerPort: 80 }] }], tolerations: [{ operator: 'Exists' }] },
+} satisfies ClientNode2.V1Pod;
+export const castBack = literal as ClientNode2.V1Pod;
 export const client = toPodClient(api);
 export const kubeConfigSource: KubeConfigSource = kubeConfig;
 export const informers: InformerLike[] = [informer, listWatch];

@@ -32,7 +32,7 @@ describe('the same body three times for the same version', () => {
     rewrite(h, (pod) => {
       const stripped = withoutMessage(pod);
       const managedFields = [{ manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {} } } }];
-      return { ...stripped, metadata: { ...stripped.metadata, managedFields } as Pod['metadata'] };
+      return { ...stripped, metadata: { ...stripped.metadata, managedFields } };
     });
     h.informed();
     h.manager.start();

@@ -84,7 +84,7 @@ describe('ResendDetector', () => {
       null,
     ];
     for (let i = 0; i < 3; i++)
-      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } } as Pod);
+      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } });
     expect(logger.warnings[0]!.fields.managers).toEqual(['somebody']);
   });
 

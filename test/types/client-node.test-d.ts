@@ -51,3 +51,37 @@ export const clients: PodClient[] = [api, mockOfOneMethod, podClient].map((clien
 export const notAClient: CoreV1ApiLike = kubeConfig;
 // @ts-expect-error -- a condition's type is a string
 export const notAStatus: PodStatusInput = { conditions: [{ type: 1 }] };
+
+// Literals written by hand: what V1Pod takes, Pod takes.
+export const literal: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: 'web',
+    namespace: 'default',
+    uid: 'u',
+    creationTimestamp: new Date(0),
+    managedFields: [{ manager: 'kubectl', operation: 'Update', time: new Date(0) }],
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u', blockOwnerDeletion: false }],
+  },
+  spec: {
+    containers: [
+      {
+        name: 'app',
+        ports: [{ containerPort: 80 }],
+        readinessProbe: { httpGet: { port: 80 }, periodSeconds: 5 },
+        resources: { limits: { cpu: '1' }, claims: [{ name: 'gpu' }] },
+        volumeMounts: [{ name: 'data', mountPath: '/data', subPath: 'a' }],
+      },
+    ],
+    ephemeralContainers: [{ name: 'debug', image: 'busybox', targetContainerName: 'app' }],
+    tolerations: [{ operator: 'Exists' }],
+    volumes: [{ name: 'data', emptyDir: {} }],
+  },
+  status: { phase: 'Running', startTime: new Date(0) },
+} satisfies V1Pod;
+// @ts-expect-error -- a typing error is found
+export const misspelled: Pod = { metadata: { nmae: 'web' } };
+// @ts-expect-error -- also deep inside
+export const misspelledDeep: Pod = { spec: { containers: [{ name: 'app', imagePullPolcy: 'Always' }] } };
+export const castBack = literal as V1Pod;
