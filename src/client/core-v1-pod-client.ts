@@ -15,6 +15,7 @@ import type {
   PodStatusPatch,
   RequestOptions,
 } from './pod-client.ts';
+import { generatedConfiguration } from './generated-configuration.ts';
 import { InFlightBound } from './in-flight-bound.ts';
 import { RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
@@ -104,7 +105,12 @@ class CoreV1PodClient implements ClosablePodClient {
   async #call(call: Call, send: (options: object) => unknown): Promise<unknown> {
     const { method, signal, patchType } = call;
     if (signal.aborted) throw describeAbort(signal);
-    const middleware = new RawResponseMiddleware({ signal, patchType, connections: this.#connections });
+    const middleware = new RawResponseMiddleware({
+      signal,
+      patchType,
+      connections: this.#connections,
+      configuration: generatedConfiguration(this.#api),
+    });
     let returned: unknown;
     try {
       // client-node ignores the signal while it fetches credentials, and a mock may ignore it always.

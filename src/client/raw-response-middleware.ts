@@ -1,13 +1,14 @@
+import type { SendableRequest } from './agent-pool.ts';
 import type { RequestFacts } from './api-error.ts';
+import { type GeneratedConfiguration, type Observable, sendsByDefault } from './generated-configuration.ts';
 import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
 import type { PatchType } from './pod-client.ts';
 import { secretsOf } from './redact.ts';
+import { isSuccess } from './response-body.ts';
 import type { ConnectionContext, SharedConnection, SharedConnections } from './shared-connections.ts';
 
 /** What is used of client-node's `RequestContext`. */
-interface RequestContext extends ConnectionContext {
-  getHeaders?(): Readonly<Record<string, string>>;
-  getUrl?(): string;
+interface RequestContext extends ConnectionContext, Partial<SendableRequest> {
   setHeaderParam(name: string, value: string): void;
   setSignal(signal: AbortSignal): void;
 }
@@ -24,11 +25,6 @@ interface ResponseContext {
   body: ResponseBody;
 }
 
-/** All that client-node ever asks of an `Observable`. */
-interface Observable<Value> {
-  toPromise(): Promise<Value>;
-}
-
 /** A 2xx response as it was sent by the server. */
 interface RawResponse {
   readonly statusCode: number;
@@ -40,28 +36,37 @@ interface RawResponseMiddlewareOptions {
   readonly connections: SharedConnections;
   /** Content type of a PATCH; client-node would take JSON patch for any. */
   readonly patchType?: PatchType | undefined;
+  /** Of the API, unless it is a mock. */
+  readonly configuration: GeneratedConfiguration | undefined;
 }
 
 /**
  * client-node middleware for one call. Before: content type, abort signal, shared connection.
+ * In between: sends the request itself, where client-node would use node-fetch.
  * After: keeps the text of the response, because the generated models drop unknown members and turn
- * times into `Date`s. Works with 1.4 and 2.x without importing either.
+ * times into `Date`s; without middleware of the caller, they get nothing to deserialise.
+ * Works with 1.4 and 2.x without importing either.
  */
 export class RawResponseMiddleware {
   /** The second argument of a generated API method. */
   readonly callOptions: object;
   readonly #options: RawResponseMiddlewareOptions;
   #connection: SharedConnection | undefined;
-  #facts: RequestFacts = {};
+  #request: RequestContext | undefined;
   #response: RawResponse | undefined;
 
   constructor(options: RawResponseMiddlewareOptions) {
     this.#options = options;
     // Last before sending, first after: what the caller configured neither undoes nor alters it.
     // Not enumerable: a mock that records its arguments, or writes them as JSON, does not see our own objects.
+    const { configuration } = options;
     this.callOptions = Object.defineProperties(
       {},
-      { middleware: { value: [this] }, middlewareMergeStrategy: { value: 'append' } },
+      {
+        middleware: { value: [this] },
+        middlewareMergeStrategy: { value: 'append' },
+        httpApi: { value: configuration !== undefined && sendsByDefault(configuration) ? this : undefined },
+      },
     );
   }
 
@@ -72,7 +77,11 @@ export class RawResponseMiddleware {
 
   /** For the description of a failure. */
   get facts(): RequestFacts {
-    return this.#facts;
+    const headers = this.#request?.getHeaders?.();
+    return {
+      host: hostOf(this.#request?.getUrl?.()),
+      secrets: secretsOf(headers?.['Authorization'] ?? headers?.['authorization']),
+    };
   }
 
   /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
@@ -85,12 +94,20 @@ export class RawResponseMiddleware {
     if (patchType !== undefined) context.setHeaderParam('Content-Type', patchType);
     context.setSignal(signal);
     this.#connection = connections.use(context);
-    const headers = context.getHeaders?.();
-    this.#facts = {
-      host: hostOf(context.getUrl?.()),
-      secrets: secretsOf(headers?.['Authorization'] ?? headers?.['authorization']),
-    };
+    this.#request = context;
     return { toPromise: () => Promise.resolve(context) };
+  }
+
+  /** As `httpApi`. */
+  send(context: RequestContext): Observable<unknown> {
+    return { toPromise: () => this.#send(context) };
+  }
+
+  async #send(context: RequestContext): Promise<unknown> {
+    const pool = await this.#connection?.pool?.();
+    if (pool !== undefined && typeof (context as SendableRequest).getBody() !== 'object')
+      return pool.send(context as SendableRequest, this.#options.signal);
+    return this.#options.configuration!.httpApi.send(context).toPromise();
   }
 
   post(context: ResponseContext): Observable<ResponseContext> {
@@ -102,12 +119,17 @@ export class RawResponseMiddleware {
     const statusCode = context.httpStatusCode;
     // client-node would parse it, too.
     if (isNestedTooDeeply(text)) throw nestedTooDeeply(statusCode);
-    if (statusCode >= 200 && statusCode < 300) this.#response = { statusCode, text };
+    let rest = text;
+    if (isSuccess(statusCode)) {
+      this.#response = { statusCode, text };
+      // Nobody else reads it: the generated code would make a model that is thrown away.
+      if (this.#options.configuration?.middleware.length === 0) rest = '{}';
+    }
     // A body can be read only once.
     context.body = {
-      text: () => Promise.resolve(text),
-      binary: () => Promise.resolve(Buffer.from(text)),
-      stream: () => new Blob([text]).stream(),
+      text: () => Promise.resolve(rest),
+      binary: () => Promise.resolve(Buffer.from(rest)),
+      stream: () => new Blob([rest]).stream(),
     };
     return context;
   }

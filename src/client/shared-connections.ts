@@ -2,6 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import type { AgentOptions } from 'node:https';
 import { Agent as HttpsAgent } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
+import { AgentPool, canBePooled } from './agent-pool.ts';
 
 /** What is used of client-node's `RequestContext`: agents are 1.4's, dispatchers 2.x's. */
 export interface ConnectionContext {
@@ -18,6 +19,8 @@ interface Dispatcher {
 
 /** What several requests connect through. */
 export interface SharedConnection {
+  /** Present when undici can take the place of the agent. */
+  pool?(): Promise<AgentPool | undefined>;
   /** Closes what is idle now and the rest as its requests end. */
   retire(): Promise<void>;
 }
@@ -88,12 +91,15 @@ export class SharedConnections {
 const IDLE_SOCKET_TIMEOUT_MS = 60_000;
 
 function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentConnection {
+  let pool: Promise<AgentPool | undefined> | undefined;
   const keepAlive = { ...options, keepAlive: true, timeout: IDLE_SOCKET_TIMEOUT_MS };
   const agent = given instanceof HttpsAgent ? new HttpsAgent(keepAlive) : new HttpAgent(keepAlive);
   return {
     agent,
     options,
+    ...(canBePooled(options) ? { pool: () => (pool ??= createAgentPool(options)) } : {}),
     async retire() {
+      await (await pool)?.close();
       // `destroy()` would cut off requests in flight.
       agent.maxFreeSockets = 0;
       for (const sockets of Object.values(agent.freeSockets)) {
@@ -101,6 +107,15 @@ function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentCo
       }
     },
   };
+}
+
+/** Loaded on first use; undefined where it cannot be loaded, for example in some bundles. */
+async function createAgentPool(options: AgentOptions): Promise<AgentPool | undefined> {
+  try {
+    return new AgentPool(await import('undici'), options);
+  } catch {
+    return undefined;
+  }
 }
 
 /** An agent of Node itself, whose behaviour is all in its options. */

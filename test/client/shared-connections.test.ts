@@ -95,3 +95,24 @@ describe('SharedConnections with dispatchers (client-node 2.x)', () => {
     expect(request.setDispatcher).not.toHaveBeenCalled();
   });
 });
+
+describe('a pool of undici in place of an agent', () => {
+  const connectionOf = (options: AgentOptions) =>
+    new SharedConnections().use(requestWithAgent(new HttpsAgent(options)))!;
+
+  it.each<AgentOptions>([{}, { ca: 'ca' }, { cert: 'c', key: 'k', rejectUnauthorized: false, servername: 's' }])(
+    'for the options %j',
+    async (options) => {
+      const connection = connectionOf(options);
+      expect(await connection.pool?.()).toBeDefined();
+      await connection.retire();
+    },
+  );
+
+  it.each<AgentOptions>([{ localAddress: '127.0.0.1' }, { maxSockets: 1 }, { ciphers: 'x' }])(
+    'not for %j, which it would ignore',
+    (options) => {
+      expect(connectionOf(options).pool).toBeUndefined();
+    },
+  );
+});

@@ -3,14 +3,12 @@ import type { Pod } from '../../types.ts';
 import { ApiError } from '../api-error.ts';
 import { InFlightBound } from '../in-flight-bound.ts';
 import type { ClosablePodClient } from '../pod-client.ts';
+import { maxPodBytes } from '../response-body.ts';
 import { podPath } from './api-path.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
 import { type KubeTransportOptions, resolveTransportOptions } from './transport-options.ts';
-
-/** etcd refuses objects above 1.5 MiB; as JSON they can be longer. */
-const maxResponseBytes = 16 * 1024 * 1024;
 
 /** A `PodClient` over this package's own transport, which an informer or an agent may use as well. */
 export interface HttpPodClient extends ClosablePodClient {
@@ -34,7 +32,10 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
     transport,
     inFlightBound: new InFlightBound({ size: connections, clock, logger }),
     async getPod({ namespace, name }, request) {
-      const response = await transport.request('GET', podPath(namespace, name), { ...request, maxResponseBytes });
+      const response = await transport.request('GET', podPath(namespace, name), {
+        ...request,
+        maxResponseBytes: maxPodBytes,
+      });
       return asPod(response.json());
     },
     async patchPodStatus({ namespace, name }, { type, body }, request) {
@@ -42,13 +43,13 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
         ...request,
         body,
         contentType: type,
-        maxResponseBytes,
+        maxResponseBytes: maxPodBytes,
       });
       return asPod(response.json());
     },
     async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, request) {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds, preconditions: { uid } };
-      const options = { ...request, body, maxResponseBytes };
+      const options = { ...request, body, maxResponseBytes: maxPodBytes };
       const response = await transport.request('DELETE', podPath(namespace, name), options);
       response.json();
     },

@@ -1,12 +1,15 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { ApiError } from '../api-error.ts';
-import { isNestedTooDeeply, nestedTooDeeply } from '../json-depth.ts';
+import { ApiError } from './api-error.ts';
+import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
 
 /** The default limit of a response. A list of ten thousand large pods has some 200 MB. */
 export const defaultMaxResponseBytes = 256 * 1024 * 1024;
 /** How much is read of a response outside 2xx: a Status is shorter. */
 export const maxErrorBytes = 64 * 1024;
+
+/** The limit of one pod. etcd refuses objects above 1.5 MiB; as JSON they can be longer. */
+export const maxPodBytes = 16 * 1024 * 1024;
 
 const unzip = promisify(gunzip);
 

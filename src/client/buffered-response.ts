@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { ChunkBuffer } from '../chunk-buffer.ts';
+import { ChunkBuffer } from './chunk-buffer.ts';
 import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
 
 /** A response that was read to its end; of one outside 2xx at most the beginning. */
