@@ -1,12 +1,12 @@
 /** Why the library throws. */
 export type StatusManagerErrorCode =
-  /** An argument is not what the method takes; `path` names the member. */
+  /** An argument is invalid; `path` names the member. */
   | 'INVALID_ARGUMENT'
   /** A constructor option is out of range; `path` names the option. */
   | 'INVALID_OPTION'
   /** The call is not possible in the present state, for example `start()` after `stop()`. */
   | 'INVALID_STATE'
-  /** What the allocation checkpoint holds is corrupt. */
+  /** The content of the allocation checkpoint is corrupt. */
   | 'CORRUPT_CHECKPOINT'
   /** The allocation checkpoint cannot be read: no permission, not a regular file, a fault of the disk. */
   | 'CHECKPOINT_READ_FAILED'
@@ -19,11 +19,11 @@ export interface StatusManagerErrorOptions extends ErrorOptions {
   path?: string;
 }
 
-/** The one error class that this library throws at its public edge; `code` is stable, the text is not. */
+/** The only error class that the public functions and methods throw; `code` is stable, the message is not. */
 export class StatusManagerError extends Error {
   override readonly name = 'StatusManagerError';
   readonly code: StatusManagerErrorCode;
-  /** Where in the argument the fault is, for example `status.conditions[2].type`; empty when it is no one member. */
+  /** The invalid member, for example `status.conditions[2].type`; empty when no single member is at fault. */
   readonly path: string;
 
   constructor(code: StatusManagerErrorCode, message: string, options: StatusManagerErrorOptions = {}) {
@@ -33,7 +33,7 @@ export class StatusManagerError extends Error {
   }
 }
 
-/** Throws INVALID_ARGUMENT: `path` names the member, `expected` what it is to be. */
+/** Throws INVALID_ARGUMENT; `path` names the member, `expected` says what it must be. */
 export function refuseArgument(path: string, expected: string, value: unknown): never {
   throw refusal('INVALID_ARGUMENT', path, expected, value);
 }
@@ -43,7 +43,7 @@ export function refuseOption(name: string, expected: string, value: unknown): ne
   throw refusal('INVALID_OPTION', name, expected, value);
 }
 
-/** @throws StatusManagerError INVALID_ARGUMENT for null, a list and whatever is no object */
+/** @throws StatusManagerError INVALID_ARGUMENT for null, a list and anything else that is not an object */
 export function requireObject(path: string, value: unknown): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseArgument(path, 'an object', value);
 }
@@ -52,7 +52,7 @@ function refusal(code: StatusManagerErrorCode, path: string, expected: string, v
   return new StatusManagerError(code, `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, { path });
 }
 
-/** A short text for a value of any kind that never dumps it. */
+/** A short description of a value, which never contains a complete object. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length}`;

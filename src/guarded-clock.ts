@@ -1,12 +1,12 @@
 import { type Clock, systemClock, type Timer } from './clock.ts';
 import { tryCall } from './guarded.ts';
 
-/** What a clock of the caller must have; what it lacks of `Clock` is the system clock's. */
+/** A clock as an option: methods of `Clock` that are optional here default to the system clock's. */
 export type ClockLike = Pick<Clock, 'now' | 'monotonicMs' | 'afterFunc'> & Partial<Clock>;
 
 /**
- * A clock of the caller that never throws. A reading that fails, or is no number, is the last good
- * one; timers and turns of the event loop that fail are the system clock's, so that no tick is lost.
+ * A clock of the caller that never throws. When a reading fails, or is not a number, the last good one
+ * is returned. When a timer cannot be set, the system clock sets it, so that no tick is lost.
  */
 export class GuardedClock implements Clock {
   readonly #clock: ClockLike;

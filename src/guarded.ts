@@ -13,8 +13,8 @@ export function tryCall<T>(call: () => T, onThrow: (thrown: unknown) => void): T
 }
 
 /**
- * The same port with `methods` that never throw or reject: what does goes to `onThrow`, as in
- * `tryCall`. A method that the port lacks does nothing.
+ * A port with the same `methods`, which never throw or reject: what they throw goes to `onThrow`, as
+ * in `tryCall`. A method that `port` lacks does nothing.
  */
 export function guarded<Port extends object>(
   port: Partial<Port>,
@@ -24,7 +24,7 @@ export function guarded<Port extends object>(
   const guardedMethods: Partial<Record<string, unknown>> = {};
   for (const method of methods) {
     const logThrown = (thrown: unknown): void => onThrow(thrown, method);
-    // As tryCall, without a function made for each call: the hot path reports metrics and logs.
+    // As tryCall, but without a closure for each call: the hot path logs and reports metrics.
     guardedMethods[method] = (...args: unknown[]): unknown => {
       try {
         const result = (port[method] as ((...args: unknown[]) => unknown) | undefined)?.(...args);

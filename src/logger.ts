@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 
-/** One level of a pino-shaped logger: structured members first, then a constant message. */
+/** One level of a pino-shaped logger: structured fields, then a constant message. */
 export type LogFunction = (fields: object, message: string) => void;
 
 /** Any pino-shaped logger: pino itself, a child of it, or an object with these five methods. */
@@ -12,14 +12,14 @@ export interface Logger {
   error: LogFunction;
 }
 
-/** The logger used when none is given: pino on stdout at level `warn`. */
+/** The default logger: pino on stdout at level `warn`. */
 export function defaultLogger(): Logger {
   return pino({ name: 'kubelet-status-manager', level: 'warn' });
 }
 
 /**
- * What may be logged of something that was thrown: its text, never the object, whose members and
- * cause may hold secrets.
+ * The log fields of a thrown value: its message and stack, never the object, whose members and cause
+ * may contain secrets.
  */
 export function thrownFields(thrown: unknown): { readonly reason: string; readonly stack?: string | undefined } {
   if (!(thrown instanceof Error)) return { reason: `threw ${typeof thrown}` };

@@ -2,8 +2,8 @@ import { type FailureClass, failureClasses } from './client/api-error.ts';
 import { requestVerbs, type RequestVerb } from './client/pod-client.ts';
 
 /*
- * The values of each label stand here, or in client/, once: the types follow from the lists, and
- * docs/metrics.md is held to them.
+ * The values of each label. The types are derived from these lists, and a test compares docs/metrics.md
+ * with them.
  */
 export const containerTypes = ['container', 'init_container', 'ephemeral_container'] as const;
 export const priorityBuckets = ['system-critical', 'high', 'medium', 'normal', 'low', 'very-low', 'unknown'] as const;
@@ -45,21 +45,22 @@ export interface PendingResizeCount {
   readonly count: number;
 }
 
-/** What the status gauges show, read at the moment of a scrape. */
+/** The values of the status gauges at the time of a scrape. */
 export interface StatusGauges {
   readonly cachedStatuses: number;
-  /** Cached statuses whose present version has not reached the API server. */
+  /** Cached statuses whose current version was not written yet. */
   readonly unsentStatuses: number;
   /** 0 when nothing is unsent. */
   readonly oldestUnsentAgeSeconds: number;
 }
 
 /**
- * Where the manager reports its measurements. Implementations must be cheap; what they throw is
- * logged and harms nobody. `kubelet-status-manager/prometheus` has one over prom-client. Metric names: docs/metrics.md.
+ * Where the manager reports its measurements. Implementations must be cheap. What they throw is
+ * logged and has no other effect. `kubelet-status-manager/prometheus` implements it with prom-client.
+ * Metric names: docs/metrics.md.
  */
 export interface Metrics {
-  /** From the oldest unsent change of a pod’s status to its arrival. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
+  /** From the oldest unsent change of a pod’s status until it is written. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
   observePodStatusSyncDuration(seconds: number): void;
   /** kubelet: `kubelet_terminated_containers_total`. */
   incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void;
@@ -73,18 +74,18 @@ export interface Metrics {
   incRequests(verb: RequestVerb, outcome: RequestOutcome): void;
   /** One refused update of the cache. */
   incRefusedUpdates(reason: RefusedUpdateReason): void;
-  /** One outcome of one version of a status, as listeners hear of it. */
+  /** One outcome of one version of a status, as `onOutcome` gets it. */
   incOutcomes(outcome: OutcomeKind): void;
   /**
-   * Called once by the manager: `read` gives the gauges at any later time.
-   * @returns forgets them; called when the manager stops
+   * Called once by the manager: `read` returns the current values at any later time.
+   * @returns unregisters them; called when the manager stops
    */
   registerStatusGauges(read: () => StatusGauges): () => void;
 }
 
 const nothing = (): void => {};
 
-/** Measures nothing; the default. */
+/** The default: measures nothing. */
 export const noopMetrics: Metrics = {
   observePodStatusSyncDuration: nothing,
   incTerminatedContainers: nothing,

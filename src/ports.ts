@@ -6,12 +6,12 @@ import { defaultLogger, type Logger, thrownFields } from './logger.ts';
 import { type Metrics, noopMetrics } from './metrics.ts';
 
 /*
- * Where objects of the caller enter. Whoever takes one (the manager, the informer, the transport,
- * the limiter, the journal) gets it from here, checked and guarded: what its methods throw, or their
- * promises reject with, is logged and goes no further.
+ * Checks and guards the ports: objects of the caller that this library calls. Every option that takes
+ * one (of the manager, the informer, the transport, the limiter, the journal) is resolved here. What
+ * its methods throw, or their promises reject with, is logged and has no other effect.
  *
- * A port may grow with a release: a method that only some releases call counts as absent when the
- * caller's object lacks it, and is not an error.
+ * A release may add methods to a port. An object that lacks one is accepted, and the method does
+ * nothing.
  */
 
 const logMethods = ['trace', 'debug', 'info', 'warn', 'error'] as const satisfies readonly (keyof Logger)[];
@@ -19,13 +19,13 @@ const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
 
 /** Default: pino at level `warn`. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
 export function resolveLogger(logger: Partial<Logger> | undefined): Logger {
-  return guarded(tellingPort('logger', logger, logMethods) ?? defaultLogger(), logMethods, () => {});
+  return guarded(checkPartialPort('logger', logger, logMethods) ?? defaultLogger(), logMethods, () => {});
 }
 
 /** Default: nothing is measured. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
 export function resolveMetrics(metrics: Partial<Metrics> | undefined, logger: Logger): Metrics {
   return guarded(
-    tellingPort('metrics', metrics, metricsMethods) ?? noopMetrics,
+    checkPartialPort('metrics', metrics, metricsMethods) ?? noopMetrics,
     metricsMethods,
     logThrown(logger, 'metrics'),
   );
@@ -39,7 +39,11 @@ export function resolveClock(clock: ClockLike | undefined, logger?: Logger): Clo
   return new GuardedClock(clock, logThrown(logger ?? resolveLogger(undefined), 'clock'));
 }
 
-/** Default: `Math.random`, which also stands in for a source that throws or leaves [0, 1). @throws StatusManagerError INVALID_OPTION */
+/**
+ * Default: `Math.random`. It is also used in place of a source that throws or returns a value outside
+ * [0, 1).
+ * @throws StatusManagerError INVALID_OPTION
+ */
 export function resolveRandom(random: (() => number) | undefined, logger: Logger): () => number {
   if (random === undefined) return Math.random;
   if (typeof random !== 'function') refuseOption('random', 'a function', random);
@@ -50,18 +54,18 @@ export function resolveRandom(random: (() => number) | undefined, logger: Logger
   };
 }
 
-/** A port that is told things: some of its methods are enough, and what they throw harms nobody. @throws StatusManagerError INVALID_OPTION */
-export function resolveTellingPort<Port extends object>(
+/** A port of which methods may be missing; at least one must be there. @throws StatusManagerError INVALID_OPTION */
+export function resolvePartialPort<Port extends object>(
   name: string,
   port: Partial<Port> | undefined,
   methods: readonly (keyof Port & string)[],
   logger: Logger,
 ): Port | undefined {
-  const checked = tellingPort(name, port, methods);
+  const checked = checkPartialPort(name, port, methods);
   return checked && guarded(checked, methods, logThrown(logger, name));
 }
 
-/** A port that is asked: all of its methods are needed. @throws StatusManagerError INVALID_OPTION */
+/** A port of which all methods are required; not guarded. @throws StatusManagerError INVALID_OPTION */
 export function requirePort<Port extends object>(
   name: string,
   port: Port,
@@ -73,13 +77,13 @@ export function requirePort<Port extends object>(
   return port;
 }
 
-/** Logs what a method of the caller's port threw. */
+/** For `onThrow` of a guarded port: logs what was thrown, and by which method. */
 export function logThrown(logger: Logger, port: string, fields?: object): (thrown: unknown, method: string) => void {
   return (thrown, method) =>
     logger.error({ ...thrownFields(thrown), method: `${port}.${method}`, ...fields }, 'A method of the caller failed');
 }
 
-function tellingPort<Port extends object>(
+function checkPartialPort<Port extends object>(
   name: string,
   port: Partial<Port> | undefined,
   methods: readonly (keyof Port & string)[],

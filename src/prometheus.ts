@@ -12,31 +12,31 @@ import type { Metrics, PendingResizeCount, StatusGauges } from './metrics.ts';
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
 export interface PrometheusMetricsOptions {
-  /** Where the metrics are registered. Metrics that an earlier call put there are used again. */
+  /** Where the metrics are registered. Metrics of an earlier call in the same registry are reused. */
   readonly register: MetricsRegistry;
 }
 
 /**
- * Metrics over prom-client, an optional peer dependency: the kubelet's names and buckets, and our
- * own under `kubelet_status_manager_`; docs/metrics.md lists them.
+ * `Metrics` implemented with prom-client, an optional peer dependency: the kubelet's names and buckets,
+ * and our own metrics named `kubelet_status_manager_…`; docs/metrics.md lists them.
  *
- * Make one for each manager. Those of several managers in one registry add up: counters and
- * histograms count for all, gauges are the sum, and the oldest unsent age is the greatest.
+ * Create one for each manager. In a registry that several managers share, counters and histograms
+ * count for all of them, gauges are the sum, and the oldest unsent age is the greatest.
  *
- * Throws a StatusManagerError (`INVALID_OPTION`, path `register`) when the registry is none, or has
- * a metric of another kind under one of the names.
+ * @throws StatusManagerError INVALID_OPTION (path `register`) when `register` is not a registry, or has
+ * a metric of another kind with one of the names
  */
 export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metrics {
   const register = registerOf(options);
 
   const syncDuration = metricIn(register, Histogram, {
     name: 'kubelet_pod_status_sync_duration_seconds',
-    help: 'Seconds from the oldest unsent change of a pod status to its arrival at the API server.',
+    help: 'Seconds from the oldest unsent change of a pod status until it is written to the API server.',
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
   });
   const terminatedContainers = metricIn(register, Counter<'container_type' | 'exit_code' | 'reason'>, {
     name: 'kubelet_terminated_containers_total',
-    help: 'Containers that were seen to have terminated.',
+    help: 'Containers that have terminated.',
     labelNames: ['container_type', 'exit_code', 'reason'],
   });
   const pendingResizes = metricIn(register, SourcedGauge<'reason' | 'priority_bucket'>, {
@@ -60,7 +60,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
   });
   const unsentStatuses = metricIn(register, SourcedGauge, {
     name: 'kubelet_status_manager_unsent_statuses',
-    help: 'Cached pod statuses whose present version has not reached the API server.',
+    help: 'Cached pod statuses whose current version has not been written to the API server.',
   });
   const oldestUnsentAge = metricIn(register, GreatestGauge, {
     name: 'kubelet_status_manager_oldest_unsent_age_seconds',
@@ -122,7 +122,7 @@ interface Sample<Label extends string> {
   readonly value: number;
 }
 
-/** A gauge whose values are read at each scrape: the sum over its sources. */
+/** A gauge whose values are read at each scrape: the sum of its sources. */
 class SourcedGauge<Label extends string = string> extends Gauge<Label> {
   readonly #sources = new Set<() => readonly Sample<Label>[]>();
 
@@ -130,7 +130,7 @@ class SourcedGauge<Label extends string = string> extends Gauge<Label> {
     super({ ...configuration, collect: () => this.#collect() });
   }
 
-  /** @returns takes the source away */
+  /** @returns removes the source */
   addSource(read: () => readonly Sample<Label>[]): () => void {
     this.#sources.add(read);
     return () => void this.#sources.delete(read);
@@ -146,14 +146,14 @@ class SourcedGauge<Label extends string = string> extends Gauge<Label> {
   }
 }
 
-/** As SourcedGauge, but the greatest value of all sources. */
+/** As SourcedGauge, but with the greatest value of all sources. */
 class GreatestGauge extends SourcedGauge {
   protected override show(samples: readonly Sample<string>[]): void {
     this.set(Math.max(0, ...samples.map(({ value }) => value)));
   }
 }
 
-/** The metric of this name in the registry, made if it is not there. */
+/** The metric of this name in the registry; registered first when it does not exist. */
 function metricIn<Configuration extends { name: string }, M extends object>(
   register: MetricsRegistry,
   Kind: new (configuration: Configuration) => M,

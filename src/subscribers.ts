@@ -1,12 +1,14 @@
-import { type Logger, thrownFields } from './logger.ts';
 import { tryCall } from './guarded.ts';
+import { type Logger, thrownFields } from './logger.ts';
 
-/** The listeners of one manager. */
+type Notification<Listener> = (listener: Listener) => unknown;
+
+/** The listeners of one manager or informer. All of them get all notifications in the same order. */
 export class Subscribers<Listener extends object> {
-  readonly #listeners = new Set<{ readonly listener: Listener }>();
+  readonly #subscriptions = new Set<{ readonly listener: Listener }>();
   readonly #logger: Logger;
-  /** What is still to be told: a listener may cause the next news before others have heard this one. */
-  #news: ((listener: Listener) => unknown)[] = [];
+  /** Not delivered to all listeners yet: a listener may cause the next one while others wait for this one. */
+  #undelivered: Notification<Listener>[] = [];
 
   /** @param logger a guarded one (`resolveLogger`) */
   constructor(logger: Logger) {
@@ -14,30 +16,30 @@ export class Subscribers<Listener extends object> {
   }
 
   get isEmpty(): boolean {
-    return this.#listeners.size === 0;
+    return this.#subscriptions.size === 0;
   }
 
   /** @returns ends the subscription; calling it again does nothing */
   add(listener: Listener): () => void {
     const subscription = { listener };
-    this.#listeners.add(subscription);
-    return () => void this.#listeners.delete(subscription);
+    this.#subscriptions.add(subscription);
+    return () => void this.#subscriptions.delete(subscription);
   }
 
-  /** All listeners hear all news in the same order. */
-  notify(news: (listener: Listener) => unknown): void {
-    if (this.#news.push(news) > 1) return;
+  /** Calls `notification` with each listener. What a listener throws is logged. */
+  notify(notification: Notification<Listener>): void {
+    if (this.#undelivered.push(notification) > 1) return;
     try {
-      for (const tell of this.#news) {
-        for (const { listener } of [...this.#listeners]) {
+      for (const next of this.#undelivered) {
+        for (const { listener } of [...this.#subscriptions]) {
           tryCall(
-            () => tell(listener),
+            () => next(listener),
             (thrown) => this.#logger.error(thrownFields(thrown), 'A listener threw'),
           );
         }
       }
     } finally {
-      this.#news = [];
+      this.#undelivered = [];
     }
   }
 }

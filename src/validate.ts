@@ -2,12 +2,12 @@ import { refuseArgument, refuseOption } from './errors.ts';
 import { isObject, type Raw } from './status/json.ts';
 import type { Pod } from './types.ts';
 
-/** Beyond this, Node's timers fire at once. */
+/** Node.js timers with a longer delay fire immediately. */
 export const maxDurationMs = 2 ** 31 - 1;
 
 /**
- * Checks what a pod must have for its status to be kept and sent; its status is read leniently
- * elsewhere. @throws StatusManagerError INVALID_ARGUMENT
+ * Checks what a pod must have for its status to be cached and sent. Its own status is not checked: it
+ * is read leniently. @throws StatusManagerError INVALID_ARGUMENT
  */
 export function requirePod(pod: unknown, path = 'pod'): asserts pod is Pod {
   if (!isObject(pod)) refuseArgument(path, 'an object', pod);
@@ -53,7 +53,7 @@ export function requireInteger(path: string, value: unknown): asserts value is n
   if (!Number.isSafeInteger(value)) refuseArgument(path, 'an integer', value);
 }
 
-/** What a timer can wait for. */
+/** A delay that a timer supports. */
 export function requireDurationMs(path: string, value: unknown): asserts value is number {
   if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) > maxDurationMs)
     refuseArgument(path, `an integer between 0 and ${maxDurationMs}`, value);

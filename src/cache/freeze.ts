@@ -1,6 +1,6 @@
 /**
- * Freezes a value that is handed out, all the way down, and returns it. A frozen object is taken
- * to be frozen below, too, so that handing out the same status again costs nothing.
+ * Freezes a value with all its members, recursively, and returns it. The members of an object that
+ * is frozen already are skipped, so that freezing the same status again is cheap.
  */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;

@@ -1,7 +1,7 @@
 import type { PendingResizeCount, PriorityBucket } from '../metrics.ts';
 import type { Pod } from '../types.ts';
 
-/** So many unknown pods are looked up again at each reading: a reading takes the same time for any number of them. */
+/** At most this many unknown pods are looked up again by each `counts()`, so that its cost does not grow with their number. */
 const maxRechecks = 16;
 
 interface Count {
@@ -11,18 +11,18 @@ interface Count {
 }
 
 /**
- * How many pods wait for a resize, by reason and priority, kept up to date at each change: to count
- * all pods again took 1.3 ms a change with 5,000 pods.
+ * How many pods wait for a resize, by reason and priority. The counts are updated with each change,
+ * because counting all pods again took 1.3 ms a change with 5,000 pods.
  *
  * Divergence: the kubelet counts all pods again at each change and skips those that the pod manager
  * does not know. Here a pod that the pod manager does not know any more is counted until its
  * conditions are cleared, its status is dropped, or orphaned statuses are removed.
  */
 export class PendingResizeCounts {
-  /** By reason and bucket, in order of their first pod; a count is above 0. */
+  /** By reason and bucket, in order of insertion; entries with a count of 0 are removed. */
   readonly #counts = new Map<string, Count>();
   readonly #countedAs = new Map<string, Count>();
-  /** Pending pods that the pod manager did not know when it was last asked, the longest ago first: pod UID → reason. */
+  /** Pending pods that the pod manager did not know at the last look-up, the oldest look-up first: pod UID → reason. */
   readonly #unknown = new Map<string, string>();
   readonly #getPod: (uid: string) => Pod | undefined;
 
@@ -30,13 +30,13 @@ export class PendingResizeCounts {
     this.#getPod = getPod;
   }
 
-  /** The reason for which the pod's resize is pending; undefined when none is. */
+  /** @param reason why the pod's resize is pending; undefined when it is not */
   set(uid: string, reason: string | undefined): void {
     this.#remove(uid);
     if (reason !== undefined) this.#lookUp(uid, reason.toLowerCase());
   }
 
-  /** Looks up every pod again. */
+  /** Looks up all pods in the pod manager again. */
   recount(): void {
     for (const [uid, counted] of [...this.#countedAs]) {
       if (this.#getPod(uid) === undefined) this.set(uid, counted.reason);

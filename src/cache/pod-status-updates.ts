@@ -46,14 +46,14 @@ export interface PodStatusUpdatesOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly subscribers: Subscribers<PodStatusListener>;
-  /** Called after each accepted change, also with what was cached before. kubelet: the `podStatusChannel`. */
+  /** Called after each accepted change; `superseded` is what was cached before. kubelet: the `podStatusChannel`. */
   readonly onAccepted: (
     uid: string,
     accepted: VersionedPodStatus,
     superseded: VersionedPodStatus | undefined,
     oldStatus: PodStatus,
   ) => void;
-  /** Called when what is set is what is cached. */
+  /** Called when the cached status says the same already. */
   readonly onUnchanged: (uid: string) => void;
 }
 
@@ -64,8 +64,8 @@ const containerTypeOfMember: readonly (readonly [ContainerStatusesMember, Contai
 ];
 
 /**
- * Everything that changes a cached status. Each public method is one critical section: no `await`
- * between reading and writing the cache; listeners hear of it afterwards.
+ * The setters of the kubelet's status manager. Each public method is one critical section: there is
+ * no `await` between reading and writing the cache, and listeners are called afterwards.
  */
 export class PodStatusUpdates {
   readonly #cache: PodStatusCache;
@@ -78,7 +78,7 @@ export class PodStatusUpdates {
   readonly #onUnchanged: PodStatusUpdatesOptions['onUnchanged'];
   #hasWarnedOfMissingScheme = false;
   readonly #times = new TimeSpeller();
-  /** Apart from ours, or each would make the other forget. */
+  /** A cache of its own: one for both would forget our time at each time of the caller. */
   readonly #inputTimes = new TimeSpeller();
 
   constructor(options: PodStatusUpdatesOptions) {
@@ -179,8 +179,9 @@ export class PodStatusUpdates {
   }
 
   /**
-   * Caches the status, unless it is refused or equal to the cached one. `newStatus` is canonical; its own members may be
-   * set here, but its parts may be shared with the cached one and are not changed in place.
+   * Caches the status, unless it is rejected or equal to the cached one. `newStatus` is canonical. Its
+   * own members may be set here; nested objects may be shared with the cached status and are never
+   * changed in place.
    * Source: kubelet `updateStatusInternal`.
    */
   #updateStatusInternal(
@@ -197,7 +198,7 @@ export class PodStatusUpdates {
     const illegal = checkContainerStateTransition(oldStatus, newStatus, pod.spec ?? {});
     if (illegal !== undefined) return this.#rejected(pod, illegal);
 
-    this.#carryOver(oldStatus, newStatus);
+    this.#inheritFields(oldStatus, newStatus);
     const status = normalizeStatus(pod, newStatus);
     this.#countTerminations(oldStatus, status);
     if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
@@ -222,14 +223,14 @@ export class PodStatusUpdates {
     return acceptedResult(status);
   }
 
-  /** What the API server holds for a pod without cached status: of a static pod, its mirror's. */
+  /** The status in the API object, for a pod without a cached one; of a static pod, that of its mirror. */
   #statusOfObject(pod: Pod): PodStatus {
     const { status } = this.#podManager.getMirrorPodByPod(pod) ?? pod;
     return status === undefined ? {} : canonicalPodStatus(status, { strict: false });
   }
 
-  /** Times, volume health and generation that `status` takes over from the old one. */
-  #carryOver(oldStatus: PodStatus, status: Mutable<PodStatus>): void {
+  /** Times, volume health and generation that `status` inherits from the old one. */
+  #inheritFields(oldStatus: PodStatus, status: Mutable<PodStatus>): void {
     const now = this.#now();
     status.startTime = oldStatus.startTime ?? status.startTime ?? now;
     const conditions = refreshLastTransitionTimes(oldStatus, status.conditions, now);
@@ -254,7 +255,7 @@ export class PodStatusUpdates {
     }
   }
 
-  /** Listeners get a copy: the pod is the caller's, and nobody may change what others are told. */
+  /** Passes a frozen copy to the listeners: the pod belongs to the caller, and no listener may change it for others. */
   #notify(pod: Pod, { status, podIsFinished }: VersionedPodStatus, isAdded: boolean): void {
     if (this.#subscribers.isEmpty) return;
     let copy: Pod | undefined;
@@ -272,7 +273,7 @@ export class PodStatusUpdates {
 
   #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
     const cached = this.#cache.get(podUID);
-    // What is set again and again, as at each look at the containers, would drown out the rest.
+    // At trace: an agent that sets every status again at each observation would fill the debug log.
     if (ignored === 'unchanged') {
       this.#logger.trace(statusFields(podUID, cached!), 'Ignoring same status for pod');
     } else {
@@ -287,7 +288,7 @@ export class PodStatusUpdates {
     this.#hasWarnedOfMissingScheme = true;
     this.#logger.warn(
       { ...podFields(podUID, this.#cache.get(podUID)!), containerID },
-      'Unknown container ID without a scheme such as containerd://; said once',
+      'Unknown container ID without a scheme such as containerd://; logged only once',
     );
   }
 

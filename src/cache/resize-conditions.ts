@@ -18,7 +18,7 @@ export interface ResizeConditionsOptions {
 
 interface PendingResize {
   readonly condition: PodCondition;
-  /** Wall time of its last transition, to the millisecond: that of the condition is cut to seconds. */
+  /** Wall time of its last transition in milliseconds; the time in the condition has whole seconds. */
   readonly sinceMs: number;
 }
 
@@ -145,7 +145,7 @@ export class ResizeConditions {
     this.#reportInProgress();
   }
 
-  /** Forgets a pod that is gone. Source: kubelet `deletePodStatus`. */
+  /** Removes the conditions of a deleted pod. Source: kubelet `deletePodStatus`. */
   delete(uid: string): void {
     const conditions = this.#conditions.get(uid);
     if (conditions === undefined) return;
@@ -155,7 +155,7 @@ export class ResizeConditions {
     this.#reportInProgress();
   }
 
-  /** Pods have gone from the pod manager: those that it does not know are not counted. */
+  /** Call it when pods were removed from the pod manager: pods that it does not know are not counted. */
   recount(): void {
     if (this.#conditions.size === 0) return;
     this.#pendingCounts.recount();
@@ -167,8 +167,7 @@ export class ResizeConditions {
     const { pending, inProgress } = conditions;
     if (pending === undefined && inProgress === undefined) this.#conditions.delete(uid);
     else this.#conditions.set(uid, conditions);
-    if (pending?.condition.reason !== old?.pending?.condition.reason)
-      this.#pendingCounts.set(uid, pending && (pending.condition.reason ?? ''));
+    if (reasonOf(pending) !== reasonOf(old?.pending)) this.#pendingCounts.set(uid, reasonOf(pending));
     this.#inProgressCount += Number(inProgress !== undefined) - Number(old?.inProgress !== undefined);
   }
 
@@ -197,7 +196,7 @@ export class ResizeConditions {
     this.#metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podOf(uid)), seconds);
   }
 
-  /** A pod manager that throws is no reason to leave a change half done: its pod counts as unknown. */
+  /** Never throws, so that no change is left half done: when the pod manager throws, the pod counts as unknown. */
   #podOf(uid: string): Pod | undefined {
     return tryCall(
       () => this.#podManager.getPodByUID(uid),
@@ -212,4 +211,9 @@ export class ResizeConditions {
   #reportInProgress(): void {
     this.#metrics.setInProgressResizes(this.#inProgressCount);
   }
+}
+
+/** Undefined when no resize is pending. */
+function reasonOf(pending: PendingResize | undefined): string | undefined {
+  return pending && (pending.condition.reason ?? '');
 }

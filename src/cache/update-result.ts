@@ -6,7 +6,7 @@ import { deepFreeze } from './freeze.ts';
 export interface Rejection {
   /** The kubelet's words, for example `terminated container app attempted illegal transition to non-terminated state`. */
   readonly reason: string;
-  /** The container it is about. */
+  /** The container that caused it. */
   readonly container: string;
 }
 
@@ -33,10 +33,10 @@ export interface UpdateResult {
 }
 
 /**
- * A result whose `status` is frozen when it is read: to freeze every accepted status would take half
- * as long again as to set it, and most callers never look. The property is an own one, so that JSON,
- * a spread copy and deep equality see it; its getter is shared, for one made for each result takes
- * four times as long.
+ * A result whose `status` is frozen when it is read: freezing every accepted status would make
+ * `setPodStatus` half as slow again, and most callers never read it. `status` is an own property, so
+ * that JSON, a spread copy and deep equality include it. All results share one getter, because
+ * creating one for each result takes four times as long.
  */
 class LazilyFrozenResult implements UpdateResult {
   declare readonly status: PodStatus;

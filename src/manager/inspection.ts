@@ -2,29 +2,29 @@ import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import type { ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 
-/** One pod as the manager sees it. */
+/** What the manager knows of one pod. */
 export interface PodInspection {
   readonly podUID: string;
   readonly podNamespace: string;
   readonly podName: string;
   /** The cached version. */
   readonly version: number;
-  /** The version that was last written to the API object; undefined when none was, or when the object no longer shows it. */
+  /** The version that was last written to the API object; undefined when none was, or when the object has changed since. */
   readonly sentVersion: number | undefined;
   readonly podIsFinished: boolean;
-  /** How long the oldest unsent change has waited; undefined when all have been sent. */
+  /** Age of the oldest unsent change; undefined when all changes were sent. */
   readonly unsentForMs: number | undefined;
   readonly isInFlight: boolean;
-  /** When a pod that failed is tried again; undefined when it does not wait. */
+  /** When a failed sync is retried; undefined when none is pending. */
   readonly nextTryInMs: number | undefined;
-  /** Why the last try failed; undefined after one that did not. */
+  /** Why the last sync failed; undefined when it succeeded. */
   readonly lastError: string | undefined;
 }
 
-/** A snapshot of the whole manager, free of references into it. */
+/** A snapshot of a manager; it does not change afterwards. */
 export interface ManagerInspection {
   readonly state: ManagerState;
-  /** A change was accepted and no batch has looked at it yet. */
+  /** A change was accepted and no batch has run since. */
   readonly isWakeUpWaiting: boolean;
   readonly pods: readonly PodInspection[];
   /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */

@@ -16,7 +16,7 @@ import {
   resolveLogger,
   resolveMetrics,
   resolveRandom,
-  resolveTellingPort,
+  resolvePartialPort,
 } from '../ports.ts';
 import type { PatchStrategy } from '../sync/decide.ts';
 import type { PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
@@ -25,27 +25,30 @@ import type { Pod } from '../types.ts';
 import { guarded } from '../guarded.ts';
 import type { ClockLike } from '../guarded-clock.ts';
 
-/** What a manager is made of; `P` is the type of the `podManager` option. */
+/** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
 export interface StatusManagerOptions<P extends PodManager = PodManager> {
   /**
-   * How the API server is reached: a `CoreV1Api` of client-node, a mock of it, `createPodClient()`
-   * of `kubelet-status-manager/http`, or any `PodClient`. Without one the cache works and nothing
-   * is sent. The manager does not close a client that it did not make.
+   * The client of the API server: a `CoreV1Api` of client-node, a mock of it, `createPodClient()` of
+   * `kubelet-status-manager/http`, or any `PodClient`. Without one, statuses are cached and not sent.
+   * The manager does not close a client that was passed in.
    */
   readonly client?: CoreV1ApiLike | PodClient | undefined;
-  /** Whether a pod may still have containers running; the port, or its one method as a function. */
+  /**
+   * Whether a pod may still have running containers: the port, or its only method as a function. Must
+   * return a boolean, not a promise.
+   */
   readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
   /**
    * Which pods this node has. Default: an empty `BasicPodManager`; to fill one, make it and pass it.
    * For partial options that keep its type, write `Partial<StatusManagerOptions<BasicPodManager>>`.
    */
   readonly podManager?: P | undefined;
-  /** Where allocated resources are kept. Default: nowhere (`noopState`). */
+  /** Where allocated resources are stored. Default: nowhere (`noopState`). */
   readonly allocationState?: AllocationState | undefined;
   /**
-   * Keeps accepted but unsent statuses over a crash: `await fileJournal(dir)`. Default: none. What
-   * it has kept is cached at once and sent after `start()`, unless the API server shows something
-   * newer or a pod with another UID. `stop()` closes it.
+   * Records accepted statuses until they are sent, so that a crash loses none: `await fileJournal(dir)`.
+   * Default: none. The statuses that it recovers are cached by the constructor and sent after
+   * `start()`, unless the API server has a newer one or a pod with another UID. `stop()` closes it.
    */
   readonly journal?: Journal | undefined;
   /** Default: pino at level `warn`. A method that is missing logs nothing. */
@@ -57,27 +60,27 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
   /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
   readonly syncPeriodMs?: number | undefined;
-  /** Pods in flight at most; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
+  /** Most pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
   readonly concurrency?: number | undefined;
   /**
-   * `always` reads a pod before it is patched, as the kubelet does. `when-stale` reads only when
-   * the last answer cannot be relied on: one request an update in place of two. Default `always`.
+   * `always` reads a pod before it is patched, as the kubelet does. `when-stale` reads only when the
+   * last response may be out of date: one request for each update instead of two. Default `always`.
    */
   readonly readBeforePatch?: ReadBeforePatch | undefined;
   /**
-   * How a status is patched. Default `strategic-merge`, as the kubelet does. Divergence, on request
-   * only: `json-patch` tests what it replaces, so that a foreign write in between is a conflict.
+   * The type of the status patches. Default `strategic-merge`, as the kubelet's. Divergence, only when
+   * chosen: `json-patch` tests the values that it replaces, so that a write of somebody else between
+   * read and patch becomes a conflict.
    */
   readonly patchStrategy?: PatchStrategy | undefined;
   /**
-   * Milliseconds after which a request is given up, from when a connection takes it; 1 to 600,000.
-   * Default 30,000. Divergence: the
-   * kubelet's requests have no deadline.
+   * Deadline of a request in milliseconds, from when a connection takes it; 1 to 600,000. Default
+   * 30,000. Divergence: the kubelet's requests have no deadline.
    */
   readonly requestTimeoutMs?: number | undefined;
   /** Requests per second in the long run. Default: no limit. kubelet: `--kube-api-qps`. */
   readonly qps?: number | undefined;
-  /** Requests at once after a quiet time. Default: `qps`. kubelet: `--kube-api-burst`. */
+  /** Most requests in a burst after an idle time. Default: `qps`. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
   /**
    * A limiter shared with other managers of the same API server; excludes `qps` and `burst`. With
@@ -88,7 +91,7 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly random?: (() => number) | undefined;
 }
 
-/** The numbers and words behind the options that are left out; the kubelet's constant beside each. */
+/** The default values of options, each with the kubelet's. */
 export const defaultOptions = {
   /** kubelet: `syncPeriod` = 10 s */
   syncPeriodMs: 10_000,
@@ -102,7 +105,7 @@ export const defaultOptions = {
   requestTimeoutMs: 30_000,
 } as const;
 
-/** The options with their defaults, checked. */
+/** The options after validation, with defaults filled in. */
 export interface ResolvedOptions<P extends PodManager> {
   readonly client: CoreV1ApiLike | PodClient | undefined;
   readonly podDeletionSafety: PodDeletionSafety;
@@ -181,7 +184,7 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
     logger,
     metrics: resolveMetrics(options.metrics, logger),
     clock,
-    podStartupLatency: resolveTellingPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
+    podStartupLatency: resolvePartialPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
     syncPeriodMs: integer('syncPeriodMs', options.syncPeriodMs ?? defaultOptions.syncPeriodMs, 100, 3_600_000),
     concurrency: integer('concurrency', options.concurrency ?? defaultOptions.concurrency, 1, 1_000),
     readBeforePatch: oneOf('readBeforePatch', options.readBeforePatch ?? defaultOptions.readBeforePatch, [

@@ -133,7 +133,7 @@ describe.each(['setContainerReadiness', 'setContainerStartup'] as const)('%s say
       {
         level: 'warn',
         fields: { pod: 'new/foo', podUID: testPodUID, containerID: '1' },
-        message: 'Unknown container ID without a scheme such as containerd://; said once',
+        message: 'Unknown container ID without a scheme such as containerd://; logged only once',
       },
     ]);
   });

@@ -192,6 +192,16 @@ describe('the resize gauges', () => {
     );
   });
 
+  it('count a pending resize without a reason, too', () => {
+    const t = new TestManager();
+    const conditions = [{ type: 'PodResizePending', status: 'True' }];
+    t.podManager.addPod(getTestPod());
+    t.manager.backfillPodResizeConditions([getTestPod({ status: { conditions } })]);
+    expect(t.metrics.pendingResizes).toEqual([count('', 'normal', 1)]);
+    t.manager.clearPodResizePendingCondition(testPodUID);
+    expect(t.metrics.pendingResizes).toEqual([]);
+  });
+
   it('do not look at all pods at each change: 5,000 changes once took 6.6 s', () => {
     for (const isKnown of [true, false]) {
       let lookUps = 0;
