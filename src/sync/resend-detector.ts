@@ -1,7 +1,8 @@
-import isEqual from 'lodash/isEqual.js';
+import isEqualWith from 'lodash/isEqualWith.js';
 import type { JsonPatchOperation, PodStatusPatch } from '../client/pod-client.ts';
 import type { Logger } from '../logger.ts';
 import { managersOf } from '../status/managed-fields.ts';
+import type { PodStatusChanges } from '../status/strategic-merge.ts';
 import type { Pod } from '../types.ts';
 
 interface LastPatch {
@@ -27,12 +28,12 @@ export class ResendDetector {
 
   /**
    * @param before the object as it was before the patch: afterwards the disputed members are ours
-   * @returns how often this body has been sent for this version, this time included
+   * @returns how often this body, times aside, has been sent for this version, this time included
    */
   sent(uid: string, version: number, patch: PodStatusPatch, before: Pod): number {
     const last = this.#lastPatches.get(uid);
     const changes = changesOf(patch);
-    if (last === undefined || last.version !== version || !isEqual(last.changes, changes)) {
+    if (last === undefined || last.version !== version || !isEqualButForTimes(last.changes, changes)) {
       this.#lastPatches.set(uid, { version, changes, timesSent: 1 });
       return 1;
     }
@@ -43,7 +44,9 @@ export class ResendDetector {
         'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
       this.#logger.warn(
         { podUID: uid, statusVersion: version, members, managers: managersOf(before, touched ?? {}) },
-        'The API server does not keep what is written into the pod status; backing off',
+        hasOnlyTimes(changes)
+          ? 'The pod was terminated without a terminal status that is not Ready, which makes it unready again at each sync; backing off'
+          : 'The API server does not keep what is written into the pod status; backing off',
       );
     }
     return last.timesSent;
@@ -64,11 +67,41 @@ function patchedMembers(patch: PodStatusPatch): string[] {
   return [...new Set(changesOfJson(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
 }
 
-/** What a patch writes, without what it tests. */
+/** What a patch writes, without what it tests, for a comparison that looks past times. */
 function changesOf({ type, body }: PodStatusPatch): unknown {
-  return type === 'application/json-patch+json' ? changesOfJson(body) : body;
+  return type === 'application/json-patch+json' ? changesOfJson(body).map(withoutTimeValue) : body;
+}
+
+const timeMembers: ReadonlySet<unknown> = new Set(['lastTransitionTime', 'lastProbeTime']);
+
+/** The merge may give a condition the present time each time it is sent. */
+function isEqualButForTimes(changes: unknown, others: unknown): boolean {
+  return isEqualWith(changes, others, (_a, _b, member) => {
+    if (timeMembers.has(member)) return true;
+    return undefined;
+  });
+}
+
+/** The merge makes a terminal pod unready as of now for as long as the cached status says Ready. */
+function hasOnlyTimes(changes: unknown): boolean {
+  if (Array.isArray(changes)) return changes.every(({ path }) => timeMembers.has(lastMember(path as string)));
+  const { conditions, ...others } = (changes as { readonly status?: PodStatusChanges }).status ?? {};
+  return (
+    Array.isArray(conditions) &&
+    conditions.every((condition) => Object.keys(condition).every((name) => name === 'type' || timeMembers.has(name))) &&
+    Object.keys(others).every((name) => name === '$setElementOrder/conditions')
+  );
 }
 
 function changesOfJson(body: readonly JsonPatchOperation[]): JsonPatchOperation[] {
   return body.filter(({ op }) => op !== 'test');
+}
+
+function withoutTimeValue(operation: JsonPatchOperation): JsonPatchOperation {
+  const isTime = timeMembers.has(lastMember(operation.path)) && 'value' in operation;
+  return isTime ? { ...operation, value: null } : operation;
+}
+
+function lastMember(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }

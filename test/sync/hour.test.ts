@@ -86,6 +86,29 @@ const scenarios: readonly Scenario[] = [
     kubelet: { get: 361, patch: 1, delete: 361 },
   },
   {
+    name: 'the same, with a cached Ready of True',
+    prepare(h) {
+      h.informed();
+      const pod = h.addPod(podOf('a', { deletionTimestamp }));
+      h.set('a', '1', { conditions: conditions.ready });
+      h.client.fail({ verb: 'delete' }, 403, Number.POSITIVE_INFINITY);
+      h.manager.terminatePod(pod);
+    },
+    // Each merge makes Ready False now, as in the kubelet, whose pod worker sets a terminal status first.
+    ours: { get: 17, patch: 17, delete: 17 },
+    kubelet: { get: 361, patch: 361, delete: 361 },
+  },
+  {
+    name: 'a pod that is terminated while its cached Ready is True is not patched at every tick for ever',
+    prepare(h) {
+      h.informed().addPods('a');
+      h.set('a', '1', { conditions: conditions.ready });
+      h.manager.terminatePod(h.podManager.getPodByUID(uidOf('a'))!);
+    },
+    ours: { get: 13, patch: 13, delete: 0 },
+    kubelet: { get: 361, patch: 361, delete: 0 },
+  },
+  {
     name: 'a terminated pod that a finalizer keeps',
     prepare(h) {
       h.informed().addPod(finalized);

@@ -45,6 +45,33 @@ describe('ResendDetector', () => {
     expect(logger.warnings).toEqual([]);
   });
 
+  it.each<[string, (time: string) => PodStatusPatch, string]>([
+    [
+      'times alone, in a strategic merge patch',
+      (time) => merge({ conditions: [{ type: 'Ready', lastTransitionTime: time }] }),
+      'The pod was terminated without a terminal status',
+    ],
+    [
+      'times alone, in a JSON patch',
+      (time) => ({
+        type: 'application/json-patch+json',
+        body: [{ op: 'replace', path: '/status/conditions/0/lastTransitionTime', value: time }],
+      }),
+      'The pod was terminated without a terminal status',
+    ],
+    [
+      'a condition with its time',
+      (time) => merge({ conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: time }] }),
+      'The API server does not keep what is written',
+    ],
+  ])('looks past times, which the merge sets to now at each sync: %s', (_what, patchAt, message) => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const times = ['2026-01-02T03:04:05Z', '2026-01-02T03:04:15Z', '2026-01-02T03:04:25Z'];
+    expect(times.map((time) => detector.sent('a', 1, patchAt(time), shown))).toEqual([1, 2, 3]);
+    expect(logger.warnings).toMatchObject([{ message: expect.stringContaining(message) }]);
+  });
+
   it.each<[string, PodStatusPatch, string[]]>([
     [
       'a strategic merge patch, without its directives',
