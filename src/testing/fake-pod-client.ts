@@ -133,6 +133,7 @@ export class FakePodClient implements PodClient, PodEvents {
     return [...this.#pods.values()];
   }
 
+  /** Requests that are being served now. */
   get inFlight(): InFlight {
     return this.#inFlight.counts;
   }

@@ -3,4 +3,10 @@ import type { Logger } from '../logger.ts';
 const nothing = (): void => {};
 
 /** A logger that writes nothing. */
-export const silentLogger: Logger = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing };
+export const silentLogger: Logger = Object.freeze({
+  trace: nothing,
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+});

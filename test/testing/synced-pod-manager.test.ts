@@ -70,6 +70,10 @@ describe('SyncedPodManager, of an ApiServer', () => {
     expect(podManager.getPodByUID(uid)?.status?.phase).toBe('Running');
     server.pods.delete('default', 'a', { gracePeriodSeconds: 0 });
     expect(podManager.getPods()).toEqual([]);
+    // The objects of the history were of the type `object`.
+    expect(server.history('default/a').map(({ verb, object }) => `${verb} ${object.status?.phase}`)).toEqual([
+      ...['create Pending', 'patch Running', 'delete Running', 'delete Running'],
+    ]);
     await manager.stop();
     await client.transport.close();
   });

@@ -55,6 +55,7 @@ export interface RequestRecord {
   readonly method: string;
   /** With the query. */
   readonly path: string;
+  /** 0 when no response was sent. */
   readonly status: number;
   /** `''` for a request without a valid token. */
   readonly user: string;
@@ -65,14 +66,14 @@ export interface RequestRecord {
 }
 
 /** One write to an object. */
-export interface HistoryEntry {
+export interface HistoryEntry<T extends object = Pod> {
   readonly resourceVersion: string;
   /** create, update, patch, delete or bind; a deletion with grace is several. */
   readonly verb: string;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly user: string;
   /** The object after the write; of a deletion its last state. */
-  readonly object: object;
+  readonly object: T;
 }
 
 /**
@@ -178,6 +179,7 @@ export class ApiServer implements AsyncDisposable {
     return this.#requests.slice(-maxRequestsKept);
   }
 
+  /** Requests and watches that are being served now. */
   get inFlight(): InFlight {
     return this.#faults.inFlight.counts;
   }
@@ -224,9 +226,9 @@ export class ApiServer implements AsyncDisposable {
 
   /**
    * The remembered writes to one object, oldest first: by UID, or by `namespace/name` for all
-   * pods that ever had that name.
+   * pods that ever had that name. Name the type for objects other than pods.
    */
-  history(object: string): HistoryEntry[] {
+  history<T extends object = Pod>(object: string): HistoryEntry<T>[] {
     return this.#store
       .writesSince(0)
       .filter((write) => {
@@ -238,7 +240,7 @@ export class ApiServer implements AsyncDisposable {
         verb,
         type,
         user,
-        object,
+        object: object as object as T,
       }));
   }
 
@@ -300,7 +302,7 @@ export class ApiServer implements AsyncDisposable {
     const path = request.url ?? '';
     const user = this.#tokens.userOf(request.headers.authorization);
     response.on('close', () => {
-      const { statusCode: status } = response;
+      const status = response.headersSent ? response.statusCode : 0;
       const contentType = request.headers['content-type'] ?? '';
       this.#record({ method, path, status, user: user?.name ?? '', contentType, body: request.bodyText });
     });

@@ -72,6 +72,11 @@ export class HttpExchange implements RunningRequest {
     this.#intercept({ write() {}, end() {} });
   }
 
+  /** For the record of a request whose response was prepared, and never sent. */
+  markUnanswered(): void {
+    this.#response.statusCode = 0;
+  }
+
   /** Ends the response in good order; what is written later goes nowhere. */
   end(last = ''): void {
     const { end } = this.#intercept({ write() {}, end() {} });
@@ -88,7 +93,10 @@ export class HttpExchange implements RunningRequest {
    */
   cutAfter(bytes: number): void {
     let left = bytes;
-    const cut = (): void => this.cut();
+    const cut = (): void => {
+      if (bytes === 0) this.markUnanswered();
+      this.cut();
+    };
     const { write, end } = this.#intercept({
       write(chunk) {
         if (left === 0) return cut();

@@ -65,13 +65,15 @@ describe('ApiServer.faults', () => {
   });
 
   it.each([
-    ['before it is processed', fault.cut(), undefined],
-    ['after it was processed, without a byte of the response', fault.cut({ afterBytes: 0 }), 'new'],
-    ['in the middle of the response', fault.cut({ afterBytes: 100 }), 'new'],
-  ])('a PATCH is cut %s', async (_when, cut, stored) => {
+    ['before it is processed', fault.cut(), undefined, 0],
+    ['after it was processed, without a byte of the response', fault.cut({ afterBytes: 0 }), 'new', 0],
+    ['in the middle of the response', fault.cut({ afterBytes: 100 }), 'new', 200],
+  ])('a PATCH is cut %s', async (_when, cut, stored, status) => {
     server.faults.next({ verb: 'patch' }, cut);
     await expect(patch('new')).rejects.toMatchObject({ kind: 'network' });
     expect(message()).toBe(stored);
+    await settle(server);
+    expect(server.requests.map((request) => request.status)).toEqual([status]);
     expect(await client.getPod(reference, { signal })).toMatchObject({ metadata: { uid } });
   });
 
@@ -111,6 +113,7 @@ describe('ApiServer.faults', () => {
     await settle(server);
     expect(server.inFlight).toMatchObject({ unanswered: 0, held: 0 });
     expect(message()).toBe(isProcessed ? 'new' : undefined);
+    expect(server.requests.map(({ status }) => status)).toEqual([0]);
   });
 
   it('cuts a request that hangs', async () => {
