@@ -5,11 +5,12 @@ import { replayPodStatusRow } from './replay-pod-status.ts';
 import { type ReplayOptions, replayTrace } from './replay.ts';
 import { readRecords, type Trace } from './trace.ts';
 
-const usage = `Usage: npm run parity -- [--concurrency N] [--when-stale] [--json-patch] FILE…
+const usage = `Usage: npm run parity -- [--concurrency N] [--when-stale] [--json-patch] [--reformat SEED] FILE…
 
 Replays traces of the kubelet's status manager and pod status rows (.jsonl or .jsonl.gz; a file may hold
 both) and prints where we differ.
 With --when-stale or --json-patch the effects on the API server are compared, not the requests.
+With --reformat the statuses are given in other valid formats: times, quantities, null members, order.
 Exit code: 0 no divergence, 1 some, 2 wrong usage or a file that cannot be read.
 `;
 
@@ -44,16 +45,20 @@ function readArguments(args: readonly string[]): { files: string[]; options: Rep
       concurrency: { type: 'string' },
       'when-stale': { type: 'boolean', default: false },
       'json-patch': { type: 'boolean', default: false },
+      reformat: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
-  const { concurrency, help } = values;
+  const { concurrency, reformat, help } = values;
   if (concurrency !== undefined && !/^[1-9]\d{0,2}$/.test(concurrency))
     throw new Error(`Expected --concurrency to be a number between 1 and 999, got ${concurrency}`);
+  if (reformat !== undefined && !/^\d{1,9}$/.test(reformat))
+    throw new Error(`Expected --reformat to be a number of at most 9 digits, got ${reformat}`);
   const options: ReplayOptions = {
     ...(concurrency !== undefined && { concurrency: Number(concurrency) }),
     ...(values['when-stale'] && { readBeforePatch: 'when-stale' }),
     ...(values['json-patch'] && { patchStrategy: 'json-patch' }),
+    ...(reformat !== undefined && { reformatSeed: Number(reformat) }),
   };
   return { files, options, help };
 }

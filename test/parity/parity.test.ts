@@ -25,6 +25,7 @@ describe('parity with the kubelet', () => {
     ['concurrency 32', { concurrency: 32 }],
     ['readBeforePatch when-stale: the same effects', { readBeforePatch: 'when-stale' }],
     ['JSON patches: the same effects', { patchStrategy: 'json-patch' }],
+    ['statuses in other valid formats', { reformatSeed: 1 }],
   ])(
     'replays 300 traces without a divergence: %s',
     async (_, options) => {

@@ -16,10 +16,16 @@ import {
 import { type FakeAction, FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import { differences, type Divergence, withoutEmptyNulls } from './compare.ts';
+import { reformatTrace } from './reformat-trace.ts';
 import { ScriptedEvents } from './scripted-events.ts';
 import type { Expectation, RecordedRequest, Trace, TraceStep } from './trace.ts';
 
-export type ReplayOptions = Pick<StatusManagerOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>;
+type ManagerOptions = Pick<StatusManagerOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>;
+
+export interface ReplayOptions extends ManagerOptions {
+  /** Give the statuses in other valid formats, chosen by this seed. Default: as they were recorded. */
+  readonly reformatSeed?: number;
+}
 
 /** What of the world is compared after each step. */
 interface Snapshot {
@@ -32,7 +38,11 @@ interface Snapshot {
  * Replays a trace through the public API and returns where we differ from what it expects. With
  * `when-stale` or `json-patch` the requests differ by design, and only their effects are compared.
  */
-export async function replayTrace(trace: Trace, options: ReplayOptions = {}): Promise<Divergence[]> {
+export async function replayTrace(
+  recorded: Trace,
+  { reformatSeed, ...options }: ReplayOptions = {},
+): Promise<Divergence[]> {
+  const trace = reformatSeed === undefined ? recorded : reformatTrace(recorded, reformatSeed);
   const replay = new Replay(trace, options);
   const divergences: Divergence[] = [];
   for (const [step, traceStep] of trace.steps.entries()) {
@@ -67,7 +77,7 @@ class Replay {
   #requests: Record<string, { request: RecordedRequest; serverStatus: unknown }[]> = {};
   #notified: unknown[] = [];
 
-  constructor(trace: Trace, options: ReplayOptions) {
+  constructor(trace: Trace, options: ManagerOptions) {
     this.#clock = new FakeClock(trace.start);
     this.#comparesRequests = options.readBeforePatch !== 'when-stale' && options.patchStrategy !== 'json-patch';
     this.#manager = new StatusManager({

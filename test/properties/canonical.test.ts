@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import { canonicalTime } from '../../src/status/canonical-time.ts';
 import { brokenPodStatusArbitrary, deepFreeze } from '../support/arbitraries.ts';
-import { respelled, statusArbitrary } from './respelled.ts';
+import { reformatted, statusArbitrary } from './reformatted.ts';
 
 describe('canonicalPodStatus', () => {
   it('of a canonical status is itself, unknown members and all', () => {
@@ -17,7 +17,7 @@ describe('canonicalPodStatus', () => {
   it('gives one spelling for all spellings', () => {
     fc.assert(
       fc.property(
-        statusArbitrary.chain((status) => fc.tuple(fc.constant(status), respelled(status))),
+        statusArbitrary.chain((status) => fc.tuple(fc.constant(status), reformatted(status))),
         ([status, spelled]) => {
           for (const strict of [true, false])
             expect(canonicalPodStatus(deepFreeze(spelled), { strict })).toEqual(status);

@@ -5,7 +5,7 @@ import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
 import { normalizeStatus } from '../../src/status/normalize.ts';
 import type { Pod, PodStatus } from '../../src/types.ts';
 import { deepFreeze, relatedPodStatusesArbitrary } from '../support/arbitraries.ts';
-import { respelled, statusArbitrary } from './respelled.ts';
+import { reformatted, statusArbitrary } from './reformatted.ts';
 
 /** A spec that knows some of the container names, in an order of its own. */
 const podArbitrary: fc.Arbitrary<Pod> = fc
@@ -77,7 +77,7 @@ describe('isPodStatusByKubeletEqual', () => {
     const pairs = statusArbitrary.chain((status) =>
       fc.tuple(
         fc.constant(status),
-        shuffledLists(status).chain((shuffled) => respelled(shuffled)),
+        shuffledLists(status).chain((shuffled) => reformatted(shuffled)),
       ),
     );
     fc.assert(

@@ -7,7 +7,7 @@ import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import type { Pod, PodStatusInput } from '../../src/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
-import { respelled, statusArbitrary } from './respelled.ts';
+import { reformatted, statusArbitrary } from './reformatted.ts';
 
 /** Restarts always, so that no transition is refused. */
 const pod: Pod = deepFreeze({
@@ -36,7 +36,7 @@ describe('setPodStatus', () => {
   it('another spelling of what is cached is no change', () => {
     fc.assert(
       fc.property(
-        statusArbitrary.chain((status) => fc.tuple(fc.constant(status), respelled(status))),
+        statusArbitrary.chain((status) => fc.tuple(fc.constant(status), reformatted(status))),
         ([status, other]) => {
           const manager = managerWith();
           manager.setPodStatus(pod, deepFreeze(status));
