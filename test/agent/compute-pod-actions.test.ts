@@ -217,6 +217,15 @@ describe('TestComputePodActions', () => {
       },
     ],
     [
+      'a pod whose sandbox is gone is created again, even with RestartPolicy=Never and containers that exited',
+      {
+        spec: { restartPolicy: 'Never' },
+        sandbox: null,
+        runs: changed(running, { 0: exited(0) }),
+        actions: { ...newSandbox, sandboxID: '', attempt: 0, start: all },
+      },
+    ],
+    [
       'Kill and recreate the container if the container is in unknown state',
       {
         spec: { restartPolicy: 'Never' },

@@ -23,6 +23,9 @@ const pod: Pod = {
   spec: { containers: [{ name: 'app', image: 'app:1', resources }], restartPolicy: 'Never' },
 };
 
+const lookup = (results: Record<string, ProbeResult>) => new Map(Object.entries(results));
+const none = { startup: lookup({}), readiness: lookup({}), liveness: lookup({}) };
+
 function statusOf(runs: RuntimeContainerStatus[], previous: ContainerStatusInput[] = []): ContainerStatusInput {
   const [status] = convertToAPIContainerStatuses(
     {
@@ -81,6 +84,21 @@ describe('container statuses', () => {
     });
   });
 
+  it('the phase does not know yet what a startup probe has just found', () => {
+    const sidecar = { name: 'sidecar', restartPolicy: 'Always', startupProbe: {} };
+    const observation = {
+      runtimeStatus: {
+        sandboxes: [{ id: 'sb', ready: false }],
+        containers: [run(), run({ id: 'test://sidecar-1', name: 'sidecar' })],
+      },
+      probeResults: { ...none, startup: lookup({ 'test://sidecar-1': 'success' }) },
+    };
+    const withSidecar = { ...pod, spec: { ...pod.spec, initContainers: [sidecar] } };
+    const status = generatePodStatus(withSidecar, observation);
+    expect(status).toMatchObject({ phase: 'Pending', initContainerStatuses: [{ started: true }] });
+    expect(generatePodStatus(withSidecar, { ...observation, previous: status })).toMatchObject({ phase: 'Running' });
+  });
+
   it('generatePodStatus changes nothing that it is given', () => {
     const frozen = JSON.stringify(pod);
     const previous = { containerStatuses: [Object.freeze({ name: 'app', state: { terminated: { exitCode: 1 } } })] };
@@ -110,8 +128,6 @@ describe('TestUpdatePodStatus', () => {
     state: { running: { startedAt: timeFromEpochMs(startedAtMs) } },
     ready: false,
   });
-  const lookup = (results: Record<string, ProbeResult>) => new Map(Object.entries(results));
-  const none = { startup: lookup({}), readiness: lookup({}), liveness: lookup({}) };
   const flagsOf = (statuses: readonly ContainerStatusInput[]) =>
     Object.fromEntries(statuses.map(({ name, started, ready }) => [name, [started, ready]]));
 

@@ -347,6 +347,23 @@ describe('the loop', () => {
     expect({ exits, timers: clock.pendingTimers }).toEqual({ exits: 1, timers: 0 });
   });
 
+  it('of several ticks that come during a probe one is left, and the later ones keep their times', async () => {
+    status = runningFor('readiness');
+    const startedMs: number[] = [];
+    const prober = {
+      probe: async (): Promise<ProbeResult> => {
+        startedMs.push(clock.monotonicMs());
+        if (startedMs.length === 1) await new Promise<void>((resolve) => clock.afterFunc(35_000, resolve));
+        return 'success';
+      },
+    };
+    const tested = worker('readiness', { periodSeconds: 10 }, { prober });
+    tested.start();
+    await clock.advanceAsync(50_000);
+    tested.stop();
+    expect(startedMs).toEqual([0, 35_000, 40_000, 50_000]);
+  });
+
   it('a stop during a probe aborts it and drops its result', async () => {
     status = runningFor('readiness');
     let isAborted = false;
@@ -359,14 +376,17 @@ describe('the loop', () => {
           }),
         ),
     };
-    const tested = worker('readiness', {}, { prober });
+    const updates: ProbeResult[] = [];
+    results = new ProbeResultsManager(({ result }) => updates.push(result));
+    const tested = worker('readiness', { successThreshold: 1 }, { prober });
     tested.start();
     await clock.advanceAsync(0);
     tested.stop();
     await clock.advanceAsync(0);
-    expect({ isAborted, exits, result: results.get(containerID) }).toEqual({
+    expect({ isAborted, exits, updates, result: results.get(containerID) }).toEqual({
       isAborted: true,
       exits: 1,
+      updates: ['failure'],
       result: undefined,
     });
   });

@@ -76,6 +76,16 @@ describe('containers', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('one that exits during its grace period is stopped then', async () => {
+    runtime.script('app', { stopMs: Infinity, exitAfterMs: 2000 });
+    const id = await run();
+    const stopped = runtime.stopContainer(id, 30);
+    await clock.advanceAsync(2000);
+    await stopped;
+    expect(runtime.container('uid', 'app')).toMatchObject({ state: 'exited', exitCode: 0 });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('stopping, removing and exiting what is gone does nothing', async () => {
     const id = await run();
     runtime.exit(id, { exitCode: 3 });
@@ -164,6 +174,7 @@ describe('what a test asks for', () => {
     const aborted = runtime.getPod('uid', { signal: controller.signal });
     controller.abort();
     await expect(aborted).rejects.toThrow('aborted');
+    await expect(runtime.getPod('uid', { signal: controller.signal })).rejects.toThrow('aborted');
     expect(clock.pendingTimers).toBe(0);
   });
 

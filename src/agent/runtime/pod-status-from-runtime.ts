@@ -20,14 +20,10 @@ export function podStatusFromRuntime(
   const containers = (runtimePod?.containers ?? []).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
   if (!hasSandboxes(runtime)) {
     const sandbox: RuntimeSandboxStatus = { id: '', ready: true, hostNetwork: pod.spec?.hostNetwork };
-    return { sandboxes: [sandbox], containers: containers.map(withoutSandbox), ips: runtimePod?.ips ?? [] };
+    return { sandboxes: [sandbox], containers, ips: runtimePod?.ips ?? [] };
   }
   const sandboxes = (runtimePod?.sandboxes ?? []).toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
   return { sandboxes, containers, ips: sandboxIPs(sandboxes[0]) };
-}
-
-function withoutSandbox<T extends { readonly sandboxID?: string | undefined }>(container: T): T {
-  return { ...container, sandboxID: '' };
 }
 
 function sandboxIPs(newest: RuntimeSandboxStatus | undefined): readonly string[] {

@@ -243,10 +243,7 @@ function withStartFailure(
 
 /** At most two, the newest first. */
 function newestRuns({ containers }: RuntimePodStatus, name: string): RuntimeContainerStatus[] {
-  return containers
-    .filter((container) => container.name === name)
-    .sort((a, b) => b.createdAtMs - a.createdAtMs)
-    .slice(0, 2);
+  return containers.filter((container) => container.name === name).slice(0, 2);
 }
 
 function time(epochMs: number | undefined): string | null {
