@@ -84,3 +84,11 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     deletionMessage: failedToDelete,
   },
 };
+
+/** How an error is logged that neither the API server nor the network explains: a fault of the caller's client or mock. */
+export const unknownError = {
+  level: 'warn',
+  repeatedLevel: 'info',
+  message: 'The client failed with an error that is not of HTTP or the network',
+  deletionMessage: 'The client failed to delete a pod with an error that is not of HTTP or the network',
+} as const satisfies Partial<FailureClassRow>;

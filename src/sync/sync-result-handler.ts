@@ -5,7 +5,7 @@ import type { Logger } from '../logger.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import type { BackOff, BackOffCause } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
-import { failureClassTable } from './failure-classes.ts';
+import { failureClassTable, unknownError } from './failure-classes.ts';
 import { type Outcomes, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
 import type { RequestedDeletions } from './requested-deletions.ts';
@@ -73,14 +73,8 @@ export class SyncResultHandler {
     const nextTryInMs = Math.ceil(dueMs - failedAtMs);
     if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
 
-    const row = failureClassTable[failure];
-    const fields = {
-      ...statusFields(uid, versioned),
-      verb,
-      failure,
-      nextTryInMs,
-      reason: message,
-    };
+    const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
+    const row = error.kind === 'unknown' ? unknownError : failureClassTable[failure];
     logger[tries === 1 ? row.level : row.repeatedLevel](fields, verb === 'delete' ? row.deletionMessage : row.message);
     const kind =
       failure === 'refused' || failure === 'forbidden'

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
+import { StatusManager } from '../../src/manager/status-manager.ts';
+import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
+import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import type { Pod } from '../../src/types.ts';
+import { isPodStatusByKubeletEqual } from '../../src/status/equality.ts';
 import { getStaticPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 describe('TestStaticPod', () => {
@@ -57,41 +62,6 @@ describe('TestStaticPod', () => {
   });
 });
 
-describe('a mirror pod that appears', () => {
-  function start(): { t: TestManager; staticPod: Pod; mirrorPod: Pod } {
-    const { staticPod, mirrorPod } = getStaticPod();
-    const t = new TestManager([mirrorPod]);
-    t.podManager.addPod(staticPod);
-    t.manager.setPodStatus(staticPod, t.newStatus({ startTime }));
-    t.manager.start();
-    return { t, staticPod, mirrorPod };
-  }
-
-  it('after the last change of its static pod showed Pending until the next tick', async () => {
-    const { t, mirrorPod } = start();
-    await t.clock.advanceAsync(1_000);
-    expect(t.client.actions).toEqual([]);
-    t.podManager.addPod(mirrorPod);
-    await t.clock.advanceAsync(0);
-    expect(t.client.pod('new', 'foo')?.status).toEqual(t.status());
-    await t.manager.stop();
-    t.podManager.addPod({ ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'other' } });
-  });
-
-  it('in place of an older one showed Pending until the next tick', async () => {
-    const { t, mirrorPod } = start();
-    t.podManager.addPod(mirrorPod);
-    await t.clock.advanceAsync(1_000);
-    t.podManager.removePod(mirrorPod);
-    const recreated = { ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'mirror-2' }, status: {} };
-    t.client.put(recreated);
-    t.podManager.addPod(recreated);
-    await t.clock.advanceAsync(0);
-    expect(t.client.pod('new', 'foo')?.status).toEqual(t.status());
-    await t.manager.stop();
-  });
-});
-
 describe('TestDoNotDeleteMirrorPods', () => {
   it('patches a finished mirror that is being deleted, and leaves it there', async () => {
     const { staticPod, mirrorPod: mirror } = getStaticPod();
@@ -103,5 +73,69 @@ describe('TestDoNotDeleteMirrorPods', () => {
     t.manager.terminatePod(staticPod);
     expect(await t.takeActions()).toEqual(['get']);
     expect(t.client.pod('new', 'foo')?.status?.phase).toBe('Failed');
+  });
+});
+
+describe('a mirror pod that appears after the last change of its static pod', () => {
+  const staticPod: Pod = {
+    metadata: {
+      name: 's',
+      namespace: 'default',
+      uid: 'static',
+      annotations: { 'kubernetes.io/config.source': 'file' },
+    },
+    spec: { containers: [{ name: 'app' }] },
+  };
+  const mirrorPod: Pod = {
+    ...staticPod,
+    metadata: { ...staticPod.metadata, uid: 'mirror', annotations: { 'kubernetes.io/config.mirror': 'x' } },
+    status: { phase: 'Pending' },
+  };
+
+  it('shows its status promptly, not only after the next tick; so does one that replaces it', async () => {
+    const clock = new FakeClock();
+    const client = new FakePodClient([mirrorPod]);
+    const podManager = new BasicPodManager();
+    const options = { client, podManager, podDeletionSafety: () => false, clock, logger: recordingLogger() };
+    const manager = new StatusManager(options);
+    manager.start();
+    podManager.addPod(staticPod);
+    manager.setPodStatus(staticPod, { phase: 'Running' });
+    await clock.advanceAsync(1_000);
+    expect(client.actions).toEqual([]);
+    podManager.addPod(mirrorPod);
+    await clock.advanceAsync(0);
+    expect(client.pod('default', 's')?.status?.phase).toBe('Running');
+
+    client.actions.length = 0;
+    podManager.updatePod({ ...mirrorPod, metadata: { ...mirrorPod.metadata, resourceVersion: '2' } });
+    await clock.advanceAsync(0);
+    expect(client.actions).toEqual([]);
+
+    const replacement = { ...mirrorPod, metadata: { ...mirrorPod.metadata, uid: 'mirror-2' } };
+    client.put(replacement);
+    podManager.removePod(mirrorPod);
+    podManager.addPod(replacement);
+    await clock.advanceAsync(0);
+    expect(client.pod('default', 's')).toMatchObject({ metadata: { uid: 'mirror-2' }, status: { phase: 'Running' } });
+    await manager.stop();
+  });
+
+  it('nothing listens any more after stop()', async () => {
+    const podManager = new BasicPodManager();
+    let listeners = 0;
+    const onMirrorPodAdded = podManager.onMirrorPodAdded.bind(podManager);
+    podManager.onMirrorPodAdded = (listener) => {
+      listeners++;
+      const leave = onMirrorPodAdded(listener);
+      return () => {
+        listeners--;
+        return leave();
+      };
+    };
+    const manager = new StatusManager({ client: new FakePodClient(), podManager, podDeletionSafety: () => false });
+    expect(listeners).toBe(1);
+    await manager.stop();
+    expect(listeners).toBe(0);
   });
 });

@@ -496,3 +496,146 @@ describe('the failure is shown', () => {
     await h.manager.stop();
   });
 });
+
+describe('an error of the client that is not of HTTP or the network', () => {
+  it('is logged with its message at warn, once in a row: a TypeError inside a mock appeared nowhere', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, new TypeError("Cannot read properties of undefined (reading 'body')"), 3);
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(10_000);
+    expect(h.logger.warnings).toMatchObject([
+      {
+        message: 'The client failed with an error that is not of HTTP or the network',
+        fields: {
+          pod: 'default/a',
+          verb: 'get',
+          reason: "request failed: TypeError: Cannot read properties of undefined (reading 'body')",
+        },
+      },
+    ]);
+    expect(h.written('a')).toBe('1');
+    await h.manager.stop();
+  });
+
+  it('does not show what may be a credential', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, new TypeError('Invalid header: "Authorization: Bearer sEcReT-0123456789abcdef"'));
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.logger.warnings).toHaveLength(1);
+    expect(JSON.stringify([h.logger.lines, h.inspect('a'), h.outcomes[0]])).not.toContain('sEcReT');
+    await h.manager.stop();
+  });
+});
+
+describe('403', () => {
+  it.each(['get', 'patch'] as const)(
+    'to a %s while a role binding is missing: everything is written within 30 s after it is back, terminal statuses took 85 s',
+    async (verb) => {
+      const h = new SyncHarness({ random: () => 0.5 });
+      const names = Array.from({ length: 20 }, (_, i) => `p${i}`);
+      h.addPods(...names);
+      h.manager.start();
+      let isBound = false;
+      h.client.react(
+        { verb },
+        () => {
+          if (!isBound) throw http(403);
+        },
+        Number.POSITIVE_INFINITY,
+      );
+      for (const name of names) h.set(name, 'ended', { phase: 'Succeeded' });
+      await h.clock.advanceAsync(10 * minute);
+      isBound = true;
+      await h.clock.advanceAsync(30 * second);
+      expect(names.map((name) => h.written(name))).toEqual(names.map(() => 'ended'));
+      expect(h.logger.warnings).toHaveLength(names.length);
+      expect(h.logger.warnings[0]).toMatchObject({ fields: { failure: 'forbidden', reason: 'scripted 403' } });
+      await h.manager.stop();
+    },
+  );
+
+  it('after an outage: the API server starts and knows no roles yet; the wait that has grown is not doubled', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    let code: number | undefined = 500;
+    h.client.react(
+      {},
+      () => {
+        if (code !== undefined) throw http(code);
+      },
+      Number.POSITIVE_INFINITY,
+    );
+    h.manager.start();
+    h.set('a', 'ended', { phase: 'Succeeded' });
+    await h.clock.advanceAsync(10 * minute);
+    code = 403;
+    await h.clock.advanceAsync(40 * second);
+    code = undefined;
+    await h.clock.advanceAsync(30 * second);
+    expect(h.written('a')).toBe('ended');
+    await h.manager.stop();
+  });
+
+  it('a new version of a pod that the pod manager shows is tried within a second, others wait with their pod', async () => {
+    const h = new SyncHarness();
+    h.addPods('shown');
+    h.client.put(podOf('hidden'));
+    h.client.fail({ verb: 'get' }, 403, Number.POSITIVE_INFINITY);
+    h.manager.start();
+    for (const name of ['shown', 'hidden']) h.set(name, '1');
+    await h.clock.advanceAsync(5 * minute);
+    h.takeRequests();
+    for (const name of ['shown', 'hidden']) h.set(name, '2');
+    await h.clock.advanceAsync(1 * second);
+    expect(h.takeRequests()).toEqual(['get shown']);
+    await h.manager.stop();
+  });
+
+  it('an outcome of its own, in which whoever waits for the status does not give up', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.client.fail({ verb: 'patch' }, 403);
+    h.manager.start();
+    h.set('a', '1');
+    const written = h.manager.whenWritten(uidOf('a'));
+    await h.clock.advanceAsync(2 * second);
+    expect(h.outcomes).toMatchObject([{ outcome: 'forbidden', nextTryInMs: 1_000 }, { outcome: 'written' }]);
+    expect(await written).toEqual({ written: true, version: 1 });
+    await h.manager.stop();
+  });
+});
+
+it('a pod that the pod manager shows is not given up for minutes because of a 404', async () => {
+  const h = new SyncHarness();
+  h.addPods('a');
+  h.client.remove('default', 'a');
+  h.manager.start();
+  h.set('a', '1');
+  await h.clock.advanceAsync(30 * minute);
+  h.client.put(podOf('a'));
+  await h.clock.advanceAsync(30 * second);
+  expect(h.written('a')).toBe('1');
+  await h.manager.stop();
+});
+
+it('a refused DELETE says so, and waits longer each time', async () => {
+  const h = new SyncHarness().informed();
+  const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+  h.client.fail({ verb: 'delete' }, 403, Number.POSITIVE_INFINITY);
+  h.manager.start();
+  h.manager.terminatePod(pod);
+  await h.clock.advanceAsync(120 * second);
+  expect(h.times.filter(({ action }) => action.verb === 'delete').map(({ ms }) => ms / second)).toEqual([
+    0, 10, 20, 40, 80,
+  ]);
+  expect(h.logger.warnings.map(({ message }) => message)).toEqual(
+    Array.from({ length: 5 }, () => 'The API server refuses to delete a pod'),
+  );
+  expect(h.takeOutcomes()).toEqual(['written 1', ...Array.from({ length: 5 }, () => 'refused 1')]);
+  await h.manager.stop();
+});
