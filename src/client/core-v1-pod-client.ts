@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts';
-import { systemClock } from '../clock.ts';
 import { requireObject } from '../errors.ts';
-import { type Logger, defaultLogger } from '../logger.ts';
+import type { ClockLike } from '../guarded-clock.ts';
+import type { Logger } from '../logger.ts';
+import { resolveClock, resolveLogger } from '../ports.ts';
 import { isObject, parseJSON } from '../status/json.ts';
 import type { Pod } from '../types.ts';
 import { positiveIntegerOption } from '../validate.ts';
@@ -24,14 +25,14 @@ import { untilAborted } from './until-aborted.ts';
 /** Options of `createCoreV1PodClient`. */
 export interface CoreV1PodClientOptions {
   /** For a `Retry-After` that is a date. Default: the real clock. */
-  readonly clock?: Pick<Clock, 'now' | 'monotonicMs'> | undefined;
+  readonly clock?: ClockLike | undefined;
   /**
    * Most pods in flight at a time for all managers that share this client, which take turns.
    * Default: no bound; client-node opens as many connections as there are requests.
    */
   readonly maxInFlight?: number | undefined;
   /** Hears when pods wait long for their turn. Default: pino at level `warn`. */
-  readonly logger?: Logger | undefined;
+  readonly logger?: Partial<Logger> | undefined;
 }
 
 /**
@@ -63,12 +64,14 @@ class CoreV1PodClient implements ClosablePodClient {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #connections = new SharedConnections();
 
-  constructor(api: CoreV1ApiLike, { clock = systemClock, maxInFlight, logger }: CoreV1PodClientOptions) {
+  constructor(api: CoreV1ApiLike, options: CoreV1PodClientOptions) {
+    const { maxInFlight } = options;
+    const clock = resolveClock(options.clock);
     this.#api = api;
     this.#clock = clock;
     if (maxInFlight !== undefined) {
       const size = positiveIntegerOption('maxInFlight', maxInFlight);
-      this.inFlightBound = new InFlightBound({ size, clock, logger: logger ?? defaultLogger() });
+      this.inFlightBound = new InFlightBound({ size, clock, logger: resolveLogger(options.logger) });
     }
   }
 

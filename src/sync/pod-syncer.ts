@@ -3,7 +3,7 @@ import { ApiError, describeAbort, type FailureClass } from '../client/api-error.
 import type { PodReference, RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { podFields } from '../log-fields.ts';
-import { type Logger, thrownFields } from '../logger.ts';
+import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
@@ -214,7 +214,7 @@ export class PodSyncer {
    * undefined when nothing is cached. One critical section.
    */
   #plan(uid: string, api: ApiPod): Plan | undefined {
-    const { cache, clock, patchStrategy, podManager, recovered } = this.#options;
+    const { cache, clock, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
     const decision = decide(versioned.status, api, {
@@ -222,7 +222,7 @@ export class PodSyncer {
       translatedUID: podManager.translatePodUID(api.uid),
       pod: podManager.getPodByUID(uid),
       recordedAt: recovered.get(uid),
-      podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers(pod),
+      podCouldHaveRunningContainers: (pod) => podDeletionSafety.podCouldHaveRunningContainers(pod),
       patchStrategy,
       now: timeFromEpochMs(clock.now()),
     });
@@ -289,18 +289,6 @@ export class PodSyncer {
       ...versioned.status,
       conditions: conditions.map((other) => (other.type === disruptionTarget.type ? disruptionTarget : other)),
     });
-  }
-
-  #couldHaveRunningContainers(pod: Pod): boolean {
-    try {
-      return this.#options.podDeletionSafety.podCouldHaveRunningContainers(pod);
-    } catch (error) {
-      this.#options.logger.error(
-        { ...thrownFields(error), podUID: pod.metadata?.uid },
-        'podCouldHaveRunningContainers threw; taken as true',
-      );
-      return true;
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 import isEqualWith from 'lodash/isEqualWith.js';
 import type { JsonPatchOperation, PodStatusPatch } from '../client/pod-client.ts';
+import { statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import { managersOf } from '../status/managed-fields.ts';
 import type { PodStatusChanges } from '../status/strategic-merge.ts';
@@ -39,11 +40,16 @@ export class ResendDetector {
     }
     last.timesSent++;
     if (last.timesSent === hotLoopThreshold) {
+      const { namespace: podNamespace = '', name: podName = '' } = before.metadata ?? {};
       const members = patchedMembers(patch);
       const touched =
         'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
       this.#logger.warn(
-        { podUID: uid, statusVersion: version, members, managers: managersOf(before, touched ?? {}) },
+        {
+          ...statusFields(uid, { podNamespace, podName, version }),
+          members,
+          managers: managersOf(before, touched ?? {}),
+        },
         hasOnlyTimes(changes)
           ? 'The pod was terminated without a terminal status that is not Ready, which makes it unready again at each sync; backing off'
           : 'The API server does not keep what is written into the pod status; backing off',

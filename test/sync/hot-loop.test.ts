@@ -42,7 +42,7 @@ describe('the same body three times for the same version', () => {
       {
         level: 'warn',
         message: warning,
-        fields: { podUID: 'uid-a', statusVersion: 1, members: ['message'], managers: ['somebody'] },
+        fields: { pod: 'default/a', podUID: 'uid-a', statusVersion: 1, members: ['message'], managers: ['somebody'] },
       },
     ]);
     // Two ticks to be sure, then 20 s, 40 s, 80 s … at ticks.

@@ -9,7 +9,7 @@ function merge(status: PodStatusChanges): PodStatusPatch {
   return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };
 }
 
-const shown: Pod = { metadata: { uid: 'a' } };
+const shown: Pod = { metadata: { uid: 'a', namespace: 'default', name: 'web' } };
 
 describe('ResendDetector', () => {
   it('warns once, at the third sending of one body for one version', () => {
@@ -21,7 +21,7 @@ describe('ResendDetector', () => {
       {
         level: 'warn',
         message: 'The API server does not keep what is written into the pod status; backing off',
-        fields: { podUID: 'a', statusVersion: 7, members: ['message'], managers: [] },
+        fields: { pod: 'default/web', podUID: 'a', statusVersion: 7, members: ['message'], managers: [] },
       },
     ]);
   });
