@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { AgentCommand, AgentConfig, AgentReport } from './protocol.ts';
+import type { AgentCommand, AgentConfig, AgentReport, StoppedAgent } from './protocol.ts';
 
 const agentFile = fileURLToPath(new URL('agent-process.js', import.meta.url));
 const stopDeadlineMs = 30_000;
@@ -10,9 +10,7 @@ const endDeadlineMs = 10_000;
 const stderrKept = 2_000;
 
 /** How an agent process ended. */
-export interface AgentEnd {
-  readonly left: readonly string[];
-  readonly outcomes: Readonly<Record<string, number>>;
+export interface AgentEnd extends StoppedAgent {
   /** What was wrong with the way it ended; undefined when nothing was. */
   readonly problem: string | undefined;
 }
@@ -88,7 +86,7 @@ export class AgentHandle {
     if (this.#child.exitCode === null) await this.kill();
     if (problem === undefined && this.#child.exitCode !== 0) problem = `ended with ${this.#child.exitCode}`;
     if (problem !== undefined) problem = `${problem} ${this.#stderr}`.trim();
-    return { left: stopped?.left ?? [], outcomes: stopped?.outcomes ?? {}, problem };
+    return { left: [], outcomes: {}, broken: [], thrown: 0, ...stopped, problem };
   }
 
   async #endsByItself(): Promise<boolean> {

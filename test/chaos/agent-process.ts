@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { Agent } from './agent.ts';
+import { installDisk } from './disk.ts';
 import type { AgentCommand, AgentReport } from './protocol.ts';
 
 /*
@@ -12,10 +13,12 @@ const leakDeadlineMs = 5_000;
 
 /** Synchronous: what has been said outlives a SIGKILL. */
 function say(report: AgentReport): void {
-  const line = Buffer.from(`${JSON.stringify(report)}\n`);
+  const said = report.kind === 'accepted' ? { ...report, isDiskFull: disk.isFull } : report;
+  const line = Buffer.from(`${JSON.stringify(said)}\n`);
   for (let written = 0; written < line.length;) written += writeSync(stdout, line, written);
 }
 
+const disk = installDisk();
 let agent: Agent | undefined;
 let resourcesBefore: readonly string[] = [];
 
@@ -28,6 +31,9 @@ process.on('message', (command: AgentCommand) => {
       break;
     case 'jump':
       agent?.jump(command.ms);
+      break;
+    case 'disk':
+      disk.isFull = command.isFull;
       break;
     case 'speak':
       agent?.speak();
@@ -49,7 +55,7 @@ process.on('disconnect', () => {
 process.on('warning', ({ name, message }) => say({ kind: 'log', level: 'error', message: name, reason: message }));
 
 async function stop(drain: boolean): Promise<void> {
-  const outcomes = (await agent?.stop(drain)) ?? {};
+  const stopped = (await agent?.stop(drain)) ?? { outcomes: {}, broken: [], thrown: 0 };
   agent = undefined;
   const deadline = Date.now() + leakDeadlineMs;
   let left = resourcesLeft();
@@ -57,7 +63,7 @@ async function stop(drain: boolean): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     left = resourcesLeft();
   }
-  say({ kind: 'stopped', left, outcomes });
+  say({ kind: 'stopped', left, ...stopped });
   process.disconnect();
 }
 

@@ -2,9 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { type Clock, fileJournal, type Logger, type Pod, StatusManager, systemClock } from '../../src/index.ts';
 import { createPodClient, type HttpPodClient } from '../../src/http.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../src/informer.ts';
+import { type LifeManager, OutcomeLedger } from './outcome-ledger.ts';
 import { PodLife } from './pod-life.ts';
-import type { AgentConfig, AgentReport } from './protocol.ts';
+import type { AgentConfig, AgentReport, StoppedAgent } from './protocol.ts';
 import { Random } from './random.ts';
+import { onPurpose, throwingListener, throwingLogger, throwingPodListener } from './throwing-ports.ts';
 
 const versionsPerIncarnation = 1_000_000;
 const orphanPeriodMs = 1_000;
@@ -19,8 +21,10 @@ export class Agent {
   readonly #client: HttpPodClient;
   readonly #pods: InformerPodManager;
   readonly #lives = new Map<string, PodLife>();
-  readonly #outcomes: Record<string, number> = {};
+  readonly #ledger = new OutcomeLedger();
+  #thrown = 0;
   #manager: StatusManager<InformerPodManager> | undefined;
+  #observed: LifeManager | undefined;
   #orphanTimer: ReturnType<typeof setInterval> | undefined;
   #lastVersion: number;
   #isSilent: boolean;
@@ -35,11 +39,14 @@ export class Agent {
     this.#lastVersion = config.incarnation * versionsPerIncarnation;
     this.#random = new Random(`${config.seed}/agent-${config.incarnation}`);
     this.#clock = jumpingClock();
-    this.#logger = reportingLogger(say);
+    const onThrow = (): void => void this.#thrown++;
+    this.#logger = throwingLogger(reportingLogger(say), this.#random.fork('logger'), onThrow);
     this.#client = createPodClient(kubeConfig(config), {
       userAgent: `chaos-agent/${config.incarnation}`,
       clock: this.#clock,
       logger: this.#logger,
+      execTimeoutMs: 1_000,
+      connectTimeoutMs: 2_000,
     });
     this.#pods = createInformerPodManager({
       transport: this.#client.transport,
@@ -50,6 +57,7 @@ export class Agent {
       random: () => this.#random.next(),
       logger: this.#logger,
     });
+    this.#pods.subscribe(throwingPodListener(this.#random.fork('pod listener'), onThrow));
   }
 
   /** Resolves when the agent has begun its work, or was stopped before it could. */
@@ -72,10 +80,11 @@ export class Agent {
     });
     this.#manager = manager;
     manager.subscribe({
-      onOutcome: ({ outcome }) => {
-        this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1;
-      },
+      onOutcome: (outcome) => this.#ledger.outcome(outcome),
     });
+    manager.subscribe(throwingListener(this.#random.fork('listener'), () => void this.#thrown++));
+    this.#ledger.recovered(manager);
+    this.#observed = this.#ledger.observe(manager);
     this.#pods.start();
     await this.#pods.whenSynced().catch(() => {});
     if (this.#isStopped) return;
@@ -116,15 +125,17 @@ export class Agent {
     });
   }
 
-  /** @returns what became of the updates, counted */
-  async stop(drain: boolean): Promise<Readonly<Record<string, number>>> {
+  async stop(drain: boolean): Promise<Omit<StoppedAgent, 'left'>> {
     this.#isStopped = true;
     clearInterval(this.#orphanTimer);
     for (const life of this.#lives.values()) life.stop();
     await this.#manager?.stop({ drain, deadlineMs: 1_000 });
     await this.#pods.stop();
     await this.#client.transport.close();
-    return this.#outcomes;
+    // Outcomes that a setter causes are reported in a turn of their own.
+    await new Promise((resolve) => setImmediate(resolve));
+    const broken = this.#ledger.broken(this.#manager?.inspect().pods ?? []);
+    return { outcomes: this.#ledger.counts, broken, thrown: this.#thrown };
   }
 
   #beginLives(): void {
@@ -142,7 +153,7 @@ export class Agent {
     if (this.#isStopped) return;
     const { uid, name } = pod.metadata!;
     const life = new PodLife(pod, {
-      manager: this.#manager!,
+      manager: this.#observed!,
       clock: this.#clock,
       random: this.#random.fork(`${name}`),
       nextVersion: () => ++this.#lastVersion,
@@ -176,12 +187,12 @@ function jumpingClock(): Clock & { jump(ms: number): void } {
   };
 }
 
-function kubeConfig({ server, token }: AgentConfig): object {
+function kubeConfig({ server, token, exec, proxyUrl }: AgentConfig): object {
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'chaos', cluster: { server } }],
-    users: [{ name: 'agent', user: { token } }],
+    clusters: [{ name: 'chaos', cluster: { server, ...(proxyUrl !== undefined && { 'proxy-url': proxyUrl }) } }],
+    users: [{ name: 'agent', user: exec === undefined ? { token } : { exec } }],
     contexts: [{ name: 'chaos', context: { cluster: 'chaos', user: 'agent' } }],
     'current-context': 'chaos',
   };
@@ -193,6 +204,8 @@ function reportingLogger(say: (report: AgentReport) => void): Logger {
     (fields: object, message: string): void => {
       const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
       const why = err instanceof Error ? err.stack : reason;
+      // What the run has brought about itself.
+      if (typeof why === 'string' && (why.includes(onPurpose) || why.includes('ENOSPC'))) return;
       say({ kind: 'log', level, message, reason: typeof why === 'string' ? why : '' });
     };
   const nothing = (): void => {};

@@ -6,7 +6,9 @@ import {
   checkConcurrency,
   checkDeletes,
   checkForeignConditions,
+  checkFaults,
   checkPauses,
+  checkTunnel,
   checkRate,
   checkTerminalIsFinal,
   checkVersions,
@@ -144,6 +146,22 @@ describe('the invariants of the chaos run', () => {
   ])('a request %s where the API server has asked for two seconds', (_what, arrivedAtMs, count) => {
     const throttled = call({ status: 429, retryAfterMs: 2_000, endedAtMs: 0 });
     expect(checkPauses([throttled, call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b' })])).toHaveLength(count);
+    const ofAnotherPod = call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b', pod: 'default/other' });
+    expect(checkPauses([throttled, ofAnotherPod])).toEqual([]);
+  });
+
+  it('a storm of connections', () => {
+    const arrivals = Array.from({ length: 251 }, (_, i) => i);
+    expect(checkTunnel(arrivals)).toMatchObject([{ details: '251 connections in a second' }]);
+    expect(checkTunnel(arrivals.map((ms) => ms * 4))).toEqual([]);
+  });
+
+  it('a run that met too few faults', () => {
+    const faults = { 'proxy fin': 30, kill: 1 };
+    expect(checkFaults(faults, ['proxy', 'kill'], 20_000)).toEqual([]);
+    expect(checkFaults(faults, ['disk full'], 20_000)).toMatchObject([{ details: 'none of kind disk full' }]);
+    expect(checkFaults(faults, [], 60_000)).toMatchObject([{ details: '31 in 60 s' }]);
+    expect(checkFaults({}, ['kill'], 5_000)).toEqual([]);
   });
 
   const unready = { type: 'Ready', status: 'False' };

@@ -21,6 +21,8 @@ const abortSlackMs = 1_000;
 const bunchingSlackMs = 1_000;
 /** An answer and a request may cross. */
 const crossingSlackMs = 800;
+/** Of a few dozen pods, an informer and a restart; a storm is thousands. */
+const maxConnectionsPerSecond = 250;
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 
 /** The versions that a pod's status carries never go back, and are those of that pod. */
@@ -158,7 +160,7 @@ export function checkRate(calls: readonly Call[], limits: Limits): Violation[] {
   return [];
 }
 
-/** While the API server has asked for a pause, no request comes. */
+/** While the API server has asked the agent to wait with a pod, no request for that pod comes. */
 export function checkPauses(calls: readonly Call[]): Violation[] {
   const violations: Violation[] = [];
   for (const { kind, incarnation, retryAfterMs, endedAtMs, endedBy, pod, status } of calls) {
@@ -166,15 +168,47 @@ export function checkPauses(calls: readonly Call[]): Violation[] {
     const early = calls.find(
       (call) =>
         call.incarnation === incarnation &&
+        call.pod === pod &&
         isPodKind(call.kind) &&
         call.arrivedAtMs > endedAtMs + crossingSlackMs &&
         call.arrivedAtMs < endedAtMs + retryAfterMs - crossingSlackMs,
     );
     if (early === undefined) continue;
-    const details = `agent ${incarnation}: ${early.kind} of ${early.pod} ${early.arrivedAtMs - endedAtMs} ms after the ${status} of a ${kind} of ${pod}`;
+    const details = `agent ${incarnation}: ${early.kind} of ${early.pod} ${early.arrivedAtMs - endedAtMs} ms after the ${status} of a ${kind}`;
     violations.push({ invariant: 'Retry-After is obeyed', details });
   }
   return violations;
+}
+
+/** However a proxy on the way behaves, it is not flooded with connections. @param arrivalsMs when they came, in order */
+export function checkTunnel(arrivalsMs: readonly number[]): Violation[] {
+  let first = 0;
+  let most = 0;
+  for (let last = 0; last < arrivalsMs.length; last++) {
+    while (arrivalsMs[last]! - arrivalsMs[first]! >= 1_000) first++;
+    most = Math.max(most, last - first + 1);
+  }
+  if (most <= maxConnectionsPerSecond) return [];
+  return [{ invariant: 'no storm of connections', details: `${most} connections in a second` }];
+}
+
+/** From this length on a run must have met every kind of fault. */
+const longEnoughMs = 20_000;
+
+/** A run that met too few faults proves nothing. @param expected what the names of the faults begin with */
+export function checkFaults(
+  faults: Readonly<Record<string, number>>,
+  expected: readonly string[],
+  forMs: number,
+): Violation[] {
+  if (forMs < longEnoughMs) return [];
+  const invariant = 'enough faults';
+  const missing = expected.filter((kind) => !Object.keys(faults).some((fault) => fault.startsWith(kind)));
+  const total = Object.values(faults).reduce((sum, count) => sum + count, 0);
+  return [
+    ...missing.map((kind) => ({ invariant, details: `none of kind ${kind}` })),
+    ...(total < forMs / 1_000 ? [{ invariant, details: `${total} in ${forMs / 1_000} s` }] : []),
+  ];
 }
 
 /** What the API server shows of a pod but what is cached says otherwise; undefined when they agree. */

@@ -4,14 +4,14 @@ import {
   generateAPIPodStatus,
   type ObservedPod,
   type Pod,
-  type StatusManager,
   type Timer,
 } from '../../src/index.ts';
 import { type AgentReport, messageOf, type PodRuntime, type RuntimeContainer } from './protocol.ts';
+import type { LifeManager } from './outcome-ledger.ts';
 import type { Random } from './random.ts';
 
 export interface PodLifeOptions {
-  readonly manager: StatusManager;
+  readonly manager: LifeManager;
   readonly clock: Clock;
   readonly random: Random;
   readonly nextVersion: () => number;

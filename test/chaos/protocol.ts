@@ -35,6 +35,10 @@ export interface AgentConfig {
   /** The proxy. */
   readonly server: string;
   readonly token: string;
+  /** An exec credential plugin, in place of the token. */
+  readonly exec?: object | undefined;
+  /** A forward proxy on the way to `server`. */
+  readonly proxyUrl?: string | undefined;
   readonly nodeName: string;
   /** 1 for the first agent process, one more for each that takes its place. */
   readonly incarnation: number;
@@ -51,6 +55,8 @@ export type AgentCommand =
   | { readonly do: 'run'; readonly config: AgentConfig }
   /** The wall clock jumps. */
   | { readonly do: 'jump'; readonly ms: number }
+  /** The disk of the agent is full, or has room again. */
+  | { readonly do: 'disk'; readonly isFull: boolean }
   /** Ends the silence of an agent that began silently. */
   | { readonly do: 'speak' }
   /** Nothing happens at random any more; pods that are deleted still end. */
@@ -67,10 +73,22 @@ export interface ShownPod {
   readonly state: string;
 }
 
+/** What an agent says of itself when it has stopped. */
+export interface StoppedAgent {
+  /** What is still alive in the process. */
+  readonly left: readonly string[];
+  /** Outcomes of its updates, counted. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** What was wrong with outcomes and `whenWritten`. */
+  readonly broken: readonly string[];
+  /** How often a listener or the logger threw on purpose. */
+  readonly thrown: number;
+}
+
 export type AgentReport =
   | { readonly kind: 'running' }
   /** The manager has accepted a status with this version in it. */
-  | { readonly kind: 'accepted'; readonly uid: string; readonly version: number }
+  | { readonly kind: 'accepted'; readonly uid: string; readonly version: number; readonly isDiskFull?: boolean }
   | { readonly kind: 'rejected'; readonly uid: string; readonly reason: string }
   | { readonly kind: 'runtime'; readonly uid: string; readonly runtime: PodRuntime }
   /** All containers have stopped for good; comes before the manager is told. */
@@ -82,8 +100,8 @@ export type AgentReport =
       readonly known: readonly string[];
     }
   | { readonly kind: 'log'; readonly level: 'warn' | 'error'; readonly message: string; readonly reason: string }
-  /** Comes last, when everything has been stopped: what is still alive in the process. */
-  | { readonly kind: 'stopped'; readonly left: readonly string[]; readonly outcomes: Readonly<Record<string, number>> };
+  /** Comes last, when everything has been stopped. */
+  | ({ readonly kind: 'stopped' } & StoppedAgent);
 
 const versionPattern = /^v(\d+) of (\S+)$/;
 

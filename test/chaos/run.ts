@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Json } from '../support/kube-http.ts';
 import { AgentHandle } from './agent-handle.ts';
+import { CredentialPlugin } from './credential-plugin.ts';
 import { FaultyProxy } from './faulty-proxy.ts';
 import {
   checkConcurrency,
   checkDeletes,
+  checkFaults,
   checkForeignConditions,
   checkPauses,
   checkRate,
   checkTerminalIsFinal,
+  checkTunnel,
   checkVersions,
   differenceTo,
   type Violation,
@@ -18,6 +21,7 @@ import {
 import { type AgentOptions, type AgentReport, type PodRuntime, readMessage, type ShownPod } from './protocol.ts';
 import { Random } from './random.ts';
 import { type ChaosServer, nodeName, type ServerKind, startServer } from './servers.ts';
+import { Tunnel } from './tunnel.ts';
 import { podNames, Users } from './users.ts';
 
 export interface RunOptions {
@@ -74,6 +78,10 @@ class Run {
   #incarnation = 0;
   #killed = 0;
   #journalDir: string | undefined;
+  #plugin: CredentialPlugin | undefined;
+  #tunnel: Tunnel | undefined;
+  /** Accepted while the disk was full: a crash may cost them. */
+  readonly #notRecorded = new Set<string>();
   #server!: ChaosServer;
   #proxy!: FaultyProxy;
   #agent!: AgentHandle;
@@ -100,6 +108,13 @@ class Run {
         ca: () => this.#server.ca,
         seed: `${seed}/${server}`,
       });
+      if (this.#random.fork('plugin').chance(0.5)) {
+        this.#plugin = new CredentialPlugin(path.join(dir, 'plugin'), this.#server.nodeToken);
+        this.#plugin.start();
+      }
+      if (this.#random.fork('tunnel').chance(0.5)) {
+        this.#tunnel = await Tunnel.start(this.#random.fork('tunnel faults'), (fault) => this.#count(fault));
+      }
       this.#startAgent(false);
       const users = new Users(this.#server.http, this.#random.fork('users'));
       users.start(this.#names);
@@ -108,6 +123,7 @@ class Run {
       await users.stop();
       const settledAfterMs = await this.#settle(users);
       await this.#stopAgent(true);
+      await this.#tunnel?.close();
       const open = await this.#proxy.close();
       if (open > 0) this.#complain('nothing is left', `${open} connections of agents were open at the end`);
       const history = await this.#server.history();
@@ -119,6 +135,7 @@ class Run {
           JSON.stringify({ violations: this.#violations, ended: [...this.#ended], calls, history }),
         );
       }
+      this.#violations.push(...checkFaults(this.#proxy.faults, this.#expectedFaults(), forMs));
       return {
         server,
         calls: this.#proxy.calls.length,
@@ -132,9 +149,23 @@ class Run {
         violations: this.#violations,
       };
     } finally {
+      this.#plugin?.stop();
       await this.#server?.close();
       await rm(dir, { recursive: true, force: true });
     }
+  }
+
+  /** What a run of this shape meets when it is long enough. */
+  #expectedFaults(): string[] {
+    return [
+      'server down',
+      'outage',
+      'clock jump',
+      'thrown',
+      ...(this.#journalDir === undefined ? [] : ['disk full', 'kill']),
+      ...(this.#plugin === undefined ? [] : ['credential']),
+      ...(this.#tunnel === undefined ? [] : ['proxy']),
+    ];
   }
 
   #judge(history: Parameters<typeof checkVersions>[0]): void {
@@ -147,6 +178,7 @@ class Run {
       ...checkConcurrency(calls, this.#limits),
       ...checkRate(calls, this.#limits),
       ...checkPauses(calls),
+      ...checkTunnel(this.#tunnel?.arrivalsMs ?? []),
     );
   }
 
@@ -162,6 +194,8 @@ class Run {
         this.#disturbServer(forMs),
         this.#disturbNetwork(),
         this.#jumpClocks(),
+        this.#fillDisk(),
+        this.#spoilCredentials(),
       ]);
     } finally {
       clearTimeout(over);
@@ -220,15 +254,45 @@ class Run {
     }
   }
 
+  async #fillDisk(): Promise<void> {
+    if (this.#journalDir === undefined) return;
+    const random = this.#random.fork('disk');
+    for (;;) {
+      await this.#pause(random.integer(1_500, 5_000));
+      if (this.#isOver) return;
+      this.#agent.tell({ do: 'disk', isFull: true });
+      this.#count('disk full');
+      await this.#pause(random.integer(200, 1_500));
+      this.#agent.tell({ do: 'disk', isFull: false });
+    }
+  }
+
+  async #spoilCredentials(): Promise<void> {
+    const plugin = this.#plugin;
+    if (plugin === undefined) return;
+    const random = this.#random.fork('credentials');
+    for (;;) {
+      await this.#pause(random.integer(1_000, 4_000));
+      if (this.#isOver) return;
+      const mode = plugin.change(random);
+      if (mode === 'rotate') continue;
+      this.#count(`credential ${mode}`);
+      await this.#pause(random.integer(300, 1_500));
+      plugin.set('rotate');
+    }
+  }
+
   /** Resolves with how long it took until the API server showed what had been accepted last. */
   async #settle(users: Users): Promise<number | undefined> {
     const random = this.#random.fork('settle');
     this.#proxy.calm();
+    this.#tunnel?.calm();
+    this.#plugin?.set('rotate');
     const startedAtMs = Date.now();
     if (this.#journalDir !== undefined && random.chance(0.7)) {
       await this.#killAgent();
       this.#startAgent(true);
-      const owed = new Map(this.#accepted);
+      const owed = new Map([...this.#accepted].filter(([uid]) => !this.#notRecorded.has(uid)));
       await this.#until('a journaled status arrives', startedAtMs, () => this.#whatIsOwed(owed));
       this.#agent.tell({ do: 'speak' });
     }
@@ -319,6 +383,8 @@ class Run {
       {
         server: this.#proxy.url,
         token: this.#server.nodeToken,
+        exec: this.#plugin?.exec,
+        proxyUrl: this.#tunnel?.url,
         nodeName,
         incarnation: this.#incarnation,
         seed: `${this.#options.seed}/${this.#options.server}`,
@@ -334,13 +400,18 @@ class Run {
 
   async #killAgent(): Promise<void> {
     this.#killed++;
+    this.#count('kill');
     await this.#agent.kill();
+    // What a full disk did not take is lost with the process.
+    for (const uid of this.#notRecorded) this.#accepted.delete(uid);
   }
 
   async #stopAgent(drain: boolean): Promise<void> {
-    const { left, outcomes, problem } = await this.#agent.stop(drain);
+    const { left, outcomes, broken, thrown, problem } = await this.#agent.stop(drain);
     if (problem !== undefined) this.#complain('the agent ends', problem);
     if (left.length > 0) this.#complain('nothing is left', left.join(', '));
+    for (const details of broken) this.#complain('one outcome a version', details);
+    if (thrown > 0) this.#proxy.faults['thrown'] = (this.#proxy.faults['thrown'] ?? 0) + thrown;
     for (const [outcome, count] of Object.entries(outcomes)) {
       this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + count;
     }
@@ -351,6 +422,8 @@ class Run {
       case 'accepted':
         this.#updates++;
         this.#accepted.set(report.uid, report.version);
+        if (report.isDiskFull === true) this.#notRecorded.add(report.uid);
+        else this.#notRecorded.delete(report.uid);
         break;
       case 'rejected':
         this.#complain('legal updates are accepted', `${report.uid}: ${report.reason}`);

@@ -1,0 +1,69 @@
+import type { PodInspection, StatusManager, StatusOutcome, UpdateResult } from '../../src/index.ts';
+
+/** What a pod's life calls of the manager. */
+export type LifeManager = Pick<
+  StatusManager,
+  'getPodStatus' | 'setPodStatus' | 'setContainerReadiness' | 'setContainerStartup' | 'terminatePod'
+>;
+
+const finalOutcomes: ReadonlySet<StatusOutcome['outcome']> = new Set(['written', 'unchanged', 'superseded', 'gone']);
+/** The newest version, and the one in a PATCH that was given up. */
+const maxOpenWhenUnsent = 2;
+
+/** Checks that each accepted version gets exactly one final outcome, and that every `whenWritten` settles. */
+export class OutcomeLedger {
+  readonly counts: Record<string, number> = {};
+  /** By pod UID: versions that have been accepted and have no final outcome yet. */
+  readonly #open = new Map<string, number>();
+  readonly #broken: string[] = [];
+  #waiting = 0;
+
+  /** The manager, with every accepted version entered here. */
+  observe(manager: StatusManager): LifeManager {
+    const enter = (podUID: string, result: UpdateResult): UpdateResult => {
+      if (result.changed) this.#accept(manager, podUID);
+      return result;
+    };
+    return {
+      getPodStatus: (podUID) => manager.getPodStatus(podUID),
+      setPodStatus: (pod, status) => enter(pod.metadata!.uid!, manager.setPodStatus(pod, status)),
+      setContainerReadiness: (podUID, containerID, ready) =>
+        enter(podUID, manager.setContainerReadiness(podUID, containerID, ready)),
+      setContainerStartup: (podUID, containerID, started) =>
+        enter(podUID, manager.setContainerStartup(podUID, containerID, started)),
+      terminatePod: (pod) => enter(pod.metadata!.uid!, manager.terminatePod(pod)),
+    };
+  }
+
+  /** What the journal held counts as accepted. */
+  recovered(manager: StatusManager): void {
+    for (const { podUID } of manager.recovered) this.#accept(manager, podUID);
+  }
+
+  outcome({ outcome, podUID, version }: StatusOutcome): void {
+    this.counts[outcome] = (this.counts[outcome] ?? 0) + 1;
+    if (!finalOutcomes.has(outcome)) return;
+    const open = (this.#open.get(podUID) ?? 0) - 1;
+    this.#open.set(podUID, open);
+    if (open < 0) this.#broken.push(`${podUID}: ${outcome} of version ${version}, but every version had its outcome`);
+  }
+
+  /** After the manager has stopped: what is wrong, in words. */
+  broken(pods: readonly PodInspection[]): string[] {
+    const unsent = new Set(pods.filter(({ unsentForMs }) => unsentForMs !== undefined).map(({ podUID }) => podUID));
+    const withoutOutcome = [...this.#open]
+      .filter(([podUID, open]) => open > (unsent.has(podUID) ? maxOpenWhenUnsent : 0))
+      .map(([podUID, open]) => `${podUID}: ${open} versions without a final outcome`);
+    const waiting = this.#waiting === 0 ? [] : [`${this.#waiting} whenWritten() are still pending`];
+    return [...this.#broken, ...withoutOutcome, ...waiting];
+  }
+
+  #accept(manager: StatusManager, podUID: string): void {
+    this.#open.set(podUID, (this.#open.get(podUID) ?? 0) + 1);
+    this.#waiting++;
+    manager.whenWritten(podUID).then(
+      () => this.#waiting--,
+      (error: unknown) => this.#broken.push(`whenWritten rejected: ${String(error)}`),
+    );
+  }
+}
