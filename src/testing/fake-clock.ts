@@ -10,7 +10,7 @@ interface PendingTimer {
 }
 
 /**
- * A clock that stands still until it is told to move. Timers fire inside `advance`, in order of
+ * A clock that stands still until a test moves it. Timers fire inside `advance`, in order of
  * their due time, and of their creation where that is equal.
  *
  * It works beside the fake timers of vitest, Jest and node:test, and neither drives the other:

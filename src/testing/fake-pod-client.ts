@@ -80,7 +80,7 @@ interface Script {
  * pod, and keeps a pod with finalizers at DELETE. It fails with 404 for unknown names, and for
  * another UID as kube-apiserver does: a strategic merge patch with 422, a DELETE with 409. Failures
  * and delays are asked for with `faults`. Pods are copied on their way in; those handed out are
- * frozen. Requests are processed as they come: there is no conflict that is not asked for.
+ * frozen. Requests are processed in the order in which they are made.
  * Source: client-go `fake.Clientset` and its reactors.
  */
 export class FakePodClient implements PodClient, PodEvents {
@@ -101,22 +101,22 @@ export class FakePodClient implements PodClient, PodEvents {
     for (const pod of pods) this.put(pod);
   }
 
-  /** Puts a copy of the pod on the "server", as somebody else's write. */
+  /** Puts a copy of the pod on the "server", as a write of another client. */
   put(pod: Pod): void {
     const key = keyOf(pod.metadata?.namespace ?? '', pod.metadata?.name ?? '');
     const stored = frozenCopy(pod);
     const old = this.#pods.get(key);
     const isSame = old?.metadata?.uid === pod.metadata?.uid;
-    if (old !== undefined && !isSame) this.#tell({ type: 'DELETED', pod: old });
+    if (old !== undefined && !isSame) this.#notify({ type: 'DELETED', pod: old });
     this.#pods.set(key, stored);
-    this.#tell({ type: old !== undefined && isSame ? 'MODIFIED' : 'ADDED', pod: stored });
+    this.#notify({ type: old !== undefined && isSame ? 'MODIFIED' : 'ADDED', pod: stored });
   }
 
   /** Takes the pod off the "server". */
   remove(namespace: string, name: string): void {
     const pod = this.pod(namespace, name);
     if (!this.#pods.delete(keyOf(namespace, name)) || pod === undefined) return;
-    this.#tell({ type: 'DELETED', pod });
+    this.#notify({ type: 'DELETED', pod });
   }
 
   /** The pod as the "server" has it; frozen. */
@@ -271,7 +271,7 @@ export class FakePodClient implements PodClient, PodEvents {
     throw new ApiError(`pods "${name}" not found`, { kind: 'http', statusCode: 404, reason: 'NotFound' });
   }
 
-  #tell(event: PodEvent): void {
+  #notify(event: PodEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }

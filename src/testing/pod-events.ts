@@ -1,6 +1,6 @@
 import type { Pod } from '../types.ts';
 
-/** One change of a pod on an API server, as a watch tells it. */
+/** One change of a pod on an API server, as a watch reports it. */
 export interface PodEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   /** The pod after the change; of a deletion its last state. */

@@ -1,7 +1,7 @@
 /** What is in flight at one server or client. */
 export interface InFlight {
   /** Requests without a complete response, watches aside. */
-  readonly unanswered: number;
+  readonly requests: number;
   /** Those of them that wait for the test: for a fault or a held request to end, or for a `FakeClock`. */
   readonly held: number;
   /** Watches that run. */
@@ -10,20 +10,20 @@ export interface InFlight {
 
 /** Counts the requests in flight of one server or client. */
 export class RequestsInFlight {
-  #unanswered = 0;
+  #requests = 0;
   #held = 0;
   #watches = 0;
 
   get counts(): InFlight {
-    return { unanswered: this.#unanswered, held: this.#held, watches: this.#watches };
+    return { requests: this.#requests, held: this.#held, watches: this.#watches };
   }
 
   /** @returns ends the request; may be called more than once */
   begin(): () => void {
-    this.#unanswered++;
+    this.#requests++;
     let isOver = false;
     return () => {
-      if (!isOver) this.#unanswered--;
+      if (!isOver) this.#requests--;
       isOver = true;
     };
   }

@@ -29,8 +29,8 @@ export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServe
 
 /**
  * Resolves when everything is done that is due now: the timers of a `FakeClock` that are due have
- * fired, requests have their responses, watches have told what there is to tell, and managers send
- * nothing more. Time does not move. Not waited for: what waits for the test (requests that a fault
+ * fired, requests have their responses, watches have sent their events, and managers have nothing
+ * left to send. Time does not move. Not waited for: what waits for the test (requests that a fault
  * holds back, timers that are not due), and what the parts given cannot know of, such as timers of
  * the real clock.
  *
@@ -82,10 +82,10 @@ function observe(parts: readonly SettlePart[]): Observation {
     if ('dueTimers' in part) signature.push(part.dueTimers);
   }
   for (const { inFlight, bytesTransferred } of servers) {
-    const open = inFlight.unanswered - inFlight.held;
+    const open = inFlight.requests - inFlight.held;
     if (open > 0) reasons.push(`${open} ${open === 1 ? 'request has' : 'requests have'} no response`);
     held += inFlight.held;
-    signature.push(inFlight.unanswered, inFlight.held, bytesTransferred);
+    signature.push(inFlight.requests, inFlight.held, bytesTransferred);
   }
   let inFlight = 0;
   for (const { state, isWakeUpWaiting, pods } of managers) {

@@ -26,7 +26,7 @@ export const running: ObservedPod = {
   ],
 };
 
-/** The container was told to end, and did. */
+/** The container has ended after SIGTERM. */
 export const exited: ObservedPod = {
   ...sandbox,
   containerStatuses: [

@@ -136,7 +136,7 @@ for (const { serverKind, clientKind, title } of setups) {
       await startNode();
       const { name, uid } = await bringUp({ finalizers: ['example.com/hold'] });
       await takeDown(name);
-      await node.outcome(uid, 'deleted');
+      await node.outcome(uid, 'deletion-requested');
       const verbs = node.client.verbsFor(name);
       expect(verbs.filter((verb) => verb === 'delete')).toHaveLength(1);
       expect(verbs.at(-1)).toBe('delete');
@@ -147,6 +147,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.client.verbsFor(name)).toEqual(verbs);
       expectOk(await server.pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH));
       await node.gone(name);
+      await node.outcome(uid, 'deleted');
       expect(node.client.verbsFor(name)).toEqual(verbs);
     });
 
@@ -192,7 +193,7 @@ for (const { serverKind, clientKind, title } of setups) {
           await node.pod(name, (pod) => readyOf(pod) === 'False');
           await node.pod(name, (pod) => readyOf(pod) === 'True');
         }
-        // The watch may tell of the last PATCH before its answer is there.
+        // The event of the last PATCH may come before its response.
         expect(await node.manager.flush(10_000)).toBe(0);
         expect(node.logger.warnings.map(({ fields }) => fields)).toEqual([
           expect.objectContaining({ podUID: uid, members: ['conditions'], managers: ['culprit'] }),
@@ -244,7 +245,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.client.verbsFor(name)).not.toContain('delete');
     });
 
-    it('the API server dies and comes back: what was set meanwhile arrives, and the pod can go', async () => {
+    it('the API server dies and comes back: what was set in the meantime arrives, and the pod can go', async () => {
       await startNode();
       const { name, uid } = await bringUp();
       await server.kill();

@@ -5,7 +5,7 @@ export interface RecordedRequest {
   readonly name: string;
   /** The UID that a PATCH or DELETE was meant for. */
   readonly uid: string | undefined;
-  /** HTTP status of the answer: 200, or that of the error; undefined without one. */
+  /** HTTP status of the response: 200, or that of the error; undefined without one. */
   readonly status: number | undefined;
 }
 
@@ -27,7 +27,7 @@ export class RecordingClient implements PodClient {
     return { reached: reached.given, open: opened.give };
   }
 
-  /** The verbs of the requests for a pod of this name, in order of their answers. */
+  /** The verbs of the requests for a pod of this name, in order of their responses. */
   verbsFor(name: string): string[] {
     return this.requests.filter((request) => request.name === name).map(({ verb }) => verb);
   }
@@ -47,12 +47,12 @@ export class RecordingClient implements PodClient {
   deletePod: PodClient['deletePod'] = (pod, preconditions, options) =>
     this.#record('delete', pod.name, preconditions.uid, this.#client.deletePod(pod, preconditions, options));
 
-  async #record<Answer>(
+  async #record<Result>(
     verb: RecordedRequest['verb'],
     name: string,
     uid: string | undefined,
-    request: Promise<Answer>,
-  ): Promise<Answer> {
+    request: Promise<Result>,
+  ): Promise<Result> {
     let status: number | undefined = 200;
     try {
       return await request;

@@ -105,7 +105,7 @@ export class TestNode {
     await this.#until(() => this.#outcomes.some((seen) => seen.podUID === podUID && seen.outcome === outcome));
   }
 
-  /** What the watch told of pods of this name: `phase ready` of each event, without repetitions. */
+  /** The events of pods of this name: `phase ready` of each event, without repetitions. */
   history(name: string): readonly string[] {
     return this.#history.get(name) ?? [];
   }

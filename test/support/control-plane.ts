@@ -49,7 +49,7 @@ export interface KubeConfigObject {
 }
 
 export interface ControlPlane {
-  /** `https://127.0.0.1:PORT`; stays the same when the API server is started anew. */
+  /** `https://127.0.0.1:PORT`; stays the same when the API server is restarted. */
   readonly url: string;
   /** The serving certificate, base64 of PEM. */
   readonly caData: string;
@@ -269,7 +269,7 @@ async function waitFor(check: () => Promise<boolean>, servers: readonly ServerPr
 }
 
 async function freePorts(count: number): Promise<number[]> {
-  // All are held at once, so that no port comes twice.
+  // All are open at the same time, so that no port comes twice.
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = createServer().listen(0, '127.0.0.1');

@@ -68,7 +68,7 @@ describe('kubelet-status-manager-apiserver', () => {
     expect(existsSync(kubeconfig)).toBe(false);
   });
 
-  it('writes the kubeconfigs of the admin and of nodes where it is told to, and leaves them there', async () => {
+  it('writes the kubeconfigs of the admin and of nodes to the file that it is given, and keeps them', async () => {
     const file = join(directory, 'config');
     const { started, ended, end } = run('--kubeconfig', file, '--node', 'node-a', '--node', 'node-b', '--no-tls');
     expect(await started).toBe(file);

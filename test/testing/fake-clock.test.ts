@@ -39,10 +39,10 @@ describe('FakeClock', () => {
     at(30, 'd');
     at(20, 'b');
     at(31, 'later');
-    at(-5, 'at once');
+    at(-5, 'overdue');
     clock.advance(30);
     expect(fired).toEqual([
-      ['at once', 0, 0],
+      ['overdue', 0, 0],
       ['a', 10, 10],
       ['b', 20, 20],
       ['c', 30, 30],

@@ -22,7 +22,7 @@ function merge(status: object | undefined, uid = 'u'): PodStatusPatch {
 }
 
 describe('FakePodClient', () => {
-  it('answers with the pod it holds', async () => {
+  it('responds with the pod that it has', async () => {
     const client = new FakePodClient([pod]);
     expect(await client.getPod(reference, options())).toEqual(pod);
     expect([...client.pods.keys()]).toEqual(['ns/p']);
@@ -33,13 +33,13 @@ describe('FakePodClient', () => {
   it('applies a strategic merge patch, and mutates neither pod nor patch', async () => {
     const client = new FakePodClient([pod]);
     const patch = deepFreeze(merge({ phase: 'Running', message: null }));
-    const answer = await client.patchPodStatus(reference, patch, options());
-    expect(answer).toEqual({ ...pod, status: { phase: 'Running' } });
-    expect(client.pod('ns', 'p')).toBe(answer);
-    expect(await client.patchPodStatus(reference, merge(undefined), options())).toEqual(answer);
+    const patched = await client.patchPodStatus(reference, patch, options());
+    expect(patched).toEqual({ ...pod, status: { phase: 'Running' } });
+    expect(client.pod('ns', 'p')).toBe(patched);
+    expect(await client.patchPodStatus(reference, merge(undefined), options())).toEqual(patched);
   });
 
-  it('applies a JSON patch, or answers 422', async () => {
+  it('applies a JSON patch, or fails with 422', async () => {
     const client = new FakePodClient([pod]);
     const operations = [
       { op: 'test', path: '/metadata/uid', value: 'u' },
@@ -113,7 +113,7 @@ describe('FakePodClient', () => {
     expect(client.actionsOf({ namespace: 'other' })).toEqual([]);
   });
 
-  it('fails the next requests that fit, as often as told, with a code or an error', async () => {
+  it('fails the next requests that fit, as often as asked for, with a code or an error', async () => {
     const client = new FakePodClient([pod]);
     const error = new Error('broken');
     client.fail({ verb: 'get', namespace: 'ns', name: 'p' }, error, 2);
@@ -127,13 +127,13 @@ describe('FakePodClient', () => {
   it('holds requests until they are released', async () => {
     const client = new FakePodClient([pod]);
     const release = client.hold({ verb: 'get' });
-    let isAnswered = false;
-    const answer = client.getPod(reference, options()).then(() => (isAnswered = true));
+    let hasResponse = false;
+    const response = client.getPod(reference, options()).then(() => (hasResponse = true));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(isAnswered).toBe(false);
+    expect(hasResponse).toBe(false);
     expect(client.actions).toHaveLength(1);
     release();
-    await answer;
+    await response;
     await client.getPod(reference, options());
   });
 
@@ -185,7 +185,7 @@ describe('FakePodClient', () => {
     expect(client.actions.map(({ patch }) => patch?.body.metadata?.uid)).toEqual(['u', undefined]);
   });
 
-  it('tells subscribers of every change, until they have heard enough', async () => {
+  it('notifies subscribers of every change until they unsubscribe', async () => {
     const client = new FakePodClient();
     const events: string[] = [];
     const unsubscribe = client.subscribe(({ type, pod: { status } }) => events.push(`${type} ${status?.message}`));
@@ -198,7 +198,7 @@ describe('FakePodClient', () => {
     expect(events).toEqual(['ADDED m', 'MODIFIED new', 'DELETED new']);
   });
 
-  it('runs reactions before the answer, and what they return after it', async () => {
+  it('runs reactions before the request is processed, and what they return after it', async () => {
     const client = new FakePodClient([pod]);
     const newer = { ...pod, metadata: { ...pod.metadata, uid: 'newer' } };
     client.react({ verb: 'get' }, () => () => client.put(newer));

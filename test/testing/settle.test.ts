@@ -71,7 +71,7 @@ describe('settle, with an ApiServer', () => {
     server.faults.next({ verb: 'get', name: 'p-1' }, fault.delay(5_000));
     for (const pod of pods) manager.setPodStatus(pod, { phase: 'Running' });
     await settle(clock, manager, server);
-    expect(server.inFlight).toEqual({ unanswered: 2, held: 2, watches: 0 });
+    expect(server.inFlight).toEqual({ requests: 2, held: 2, watches: 0 });
     await clock.advanceAsync(5_000, () => settle(clock, manager, server));
     expect(phases().toSorted()).toEqual(['Pending', 'Running']);
   });
@@ -105,7 +105,7 @@ describe('settle, without HTTP', () => {
   });
 
   it('gives up at its deadline, and says what it waited for', async () => {
-    const server = { inFlight: { unanswered: 2, held: 1, watches: 0 } };
+    const server = { inFlight: { requests: 2, held: 1, watches: 0 } };
     await expect(settleWithin(1, [server])).rejects.toThrow('Not settled after 0.001 s: 1 request has no response');
     const inspection = new StatusManager({ podDeletionSafety: () => false }).inspect();
     const manager = { inspect: () => ({ ...inspection, state: 'running', isWakeUpWaiting: true }) as const };

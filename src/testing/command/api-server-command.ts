@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ApiServer } from '../api-server/index.ts';
 
-/** ended: it was told to end. failed: it could not start. usage: the arguments are wrong. */
+/** ended: by a signal. failed: it could not start. usage: the arguments are wrong. */
 const exitCodes = { ended: 0, failed: 1, usage: 2 } as const;
 
 const usage = `Usage: kubelet-status-manager-apiserver [options]
@@ -15,11 +15,11 @@ on stdout when it listens, everything else on stderr, and runs until Ctrl-C or S
 Options:
   --port <number>      port on 127.0.0.1; 0, the default, takes a free one
   --kubeconfig <file>  where to write the admin's kubeconfig; default: a file that is removed at the end
-  --node <name>        a node's own user besides, with a kubeconfig in <file>.<name>; may be repeated
+  --node <name>        adds a node's own user, with a kubeconfig in <file>.<name>; may be repeated
   --no-tls             plain HTTP, to which kubectl sends no token
   --help               prints this
 
-Exit codes: 0 when it was told to end, 1 when it could not start, 2 for wrong arguments.
+Exit codes: 0 after Ctrl-C or SIGTERM, 1 when it could not start, 2 for wrong arguments.
 `;
 
 /** What the command has to do with the process that it runs in. */

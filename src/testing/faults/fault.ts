@@ -1,6 +1,6 @@
 import type { ApiErrorCause } from '../../client/api-error.ts';
 
-/** What happens to one request instead of, or besides, its normal response. Made by `fault`. */
+/** What goes wrong with one request. Made by `fault`. */
 export type Fault =
   | {
       readonly kind: 'status';
@@ -26,7 +26,7 @@ export interface FaultStatus {
   readonly message?: string;
   /** Of a 422, for example `{ field: 'metadata.uid', reason: 'FieldValueInvalid' }`. */
   readonly causes?: readonly ApiErrorCause[];
-  /** Rounded up to whole seconds, which is all that `Retry-After` can say. */
+  /** Rounded up to whole seconds, the only unit of `Retry-After`. */
   readonly retryAfterMs?: number;
 }
 

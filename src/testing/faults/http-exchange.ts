@@ -73,7 +73,7 @@ export class HttpExchange implements RunningRequest {
   }
 
   /** For the record of a request whose response was prepared, and never sent. */
-  markUnanswered(): void {
+  markWithoutResponse(): void {
     this.#response.statusCode = 0;
   }
 
@@ -94,7 +94,7 @@ export class HttpExchange implements RunningRequest {
   cutAfter(bytes: number): void {
     let left = bytes;
     const cut = (): void => {
-      if (bytes === 0) this.markUnanswered();
+      if (bytes === 0) this.markWithoutResponse();
       this.cut();
     };
     const { write, end } = this.#intercept({
@@ -124,7 +124,7 @@ export class HttpExchange implements RunningRequest {
       else if (chunk instanceof Uint8Array) instead.write(Buffer.from(chunk));
     };
     Object.assign(response, {
-      // The head alone would tell the client that a response has begun.
+      // With the head alone the client would know that a response has begun.
       flushHeaders() {},
       write(chunk: unknown) {
         take(chunk);

@@ -53,7 +53,7 @@ export class HttpFaults {
       case 'hang':
         exchange.silence();
         if (fault.isProcessed) await process();
-        exchange.markUnanswered();
+        exchange.markWithoutResponse();
         if (exchange.verb !== 'watch') void this.inFlight.holding(untilAborted(exchange.closed));
         return undefined;
       case 'cut':

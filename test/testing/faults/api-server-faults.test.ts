@@ -107,11 +107,11 @@ describe('ApiServer.faults', () => {
       { signal: giveUp.signal },
     );
     await settle(server);
-    expect(server.inFlight).toMatchObject({ unanswered: 1, held: 1 });
+    expect(server.inFlight).toMatchObject({ requests: 1, held: 1 });
     giveUp.abort(new Error('enough'));
     await expect(patched).rejects.toMatchObject({ kind: 'aborted' });
     await settle(server);
-    expect(server.inFlight).toMatchObject({ unanswered: 0, held: 0 });
+    expect(server.inFlight).toMatchObject({ requests: 0, held: 0 });
     expect(message()).toBe(isProcessed ? 'new' : undefined);
     expect(server.requests.map(({ status }) => status)).toEqual([0]);
   });
@@ -174,7 +174,7 @@ describe('ApiServer.faults of watches', () => {
     await settle(clock, server);
   }
 
-  const told = (text: string): object =>
+  const write = (text: string): object =>
     server.pods.patchStatus('default', 'p', { status: { message: text } }).metadata!;
   const lists = (): number => server.requests.filter(({ path }) => !path.includes('watch=')).length;
 
@@ -188,17 +188,17 @@ describe('ApiServer.faults of watches', () => {
     await startInformer();
     expect(server.inFlight.watches).toBe(1);
     expect(server.faults.now({ verb: 'watch', resource: 'pods' }, asked)).toBe(1);
-    told('in between');
+    write('in between');
     await clock.advanceAsync(60_000, () => settle(clock, server));
     expect(seen).toEqual(['in between']);
     expect(lists()).toBe(expectedLists);
     expect(server.inFlight.watches).toBe(1);
   });
 
-  it('a watch that runs goes silent, and tells everything after it was cut', async () => {
+  it('a watch that runs goes silent, and nothing is lost after it was cut', async () => {
     await startInformer();
     expect(server.faults.now({ verb: 'watch' }, fault.hang())).toBe(1);
-    told('into silence');
+    write('into silence');
     await settle(clock, server);
     expect(seen).toEqual([]);
     expect(() => server.faults.now({ verb: 'watch' }, fault.status(500))).toThrow('not fault.status()');
@@ -210,7 +210,7 @@ describe('ApiServer.faults of watches', () => {
   it('a watch that runs is cut in the middle of an event', async () => {
     await startInformer();
     expect(server.faults.now({ verb: 'watch' }, fault.cut({ afterBytes: 20 }))).toBe(1);
-    told('half an event');
+    write('half an event');
     await clock.advanceAsync(60_000, () => settle(clock, server));
     expect(seen).toEqual(['half an event']);
   });
@@ -223,7 +223,7 @@ describe('ApiServer.faults of watches', () => {
     ['a cut', fault.cut()],
   ])('the next watch meets %s: nothing is missed', async (_what, asked) => {
     await startInformer(asked);
-    told('after');
+    write('after');
     await clock.advanceAsync(60_000, () => settle(clock, server));
     expect(seen).toEqual(['after']);
     expect(server.faults.pending).toEqual([]);

@@ -42,9 +42,9 @@ describe('FakePodClient.faults', () => {
     client.faults.next({ verb: 'get' }, fault.hang());
     manager.setPodStatus(pod, { phase: 'Running' });
     await clock.advanceAsync(0);
-    expect(client.inFlight).toMatchObject({ unanswered: 1, held: 1 });
+    expect(client.inFlight).toMatchObject({ requests: 1, held: 1 });
     await clock.advanceAsync(60_000);
-    expect(client.inFlight).toMatchObject({ unanswered: 0, held: 0 });
+    expect(client.inFlight).toMatchObject({ requests: 0, held: 0 });
     expect(client.pod('ns', 'p')?.status?.phase).toBe('Running');
     await manager.stop();
   });
