@@ -18,6 +18,7 @@ const lockPrefix = 'pod-status.lock.';
 /** The path of a socket has 103 bytes at most on macOS and 107 on Linux. */
 const maxAddressBytes = 100;
 const replyTimeoutMs = 1_000;
+const maxReplyLength = 100;
 const maxAttempts = 1_000;
 
 /**
@@ -66,7 +67,8 @@ class Candidate {
     const name = `${lockPrefix}${randomBytes(4).toString('hex')}`;
     const server = createServer((socket) => {
       socket.on('error', () => {});
-      socket.end(`${candidate.isOwner ? 'owner' : 'candidate'} ${process.pid}`);
+      // A peer that does not close its side must not hold up release().
+      socket.end(`${candidate.isOwner ? 'owner' : 'candidate'} ${process.pid}`, () => socket.destroy());
     });
     const candidate = new Candidate(name, server);
     await listen(server, path.join(address, name));
@@ -114,13 +116,16 @@ function ask(file: string, clock: LockClock): Promise<string | undefined> {
     const socket = connect(file);
     const timer = clock.afterFunc(replyTimeoutMs, () => socket.destroy());
     socket.setEncoding('latin1');
-    socket.on('data', (text: string) => (reply += text));
+    socket.on('data', (text: string) => {
+      reply += text;
+      if (reply.length > maxReplyLength) socket.destroy();
+    });
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'ECONNREFUSED' || code === 'ENOENT') resolve(undefined);
     });
     socket.on('close', () => {
       timer.stop();
-      resolve(reply === '' ? 'another process' : reply);
+      resolve(/^(?:owner|candidate) \d+$/.test(reply) ? reply : 'another process');
     });
   });
 }
@@ -128,7 +133,8 @@ function ask(file: string, clock: LockClock): Promise<string | undefined> {
 function listen(server: Server, address: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.unref();
-    server.once('error', reject);
+    // It stays: an error while listening must not end the process.
+    server.on('error', reject);
     server.listen(address, () => resolve());
   });
 }

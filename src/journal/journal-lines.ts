@@ -97,10 +97,10 @@ export function decodeJournal(content: Buffer): JournalContent {
   };
   const skipDamaged = (slot: Slot): void => {
     damaged.push(slot);
-    const bytes = bytesOf(content, slot);
-    for (const [podUID, line] of live) {
-      if (!bytes.includes(JSON.stringify(podUID))) continue;
-      live.delete(podUID);
+    for (const text of bytesOf(content, slot).toString().split('"')) {
+      const line = live.get(text);
+      if (line === undefined) continue;
+      live.delete(text);
       superseded.push(line.slot);
       dropped.push(line.entry);
     }

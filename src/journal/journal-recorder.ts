@@ -117,6 +117,7 @@ export class JournalRecorder implements Journal {
       this.#markSuperseded();
       await file.close();
     }
+    if (this.#unrecorded.size > 0) this.#logUnrecorded('the journal is closed');
     await this.#settings.lock?.release();
   }
 
@@ -231,8 +232,8 @@ export class JournalRecorder implements Journal {
     const { fsync, logger, file } = this.#settings;
     if (fsync === 'interval') this.#armFsync();
     else {
-      if (fsync === 'always') this.#try('sync', () => this.#journalFile?.sync());
-      this.#markSuperseded();
+      const isSynced = fsync === 'never' || this.#try('sync', () => this.#journalFile?.sync());
+      if (isSynced) this.#markSuperseded();
     }
     if (this.#unrecorded.size > 0 || this.#unmarked.length > 0) this.#armRetry();
     else if (this.#isFailing) {
@@ -334,22 +335,33 @@ export class JournalRecorder implements Journal {
   }
 
   #logFailure(action: string, error: unknown): void {
-    this.#logOnce(action, { action, reason: reasonOf(error) }, 'An operation on the file of the journal failed');
+    if (!this.#mayLog(action)) return;
+    this.#settings.logger.error(
+      { file: this.#settings.file, action, reason: reasonOf(error) },
+      'An operation on the file of the journal failed',
+    );
   }
 
   /** Logged once, not for each status: while the disk is full, every update fails. */
   #reportFailure(reason: string): void {
     this.#isFailing = true;
-    const entries = [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
-    const fields = { reason, unrecorded: entries.length, pods: podNames(entries) };
-    this.#logOnce('record', fields, 'Statuses cannot be recorded in the journal and would be lost in a crash');
+    if (this.#mayLog('record')) this.#logUnrecorded(reason);
   }
 
-  #logOnce(key: string, fields: object, message: string): void {
+  #logUnrecorded(reason: string): void {
+    const entries = [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
+    this.#settings.logger.error(
+      { file: this.#settings.file, reason, unrecorded: entries.length, pods: podNames(entries) },
+      'Statuses cannot be recorded in the journal and would be lost in a crash',
+    );
+  }
+
+  /** The same failure is logged once in a while only. */
+  #mayLog(failure: string): boolean {
     const nowMs = this.#settings.clock.monotonicMs();
-    if (nowMs < (this.#loggedMs.get(key) ?? Number.NEGATIVE_INFINITY) + repeatedLogMs) return;
-    this.#loggedMs.set(key, nowMs);
-    this.#settings.logger.error({ file: this.#settings.file, ...fields }, message);
+    if (nowMs < (this.#loggedMs.get(failure) ?? Number.NEGATIVE_INFINITY) + repeatedLogMs) return false;
+    this.#loggedMs.set(failure, nowMs);
+    return true;
   }
 }
 

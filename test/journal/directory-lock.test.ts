@@ -1,6 +1,7 @@
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fileJournal } from '../../src/journal/file-journal.ts';
@@ -61,6 +62,19 @@ describe('two agents on one directory', () => {
     await expect(fileJournal(dir)).rejects.toMatchObject({ code: 'JOURNAL_UNUSABLE' });
     expect(locks()).toEqual([]);
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'a process that connects and never closes its side does not hold up close()',
+    async () => {
+      const { journal } = await openJournal(dir);
+      const socket = connect({ path: path.join(dir, locks()[0]!), allowHalfOpen: true });
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      await journal.close();
+      expect(locks()).toEqual([]);
+      socket.destroy();
+    },
+  );
 
   it('the second is refused in a directory whose path is too long for a socket, too', async () => {
     dir = path.join(dir, 'x'.repeat(120));

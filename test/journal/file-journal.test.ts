@@ -312,6 +312,16 @@ describe('damage', () => {
     expect(recovered(await openJournal(dir))).toEqual(['b b1']);
   });
 
+  it('of a file of random bytes among thousands of pods is read in reasonable time', async () => {
+    const { journal } = await openJournal(dir);
+    for (let i = 0; i < 5_000; i++) journal.accepted(entry(`pod-${i}`));
+    await journal.close();
+    appendFileSync(file(), 'x\n'.repeat(200_000));
+    const next = await openJournal(dir);
+    expect(next.journal.recovered).toHaveLength(5_000);
+    expect(next.logger.errors).toMatchObject([{ fields: { damagedLines: 200_000, droppedPods: [] } }]);
+  });
+
   it('is not repaired by a line that is JSON with a wrong checksum', async () => {
     await damagedFile(0, (line) => line);
     appendFileSync(file(), 'live 00000000 {"sequence":9,"entry":{"podUID":"z","status":{}}}\n');

@@ -14,6 +14,7 @@ const disk = vi.hoisted(() => ({
   dir: '',
   calls: [] as string[],
   safeBytes: 0,
+  isFailing: false,
   answerFdatasync: (done: fs.NoParamCallback): void => done(null),
 }));
 vi.mock('node:fs', async (importOriginal) => {
@@ -27,6 +28,7 @@ vi.mock('node:fs', async (importOriginal) => {
     ...original,
     fsyncSync: (fd: number): void => {
       record('fsync', fd);
+      if (disk.isFailing) throw new Error('input/output error');
       original.fsyncSync(fd);
     },
     fdatasync: (fd: number, done: fs.NoParamCallback): void => {
@@ -225,6 +227,18 @@ describe('an older status of a pod', () => {
     disk.answerFdatasync = (done) => done(null);
     journal.accepted(entry('b'));
     await clock.advanceAsync(1_000);
+    expect(marks()).toEqual(['past', 'live', 'live']);
+    await journal.close();
+  });
+
+  it('stays live while the newer one cannot be synced', async () => {
+    const { journal } = await open('always');
+    journal.accepted(entry('a'));
+    disk.isFailing = true;
+    journal.accepted(entry('a'));
+    expect(marks()).toEqual(['live', 'live']);
+    disk.isFailing = false;
+    journal.accepted(entry('b'));
     expect(marks()).toEqual(['past', 'live', 'live']);
     await journal.close();
   });

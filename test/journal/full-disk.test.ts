@@ -132,6 +132,14 @@ describe('a journal on a full disk', () => {
     expect(logger.errors[1]!.fields.pods).toHaveLength(10);
   });
 
+  it('logs what is lost when it is closed', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    disk.capacity = 0;
+    journal.accepted(entry('a'));
+    await journal.close();
+    expect(logger.errors.at(-1)).toMatchObject({ fields: { reason: 'the journal is closed', pods: ['default/a'] } });
+  });
+
   it('starts without a file when none can be created, so that the agent can run', async () => {
     disk.capacity = 0;
     const { journal, logger } = await openJournal(disk.dir);
