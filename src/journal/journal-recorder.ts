@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { DirectoryLock } from './directory-lock.ts';
 import { JournalFile, syncDirectory } from './journal-file.ts';
+import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
@@ -35,9 +36,6 @@ interface LiveEntry {
 const fsyncIntervalMs = 1_000;
 const retryMs = 1_000;
 const compactionRetryMs = 60_000;
-/** The same failure is logged again after so long. */
-const repeatedLogMs = 60_000;
-const maxLoggedPods = 10;
 /** A file smaller than this is not worth compacting. */
 const compactionMinBytes = 1024 * 1024;
 /** The file is compacted when it has grown to so many times its live lines. */
@@ -51,6 +49,7 @@ const compactionFactor = 4;
 export class JournalRecorder implements Journal {
   readonly recovered: readonly JournalEntry[];
   readonly #settings: JournalSettings;
+  readonly #log: JournalLog;
   readonly #live = new Map<string, LiveEntry>();
   /** Pods whose live status is not in the file. */
   readonly #unrecorded = new Set<string>();
@@ -70,7 +69,6 @@ export class JournalRecorder implements Journal {
   /** The name under which to keep the damaged file when it is replaced. */
   #damagedName: string | undefined;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
-  readonly #loggedMs = new Map<string, number>();
   #isFailing = false;
   #isClosed = false;
   #retryTimer: Timer | undefined;
@@ -79,6 +77,7 @@ export class JournalRecorder implements Journal {
   /** Throws when there is no file and none can be created. */
   constructor(settings: JournalSettings, content: JournalContent | undefined) {
     this.#settings = settings;
+    this.#log = new JournalLog(settings.file, settings.logger, settings.clock);
     for (const { entry, slot } of content?.live.values() ?? []) this.#setLive(entry, slot);
     this.recovered = [...this.#live.values()].map(({ entry }) => entry);
     this.#free = [...(content?.past ?? [])];
@@ -115,23 +114,20 @@ export class JournalRecorder implements Journal {
       await file.synced();
       this.#try('sync', () => file.sync());
       this.#markSuperseded();
-      await file.close();
+      await this.#closeFile(file);
     }
-    if (this.#unrecorded.size > 0) this.#logUnrecorded('the journal is closed');
+    this.#log.closedWithout(this.#unrecordedEntries());
     await this.#settings.lock?.release();
   }
 
   #open(content: JournalContent | undefined): void {
-    const { file, fsync, logger } = this.#settings;
+    const { file, fsync } = this.#settings;
     try {
       this.#journalFile = JournalFile.open(file, content?.endOffset ?? 0);
       if (fsync !== 'never') this.#journalFile.sync();
     } catch (error) {
       if (content === undefined && !isDiskFull(error)) throw error;
-      logger.error(
-        { file, reason: reasonOf(error) },
-        'The journal can only be read; statuses accepted from now on would be lost in a crash',
-      );
+      this.#log.canOnlyBeRead(error);
     }
     for (const slot of content?.superseded ?? []) this.#markPast(slot);
     if (content === undefined) this.#syncDirectory();
@@ -140,22 +136,15 @@ export class JournalRecorder implements Journal {
   }
 
   #reportLosses({ incompleteBytes, damage }: JournalContent): void {
-    const { file, logger } = this.#settings;
-    if (incompleteBytes > 0)
-      logger.warn({ file, incompleteBytes }, 'The last line of the journal was incomplete and has been removed');
+    if (incompleteBytes > 0) this.#log.lineWasIncomplete(incompleteBytes);
     if (damage === undefined) return;
-    const { lines, bytes, dropped } = damage;
-    this.#damagedName = `${file}.damaged`;
-    logger.error(
-      { file, keptAs: this.#damagedName, damagedLines: lines, damagedBytes: bytes, droppedPods: podNames(dropped) },
-      'The journal is damaged: the statuses in damaged lines are lost, and older ones of the same pods are dropped',
-    );
+    this.#damagedName = `${this.#settings.file}.damaged`;
+    this.#log.isDamaged(damage, this.#damagedName);
   }
 
   #isUsable(): boolean {
     if (!this.#isClosed && this.#isReplaced()) {
-      const { file, logger } = this.#settings;
-      logger.error({ file }, 'Another process has replaced the file of the journal; nothing more is recorded');
+      this.#log.wasReplaced();
       void this.close();
     }
     return !this.#isClosed;
@@ -179,6 +168,10 @@ export class JournalRecorder implements Journal {
     this.#unrecorded.delete(podUID);
   }
 
+  #unrecordedEntries(): readonly JournalEntry[] {
+    return [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
+  }
+
   /** @param previous the line of the pod's older status */
   #record(entry: JournalEntry, previous: Slot | undefined): void {
     const record = { sequence: this.#nextSequence++, entry };
@@ -193,7 +186,9 @@ export class JournalRecorder implements Journal {
       if (previous !== undefined) this.#superseded.push(previous);
     } catch (error) {
       if (previous !== undefined) this.#markPast(previous);
-      if (!this.#overwriteFree(record, line.length)) this.#reportFailure(reasonOf(error));
+      if (this.#overwriteFree(record, line.length)) return;
+      this.#isFailing = true;
+      this.#log.cannotRecord(() => this.#unrecordedEntries(), error);
     }
   }
 
@@ -229,7 +224,7 @@ export class JournalRecorder implements Journal {
 
   /** Syncs by policy. Older lines are marked past only after that: a crash of the machine must not lose both. */
   #afterWriting(): void {
-    const { fsync, logger, file } = this.#settings;
+    const { fsync } = this.#settings;
     if (fsync === 'interval') this.#armFsync();
     else {
       const isSynced = fsync === 'never' || this.#try('sync', () => this.#journalFile?.sync());
@@ -238,8 +233,7 @@ export class JournalRecorder implements Journal {
     if (this.#unrecorded.size > 0 || this.#unmarked.length > 0) this.#armRetry();
     else if (this.#isFailing) {
       this.#isFailing = false;
-      this.#loggedMs.clear();
-      logger.warn({ file }, 'The journal can be written again; all unsent statuses are recorded');
+      this.#log.recordsAgain();
     }
   }
 
@@ -254,7 +248,7 @@ export class JournalRecorder implements Journal {
         },
         (error: unknown) => {
           if (file === this.#journalFile) this.#superseded.push(...superseded);
-          this.#logFailure('sync', error);
+          this.#log.actionFailed('sync', error);
         },
       );
     });
@@ -307,7 +301,7 @@ export class JournalRecorder implements Journal {
       const { file: compacted, slots } = JournalFile.replace(file, lines, fsync !== 'never', this.#damagedName);
       this.#journalFile = compacted;
       this.#isRemoved = false;
-      void old?.close();
+      void this.#closeFile(old);
       this.#free = [];
       this.#superseded = [];
       this.#unmarked = [];
@@ -324,56 +318,26 @@ export class JournalRecorder implements Journal {
     if (fsync !== 'never') this.#try('sync the directory', () => syncDirectory(path.dirname(file)));
   }
 
+  async #closeFile(file: JournalFile | undefined): Promise<void> {
+    try {
+      await file?.close();
+    } catch (error) {
+      this.#log.actionFailed('close', error);
+    }
+  }
+
   #try(action: string, run: () => void): boolean {
     try {
       run();
       return true;
     } catch (error) {
-      this.#logFailure(action, error);
+      this.#log.actionFailed(action, error);
       return false;
     }
   }
-
-  #logFailure(action: string, error: unknown): void {
-    if (!this.#mayLog(action)) return;
-    this.#settings.logger.error(
-      { file: this.#settings.file, action, reason: reasonOf(error) },
-      'An operation on the file of the journal failed',
-    );
-  }
-
-  /** Logged once, not for each status: while the disk is full, every update fails. */
-  #reportFailure(reason: string): void {
-    this.#isFailing = true;
-    if (this.#mayLog('record')) this.#logUnrecorded(reason);
-  }
-
-  #logUnrecorded(reason: string): void {
-    const entries = [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
-    this.#settings.logger.error(
-      { file: this.#settings.file, reason, unrecorded: entries.length, pods: podNames(entries) },
-      'Statuses cannot be recorded in the journal and would be lost in a crash',
-    );
-  }
-
-  /** The same failure is logged once in a while only. */
-  #mayLog(failure: string): boolean {
-    const nowMs = this.#settings.clock.monotonicMs();
-    if (nowMs < (this.#loggedMs.get(failure) ?? Number.NEGATIVE_INFINITY) + repeatedLogMs) return false;
-    this.#loggedMs.set(failure, nowMs);
-    return true;
-  }
-}
-
-function podNames(entries: readonly JournalEntry[]): string[] {
-  return entries.slice(0, maxLoggedPods).map(({ podNamespace, podName }) => `${podNamespace}/${podName}`);
 }
 
 function isDiskFull(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT';
-}
-
-function reasonOf(error: unknown): string {
-  return (error as Error).message;
 }

@@ -42,6 +42,7 @@ vi.mock('node:fs', async (importOriginal) => {
     closeSync: (fd: number): void => {
       record('close', fd);
       original.closeSync(fd);
+      if (disk.isFailing) throw new Error('input/output error');
     },
   };
 });
@@ -271,6 +272,18 @@ describe('what an earlier run has left', () => {
     expect(disk.safeBytes).toBe(fsync === 'never' ? 0 : bytes());
     await journal.close();
   });
+});
+
+it('a file that cannot be closed is logged: neither close() nor a compaction rejects', async () => {
+  const { journal, logger, clock } = await open('interval');
+  journal.accepted(entry('a'));
+  rmSync(path.join(disk.dir, 'pod-status.journal'));
+  journal.accepted(entry('b'));
+  disk.isFailing = true;
+  await clock.advanceAsync(0);
+  await journal.close();
+  disk.isFailing = false;
+  expect(logger.errors.map(({ fields }) => fields.action)).toContain('close');
 });
 
 describe('a file that is created or replaced', () => {
