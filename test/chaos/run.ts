@@ -124,6 +124,8 @@ class Run {
       const settledAfterMs = await this.#settle(users);
       await this.#stopAgent(true);
       await this.#tunnel?.close();
+      // The proxy hears a moment later that the tunnel's connections are closed.
+      if (this.#tunnel !== undefined) await new Promise((resolve) => setTimeout(resolve, 200));
       const open = await this.#proxy.close();
       if (open > 0) this.#complain('nothing is left', `${open} connections of agents were open at the end`);
       const history = await this.#server.history();
