@@ -3,13 +3,13 @@
  * majors of `@kubernetes/client-node`, raw JSON and hand-written literals fit without a cast.
  */
 
-/** A canonical time: RFC 3339, UTC, whole seconds (`2026-01-02T03:04:05Z`), or null for "no time". */
+/** A canonical time: RFC 3339, UTC, without a fraction (`2026-01-02T03:04:05Z`), or null for "no time". */
 export type CanonicalTime = string | null;
 
 /** A time as a caller may give it: a `Date`, an RFC 3339 string, or null. */
 export type Time = string | Date | null;
 
-/** A quantity in Go's canonical spelling (`500m`, `1Gi`) by resource name. */
+/** Quantities in Go's canonical format (`500m`, `1Gi`) by resource name. */
 export interface ResourceList {
   readonly [resourceName: string]: string;
 }
@@ -171,9 +171,9 @@ export interface PodVolumeHealth {
 }
 
 /**
- * A pod status in canonical form: the one spelling that Go's typed structs would write. Members
- * that Go leaves out when empty are absent, times are strings of whole seconds, quantities are
- * spelled canonically. Members this library does not know are kept as they came. Nothing changes
+ * A pod status in canonical form: the format that Go's typed structs would write. Members
+ * that Go leaves out when empty are absent, times are strings without a fraction, quantities are
+ * in canonical format. Members that this library does not know are kept unchanged. Nothing changes
  * one in place, and what the manager hands out is frozen.
  */
 export interface PodStatus {

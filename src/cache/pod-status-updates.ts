@@ -6,7 +6,7 @@ import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
-import { TimeSpeller } from '../status/canonical-time.ts';
+import { TimeFormatter } from '../status/canonical-time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';
 import type { ContainerStatusesMember } from '../status/container-statuses.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
@@ -77,9 +77,9 @@ export class PodStatusUpdates {
   readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
   readonly #onUnchanged: PodStatusUpdatesOptions['onUnchanged'];
   #hasWarnedOfMissingScheme = false;
-  readonly #times = new TimeSpeller();
+  readonly #times = new TimeFormatter();
   /** A cache of its own: one for both would forget our time at each time of the caller. */
-  readonly #inputTimes = new TimeSpeller();
+  readonly #inputTimes = new TimeFormatter();
 
   constructor(options: PodStatusUpdatesOptions) {
     this.#cache = options.cache;
@@ -293,7 +293,7 @@ export class PodStatusUpdates {
   }
 
   #now(): string {
-    return this.#times.spellEpochMs(this.#clock.now());
+    return this.#times.formatEpochMs(this.#clock.now());
   }
 }
 

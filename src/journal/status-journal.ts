@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
-import { latestTime } from '../status/newer.ts';
+import { latestTime } from '../status/server-newer.ts';
 import type { PodStatus } from '../types.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 

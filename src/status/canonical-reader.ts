@@ -1,6 +1,6 @@
 import { refuseArgument } from '../errors.ts';
 import type { CanonicalTime, ResourceList } from '../types.ts';
-import { TimeSpeller } from './canonical-time.ts';
+import { TimeFormatter } from './canonical-time.ts';
 import { isObject, type Raw, setOwn } from './json.ts';
 import { canonicalQuantity } from './quantity.ts';
 
@@ -17,10 +17,10 @@ export class DecodeContext {
   readonly strict: boolean;
   /** Of list entries with the same key only the last one is kept. */
   readonly unique: boolean;
-  readonly times: TimeSpeller;
+  readonly times: TimeFormatter;
   readonly #path: (string | number)[];
 
-  constructor(strict: boolean, name: string, times = new TimeSpeller(), unique = strict) {
+  constructor(strict: boolean, name: string, times = new TimeFormatter(), unique = strict) {
     this.strict = strict;
     this.unique = unique;
     this.times = times;
@@ -86,7 +86,7 @@ export function int32At(value: unknown, member: string, context: DecodeContext):
   return integerAt(value, member, context, -0x8000_0000, 0x7fff_ffff);
 }
 
-/** Divergence: Go's int64 goes beyond the whole numbers that JavaScript can tell apart. */
+/** Divergence: Go's int64 goes beyond the integers that JavaScript represents exactly. */
 export function int64At(value: unknown, member: string, context: DecodeContext): number {
   return integerAt(value, member, context, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 }
@@ -100,7 +100,7 @@ function integerAt(value: unknown, member: string, context: DecodeContext, min: 
 }
 
 export function timeAt(value: unknown, member: string, context: DecodeContext): CanonicalTime {
-  const time = context.times.spell(value);
+  const time = context.times.format(value);
   if (time !== undefined) return time;
   return context.strict
     ? context.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
@@ -210,7 +210,7 @@ export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<
   }
 }
 
-/** What a server has in the place of a scalar, as it came; a copy, for it may be an object of somebody else. */
+/** What a server has where a scalar belongs, unchanged; a copy, because it may be an object that others change. */
 function oddValue(value: unknown, context: DecodeContext, member: string): unknown {
   return cloneJSON(value, context, member, 0) ?? null;
 }

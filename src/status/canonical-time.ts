@@ -13,8 +13,8 @@ const letterT = 84;
 const letterZ = 90;
 
 /**
- * The canonical spelling of a time: UTC, whole seconds, fractions floored; null for "no time"
- * (absent, null, 0001-01-01T00:00:00Z, a year above 9999). Undefined when it is no valid time.
+ * A time in canonical format: UTC, seconds without a fraction, floored; null for "no time" (absent,
+ * null, 0001-01-01T00:00:00Z, a year above 9999). Undefined when the value is not a valid time.
  */
 export function canonicalTime(value: unknown): CanonicalTime | undefined {
   if (value === undefined || value === null) return null;
@@ -28,12 +28,12 @@ export function canonicalTime(value: unknown): CanonicalTime | undefined {
  * `canonicalTime` with a memory of the last one: most times of a status are one and the same, and
  * one string for all of them is also less to keep.
  */
-export class TimeSpeller {
+export class TimeFormatter {
   #text: string | undefined;
-  /** Whole seconds since the epoch of the instant that `#text` spells; NaN when it came as a string. */
+  /** Full seconds since the epoch of the instant in `#text`; NaN when it came as a string. */
   #second = Number.NaN;
 
-  spell(value: unknown): CanonicalTime | undefined {
+  format(value: unknown): CanonicalTime | undefined {
     if (value === undefined || value === null) return null;
     if (value === this.#text) return this.#text;
     const second = value instanceof Date ? Math.floor(value.getTime() / 1000) : Number.NaN;
@@ -42,7 +42,7 @@ export class TimeSpeller {
   }
 
   /** `timeFromEpochMs` with the same memory. */
-  spellEpochMs(epochMs: number): string {
+  formatEpochMs(epochMs: number): string {
     const second = Math.floor(epochMs / 1000);
     if (second === this.#second) return this.#text!;
     const time = timeFromEpochMs(epochMs);
@@ -59,7 +59,7 @@ export class TimeSpeller {
   }
 }
 
-/** The canonical spelling of a clock reading. */
+/** A clock reading in canonical format. */
 export function timeFromEpochMs(epochMs: number): string {
   return fromEpochMs(epochMs) ?? zeroTime;
 }
@@ -126,7 +126,7 @@ function digits(text: string, at: number): number {
   return (tens - zero) * 10 + ones - zero;
 }
 
-/** True for a valid time that is already spelled canonically; the hot path, so no RegExp. */
+/** True for a valid time that is in canonical format already; the hot path, so no RegExp. */
 function isCanonical(text: string): boolean {
   return (
     text.length === 20 &&

@@ -1,7 +1,7 @@
 import { requireObject } from '../errors.ts';
 import type { Mutable, PodStatus, VolumeHealthCondition } from '../types.ts';
 import { DecodeContext } from './canonical-reader.ts';
-import type { TimeSpeller } from './canonical-time.ts';
+import type { TimeFormatter } from './canonical-time.ts';
 import { isObject } from './json.ts';
 import { createObjectReader } from './object-reader.ts';
 import { healthConditions, podStatusMembers } from './status-members.ts';
@@ -27,7 +27,7 @@ const readPodStatus = createObjectReader(podStatusMembers);
 export function canonicalPodStatus(
   input: unknown,
   options: CanonicalOptions = {},
-  times?: TimeSpeller,
+  times?: TimeFormatter,
 ): Mutable<PodStatus> {
   requireObject('options', options);
   const { strict = true, name = 'status', unique = strict } = options;

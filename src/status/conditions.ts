@@ -19,7 +19,7 @@ export function replaceOrAppendPodCondition<Condition extends { readonly type?: 
 }
 
 /**
- * The generation of the pod that a condition made now speaks of: the pod's, or 0 when no earlier
+ * The generation that a new condition of the pod refers to: the pod's, or 0 when no earlier
  * status is known. Source: kubelet `CalculatePodConditionObservedGeneration`.
  */
 export function podConditionObservedGeneration(pod: Pod, oldPodStatus: PodStatusInput | null | undefined): number {

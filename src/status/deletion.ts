@@ -2,13 +2,13 @@ import type { Pod } from '../types.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 import { isMirrorPod } from './static-pods.ts';
 
-/** Somebody has asked for the deletion of the pod's API object. */
+/** The deletion of the pod's API object has been requested. */
 export function isBeingDeleted(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp != null;
 }
 
 /**
- * True when the API object may be deleted for good: somebody asked for it, its own phase is
+ * True when the API object may be deleted for good: its deletion was requested, its own phase is
  * terminal, and its containers have stopped. Source: kubelet `canBeDeleted`.
  */
 export function canBeDeleted(pod: Pod, podIsFinished: boolean): boolean {

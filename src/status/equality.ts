@@ -11,7 +11,7 @@ const notCompared: ReadonlySet<string> = new Set(['conditions', ...foreignStatus
 const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
 
 /**
- * True when two normalised statuses say the same in all that the kubelet answers for: conditions
+ * True when two normalised statuses are equal in everything that the kubelet writes: conditions
  * that are owned or shared (their times and observedGeneration aside), and all other members but
  * those of the resource claims. Quantities compare by value; list order counts.
  * Source: kubelet `isPodStatusByKubeletEqual`.
@@ -25,11 +25,11 @@ export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatu
 }
 
 /**
- * True when the server shows all that `status` says: as `isPodStatusByKubeletEqual`, but members
+ * True when the server shows everything in `status`: as `isPodStatusByKubeletEqual`, but members
  * that only the server has and this library does not know do not count. No patch takes them away,
  * so a newer server's member is no reason to read its pods at every full batch.
  */
-export function showsPodStatus(serverStatus: PodStatus, status: PodStatus): boolean {
+export function reflectsStatus(serverStatus: PodStatus, status: PodStatus): boolean {
   return (
     isPodStatusByKubeletEqual(serverStatus, status) ||
     (equalConditions(serverStatus.conditions, status.conditions) &&
@@ -72,7 +72,7 @@ function equalMembers(a: JSONObject, b: JSONObject, except: ReadonlySet<string> 
   return membersOfA === membersOfB;
 }
 
-/** By value: `1e3` and `1k` stay two canonical spellings of one quantity. */
+/** By value: `1e3` and `1k` are two canonical formats of one quantity. */
 function equalResourceLists(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   const names = Object.keys(a);

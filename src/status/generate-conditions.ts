@@ -13,7 +13,7 @@ type Statuses = readonly ContainerStatusInput[] | null | undefined;
 type OldPodStatus = PodStatusInput | null | undefined;
 type Phase = string | null | undefined;
 
-interface Verdict {
+interface Outcome {
   readonly status: string;
   readonly reason?: string | null | undefined;
   readonly message?: string | null | undefined;
@@ -21,7 +21,7 @@ interface Verdict {
 
 /**
  * ContainersReady: True when every regular container and every sidecar of the spec is ready.
- * `containerStatuses` are the init and the regular ones together; no list is not an empty list.
+ * `containerStatuses` are the init and the regular ones together; an absent list is not an empty list.
  * The condition has no times: setting the status gives it its transition time. Changes nothing.
  * Source: kubelet `GenerateContainersReadyCondition`.
  */
@@ -46,13 +46,13 @@ export function generatePodReadyCondition(
   podPhase: Phase,
 ): PodCondition {
   const containers = containersReady(pod, containerStatuses, podPhase);
-  const verdict = containers.status === 'True' ? gatesReady(pod, conditions) : containers;
-  return newCondition('Ready', pod, oldPodStatus, verdict);
+  const outcome = containers.status === 'True' ? gatesReady(pod, conditions) : containers;
+  return newCondition('Ready', pod, oldPodStatus, outcome);
 }
 
 /**
- * Initialized: True when the init containers have done their work. Once True it stays so, whatever
- * becomes of a sidecar later. Arguments as for `generateContainersReadyCondition`.
+ * Initialized: True when the init containers have completed. Once True it stays so, also when
+ * a sidecar stops later. Arguments as for `generateContainersReadyCondition`.
  * Source: kubelet `GeneratePodInitializedCondition`.
  */
 export function generatePodInitializedCondition(
@@ -61,8 +61,8 @@ export function generatePodInitializedCondition(
   containerStatuses: Statuses,
   podPhase: Phase,
 ): PodCondition {
-  const verdict = podInitialized(pod, oldPodStatus, containerStatuses, podPhase);
-  return newCondition('Initialized', pod, oldPodStatus, verdict);
+  const outcome = podInitialized(pod, oldPodStatus, containerStatuses, podPhase);
+  return newCondition('Initialized', pod, oldPodStatus, outcome);
 }
 
 /**
@@ -88,7 +88,7 @@ export function newCondition(
   type: string,
   pod: Pod,
   oldPodStatus: OldPodStatus,
-  { status, reason, message }: Verdict,
+  { status, reason, message }: Outcome,
 ): PodCondition {
   const observedGeneration = podConditionObservedGeneration(pod, oldPodStatus);
   return {
@@ -102,36 +102,36 @@ export function newCondition(
   };
 }
 
-function containersReady(pod: Pod, statuses: Statuses, phase: Phase): Verdict {
+function containersReady(pod: Pod, statuses: Statuses, phase: Phase): Outcome {
   if (statuses == null) return { status: 'False', reason: 'UnknownContainerStatuses' };
-  const { unknown, failing } = judgeContainers(pod, statuses, (_container, status) => status.ready === true);
+  const { unknown, failing } = evaluateContainers(pod, statuses, (_container, status) => status.ready === true);
   if (phase === 'Succeeded' && unknown.length === 0) return { status: 'False', reason: 'PodCompleted' };
   if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' };
   const message = describeContainers(unknown, failing, 'unready');
   return message === '' ? { status: 'True' } : { status: 'False', reason: 'ContainersNotReady', message };
 }
 
-function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | undefined): Verdict {
-  const faults: string[] = [];
+function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | undefined): Outcome {
+  const problems: string[] = [];
   for (const { conditionType } of pod.spec?.readinessGates ?? []) {
     const condition = getPodCondition(conditions, conditionType);
     // Divergence: Go quotes unprintable characters in its own way; no valid name has any.
     const quoted = JSON.stringify(conditionType);
     if (condition === undefined) {
-      faults.push(`corresponding condition of pod readiness gate ${quoted} does not exist.`);
+      problems.push(`corresponding condition of pod readiness gate ${quoted} does not exist.`);
     } else if (condition.status !== 'True') {
-      faults.push(`the status of pod readiness gate ${quoted} is not "True", but ${condition.status ?? ''}`);
+      problems.push(`the status of pod readiness gate ${quoted} is not "True", but ${condition.status ?? ''}`);
     }
   }
-  if (faults.length === 0) return { status: 'True' };
-  return { status: 'False', reason: 'ReadinessGatesNotReady', message: faults.join(', ') };
+  if (problems.length === 0) return { status: 'True' };
+  return { status: 'False', reason: 'ReadinessGatesNotReady', message: problems.join(', ') };
 }
 
-function podInitialized(pod: Pod, oldPodStatus: OldPodStatus, statuses: Statuses, phase: Phase): Verdict {
+function podInitialized(pod: Pod, oldPodStatus: OldPodStatus, statuses: Statuses, phase: Phase): Outcome {
   const initContainers = pod.spec?.initContainers ?? [];
   if (statuses == null && initContainers.length > 0) return { status: 'False', reason: 'UnknownContainerStatuses' };
 
-  const { unknown, failing } = judgeInitContainers(initContainers, statuses ?? []);
+  const { unknown, failing } = evaluateInitContainers(initContainers, statuses ?? []);
   if (phase === 'Succeeded' && unknown.length === 0) return { status: 'True', reason: 'PodCompleted' };
 
   // A regular container can only have started after the init containers.
@@ -146,29 +146,33 @@ function podInitialized(pod: Pod, oldPodStatus: OldPodStatus, statuses: Statuses
     : { status: 'False', reason: 'ContainersNotInitialized', message };
 }
 
-function judgeInitContainers(
+function evaluateInitContainers(
   initContainers: readonly Container[],
   statuses: readonly ContainerStatusInput[],
-): Judgement {
-  return judge(initContainers, statuses, (container, status) =>
+): Evaluation {
+  return evaluate(initContainers, statuses, (container, status) =>
     isRestartableInitContainer(container) ? status.started === true : status.ready === true,
   );
 }
 
 type Passes = (container: Container, status: ContainerStatusInput) => boolean;
 
-interface Judgement {
+interface Evaluation {
   /** The names of containers without a status. */
   readonly unknown: string[];
   readonly failing: string[];
 }
 
-function judgeContainers(pod: Pod, statuses: readonly ContainerStatusInput[], passes: Passes): Judgement {
+function evaluateContainers(pod: Pod, statuses: readonly ContainerStatusInput[], passes: Passes): Evaluation {
   const sidecars = pod.spec?.initContainers?.filter(isRestartableInitContainer) ?? [];
-  return judge([...sidecars, ...(pod.spec?.containers ?? [])], statuses, passes);
+  return evaluate([...sidecars, ...(pod.spec?.containers ?? [])], statuses, passes);
 }
 
-function judge(containers: readonly Container[], statuses: readonly ContainerStatusInput[], passes: Passes): Judgement {
+function evaluate(
+  containers: readonly Container[],
+  statuses: readonly ContainerStatusInput[],
+  passes: Passes,
+): Evaluation {
   const unknown: string[] = [];
   const failing: string[] = [];
   for (const container of containers) {
@@ -183,10 +187,10 @@ function findByName(statuses: readonly ContainerStatusInput[], name: string): Co
   return statuses.find((status) => status.name === name);
 }
 
-/** Empty when there is nothing to complain of. */
-function describeContainers(unknown: readonly string[], failing: readonly string[], fault: string): string {
+/** Empty when all containers are as they should be. */
+function describeContainers(unknown: readonly string[], failing: readonly string[], failure: string): string {
   const parts: string[] = [];
   if (unknown.length > 0) parts.push(`containers with unknown status: [${unknown.join(' ')}]`);
-  if (failing.length > 0) parts.push(`containers with ${fault} status: [${failing.join(' ')}]`);
+  if (failing.length > 0) parts.push(`containers with ${failure} status: [${failing.join(' ')}]`);
   return parts.join(', ');
 }

@@ -3,7 +3,7 @@ import { getPodCondition } from './conditions.ts';
 import { matchingRestartRule } from './container-restart.ts';
 import { newCondition } from './generate-conditions.ts';
 
-/** What the container runtime says of a pod's sandbox (CRI `PodSandboxStatus`). */
+/** What the container runtime reports about a pod's sandbox (CRI `PodSandboxStatus`). */
 export interface PodSandbox {
   readonly ready: boolean;
   /** True when the sandbox lives in the node's network namespace; absent means the pod's own. */
@@ -30,10 +30,10 @@ export function generatePodReadyToStartContainersCondition(
   oldPodStatus: PodStatusInput | null | undefined,
   sandboxes: readonly PodSandbox[] | null | undefined,
 ): PodCondition {
-  const fault = sandboxFault(pod, sandboxes ?? []);
-  const verdict =
-    fault === undefined ? { status: 'True' } : { status: 'False', reason: 'PodSandboxNotReady', message: fault };
-  return newCondition('PodReadyToStartContainers', pod, oldPodStatus, verdict);
+  const problem = sandboxProblem(pod, sandboxes ?? []);
+  const outcome =
+    problem === undefined ? { status: 'True' } : { status: 'False', reason: 'PodSandboxNotReady', message: problem };
+  return newCondition('PodReadyToStartContainers', pod, oldPodStatus, outcome);
 }
 
 /**
@@ -48,8 +48,8 @@ export function generateAllContainersRestartingCondition(
   runtimeContainers: readonly RuntimeContainer[] | null | undefined,
   podPhase: string | null | undefined,
 ): PodCondition {
-  const verdict = allContainersRestarting(pod, oldPodStatus, runtimeContainers ?? [], podPhase);
-  return newCondition('AllContainersRestarting', pod, undefined, verdict);
+  const outcome = allContainersRestarting(pod, oldPodStatus, runtimeContainers ?? [], podPhase);
+  return newCondition('AllContainersRestarting', pod, undefined, outcome);
 }
 
 /**
@@ -69,7 +69,7 @@ export function shouldAllContainersRestart(
   });
 }
 
-function sandboxFault(pod: Pod, sandboxes: readonly PodSandbox[]): string | undefined {
+function sandboxProblem(pod: Pod, sandboxes: readonly PodSandbox[]): string | undefined {
   const newest = sandboxes[0];
   if (newest === undefined) return 'no pod sandbox exists';
   if (sandboxes.filter(({ ready }) => ready).length > 1) {

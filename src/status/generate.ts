@@ -210,7 +210,7 @@ function conditions(
   return list;
 }
 
-/** Of a pod without a generation, they speak of none either. */
+/** The conditions of a pod without a generation have no observedGeneration. */
 function resizeConditions(pod: Pod, conditions: readonly PodConditionInput[]): readonly PodConditionInput[] {
   if ((pod.metadata?.generation ?? 0) !== 0) return conditions;
   return conditions.map((condition) => ({ ...condition, observedGeneration: 0 }));

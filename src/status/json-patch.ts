@@ -14,10 +14,10 @@ export interface JsonPatchOperation {
 
 /**
  * The JSON patch that brings the pod with this UID from the server's status to the target, or
- * undefined when there is nothing to send. `serverStatus` is what the server answered, as it came
+ * undefined when there is nothing to send. `serverStatus` is from the server's response, unchanged
  * (absent, odd and unknown members included: this never throws); `targetStatus` is canonical.
  *
- * It fails as a whole where it would overwrite what it has not seen: a `test` of the UID comes
+ * All of it fails where it would overwrite what it has not seen: a `test` of the UID comes
  * first, and every list that the patch reaches into is tested before, by the key of the element
  * or as a whole; a list that several write into and that the server has not, for its absence. Members that only the server knows are never removed. The operations share
  * structure with both statuses: do not change them.
@@ -52,7 +52,7 @@ function patchMembers(
     if (isObject(wanted) && isObject(current)) patchMembers(changes, memberPath, current, wanted, inner);
     else if (Array.isArray(wanted) && Array.isArray(current)) patchList(changes, memberPath, current, wanted, inner);
     else {
-      // To the API server this says "absent": others may have begun the list meanwhile.
+      // To the API server this means "absent": others may have created the list in the meantime.
       if (inner.mergeKey !== undefined && (current ?? null) === null)
         changes.push({ op: 'test', path: memberPath, value: null });
       changes.push({ op: Object.hasOwn(server, member) ? 'replace' : 'add', path: memberPath, value: wanted });
@@ -66,7 +66,7 @@ function patchMembers(
   }
 }
 
-/** Element by element while the keys are those of the server in its order, else the list as a whole. */
+/** Element by element when the keys are those of the server in its order, else the complete list. */
 function patchList(
   changes: JsonPatchOperation[],
   path: string,

@@ -19,7 +19,7 @@ export function setOwn(target: object, member: string, value: unknown): void {
   else (target as Record<string, unknown>)[member] = value;
 }
 
-/** The value that the text is JSON of; undefined when it is no JSON. */
+/** The parsed value; undefined when the text is not JSON. */
 export function parseJSON(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -14,7 +14,7 @@ export function managersOf(pod: Pod, changes: object): string[] {
   return [...new Set(owners.map(({ manager }) => String(manager)))];
 }
 
-/** `fields`: `{}` for a value as a whole, else `f:MEMBER`, and `k:{"KEY":VALUE}` for elements of a list. */
+/** `fields`: `{}` for a complete value, else `f:MEMBER`, and `k:{"KEY":VALUE}` for elements of a list. */
 function owns(fields: unknown, change: unknown): boolean {
   if (!isObject(fields)) return false;
   if (Object.keys(fields).length === 0) return true;

@@ -7,7 +7,7 @@ import { refreshLastTransitionTime } from './transition-times.ts';
 export interface MergedPodStatus {
   readonly status: PodStatus;
   /**
-   * The DisruptionTarget condition with the transition time it was given here, when it went in.
+   * The DisruptionTarget condition with the transition time it was given here, when it was merged.
    * kubelet: `mergePodStatus` writes this time into the cached status, too.
    */
   readonly disruptionTarget: PodCondition | undefined;
@@ -16,7 +16,8 @@ export interface MergedPodStatus {
 /**
  * What the API server is to show: our status, with the conditions and the resource-claim members
  * that belong to others as the API server has them. Holds back a terminal phase while containers
- * could be running, and makes a terminal pod unready. `now` is a canonical time.
+ * could be running, and makes a terminal pod unready as of `now`, a canonical time: for as long as the
+ * cached status says Ready at each sync again, as the kubelet does. `ResendDetector` ends that.
  * Source: kubelet `mergePodStatus`.
  */
 export function mergePodStatus(

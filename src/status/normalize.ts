@@ -7,11 +7,11 @@ const maxPodTerminationMessageBytes = 12 * 1024;
 
 /**
  * The status as it is compared and stored: termination messages cut to the pod's share, container
- * lists in a fixed order. Times need no cutting here: a canonical status holds whole seconds.
+ * lists in a fixed order. Times need no cutting here: in a canonical status they have no fraction.
  * Returns `status` itself, or a copy that shares what is unchanged; idempotent for one spec.
  * Source: kubelet `normalizeStatus`.
  *
- * Divergence: volumeHealth times are whole seconds too (canonical form); the kubelet leaves their
+ * Divergence: volumeHealth times have no fraction either (canonical form); the kubelet leaves their
  * fractions and then reads such a pod at every full batch.
  */
 export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {

@@ -12,7 +12,7 @@ interface ConditionOwnership {
   readonly timed: boolean;
 }
 
-/** The condition that whoever evicts or preempts a pod sets on it. */
+/** The condition that a component sets on a pod which it evicts or preempts. */
 export const disruptionTarget = 'DisruptionTarget';
 
 /** Source: kubelet `PodConditionByKubelet`, `PodConditionSharedByKubelet`, `updateStatusInternal`. */

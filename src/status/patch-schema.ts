@@ -1,6 +1,6 @@
 /**
  * How one member of a Kubernetes object is compared and patched, by its JSON name. A list without
- * `mergeKey` and `mergeScalars` is replaced as a whole; members that no table names are unknown,
+ * `mergeKey` and `mergeScalars` is replaced completely; members that no table names are unknown,
  * and so are replaced lists or merged objects.
  * Source: the `patchStrategy` and `patchMergeKey` tags of `k8s.io/api/core/v1`, v1.37.
  */
@@ -11,7 +11,7 @@ export interface PatchSchema {
   readonly map?: true;
   /** A list of objects that is merged element by element: its elements are told apart by this member. */
   readonly mergeKey?: string;
-  /** A list that is replaced as a whole although its elements are told apart by this member. */
+  /** A list that is replaced completely although its elements are told apart by this member. */
   readonly key?: string;
   /** A list of scalars that is merged as a set. */
   readonly mergeScalars?: true;

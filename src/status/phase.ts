@@ -79,10 +79,10 @@ function countInitContainer(
 ): void {
   const stop = findStop(status);
   if (stop === undefined) tally.initPending++;
-  else if ((stop.exitCode ?? 0) !== 0 && !comesBack(container, spec, stop)) tally.initFailed++;
+  else if ((stop.exitCode ?? 0) !== 0 && !willRestart(container, spec, stop)) tally.initFailed++;
 }
 
-/** A sidecar that has stopped says nothing of the phase: it comes back, or has done its work. */
+/** A sidecar that has stopped does not count: it will restart, or its work is done. */
 function countSidecar(tally: Tally, status: ContainerStatusInput | undefined): void {
   const state = status?.state;
   if (status === undefined) {
@@ -109,7 +109,7 @@ function countContainer(
     tally.running++;
   } else if (stop !== undefined) {
     tally.stopped++;
-    if (!comesBack(container, spec, stop)) tally.final++;
+    if (!willRestart(container, spec, stop)) tally.final++;
     if (state?.terminated != null && (stop.exitCode ?? 0) === 0) tally.succeeded++;
   } else if (state?.waiting != null) {
     tally.waiting++;
@@ -126,6 +126,6 @@ function findStop(status: ContainerStatusInput | undefined): Input<ContainerStat
   return state?.waiting == null ? undefined : (status?.lastState?.terminated ?? undefined);
 }
 
-function comesBack(container: Container, spec: PodSpec, stop: Input<ContainerStateTerminated>): boolean {
+function willRestart(container: Container, spec: PodSpec, stop: Input<ContainerStateTerminated>): boolean {
   return stop.reason === 'RestartingAllContainers' || containerShouldRestart(container, spec, stop.exitCode ?? 0);
 }

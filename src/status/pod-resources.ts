@@ -13,7 +13,7 @@ interface PodStatusResources {
 }
 
 /**
- * What a pod takes as a whole: the sum over its containers and sidecars, or what its init containers
+ * The resources of the complete pod: the sum over its containers and sidecars, or what its init containers
  * take if that is more; the pod's own cpu, memory and huge pages instead where the spec has them;
  * and the overhead. What is not a quantity is left out.
  * Source: kubelet `generateAPIPodStatus`, component-helpers `PodRequests`, `PodLimits`.
@@ -28,7 +28,7 @@ export function podStatusResources(spec: PodSpec): PodStatusResources {
   };
 }
 
-/** True for a resource that a pod as a whole may have. Source: component-helpers `IsSupportedPodLevelResource`. */
+/** True for a resource that may stand at the level of the pod. Source: component-helpers `IsSupportedPodLevelResource`. */
 export function isSupportedPodLevelResource(name: string): boolean {
   return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
 }

@@ -44,9 +44,9 @@ export interface Quantity {
 }
 
 /**
- * The spelling in which Go's `resource.Quantity` writes `input` back (`1000m` → `1`, `1.5Gi` →
+ * The text in which Go's `resource.Quantity` writes `input` back (`1000m` → `1`, `1.5Gi` →
  * `1536Mi`), or undefined when it is not a quantity. Surrounding white space is ignored, as in
- * Go's JSON. Some spellings that are not the shortest are kept, because Go keeps them (`1e0`,
+ * Go's JSON. Some texts that are not the shortest are kept, because Go keeps them (`1e0`,
  * `+100m`, `1.234`), and a decimal value of 10^21 or more without exponent loses its suffix
  * (`1000E` → `1`), because Go loses it.
  *
@@ -84,7 +84,7 @@ export function addQuantities(a: Quantity, b: Quantity): Quantity {
 }
 
 /**
- * Answers for the usual canonical spellings without allocating: this runs for every quantity of
+ * Recognises the usual canonical texts without allocating: this runs for every quantity of
  * every status that is set. False means "look closer".
  */
 function isPlainCanonical(text: string): boolean {

@@ -20,7 +20,7 @@ export function applyPodStatusPatch<Status extends object>(status: Status, patch
   return apply(status, patch, { members: podStatusMembers });
 }
 
-/** The same for a whole pod: `{metadata, spec, status}`. */
+/** The same for a complete pod: `{metadata, spec, status}`. */
 export function applyPodPatch<Pod extends object>(pod: Pod, patch: object): Pod {
   return apply(pod, patch, { members: podMembers });
 }
@@ -69,7 +69,7 @@ function retainedMembers(original: Raw, patch: Raw, path: string): JSONObject {
   return Object.fromEntries(Object.entries(original).filter(([member]) => names.has(member)));
 }
 
-/** The members that the patch speaks of, be it in a directive for a list only. */
+/** The members that the patch names, also those that only a directive for a list names. */
 function patchedMembers(patch: Raw): Set<string> {
   const members = new Set<string>();
   for (const name of Object.keys(patch)) {
@@ -203,9 +203,9 @@ function placesOf(values: readonly unknown[]): Map<unknown, number> {
   return places;
 }
 
-function isSubsequence(part: readonly unknown[], whole: readonly unknown[]): boolean {
+function isSubsequence(part: readonly unknown[], list: readonly unknown[]): boolean {
   let found = 0;
-  for (const value of whole) if (found < part.length && value === part[found]) found++;
+  for (const value of list) if (found < part.length && value === part[found]) found++;
   return found === part.length;
 }
 

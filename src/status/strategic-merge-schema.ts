@@ -39,7 +39,7 @@ export const podMembers: PatchMembers = {
   status: { members: podStatusMembers },
 };
 
-/** A node, as `podMembers`. Its taints are replaced as a whole. */
+/** A node, as `podMembers`. Its taints are replaced completely. */
 export const nodeMembers: PatchMembers = {
   metadata: { members: objectMeta },
   spec: { members: { podCIDRs: { mergeScalars: true } } },

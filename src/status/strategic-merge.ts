@@ -34,7 +34,7 @@ export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): 
  * are unknown stay as the server has them unless `to` has another value. The result shares
  * structure with `to`: do not change it.
  *
- * Divergence: what the server's list holds twice is deleted and written back whole, where upstream
+ * Divergence: what the server's list holds twice is deleted and written back completely, where upstream
  * writes it back without its unchanged members.
  * Source: `strategicpatch.CreateTwoWayMergePatch`.
  */
@@ -132,7 +132,7 @@ function isSameOrder(current: ReadonlyMap<string, unknown>, wanted: ReadonlyMap<
 }
 
 /**
- * Whether the server's value already says what `to` says: no value and null are one, and members
+ * Whether the server's value already equals `to`: absent and null are the same, and members
  * that only the server has and the schema does not name do not count.
  */
 export function isSame(from: unknown, to: unknown, schema: PatchSchema): boolean {
@@ -158,7 +158,7 @@ export function isServerOnly(from: Raw, to: Raw, member: string): boolean {
   return from[member] !== null && from[member] !== undefined && ownMember(to, member) === undefined;
 }
 
-/** The element's key in its list; undefined for what is no element of such a list. */
+/** The element's key in its list; undefined when the value is not an element of such a list. */
 export function keyOf(element: unknown, mergeKey: string): string | undefined {
   const key = isObject(element) ? ownMember(element, mergeKey) : undefined;
   return typeof key === 'string' ? key : undefined;

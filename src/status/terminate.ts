@@ -2,7 +2,7 @@ import type { ContainerStatus, Mutable, Pod, PodStatus } from '../types.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 
-/** What a container becomes that nobody can account for when its pod has been terminated. */
+/** The status of a container that could not be found when its pod was terminated. */
 function unknownTermination(status: ContainerStatus): ContainerStatus {
   return {
     ...status,
@@ -21,7 +21,7 @@ function unknownTermination(status: ContainerStatus): ContainerStatus {
 /**
  * The status of a pod whose containers have all stopped for good: containers without a
  * termination get one, and the phase is made terminal unless the pod is static. `podStatus` is the
- * pod object's own status, by which it is judged whether the pod had initialised.
+ * pod object's own status, which decides whether the pod had initialised.
  * Source: kubelet `TerminatePod`.
  */
 export function terminatedPodStatus(pod: Pod, podStatus: PodStatus, status: PodStatus, isStatic: boolean): PodStatus {

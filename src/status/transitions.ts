@@ -26,7 +26,7 @@ export function checkContainerStateTransition(
 
   for (const old of oldStatus.containerStatuses ?? []) {
     const container = podSpec.containers?.find(({ name }) => name === old.name);
-    if (comesBackToLife(old, status.containerStatuses, container, podSpec)) {
+    if (restartsIllegally(old, status.containerStatuses, container, podSpec)) {
       return {
         reason: `terminated container ${old.name} attempted illegal transition to non-terminated state`,
         container: old.name,
@@ -40,7 +40,7 @@ export function checkContainerStateTransition(
       return { reason: `found mismatch between pod spec and status, container: ${old.name}`, container: old.name };
     }
     if (isRestartableInitContainer(container)) continue;
-    if (comesBackToLife(old, status.initContainerStatuses, container, podSpec)) {
+    if (restartsIllegally(old, status.initContainerStatuses, container, podSpec)) {
       return {
         reason: `terminated init container ${old.name} attempted illegal transition to non-terminated state`,
         container: old.name,
@@ -50,7 +50,7 @@ export function checkContainerStateTransition(
   return undefined;
 }
 
-function comesBackToLife(
+function restartsIllegally(
   old: ContainerStatus,
   statuses: readonly ContainerStatus[] | undefined,
   container: Container | undefined,

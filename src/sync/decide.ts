@@ -1,7 +1,7 @@
 import type { PodStatusPatch } from '../client/pod-client.ts';
 import { createStatusJsonPatch } from '../status/json-patch.ts';
 import { mergePodStatus } from '../status/merge.ts';
-import { showsNewer } from '../status/newer.ts';
+import { isServerNewer } from '../status/server-newer.ts';
 import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodCondition, PodStatus } from '../types.ts';
@@ -60,7 +60,7 @@ export function decide(status: PodStatus, api: ApiPod, facts: NodeFacts): Decisi
     // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
     return isOfStaticPod(api, facts) ? { kind: 'unknown-mirror' } : { kind: 'gone', reason: 'recreated' };
   }
-  if (facts.recordedAt !== undefined && showsNewer(api.status, status, facts.recordedAt)) {
+  if (facts.recordedAt !== undefined && isServerNewer(api.status, status, facts.recordedAt)) {
     return { kind: 'gone', reason: 'outdated' };
   }
   const couldHaveRunningContainers = facts.podCouldHaveRunningContainers(api.trustedAs ?? api.pod);

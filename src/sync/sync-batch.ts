@@ -5,7 +5,7 @@ import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import { isStaticPod } from '../status/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { canBeDeleted } from '../status/deletion.ts';
-import { showsPodStatus } from '../status/equality.ts';
+import { reflectsStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod, PodStatus } from '../types.ts';
 import type { ResendDetector } from './resend-detector.ts';
@@ -102,7 +102,7 @@ export class SyncBatch {
     if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
       return false;
     const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
-    if (!showsPodStatus(podStatus, status)) return true;
+    if (!reflectsStatus(podStatus, status)) return true;
     this.#compared.set(pod, { resourceVersion, status });
     return false;
   }

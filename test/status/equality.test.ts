@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
-import { isPodStatusByKubeletEqual, showsPodStatus } from '../../src/status/equality.ts';
+import { isPodStatusByKubeletEqual, reflectsStatus } from '../../src/status/equality.ts';
 import { normalizeStatus } from '../../src/status/normalize.ts';
 import type { PodStatus, PodStatusInput } from '../../src/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
@@ -222,8 +222,8 @@ describe('isPodStatusByKubeletEqual: values', () => {
   });
 });
 
-describe('showsPodStatus', () => {
-  const shows = (server: object, ours: object) => showsPodStatus(statusOf(server), statusOf(ours));
+describe('reflectsStatus', () => {
+  const shows = (server: object, ours: object) => reflectsStatus(statusOf(server), statusOf(ours));
 
   it.each<[string, object, object]>([
     ['in the status', { phase: 'Running', 'x-new': 1 }, { phase: 'Running' }],

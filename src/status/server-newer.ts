@@ -6,12 +6,12 @@ import { isPodPhaseTerminal } from './phase.ts';
 /**
  * True when the API server shows something that happened after `status` was accepted: a terminal
  * phase it does not know, a later restart, or a time after `acceptedAt` (a canonical time). For a
- * status that was kept over a restart of the agent, of which nobody knows whether it is the last.
+ * status that was recorded before a restart of the agent and may not be the last one.
  * Times of conditions count only where neither the containers nor the phase tell: the node
  * controller sets Ready on every pod of an agent that is away, and a terminal pod becomes unready
  * on the way to the API server, after it was accepted.
  */
-export function showsNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
+export function isServerNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
   const isTerminal = isPodPhaseTerminal(status.phase);
   if (isPodPhaseTerminal(apiStatus.phase) && !isTerminal) return true;
   if (someContainer(apiStatus, status, hasMoreRestarts) || latestContainerTime(apiStatus) > acceptedAt) return true;
