@@ -14,6 +14,7 @@ import type { Json } from '../support/kube-http.ts';
 import { fault, type Fault, type FaultOf } from '../../src/testing/faults/fault.ts';
 import type { FaultRequest } from '../../src/testing/faults/fault-match.ts';
 import { HttpExchange } from '../../src/testing/faults/http-exchange.ts';
+import { LoopLag } from './loop-lag.ts';
 import { type ChaosFault, FaultSchedule, htmlPage, kitFault, type RequestKind } from './faults.ts';
 
 const loopback = '127.0.0.1';
@@ -30,6 +31,8 @@ export interface Call {
   endedAtMs: number | undefined;
   /** Who ended it: an answer in full, the agent, or the proxy with a broken answer. */
   endedBy: 'answer' | 'agent' | 'proxy' | undefined;
+  /** How long the proxy itself was held up while the request was under way, in ms. */
+  proxyLagMs: number;
   /** Of the answer that the agent got. */
   status: number | undefined;
   /** How long the agent was told to wait, in ms. */
@@ -72,6 +75,7 @@ export class FaultyProxy {
   readonly #upstream: HttpAgent | HttpsAgent;
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #lag = new LoopLag();
   #startedAtMs = Date.now();
   #isCalm = false;
   #isAway = false;
@@ -130,6 +134,7 @@ export class FaultyProxy {
   /** Resolves with the number of connections of agents that were still open. */
   async close(): Promise<number> {
     const open = this.#sockets.size;
+    this.#lag.stop();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     const closed = once(this.#server, 'close');
@@ -152,6 +157,7 @@ export class FaultyProxy {
       arrivedAtMs: now,
       endedAtMs: undefined,
       endedBy: undefined,
+      proxyLagMs: 0,
       status: undefined,
       retryAfterMs: undefined,
       uid: undefined,
@@ -161,6 +167,7 @@ export class FaultyProxy {
     const aborter = new AbortController();
     response.on('error', () => {});
     response.once('close', () => {
+      call.proxyLagMs = this.#lag.sinceMs(call.arrivedAtMs);
       end(call, 'agent');
       aborter.abort();
     });

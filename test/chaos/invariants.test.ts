@@ -43,6 +43,7 @@ function call(overrides: Partial<Call>): Call {
     arrivedAtMs: 0,
     endedAtMs: 10,
     endedBy: 'answer',
+    proxyLagMs: 0,
     status: 200,
     retryAfterMs: undefined,
     uid: 'a',
@@ -122,6 +123,15 @@ describe('the invariants of the chaos run', () => {
     [
       'given up by the agent a moment ago',
       [call({ endedBy: 'agent', endedAtMs: 1_100 }), call({ arrivedAtMs: 300, endedAtMs: 1_100 })],
+      [],
+    ],
+    [
+      'given up by the agent while the proxy itself was held up: a saturated machine reported 9 of 8',
+      [
+        call({ endedBy: 'agent', endedAtMs: 4_100, proxyLagMs: 3_000 }),
+        call({ arrivedAtMs: 1_500, endedAtMs: 4_100, uid: 'b' }),
+        call({ arrivedAtMs: 1_500, endedAtMs: 4_100, uid: 'c' }),
+      ],
       [],
     ],
   ])('requests %s, with a concurrency of 2', (_what, calls, expected) => {

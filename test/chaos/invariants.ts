@@ -259,8 +259,9 @@ function groupByUID(calls: readonly Call[]): Map<string, Call[]> {
 /** The requests that were under way together when most were. */
 function mostAtOnce(calls: readonly Call[]): readonly Call[] {
   const edges = calls.flatMap((call) => {
-    const { arrivedAtMs, endedAtMs, endedBy } = call;
-    const endMs = (endedAtMs ?? Number.POSITIVE_INFINITY) - (endedBy === 'agent' ? abortSlackMs : 0);
+    const { arrivedAtMs, endedAtMs, endedBy, proxyLagMs } = call;
+    const slackMs = endedBy === 'agent' ? abortSlackMs + proxyLagMs : 0;
+    const endMs = (endedAtMs ?? Number.POSITIVE_INFINITY) - slackMs;
     if (endMs <= arrivedAtMs) return [];
     return [
       { atMs: arrivedAtMs, call, isEnd: false },
@@ -279,7 +280,7 @@ function mostAtOnce(calls: readonly Call[]): readonly Call[] {
   return most;
 }
 
-function describe({ kind, pod, fault, arrivedAtMs, endedAtMs, endedBy }: Call): string {
+function describe({ kind, pod, fault, arrivedAtMs, endedAtMs, endedBy, proxyLagMs }: Call): string {
   const took = endedAtMs === undefined ? 'for ever' : `${endedAtMs - arrivedAtMs} ms`;
-  return `${kind} ${pod} at ${arrivedAtMs % 1_000_000} (${took}, ${fault ?? 'no fault'}, ended by ${endedBy ?? 'nobody'})`;
+  return `${kind} ${pod} at ${arrivedAtMs % 1_000_000} (${took}, ${fault ?? 'no fault'}, ended by ${endedBy ?? 'nobody'}, proxy late by ${proxyLagMs} ms)`;
 }
