@@ -28,6 +28,7 @@ const loopback = '127.0.0.1';
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 const maxRequestsKept = 1000;
+const maxBodyCharactersKept = 64 * 1024;
 const lingerMs = 500;
 
 /** Options of `ApiServer.start`. */
@@ -61,7 +62,7 @@ export interface RequestRecord {
   readonly user: string;
   /** The `Content-Type` header; `''` without one. */
   readonly contentType: string;
-  /** As text; `''` where there is none, and where the request was refused, or met a fault, before it was read. */
+  /** As text, its first 65,536 characters; `''` where there is none, and where the request was refused, or met a fault, before it was read. */
   readonly body: string;
 }
 
@@ -304,7 +305,14 @@ export class ApiServer implements AsyncDisposable {
     response.on('close', () => {
       const status = response.headersSent ? response.statusCode : 0;
       const contentType = request.headers['content-type'] ?? '';
-      this.#record({ method, path, status, user: user?.name ?? '', contentType, body: request.bodyText });
+      this.#record({
+        method,
+        path,
+        status,
+        user: user?.name ?? '',
+        contentType,
+        body: request.bodyText.slice(0, maxBodyCharactersKept),
+      });
     });
     response.on('error', () => {});
     await this.#faults.serve(request, response, this.#latencyMs, () => this.#respond(request, response, user));

@@ -135,6 +135,9 @@ describe('ApiServer.faults', () => {
       { method: 'GET', contentType: '', body: '' },
     ]);
     expect(JSON.parse(server.requests[0]!.body)).toEqual({ metadata: { uid }, status: { message: 'new' } });
+    await patch('x'.repeat(100_000));
+    await settle(server);
+    expect(server.requests.at(-1)!.body).toHaveLength(65_536);
   });
 });
 
