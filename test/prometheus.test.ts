@@ -148,7 +148,7 @@ describe('createPrometheusMetrics', () => {
     ]);
   });
 
-  it('shows no longer what was unregistered, as the manager does when it stops', async () => {
+  it('does not show gauges that were unregistered, as by a stopped manager', async () => {
     const register = new Registry();
     const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
     const unregister = a.registerStatusGauges(() => gauges(10, 1, 30));

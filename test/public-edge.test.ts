@@ -30,7 +30,7 @@ const transport = createKubeTransport({
   'current-context': 'x',
 });
 
-describe('functions and classes beside the StatusManager name what they cannot use', () => {
+describe('functions and classes other than StatusManager name the invalid argument', () => {
   it.each<[string, () => unknown, string]>([
     ['generateAPIPodStatus without a pod', () => generateAPIPodStatus(wrong, { containerStatuses: [] }), 'pod'],
     ['generateAPIPodStatus without what was observed', () => generateAPIPodStatus(pod, wrong), 'observed'],

@@ -22,7 +22,7 @@ describe('canPodRun', () => {
     expect(new TestManager().manager.canPodRun(pod)).toBe(expected);
   });
 
-  it('once its end is accepted, no more, though the pod object still says Running', () => {
+  it('false once a terminal phase is accepted, although the pod object still shows Running', () => {
     const t = new TestManager();
     const pod = getTestPod({ spec, status: { phase: 'Running' } });
     t.manager.setPodStatus(pod, { phase: 'Running' });
@@ -31,7 +31,7 @@ describe('canPodRun', () => {
     expect(t.manager.canPodRun(pod)).toBe(false);
   });
 
-  it('once it is finished, no more, whatever its phase', () => {
+  it('false after terminatePod, whatever the phase', () => {
     const t = new TestManager();
     const pod = getTestPod({ spec, status: { phase: 'Running' } });
     t.manager.terminatePod(pod);
@@ -39,7 +39,7 @@ describe('canPodRun', () => {
     expect(t.manager.canPodRun(getTestPod({ metadata: { uid: 'recreated' }, spec }))).toBe(true);
   });
 
-  it('a static pod with restart policy Always runs again after any end: a shutdown of the node must not keep it down', () => {
+  it('a static pod with restart policy Always may run again after any terminal phase: a shutdown of the node sets one', () => {
     for (const [restartPolicy, expected] of [
       ['Always', true],
       [undefined, true],
@@ -57,7 +57,7 @@ describe('canPodRun', () => {
     }
   });
 
-  it('refuses what is no pod', () => {
+  it('rejects an argument that is not a pod', () => {
     expect(() => new TestManager().manager.canPodRun({})).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pod.metadata' }),
     );

@@ -57,7 +57,7 @@ describe('TestSetContainerReadiness', () => {
     expect(readiness(t)).toEqual([true, true, 'True']);
   });
 
-  it('replaces both conditions whole, and moves their times only with their status', () => {
+  it('replaces both conditions completely, and changes their transition times only with their status', () => {
     const t = knownPod();
     t.manager.setPodStatus(pod, {
       ...status,
@@ -97,7 +97,7 @@ describe('TestSetContainerReadiness', () => {
 });
 
 describe.each(['setContainerReadiness', 'setContainerStartup'] as const)('%s says why it changes nothing', (method) => {
-  it('it once looked like “no change” for a pod or container that nobody knows', () => {
+  it('an unknown pod or container once looked like “no change”', () => {
     const t = knownPod();
     expect(t.manager[method](testPodUID, 'test://1', true)).toEqual({
       status: {},
@@ -124,7 +124,7 @@ describe.each(['setContainerReadiness', 'setContainerStartup'] as const)('%s say
     );
   });
 
-  it('warns once of an ID without a scheme, which no status can have', () => {
+  it('warns once about an ID without a scheme, because no status has such an ID', () => {
     const t = knownPod();
     t.manager.setPodStatus(pod, status);
     expect(t.manager[method](testPodUID, '1', true).ignored).toBe('unknown-container');
@@ -151,7 +151,7 @@ describe('TestSetContainerStartup', () => {
     expect(t.manager.getPodStatus(testPodUID)).toBeUndefined();
   });
 
-  it('sets `started` of one container, for which unset is not false', async () => {
+  it('sets `started` of one container, where unset differs from false', async () => {
     const t = knownPod();
     t.manager.setPodStatus(pod, status);
     expect(await t.consumeUpdates()).toBe(1);

@@ -13,7 +13,7 @@ describe('TestDeletePodBeforeFinished', () => {
 });
 
 describe('TestDeletePodFinished', () => {
-  it('deletes a pod after TerminatePod was called, and forgets its status', async () => {
+  it('deletes a pod after TerminatePod was called, and drops its status', async () => {
     const t = new TestManager([deletedPod]);
     t.podManager.addPod(deletedPod);
     t.manager.terminatePod(deletedPod);
@@ -40,7 +40,7 @@ describe('deletion of a finished pod', () => {
     expect(await t.takeActions()).toEqual(['get', 'patch']);
   });
 
-  it('waits until nothing of it could be running, for the phase that the API server shows counts', async () => {
+  it('waits until no container could be running, because the phase on the API server decides', async () => {
     let isRunning = true;
     const t = new TestManager([deletedPod], { podDeletionSafety: () => isRunning });
     t.podManager.addPod(deletedPod);
@@ -52,7 +52,7 @@ describe('deletion of a finished pod', () => {
     expect(await t.takeActions()).toEqual(['get', 'patch', 'delete']);
   });
 
-  it('takes a safety provider that throws for a yes', async () => {
+  it('treats a safety provider that throws as: containers could be running', async () => {
     const t = new TestManager([deletedPod], {
       podDeletionSafety: () => {
         throw new Error('no runtime');
@@ -76,7 +76,7 @@ describe('deletion of a finished pod', () => {
     expect(t.manager.inspect().pods).toEqual([]);
   });
 
-  it('forgets the status of a pod whose object a finalizer keeps', async () => {
+  it('drops the status of a pod whose object a finalizer keeps', async () => {
     const pod = getTestPod({ metadata: { deletionTimestamp: startTime, finalizers: ['example.com/keep'] } });
     const t = new TestManager([pod]);
     t.manager.terminatePod(pod);

@@ -138,7 +138,7 @@ describe('an argument of the wrong kind', () => {
   });
 });
 
-describe('a pod that is none', () => {
+describe('an invalid pod', () => {
   const metadata = { uid: testPodUID, name: 'foo', namespace: 'new' };
   const methods: readonly [string, (manager: StatusManager, pod: Pod) => unknown][] = [
     ['setPodStatus', (manager, pod) => manager.setPodStatus(pod, { message: 'new' })],
@@ -193,7 +193,7 @@ describe('a pod that is none', () => {
     for (const [, call] of methods) await expectRefused((manager) => call(manager, pod as Pod), path);
   });
 
-  it('one of several changes nothing of the others', async () => {
+  it('one among several changes nothing for the others', async () => {
     const conditions = [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' }];
     const good = getTestPod({ status: { phase: 'Running', conditions } });
     await expectRefused((manager) => manager.backfillPodResizeConditions([good, {}]), 'pods[1].metadata');
@@ -201,7 +201,7 @@ describe('a pod that is none', () => {
     await expectRefused((manager) => manager.seed([fresh, {}]), 'pods[1].metadata');
   });
 
-  it('null in the place of an absent member is no fault', async () => {
+  it('null in place of an absent member is valid', async () => {
     const { manager } = await settled();
     const pod = {
       metadata: { ...metadata, generation: null, annotations: null, deletionTimestamp: null },
@@ -215,7 +215,7 @@ describe('a pod that is none', () => {
   });
 });
 
-describe('a status that is none', () => {
+describe('an invalid status', () => {
   it.each<[string, unknown]>([
     ['status', null],
     ['status', []],
@@ -232,7 +232,7 @@ describe('a status that is none', () => {
 describe('hostile input', () => {
   const hostileNames = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty'];
 
-  it.each(hostileNames)('%s as any name or UID is a name like others', async (name) => {
+  it.each(hostileNames)('%s is an ordinary name or UID', async (name) => {
     const pod: Pod = {
       metadata: { uid: name, name, namespace: name, annotations: JSON.parse(`{"${name}": "x"}`) },
       spec: { containers: [{ name }], readinessGates: [{ conditionType: name }] },
@@ -277,7 +277,7 @@ describe('hostile input', () => {
     expect(Object.keys(t.client.pod('new', 'foo')!.status!)).toContain('__proto__');
   });
 
-  it('a status nested too deep is refused, and so is one with a cycle', async () => {
+  it('a status that is nested too deeply or has a cycle is rejected', async () => {
     let deep: object = {};
     for (let i = 0; i < 50_000; i++) deep = { deep };
     await expectRefused((manager) => manager.setPodStatus(getTestPod(), { 'x-new': deep } as never), 'status.x-new');
@@ -286,7 +286,7 @@ describe('hostile input', () => {
     await expectRefused((manager) => manager.setPodStatus(getTestPod(), cycle as never), 'status.self');
   });
 
-  it('what a pod’s own status holds is never a fault', async () => {
+  it('nothing in the pod’s own status is an error', async () => {
     let deep: object = {};
     for (let i = 0; i < 50_000; i++) deep = { deep };
     const odd: unknown[] = [null, 7, 'x', [], { conditions: 'x' }, { conditions: [null, { type: deep }] }, { deep }];
@@ -303,7 +303,7 @@ describe('hostile input', () => {
     }
   });
 
-  it('a big status goes through', async () => {
+  it('a large status is accepted and sent', async () => {
     const spec = { containers: Array.from({ length: 2_000 }, (_, i) => ({ name: `c${i}` })) };
     const t = new TestManager([getTestPod({ spec })]);
     const containerStatuses = spec.containers.map(({ name }) => ({

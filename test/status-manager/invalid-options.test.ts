@@ -84,7 +84,7 @@ describe('new StatusManager refuses', () => {
     expectRefused({ ...withOption('burst', 5), limiter }, 'limiter');
   });
 
-  it('and says what is expected and what came', () => {
+  it('and says what is expected and what it got', () => {
     expect(() => new StatusManager(withOption('concurrency', 0))).toThrow(
       'Expected `concurrency` to be an integer between 1 and 1000, got 0 (number)',
     );
@@ -93,7 +93,7 @@ describe('new StatusManager refuses', () => {
 });
 
 describe('resolveOptions', () => {
-  it('fills in the defaults, also for undefined', () => {
+  it('fills in the defaults, for undefined values too', () => {
     expect(resolveOptions({ podDeletionSafety })).toMatchObject(defaultOptions);
     const all = Object.keys(resolveOptions({ podDeletionSafety })).map((name) => [name, undefined]);
     expect(resolveOptions({ ...Object.fromEntries(all), podDeletionSafety })).toMatchObject(defaultOptions);
@@ -112,7 +112,7 @@ describe('resolveOptions', () => {
     expect(resolveOptions(withOption(name, value))).toMatchObject({ [name]: value });
   });
 
-  it('takes the safety port, or its method as a function', () => {
+  it('accepts the safety port, or its method as a function', () => {
     const port = { podCouldHaveRunningContainers: () => true };
     expect(resolveOptions({ podDeletionSafety: port }).podDeletionSafety.podCouldHaveRunningContainers({})).toBe(true);
     expect(resolveOptions({ podDeletionSafety: () => true }).podDeletionSafety.podCouldHaveRunningContainers({})).toBe(

@@ -19,7 +19,7 @@ function mockedApi(pod: Pod) {
 }
 
 describe('a mock of CoreV1Api', () => {
-  it('can be asked with toHaveBeenCalledWith, and its calls are JSON: the call options once were circular', async () => {
+  it('works with toHaveBeenCalledWith and JSON: the call options once were circular', async () => {
     const pod = getTestPod();
     const { api, onServer } = mockedApi(pod);
     const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
@@ -34,7 +34,7 @@ describe('a mock of CoreV1Api', () => {
     await manager.stop();
   });
 
-  it('that applies the patch is not sent the same again', async () => {
+  it('that applies the patch does not get the same patch again', async () => {
     const pod = getTestPod();
     const { api } = mockedApi(pod);
     const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });

@@ -70,13 +70,13 @@ function isDeepFrozen(value: unknown): boolean {
   );
 }
 
-describe('what the caller passes in', () => {
-  it('may be frozen at every level: nothing of it is written to', async () => {
+describe('arguments of the caller', () => {
+  it('may be deeply frozen: nothing is written to them', async () => {
     const handedOut = await useAll(new TestManager(), deepFreeze);
     expect(handedOut.at(-1)).toMatchObject({ phase: 'Pending' });
   });
 
-  it('is not frozen by us', async () => {
+  it('are not frozen by the manager', async () => {
     const given: unknown[] = [];
     await useAll(new TestManager(), (value) => {
       given.push(value);
@@ -87,7 +87,7 @@ describe('what the caller passes in', () => {
     expect(given.flatMap(objects).filter((value) => Object.isFrozen(value))).toEqual([]);
   });
 
-  it('may be changed afterwards: the cache does not notice', () => {
+  it('may be changed afterwards: the cache does not change', () => {
     const t = new TestManager();
     const status = newStatus();
     const pod = structuredClone(newPod()) as { metadata: { name: string } };
@@ -102,7 +102,7 @@ describe('what the caller passes in', () => {
     expect([t.status(), t.manager.inspect()]).toEqual(before);
   });
 
-  it('the health conditions of a volume neither', () => {
+  it('the health conditions of a volume may be changed afterwards, too', () => {
     const t = new TestManager();
     t.podManager.addPod(newPod());
     t.manager.setPodStatus(newPod(), {});
@@ -113,7 +113,7 @@ describe('what the caller passes in', () => {
     expect(t.status().volumeHealth?.[0]?.healthConditions).toEqual([{ status: 's', reason: 'r' }]);
   });
 
-  it('what a client answered may be changed afterwards', async () => {
+  it('the response of a client may be changed afterwards', async () => {
     const conditions = [{ type: 'example.com/gate', status: 'True' }];
     const pod = getTestPod({ status: { conditions } });
     const t = new TestManager([pod], { readBeforePatch: 'when-stale' });
@@ -129,21 +129,21 @@ describe('what the caller passes in', () => {
   });
 });
 
-describe('what is handed out', () => {
-  it('is frozen at every level', async () => {
+describe('returned objects', () => {
+  it('are deeply frozen', async () => {
     const handedOut = await useAll(new TestManager(), (value) => value);
     expect(handedOut.length).toBeGreaterThan(10);
     expect(handedOut.filter((value) => !isDeepFrozen(value))).toEqual([]);
   });
 
-  it('stays as it was when the cache moves on', () => {
+  it('stay the same when the cache changes', () => {
     const t = new TestManager();
     const { status } = t.manager.setPodStatus(getTestPod(), { message: 'first' });
     t.manager.setPodStatus(getTestPod(), { message: 'second' });
     expect(status.message).toBe('first');
   });
 
-  it('a result shows the status as it was then, whenever one looks', () => {
+  it('a result has the status of its time, whenever it is read', () => {
     const t = new TestManager();
     const result = t.manager.setPodStatus(getTestPod(), { message: 'first' });
     t.manager.setPodStatus(getTestPod(), { message: 'second' });
@@ -166,7 +166,7 @@ describe('what is handed out', () => {
     expect(t.manager.inspect().apiStatusVersions.size).toBe(1);
   });
 
-  it('what goes to the client is not the cache’s own', async () => {
+  it('the request body does not share objects with the cache', async () => {
     const t = new TestManager([getTestPod()]);
     t.client.react({ verb: 'patch' }, ({ patch }) => {
       const body = patch!.body as { status: PodStatusInput & Record<string, unknown> };

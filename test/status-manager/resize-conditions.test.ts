@@ -138,7 +138,7 @@ describe('TestBackfillPodResizeConditions', () => {
     expect(t.manager.getPodResizeConditions('other')).toEqual([]);
   });
 
-  it('overwrites what was set, and makes True what is found', () => {
+  it('overwrites what was set, with status True', () => {
     const { manager } = new TestManager();
     manager.setPodResizePendingCondition(testPodUID, 'Infeasible', 'never', 9);
     manager.setPodResizeInProgressCondition(testPodUID, 'kept', '', 9);
@@ -152,7 +152,7 @@ describe('TestBackfillPodResizeConditions', () => {
 });
 
 describe('resize conditions', () => {
-  it('keep the transition time while the reason is the same, and take each probe time', () => {
+  it('keep the transition time while the reason is the same, and update the probe time each time', () => {
     const t = new TestManager();
     t.manager.setPodResizePendingCondition(testPodUID, 'Deferred', 'a', 1);
     t.clock.advance(1_000);
@@ -196,7 +196,7 @@ describe('resize conditions', () => {
     expect(manager.isPodResizeInfeasible(testPodUID)).toBe(isInfeasible);
   });
 
-  it('are a side table: they neither enter a status nor wake the loop', () => {
+  it('are a side table: they do not change a status or wake the loop', () => {
     const t = new TestManager();
     t.manager.setPodStatus(getTestPod(), {});
     const before = t.manager.inspect();
@@ -206,7 +206,7 @@ describe('resize conditions', () => {
     expect(t.status().conditions).toBeUndefined();
   });
 
-  it('are handed out as copies', () => {
+  it('are returned as copies', () => {
     const { manager } = new TestManager();
     manager.setPodResizePendingCondition(testPodUID, 'Deferred', '', 1);
     Object.assign(manager.getPodResizeConditions(testPodUID)[0]!, { reason: 'Infeasible' });

@@ -43,7 +43,7 @@ describe('TestRecordInProgressResizeCount', () => {
     expect(resizing(resizes).metrics.inProgressResizes).toBe(expected);
   });
 
-  it('is counted anew when a condition is set for the first time, cleared or removed', () => {
+  it('is counted again when a condition is set for the first time, cleared or removed', () => {
     const t = new TestManager();
     t.manager.setPodResizeInProgressCondition('a', '', '', 1);
     t.manager.setPodResizeInProgressCondition('b', '', '', 1);
@@ -104,7 +104,7 @@ describe('TestRecordPendingResizesCount', () => {
     expect(t.metrics.pendingResizes).toEqual([]);
   });
 
-  it('is counted anew when the reason changes', () => {
+  it('is counted again when the reason changes', () => {
     const t = resizing([{ pending: 'Deferred' }]);
     t.manager.setPodResizePendingCondition('pod-0', 'Infeasible', '', 1);
     expect(t.metrics.pendingResizes).toEqual([count('infeasible', 'normal', 1)]);
@@ -122,7 +122,7 @@ describe('the resize gauges', () => {
     action: fc.constantFrom('defer', 'infeasible', 'progress', 'clear', 'done', 'add', 'remove', 'terminal', 'seed'),
   });
 
-  it('are at each change what a count of all pods would be', () => {
+  it('equal a count of all pods after each change', () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 60 }),
@@ -339,7 +339,7 @@ describe('TestPodDeferredResizeDurationSeconds', () => {
     expect(t.metrics.deferredResizes.map(({ seconds }) => seconds)).toEqual([2]);
   });
 
-  it('counts to the millisecond, though the condition’s time is cut to the second', () => {
+  it('counts in milliseconds, although the condition’s time has whole seconds', () => {
     const t = new TestManager();
     t.clock.advance(900);
     t.manager.setPodResizePendingCondition(testPodUID, 'Deferred', '', 1);

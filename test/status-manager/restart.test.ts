@@ -36,7 +36,7 @@ function managerOn(
 }
 
 describe('restart of the agent', () => {
-  it('sends nothing, and reads nothing, when it finds what the API server shows', async () => {
+  it('sends and reads nothing when the statuses equal those on the API server', async () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = managerOn(server);
     expect(manager.seed([pod('a', running)])).toBe(1);
@@ -45,7 +45,7 @@ describe('restart of the agent', () => {
     expect(server.actions).toEqual([]);
   });
 
-  it('keeps the transition time of Ready, and sends the first real change with one PATCH', async () => {
+  it('keeps the transition time of Ready, and sends the first change with one PATCH', async () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = managerOn(server);
     manager.seed([pod('a', running)]);
@@ -59,7 +59,7 @@ describe('restart of the agent', () => {
     expect(server.pod('default', 'web')?.status?.conditions?.[0]?.lastTransitionTime).toBe('1999-12-31T00:00:10Z');
   });
 
-  it('leaves alone what is cached already, and pods without a phase', () => {
+  it('skips cached pods, and pods without a phase', () => {
     const manager = managerOn(new FakePodClient());
     manager.setPodStatus(pod('a'), { phase: 'Pending' });
     expect(manager.seed([pod('a', running), pod('b')])).toBe(0);
@@ -141,7 +141,7 @@ describe('journal', () => {
     });
   }
 
-  it('sends after a crash what was accepted before it, with the exit code nobody else knows', async () => {
+  it('sends after a crash what was accepted before it, with an exit code that is recorded nowhere else', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('a', running)]);
     const manager = await restart(server);
@@ -164,7 +164,7 @@ describe('journal', () => {
     await before.stop();
   });
 
-  it('says at start what it has recovered: the end of a pod once stayed beside its running processes without a word', async () => {
+  it('logs what it has recovered: a terminal phase once stayed beside running processes and nothing was logged', async () => {
     await crash('a', failed);
     const logger = recordingLogger();
     const manager = managerOn(new FakePodClient(), { journal: await nextJournal(), logger });
@@ -181,7 +181,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('says at info what it has recovered of a pod that has not ended', async () => {
+  it('logs at info what it has recovered of a pod that has not ended', async () => {
     await crash('a', running);
     const logger = recordingLogger();
     const manager = managerOn(new FakePodClient(), { journal: await nextJournal(), logger });
@@ -204,7 +204,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('sends it by itself after start()', async () => {
+  it('sends it without a call after start()', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('a', running)]);
     const manager = await restart(server);
@@ -214,7 +214,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('keeps a terminal phase that was held back, though the rest was written: nobody else knows it', async () => {
+  it('records a terminal phase that was held back, although the rest was written', async () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = managerOn(server, {
       podDeletionSafety: () => true,
@@ -236,7 +236,7 @@ describe('journal', () => {
     await third.stop();
   });
 
-  it('keeps a status that was set while an older one was being written', async () => {
+  it('records a status that was set while an older one was being written', async () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = await restart(server);
     manager.setPodStatus(pod('a'), { ...running, message: 'older' });
@@ -249,7 +249,7 @@ describe('journal', () => {
     await afterCrash.stop();
   });
 
-  it('keeps the status of a static pod until the pod manager has been told of the pod', async () => {
+  it('keeps the status of a static pod until the pod manager knows the pod', async () => {
     await crash('static', { ...running, message: 'kept' });
     const mirror = pod('mirror', {}, { annotations: { 'kubernetes.io/config.mirror': 'x' } });
     const server = new FakePodClient([mirror]);
@@ -271,7 +271,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('never touches a pod with another UID', async () => {
+  it('never writes to a pod with another UID', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('b', running)]);
     const manager = await restart(server);
@@ -292,7 +292,7 @@ describe('journal', () => {
       'a later start',
       { ...running, containerStatuses: [{ name: 'app', state: { running: { startedAt: '2000-01-01T00:00:01Z' } } }] },
     ],
-  ])('drops what it kept when the API server shows %s', async (_newer, status) => {
+  ])('drops the recorded status when the API server shows %s', async (_newer, status) => {
     await crash('a', running);
     const server = new FakePodClient([pod('a', status)]);
     const manager = await restart(server);
@@ -302,7 +302,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('a DELETE that is still due is made after the restart: nobody terminates the pod again', async () => {
+  it('a DELETE that is still due is sent after the restart: nobody calls terminatePod again', async () => {
     const server = new FakePodClient();
     const deleted = pod('a', running, { deletionTimestamp: '2026-01-02T03:04:05Z' });
     server.put(deleted);
@@ -322,7 +322,7 @@ describe('journal', () => {
     await journal.close();
   });
 
-  it('that DELETE is made though the PATCH before it made the pod unready later than terminatePod was called', async () => {
+  it('that DELETE is sent although the PATCH before it made the pod unready after terminatePod was called', async () => {
     const server = new FakePodClient();
     const ready = { ...running, conditions: [{ type: 'Ready', status: 'True' }] };
     const deleted = pod('a', ready, { deletionTimestamp: '2026-01-02T03:04:05Z' });
@@ -344,7 +344,7 @@ describe('journal', () => {
     await before.stop();
   });
 
-  it('keeps a restart with its exit code, though the node controller made the pod unready while the agent was away', async () => {
+  it('keeps a restart with its exit code, although the node controller made the pod unready while the agent was down', async () => {
     const restarted: PodStatusInput = {
       ...running,
       containerStatuses: [{ name: 'app', restartCount: 1, lastState: { terminated: { exitCode: 42 } } }],
@@ -365,7 +365,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('keeps an end that bears an earlier time than the start: the wall clock had jumped back', async () => {
+  it('keeps a termination with an earlier time than the start: the wall clock had jumped back', async () => {
     await crash('a', {
       ...failed,
       containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 42, finishedAt: '1999-12-31T00:00:01Z' } } }],
@@ -380,7 +380,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('is no longer in doubt when the agent sets the very same status again', async () => {
+  it('is current again when the agent sets the very same status', async () => {
     await crash('a', running);
     const server = new FakePodClient([
       pod('a', {
@@ -396,7 +396,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('a status that is set after the restart wins over the kept one', async () => {
+  it('a status that is set after the restart replaces the recorded one', async () => {
     await crash('a', { ...running, message: 'kept' });
     const server = new FakePodClient([pod('a')]);
     const manager = await restart(server);

@@ -78,7 +78,7 @@ describe('TestUnchangedStatus', () => {
 });
 
 describe('TestUnchangedStatusPreservesLastTransitionTime', () => {
-  it('neither sends nor moves the transition time', async () => {
+  it('sends nothing and keeps the transition time', async () => {
     const t = new TestManager();
     t.manager.setPodStatus(getTestPod(), ready('True'));
     expect(await t.consumeUpdates()).toBe(1);
@@ -90,7 +90,7 @@ describe('TestUnchangedStatusPreservesLastTransitionTime', () => {
 });
 
 describe('setPodStatus', () => {
-  it('answers with the cached status, whether it is new or not', () => {
+  it('returns the cached status, whether it is new or not', () => {
     const t = new TestManager();
     const first = t.manager.setPodStatus(getTestPod(), { phase: 'Running' });
     expect([first.status, first.changed]).toEqual([{ phase: 'Running', startTime }, true]);
@@ -136,7 +136,7 @@ describe('setPodStatus', () => {
     expect(t.version()).toBe(2);
   });
 
-  it('refuses to bring a terminated container back, says why, counts it, and changes nothing', () => {
+  it('rejects a terminated container that runs again, says why, counts it, and changes nothing', () => {
     const t = new TestManager();
     const pod = getTestPod({ spec: { containers: [{ name: 'app' }], restartPolicy: 'Never' } });
     const before = t.manager.setPodStatus(pod, {
@@ -164,7 +164,7 @@ describe('setPodStatus', () => {
     ]);
   });
 
-  it('answers with an empty status when the first one is refused', () => {
+  it('returns an empty status when the first one is rejected', () => {
     const t = new TestManager();
     const pod = getTestPod({
       spec: { containers: [{ name: 'app' }], restartPolicy: 'Never' },
@@ -179,7 +179,7 @@ describe('setPodStatus', () => {
     expect(t.manager.inspect().isWakeUpWaiting).toBe(false);
   });
 
-  it('keeps the time since when something is unsent over later changes, and starts anew after a write', async () => {
+  it('keeps the time of the first unsent change over later changes, and starts again after a write', async () => {
     const pod = getTestPod();
     const t = new TestManager([pod]);
     const unsentForMs = (): number | undefined => t.manager.inspect().pods[0]?.unsentForMs;
@@ -232,7 +232,7 @@ describe('the result of an update', () => {
   );
 });
 
-describe('what an update leaves in the log', () => {
+describe('the log of updates', () => {
   it('a debug line for each accepted version', () => {
     const t = new TestManager();
     t.manager.setPodStatus(getTestPod(), t.newStatus());

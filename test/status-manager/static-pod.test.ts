@@ -46,7 +46,7 @@ describe('TestStaticPod', () => {
     expect(t.manager.getPodStatus(testPodUID)).toEqual(status);
   });
 
-  it('looks again at once when the pod manager has forgotten the static pod and the mirror it was written to', async () => {
+  it('syncs again immediately when the pod manager no longer knows the static pod and its mirror', async () => {
     const { staticPod, mirrorPod } = getStaticPod();
     const t = new TestManager([mirrorPod]);
     t.podManager.setPods([staticPod, mirrorPod]);
@@ -63,7 +63,7 @@ describe('TestStaticPod', () => {
 });
 
 describe('TestDoNotDeleteMirrorPods', () => {
-  it('patches a finished mirror that is being deleted, and leaves it there', async () => {
+  it('patches a finished mirror pod that is being deleted, and does not delete it', async () => {
     const { staticPod, mirrorPod: mirror } = getStaticPod();
     const mirrorPod = { ...mirror, metadata: { ...mirror.metadata, deletionTimestamp: startTime } };
     const t = new TestManager([mirrorPod]);

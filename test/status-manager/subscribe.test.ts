@@ -13,7 +13,7 @@ function listening(name = '', heard: unknown[] = []): { t: TestManager; heard: u
 }
 
 describe('subscribe', () => {
-  it('tells of every accepted change, with the new status, and whether the pod is new', () => {
+  it('is called for every accepted change, with the new status, and whether the pod is new', () => {
     const { t, heard } = listening();
     t.manager.setPodStatus(getTestPod(), { message: 'a' });
     t.manager.setPodStatus(getTestPod(), { message: 'a' });
@@ -51,7 +51,7 @@ describe('subscribe', () => {
     expect(heard).toEqual([]);
   });
 
-  it('calls in order of subscription, goes on after a listener that throws, and ends when asked', () => {
+  it('calls listeners in order of subscription, also after one that throws, until they unsubscribe', () => {
     const { t, heard, unsubscribe } = listening('first');
     t.manager.subscribe({
       onPodUpdated: () => {
@@ -70,7 +70,7 @@ describe('subscribe', () => {
     expect(heard).toEqual(['second', 'third']);
   });
 
-  it('one listener that subscribes twice hears twice, and each subscription ends by itself', () => {
+  it('a listener that subscribes twice is called twice, and each subscription ends separately', () => {
     const t = new TestManager();
     let calls = 0;
     const listener = { onPodUpdated: () => void calls++ };
@@ -82,7 +82,7 @@ describe('subscribe', () => {
     expect(calls).toBe(3);
   });
 
-  it('all listeners hear all changes in the same order, also one that another listener makes', () => {
+  it('all listeners get all changes in the same order, also a change that a listener makes', () => {
     const t = new TestManager();
     const heard: unknown[] = [];
     t.manager.subscribe({
@@ -98,7 +98,7 @@ describe('subscribe', () => {
     ]);
   });
 
-  it('a listener may call the manager: it sees the change it is told of', () => {
+  it('a listener may call the manager, which already has the change', () => {
     const t = new TestManager();
     const seen: unknown[] = [];
     t.manager.subscribe({
@@ -113,7 +113,7 @@ describe('subscribe', () => {
   });
 
   it.each(['setPodStatus', 'terminatePod'] as const)(
-    '%s: what listeners hear is frozen and shares nothing with the caller: the metadata was the caller’s own object',
+    '%s: listeners get a frozen copy: the metadata once was the caller’s own object',
     (method) => {
       const t = new TestManager();
       const heard: Pod[] = [];

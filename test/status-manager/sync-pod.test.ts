@@ -22,7 +22,7 @@ describe('TestSyncPod', () => {
 });
 
 describe('TestSyncPodChecksMismatchedUID', () => {
-  it('does not write to another pod of the same name, and forgets the status', async () => {
+  it('does not write to another pod of the same name, and drops the status', async () => {
     const first = getTestPod({ metadata: { uid: 'first' } });
     const second = getTestPod({ metadata: { uid: 'second' } });
     const t = new TestManager([first]);
@@ -34,7 +34,7 @@ describe('TestSyncPodChecksMismatchedUID', () => {
 });
 
 describe('TestSyncPodNoDeadlock', () => {
-  it('goes on after whatever the API server answers', async () => {
+  it('continues after any response of the API server', async () => {
     const t = new TestManager();
     const status = { containerStatuses: [{ name: 'app', state: { running: {} } }] };
     const pod = getTestPod({ status });
@@ -204,7 +204,7 @@ describe('TestReconcilePodStatus', () => {
     expect(await t.takeActions()).toEqual(['get', 'get']);
   });
 
-  it('leaves alone what only a newer server knows (it was read at every full batch)', async () => {
+  it('ignores members that only a newer server knows (such a pod was read at every full batch)', async () => {
     const t = await synced();
     t.podManager.updatePod(getTestPod({ status: { ...t.status(), ...{ 'x-new': { of: 'a later version' } } } }));
     expect((await t.manager.syncBatch(true)).tried).toBe(0);
@@ -218,7 +218,7 @@ describe('TestReconcilePodStatus', () => {
 });
 
 describe('syncBatch', () => {
-  it('an incremental batch leaves alone what differs only on the server', async () => {
+  it('an incremental batch ignores what differs only on the server', async () => {
     const t = new TestManager([getTestPod()]);
     t.podManager.addPod(getTestPod());
     t.manager.setPodStatus(getTestPod(), t.newStatus());

@@ -58,7 +58,7 @@ describe('TestTerminatePod', () => {
 });
 
 describe('TestTerminatePodWaiting', () => {
-  it('leaves the init containers behind the last one that ran waiting', () => {
+  it('init containers after the last one that ran stay waiting', () => {
     const status = terminate({
       initContainerStatuses: [
         { name: 'init-test-1' },
@@ -206,7 +206,7 @@ describe('terminatePod', () => {
     expect(t.status().phase).toBe('Running');
   });
 
-  it('takes no offence at a static pod that has no phase yet', () => {
+  it('accepts a static pod that has no phase yet', () => {
     const t = new TestManager();
     t.manager.terminatePod(getStaticPod().staticPod);
     expect(t.logged.filter(({ level }) => level === 'error')).toEqual([]);
@@ -220,7 +220,7 @@ describe('terminatePod', () => {
     expect(t.manager.inspect().pods[0]).toMatchObject({ podIsFinished: true, version: 2 });
   });
 
-  it('does not stick to a static pod, which may be started again', () => {
+  it('a static pod does not stay finished: it may be started again', () => {
     const t = new TestManager();
     const { staticPod } = getStaticPod();
     t.manager.terminatePod(staticPod);
@@ -236,7 +236,7 @@ describe('terminatePod', () => {
     expect(t.version()).toBe(2);
   });
 
-  it('judges the initialisation by the pod’s own status, not by the cached one', () => {
+  it('decides by the pod’s own status whether it is initialized, not by the cached one', () => {
     const spec = { initContainers: [{ name: 'i' }], containers: [{ name: 'c' }], restartPolicy: 'Never' };
     const t = new TestManager();
     const pod = getTestPod({ spec });

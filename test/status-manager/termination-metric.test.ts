@@ -42,7 +42,7 @@ describe('TestContainerTerminationMetric', () => {
     ]);
   });
 
-  it('goes by name, whatever the order', () => {
+  it('matches containers by name, in any order', () => {
     const counted = countedAfter(
       {},
       { containerStatuses: [terminated(1, 'A', 'a'), { name: 'b', state: { running: {} } }] },
@@ -54,7 +54,7 @@ describe('TestContainerTerminationMetric', () => {
     ]);
   });
 
-  it('counts what terminatePod terminates', () => {
+  it('counts containers that terminatePod terminates', () => {
     const t = new TestManager();
     t.manager.setPodStatus(getTestPod(), { containerStatuses: [running] });
     t.manager.terminatePod(getTestPod());
@@ -63,7 +63,7 @@ describe('TestContainerTerminationMetric', () => {
     ]);
   });
 
-  it('does not count what a refused update says', () => {
+  it('does not count containers of a rejected update', () => {
     const t = new TestManager();
     const pod = getTestPod({ spec: { restartPolicy: 'Never', containers: [{ name: 'a' }, { name: 'c' }] } });
     t.manager.setPodStatus(pod, { containerStatuses: [terminated(0, 'Completed', 'a'), running] });

@@ -48,7 +48,7 @@ describe('TestSetPodVolumeHealth', () => {
     ['another status', [{ ...degraded, status: 'Unmounted' }]],
     ['another reason', [{ ...degraded, reason: 'NoDisk' }]],
     ['one more', [degraded, { status: 'Unmounted', reason: 'NoDisk' }]],
-  ])('replaces the conditions for %s and keeps the place', (_, conditions) => {
+  ])('replaces the conditions for %s and keeps the order', (_, conditions) => {
     const t = knownPod();
     t.manager.setPodVolumeHealth(testPodUID, 'data', [degraded]);
     t.manager.setPodVolumeHealth(testPodUID, 'logs', [degraded]);
@@ -69,7 +69,7 @@ describe('TestSetPodVolumeHealth', () => {
     expect(t.manager.setPodVolumeHealth(testPodUID, 'data', []).changed).toBe(false);
   });
 
-  it('a healthy volume that nobody has heard of gets no entry', () => {
+  it('an unknown healthy volume gets no entry', () => {
     const t = knownPod();
     expect(t.manager.setPodVolumeHealth(testPodUID, 'data', []).changed).toBe(false);
     expect(health(t)).toBeUndefined();
