@@ -75,13 +75,13 @@ describe('a logger that throws', () => {
     }
   });
 
-  it('does not reach the transport either', () => {
+  it('does not affect the transport either', () => {
     expect(() => resolveTransportOptions({ logger: throwingLogger }).logger.warn({}, '')).not.toThrow();
   });
 });
 
 describe('a journal that throws or rejects', () => {
-  it('is logged; setters, drops and stop() do not fail for it', async () => {
+  it('is logged, and setters, removals and stop() do not fail', async () => {
     const journal: Journal = {
       recovered: [],
       accepted: fail,
@@ -99,12 +99,12 @@ describe('a journal that throws or rejects', () => {
   });
 });
 
-describe('a clock that throws or tells no number', () => {
+describe('a clock that throws or returns something other than a number', () => {
   it.each<[string, () => number]>([
     ['throws', fail],
-    ['tells NaN', () => Number.NaN],
-    ['tells undefined', () => undefined as never],
-  ])('%s: the last good reading counts, and the update is accepted', (_, broken) => {
+    ['returns NaN', () => Number.NaN],
+    ['returns undefined', () => undefined as never],
+  ])('%s: the last good reading is used, and the update is accepted', (_, broken) => {
     const clock = new FakeClock(startTime);
     const t = new TestManager([], { clock });
     t.manager.setPodStatus(getTestPod(), { message: 'a' });
@@ -115,7 +115,7 @@ describe('a clock that throws or tells no number', () => {
     expect(t.manager.inspect().pods[0]?.unsentForMs).toBe(0);
   });
 
-  it('has its timers and turns of the event loop replaced by the system’s', async () => {
+  it('is replaced by the system clock for timers and yieldToEventLoop', async () => {
     const broken = { now: () => 0, monotonicMs: () => 0, afterFunc: fail, yieldToEventLoop: fail };
     const clock = resolveClock(broken, resolveLogger(throwingLogger));
     await new Promise<void>((resolve) => void clock.afterFunc(0, resolve));
@@ -129,15 +129,15 @@ describe('random that throws or leaves [0, 1)', () => {
     ['NaN', () => Number.NaN],
     ['1', () => 1],
     ['text', () => '0.5' as never],
-  ])('%s: Math.random stands in, for a back-off of NaN ms would never end or never wait', (_, random) => {
+  ])('%s: Math.random is used instead, because a back-off of NaN ms would never end or never wait', (_, random) => {
     const value = resolveRandom(random, resolveLogger(silentLogger))();
     expect(value).toBeGreaterThanOrEqual(0);
     expect(value).toBeLessThan(1);
   });
 });
 
-describe('a port that lacks a method which a later release has added', () => {
-  it('counts as having a method that does nothing', async () => {
+describe('a port without a method that a later release added', () => {
+  it('is accepted, and the missing method does nothing', async () => {
     const logged: string[] = [];
     const requests: string[] = [];
     const { now, monotonicMs, afterFunc } = new RealTime();
@@ -157,7 +157,7 @@ describe('a port that lacks a method which a later release has added', () => {
     await manager.stop();
   });
 
-  it('is refused when it has none of the methods, or one that is no function', () => {
+  it('is rejected when it has none of the methods, or one that is not a function', () => {
     expect(() => resolveLogger({})).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path: 'logger' }));
     expect(() => resolveLogger({ warn: 'loud' } as never)).toThrow(expect.objectContaining({ path: 'logger.warn' }));
     expect(() => resolveMetrics(new Map() as never, throwingLogger)).toThrow(
@@ -177,7 +177,7 @@ describe('podDeletionSafety', () => {
 
   it.each<[string, () => unknown, string]>([
     [
-      'a promise that rejects: it once was taken for true without a word, and ended the process',
+      'a promise that rejects: it once counted as true without a log line, and ended the process',
       () => Promise.reject(new Error('no runtime')),
       'Expected a boolean, got a promise: the method must be synchronous',
     ],
@@ -190,7 +190,7 @@ describe('podDeletionSafety', () => {
     ['null', () => null, 'Expected a boolean, got null'],
     ['a number', () => 0, 'Expected a boolean, got number'],
     ['an exception', fail, 'out of order'],
-  ])('%s counts as: containers could be running, and is logged', async (_, podDeletionSafety, reason) => {
+  ])('%s: containers could be running, and it is logged', async (_, podDeletionSafety, reason) => {
     const t = new TestManager([deleted], { podDeletionSafety: podDeletionSafety as () => boolean });
     t.manager.terminatePod(deleted);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
