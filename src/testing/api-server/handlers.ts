@@ -14,6 +14,7 @@ import { type PatchMediaType, patchTypes } from './patch.ts';
 import { directRequest, type Registry, type Request } from './registry.ts';
 import { parseDeleteOptions, parseDryRun } from './request-options.ts';
 import { parseJSON, readBody, readJSON, type ResourceRequest } from './request.ts';
+import type { ResourceDefinition } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 import { type IncludeObject, tableOf } from './table.ts';
@@ -44,6 +45,7 @@ export class Handlers {
   readonly #registry: Registry;
   readonly #clock: Clock;
   readonly #watches = new Set<Watch>();
+  readonly #eventTexts = new EventTexts();
 
   constructor(store: ObjectStore, registry: Registry, clock: Clock) {
     this.#store = store;
@@ -115,9 +117,11 @@ export class Handlers {
     const { definition, namespace } = resource;
     const options = parseListOptions(definition, query, true);
     refuseBadResourceVersion(options.resourceVersion);
-    const render = (object: StoredObject, isFirst: boolean) => {
+    const representation = negotiate(call.request);
+    const render = (object: StoredObject, isFirst: boolean): string => {
+      if (representation === 'Object') return this.#eventTexts.textOf(definition, object);
       const { body } = this.#answer(call, 200, object);
-      return isFirst || negotiate(call.request) !== 'Table' ? body : { ...body, columnDefinitions: null };
+      return JSON.stringify(isFirst || representation !== 'Table' ? body : { ...body, columnDefinitions: null });
     };
     const watch = new Watch(response, { definition, namespace, options, render }, this.#store, this.#clock);
     this.#watches.add(watch);
@@ -253,6 +257,22 @@ function unsupportedPatch(type: string): ApiStatusError {
 
 function notAcceptable(message: string): ApiStatusError {
   return new ApiStatusError(406, 'NotAcceptable', message);
+}
+
+/** The JSON of the object that was written last: one text for all its watchers. */
+class EventTexts {
+  #definition: ResourceDefinition | undefined;
+  #object: StoredObject | undefined;
+  #text = '';
+
+  textOf(definition: ResourceDefinition, object: StoredObject): string {
+    if (object !== this.#object || definition !== this.#definition) {
+      this.#definition = definition;
+      this.#object = object;
+      this.#text = JSON.stringify(definition.fromStored?.(object) ?? object);
+    }
+    return this.#text;
+  }
 }
 
 function isPatchType(type: string): type is PatchMediaType {

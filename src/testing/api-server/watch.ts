@@ -18,8 +18,8 @@ export interface WatchRequest {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly options: ListOptions;
-  /** How an object is written into an event: itself, or as a Table, whose columns the first one names. */
-  readonly render: (object: StoredObject, isFirst: boolean) => object;
+  /** The JSON of an object in an event: itself, or as a Table, whose columns the first one names. */
+  readonly render: (object: StoredObject, isFirst: boolean) => string;
 }
 
 /**
@@ -93,7 +93,7 @@ export class Watch {
     const revision = revisionOf(resourceVersion);
     if (revision < this.#store.forgottenRevision) {
       const message = `too old resource version: ${revision} (${this.#store.forgottenRevision})`;
-      this.#send('ERROR', expired(message).body());
+      this.#send('ERROR', JSON.stringify(expired(message).body()));
       this.stop();
       return false;
     }
@@ -138,7 +138,8 @@ export class Watch {
       resourceVersion: String(this.#store.revision),
       ...(annotations === undefined ? {} : { annotations }),
     };
-    this.#send('BOOKMARK', { kind: definition.kind, apiVersion: groupVersionOf(definition), metadata });
+    const bookmark = { kind: definition.kind, apiVersion: groupVersionOf(definition), metadata };
+    this.#send('BOOKMARK', JSON.stringify(bookmark));
   }
 
   #sendObject(type: string, object: StoredObject): void {
@@ -146,9 +147,9 @@ export class Watch {
     this.#hasSentObject = true;
   }
 
-  #send(type: string, object: object): void {
+  #send(type: string, object: string): void {
     if (this.#isStopped) return;
-    this.#response.write(`${JSON.stringify({ type, object })}\n`);
+    this.#response.write(`{"type":"${type}","object":${object}}\n`);
     if (this.#response.writableLength > this.#unreadLimitBytes) this.#cutOff();
   }
 }
