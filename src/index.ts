@@ -41,7 +41,7 @@ export { podConditionByKubelet, podConditionSharedByKubelet } from './status/own
 export { containerShouldRestart, isRestartableInitContainer, matchingRestartRule } from './status/container-restart.ts';
 export { timeFromEpochMs } from './status/canonical-time.ts';
 export { getPhase, isPodPhaseTerminal, type PodPhase } from './status/phase.ts';
-export { canonicalQuantity, quantitiesEqual } from './status/quantity.ts';
+export { canonicalQuantity, compareQuantities, quantitiesEqual } from './status/quantity.ts';
 
 // The manager's own rules; they trust a status to be canonical: `canonicalPodStatus` makes and checks one
 export { canonicalPodStatus, type CanonicalOptions } from './status/canonical.ts';

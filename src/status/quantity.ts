@@ -73,6 +73,18 @@ export function quantitiesEqual(a: string, b: string): boolean {
   return aNanos !== undefined && aNanos === quantityNanos(b);
 }
 
+/**
+ * Negative when `a` is less than `b`, 0 when they are equal by value, else positive; undefined when
+ * one of them is not a quantity. Source: apimachinery `Quantity.Cmp`.
+ */
+export function compareQuantities(a: string, b: string): number | undefined {
+  const aNanos = quantityNanos(a);
+  const bNanos = quantityNanos(b);
+  if (aNanos === undefined || bNanos === undefined) return undefined;
+  if (aNanos === bNanos) return 0;
+  return aNanos < bNanos ? -1 : 1;
+}
+
 /** The value of a quantity in billionths, or undefined when `input` is not a quantity. */
 export function quantityNanos(input: string | number): bigint | undefined {
   return parseQuantity(input)?.nanos;

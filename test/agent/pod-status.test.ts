@@ -57,6 +57,25 @@ describe('resources of a container', () => {
     expect(statusOf([run()], [previous]).resources?.limits).toEqual({ cpu, memory: '1Gi' });
   });
 
+  it.each<[string, 'limits' | 'requests', string, string, string]>([
+    ['a limit that the kernel cannot give', 'limits', '1m', '10m', '1m'],
+    ['a request that the kernel cannot give', 'requests', '1m', '2m', '1m'],
+    ['a limit above what it can give', 'limits', '1m', '11m', '11m'],
+    ['a limit that is being lowered to it', 'limits', '20m', '10m', '10m'],
+  ])('cpu: %s', (_, kind, allocated, reported, shown) => {
+    const [status] = convertToAPIContainerStatuses(
+      {
+        pod,
+        runtimeStatus: { sandboxes: [], containers: [run({ resources: { [kind]: { cpu: reported } } })] },
+        previous: [],
+        startFailures: new Map(),
+        isRestartingAllContainers: false,
+      },
+      [{ name: 'app', resources: { [kind]: { cpu: allocated } } }],
+    );
+    expect(status!.resources).toEqual({ [kind]: { cpu: shown } });
+  });
+
   it('of one that has exited are those of its spec', () => {
     const exited = run({ state: 'exited', resources: { limits: { cpu: '2' } } });
     expect(statusOf([exited]).resources).toEqual(resources);

@@ -1,6 +1,6 @@
 import { assert, constantFrom, pre, property, stringMatching, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalQuantity, quantitiesEqual, quantityNanos } from '../../src/status/quantity.ts';
+import { canonicalQuantity, compareQuantities, quantitiesEqual, quantityNanos } from '../../src/status/quantity.ts';
 
 /** What `resource.Quantity` of k8s.io/apimachinery v0.37 makes of a JSON string, read and written back. */
 const spellings: readonly (readonly [string, string])[] = [
@@ -212,6 +212,19 @@ describe('canonicalQuantity', () => {
         expect(quantityNanos(canonical)).toBe(quantityNanos(text));
       }),
     );
+  });
+});
+
+describe('compareQuantities', () => {
+  it.each([
+    ['1', '1000m', 0],
+    ['1', '1001m', -1],
+    ['1Gi', '1G', 1],
+    ['-1', '0', -1],
+    ['1', 'one', undefined],
+    ['', '1', undefined],
+  ])('%s and %s: %s', (a, b, expected) => {
+    expect(compareQuantities(a, b)).toBe(expected);
   });
 });
 

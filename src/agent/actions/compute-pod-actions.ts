@@ -12,8 +12,8 @@ import type { ContainerToKill, ContainerToReset, PodActions } from './pod-action
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
- * What is to be done for a pod that is to run, from what the runtime shows of it. Decides only:
- * back-off, image pulls and failures are the business of whoever carries it out.
+ * Decides what is to be done next for a pod that should run, from what the runtime shows of it.
+ * Back-off, image pulls and failures are left to the caller, who carries the actions out.
  * `restartAllContainers` says that the pod's AllContainersRestarting condition is True.
  * Source: kubelet `computePodActions`, without in-place resize.
  */

@@ -31,9 +31,9 @@ export interface PodActions {
   readonly sandboxID: string;
   /** The attempt of the sandbox to create. */
   readonly attempt: number;
-  /** Running containers to stop; some of them are started again at once. */
+  /** Running containers to stop. Those that are also to be started are started again after that. */
   readonly containersToKill: readonly ContainerToKill[];
-  /** Containers to remove from the runtime before all containers start anew, in this order. */
+  /** Containers to remove from the runtime, in this order, before all containers are started again. */
   readonly containersToReset: readonly ContainerToReset[];
   readonly ephemeralContainersToStart: readonly EphemeralContainer[];
   /** In this order; when a start fails, those after it wait, unless it was a sidecar's. */

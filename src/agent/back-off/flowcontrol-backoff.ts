@@ -17,8 +17,8 @@ interface Entry {
 
 /**
  * How long something that keeps failing is put off: `baseMs` after the first event, doubled at
- * each further one, at most `maxMs`. Whoever uses it reports each event with `next` and asks with
- * `isInBackOffSince`. Entries that have expired go with `gc`, which has to be called now and then.
+ * each further one, at most `maxMs`. The caller reports each event with `next`, and checks with
+ * `isInBackOffSince`. Expired entries are removed by `gc`, which has to be called periodically.
  * Source: client-go `flowcontrol.Backoff`, without jitter.
  */
 export class Backoff {

@@ -8,8 +8,8 @@ export interface ProbeUpdate {
 }
 
 /**
- * The results of the probes of one type. `onUpdate` hears of each change, in order, while it is
- * made; it must not throw. Source: kubelet `results.Manager`.
+ * The results of the probes of one type. `onUpdate` is called for each change, in order, while the
+ * change is made; it must not throw. Source: kubelet `results.Manager`.
  */
 export class ProbeResultsManager implements ProbeResultLookup {
   readonly #results = new Map<string, ProbeResult>();
@@ -29,7 +29,7 @@ export class ProbeResultsManager implements ProbeResultLookup {
     this.#onUpdate({ podUID, containerID, result });
   }
 
-  /** Nobody hears of it: the container is gone. */
+  /** For a container that is gone; `onUpdate` is not called. */
   remove(containerID: string): void {
     this.#results.delete(containerID);
   }

@@ -16,7 +16,7 @@ export interface ProbeRequest {
 export interface Prober {
   /**
    * Resolves with what the container answered; a time-out is a failure. Rejects when the probe could
-   * not be made, which says nothing of the container. `signal` is aborted when nobody waits any more.
+   * not be made, which says nothing about the container. `signal` is aborted when the result is no longer needed.
    */
   probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeResult>;
 }

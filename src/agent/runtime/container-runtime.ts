@@ -53,7 +53,7 @@ export interface RuntimeEvent {
 }
 
 export interface CallOptions {
-  /** Aborted when nobody waits for the result any more; the call may then reject. */
+  /** Aborted when the caller no longer waits for the result; the call may then reject. */
   readonly signal?: AbortSignal | undefined;
 }
 

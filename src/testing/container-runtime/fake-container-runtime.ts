@@ -150,7 +150,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
     return this.#pods.get(podUID)?.containers.find(({ status }) => status.name === name)?.status;
   }
 
-  /** Ends a running container as if by itself. */
+  /** Ends a running container, as if it had exited on its own. */
   exit(containerID: string, exit: FakeExit = {}): void {
     this.#requireContainer(containerID).exit(exit);
   }
