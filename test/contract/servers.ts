@@ -39,7 +39,8 @@ export interface ContractServerKind {
   start(): Promise<ContractServer>;
 }
 
-const NODE_NAMES = ['node-a', 'node-b', 'node-c'];
+const EXISTING_NODES = ['node-a', 'node-b'];
+const NODE_NAMES = [...EXISTING_NODES, 'node-c'];
 /** Of one kube-apiserver and a test file full of cases. */
 export const START_TIMEOUT_MS = 90_000;
 
@@ -101,7 +102,7 @@ const inMemoryApiServer: ContractServerKind = {
     const { url, token } = server;
     const caData = Buffer.from(server.certificateAuthority).toString('base64');
     const http = new KubeHttp({ url, caData, token });
-    await createNodes(http);
+    for (const name of EXISTING_NODES) server.nodes.create(name);
     return {
       url,
       caData,
@@ -130,7 +131,7 @@ export const contractServers: readonly ContractServerKind[] = [
 ];
 
 async function createNodes(http: KubeHttp): Promise<void> {
-  for (const name of ['node-a', 'node-b']) {
+  for (const name of EXISTING_NODES) {
     await http.request('POST', '/api/v1/nodes', { body: { apiVersion: 'v1', kind: 'Node', metadata: { name } } });
   }
 }
