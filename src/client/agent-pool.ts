@@ -1,5 +1,5 @@
 import type { AgentOptions } from 'node:https';
-import type { Dispatcher, Pool } from 'undici';
+import type { Dispatcher, Pool } from 'undici/index.js';
 import { requestBuffered } from './buffered-response.ts';
 import { decodeBody, maxPodBytes } from './response-body.ts';
 
@@ -41,10 +41,10 @@ export interface ReceivedResponse {
 /** Connections of undici in place of those of an agent of Node: half the CPU of node-fetch. */
 export class AgentPool {
   readonly #options: AgentOptions;
-  readonly #undici: typeof import('undici');
+  readonly #undici: typeof import('undici/index.js');
   readonly #pools = new Map<string, Pool>();
 
-  constructor(undici: typeof import('undici'), options: AgentOptions) {
+  constructor(undici: typeof import('undici/index.js'), options: AgentOptions) {
     this.#undici = undici;
     this.#options = options;
   }
@@ -103,7 +103,7 @@ export function canBePooled(options: AgentOptions): boolean {
   );
 }
 
-function createPool({ Pool }: typeof import('undici'), origin: string, options: AgentOptions): Pool {
+function createPool({ Pool }: typeof import('undici/index.js'), origin: string, options: AgentOptions): Pool {
   const tls = Object.fromEntries(
     tlsOptions.filter((name) => options[name] != null).map((name) => [name, options[name]]),
   );

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici/index.js';
 import { ChunkBuffer } from './chunk-buffer.ts';
 import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
 

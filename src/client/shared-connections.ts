@@ -112,7 +112,7 @@ function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentCo
 /** Loaded on first use; undefined where it cannot be loaded, for example in some bundles. */
 async function createAgentPool(options: AgentOptions): Promise<AgentPool | undefined> {
   try {
-    return new AgentPool(await import('undici'), options);
+    return new AgentPool(await import('undici/index.js'), options);
   } catch {
     return undefined;
   }

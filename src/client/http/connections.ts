@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici/index.js';
 import type { Clock } from '../../clock.ts';
 import { ConnectionPacer } from './connection-pacer.ts';
 import type { Connecting } from './connector.ts';

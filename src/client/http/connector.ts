@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { buildConnector } from 'undici';
+import { buildConnector } from 'undici/index.js';
 import type { Clock } from '../../clock.ts';
 import type { ConnectionPacer } from './connection-pacer.ts';
 

@@ -1,4 +1,4 @@
-import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
 import type { Clock } from '../../clock.ts';
 import type { ConnectionPacer } from './connection-pacer.ts';
 import { type Connecting, failingConnector, pacedConnector, trackedConnector } from './connector.ts';

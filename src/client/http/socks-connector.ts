@@ -1,7 +1,7 @@
 import { callbackify, promisify } from 'node:util';
 import type { Socket } from 'node:net';
 import { SocksClient } from 'socks';
-import type { buildConnector } from 'undici';
+import type { buildConnector } from 'undici/index.js';
 import { type Connecting, connectionError } from './connector.ts';
 
 export interface SocksConnectorOptions {

@@ -1,4 +1,4 @@
-import { type Dispatcher, errors } from 'undici';
+import { type Dispatcher, errors } from 'undici/index.js';
 import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
