@@ -14,13 +14,12 @@ describe('canonicalPodStatus', () => {
     );
   });
 
-  it('gives one spelling for all spellings', () => {
+  it('gives one format for all formats', () => {
     fc.assert(
       fc.property(
         statusArbitrary.chain((status) => fc.tuple(fc.constant(status), reformatted(status))),
-        ([status, spelled]) => {
-          for (const strict of [true, false])
-            expect(canonicalPodStatus(deepFreeze(spelled), { strict })).toEqual(status);
+        ([status, other]) => {
+          for (const strict of [true, false]) expect(canonicalPodStatus(deepFreeze(other), { strict })).toEqual(status);
         },
       ),
     );

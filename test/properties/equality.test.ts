@@ -31,7 +31,7 @@ function shuffledLists(status: PodStatus): fc.Arbitrary<PodStatus> {
 }
 
 describe('normalizeStatus', () => {
-  it('is idempotent, changes nothing in place, and loses nothing but order', () => {
+  it('is idempotent, changes nothing in place, and changes nothing but order', () => {
     fc.assert(
       fc.property(podArbitrary, statusArbitrary, (pod, status) => {
         const once = normalizeStatus(deepFreeze(pod), deepFreeze(status));
@@ -73,7 +73,7 @@ describe('isPodStatusByKubeletEqual', () => {
     );
   });
 
-  it('ignores the order of conditions and containers, and other spellings', () => {
+  it('ignores the order of conditions and containers, and other formats', () => {
     const pairs = statusArbitrary.chain((status) =>
       fc.tuple(
         fc.constant(status),

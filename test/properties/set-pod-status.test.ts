@@ -33,7 +33,7 @@ function managerWith(client = new FakePodClient([pod]), podManager = new BasicPo
 }
 
 describe('setPodStatus', () => {
-  it('another spelling of what is cached is no change', () => {
+  it('the cached status in another format is not a change', () => {
     fc.assert(
       fc.property(
         statusArbitrary.chain((status) => fc.tuple(fc.constant(status), reformatted(status))),

@@ -51,7 +51,7 @@ describe('canonicalPodStatus, leniently', () => {
     });
   });
 
-  it('keeps conditions without type, duplicates, and two states at once', () => {
+  it('keeps conditions without type, duplicates, and two states of one container', () => {
     const condition = { type: '', status: '', lastProbeTime: null, lastTransitionTime: null };
     expect(lenient({ conditions: [{}, {}] }).conditions).toEqual([condition, condition]);
     expect(lenient({ podIPs: [{ ip: 'a' }, { ip: 'a' }] }).podIPs).toHaveLength(2);

@@ -39,13 +39,13 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
     (input) => expectRefused(input, 'status'),
   );
 
-  it.each(texts)('%s that is no text', (member) => {
+  it.each(texts)('%s that is not a string', (member) => {
     for (const value of [7, true, {}, [], 7n, Symbol('s'), () => {}, new Date()]) {
       expectRefused({ [member]: value }, `status.${member}`);
     }
   });
 
-  it.each(lists)('%s that is no list of objects', (member) => {
+  it.each(lists)('%s that is not a list of objects', (member) => {
     for (const value of [7, 'text', {}, true, new Set(), new Date()]) {
       expectRefused({ [member]: value }, `status.${member}`);
     }
@@ -55,7 +55,7 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
     }
   });
 
-  it.each(objects)('%s that is no object', (member) => {
+  it.each(objects)('%s that is not an object', (member) => {
     for (const value of [7, 'text', true, [], new Date()]) expectRefused({ [member]: value }, `status.${member}`);
   });
 

@@ -175,7 +175,7 @@ describe('canonicalPodStatus: values', () => {
     });
   });
 
-  it('the last of several entries with one key wins, in the place of the first', () => {
+  it('of several entries with the same key the last is kept, in the position of the first', () => {
     const status = strict({
       conditions: [{ type: 'a', reason: '1' }, { type: 'b' }, { type: 'a', reason: '2' }],
       podIPs: [{ ip: 'x' }, { ip: 'y' }, { ip: 'x', 'x-new': 1 }],

@@ -311,7 +311,7 @@ describe('TestGeneratePodInitializedCondition', () => {
     {
       name: 'the spec has no such running container',
       init: ['i'],
-      statuses: [waiting('i'), running('stranger')],
+      statuses: [waiting('i'), running('unknown')],
       expected: ['False', 'ContainersNotInitialized', incomplete],
     },
   ];

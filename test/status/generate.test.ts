@@ -28,7 +28,7 @@ const conditionOf = (status: PodStatusInput, type: string): PodConditionInput | 
   status.conditions?.find((condition) => condition.type === type);
 
 describe('generateAPIPodStatus', () => {
-  it('makes a whole status of a running pod', () => {
+  it('makes a complete status of a running pod', () => {
     const made = (type: string) => ({
       type,
       observedGeneration: 3,
@@ -99,7 +99,7 @@ describe('generateAPIPodStatus', () => {
         expected: { phase: 'Failed' },
       },
       {
-        name: 'the terminal phase set before goes before the API’s other one, which wins',
+        name: 'another terminal phase set before gives reason and message, the API’s gives the phase',
         api: { phase: 'Succeeded' },
         observed: { ...seen, previous: { phase: 'Failed', reason: 'R' } },
         expected: { phase: 'Succeeded', reason: 'R' },
@@ -160,7 +160,7 @@ describe('generateAPIPodStatus', () => {
       expect(generateAPIPodStatus(podOf(), { ...seen, eviction, reason: 'R' })).toMatchObject(eviction);
     });
 
-    it('takes the word of the agent that the pod is terminal', () => {
+    it('accepts from the agent that the pod is terminal', () => {
       const pod = podOf(undefined, { restartPolicy: 'Always' });
       expect(generateAPIPodStatus(pod, done).phase).toBe('Running');
       expect(generateAPIPodStatus(pod, { ...done, podIsTerminal: true }).phase).toBe('Succeeded');
@@ -271,7 +271,7 @@ describe('generateAPIPodStatus', () => {
       expect(conditionOf(generateAPIPodStatus(podOf({}, gated), seen), 'Ready')?.reason).toBe('ReadinessGatesNotReady');
     });
 
-    it('judge by the phase that the status gets', () => {
+    it('use the phase that the status gets', () => {
       const status = generateAPIPodStatus(podOf({ phase: 'Failed' }), seen);
       expect(conditionOf(status, 'ContainersReady')?.reason).toBe('PodFailed');
     });
@@ -305,7 +305,7 @@ describe('generateAPIPodStatus', () => {
       },
     );
 
-    it('go on with a restart of all containers that is under way', () => {
+    it('continue a restart of all containers that has begun', () => {
       const pod = podOf(undefined, { containers: [restartsAll] });
       const previous: PodStatusInput = { conditions: [{ type: 'AllContainersRestarting', status: 'True' }] };
       const made = generateAPIPodStatus(pod, { ...seen, containerStatuses: [running('a')], previous });

@@ -77,7 +77,7 @@ describe('createStatusJsonPatch', () => {
       ],
     },
     {
-      name: 'a list whose keys differ is tested and replaced as a whole, unknown members kept',
+      name: 'a list whose keys differ is tested and replaced completely, unknown members kept',
       server: { conditions: [condition('A', 'True', { new: 1 }), condition('B')] },
       target: { conditions: [condition('C'), condition('A', 'False')] },
       operations: [
@@ -87,7 +87,7 @@ describe('createStatusJsonPatch', () => {
       ],
     },
     {
-      name: 'a list without key is tested and replaced as a whole',
+      name: 'a list without key is tested and replaced completely',
       server: { resources: { claims: [{ name: 'a' }] } },
       target: { resources: { claims: [{ name: 'b' }] } },
       operations: [
@@ -107,7 +107,7 @@ describe('createStatusJsonPatch', () => {
       ],
     },
     {
-      name: 'a list with a key twice is set right as a whole',
+      name: 'a list with a key twice is corrected completely',
       server: { conditions: [condition('A'), condition('A', 'False')] },
       target: { conditions: [condition('A')] },
       operations: [
@@ -123,7 +123,7 @@ describe('createStatusJsonPatch', () => {
       operations: [uidTest, { op: 'replace', path: '/status/new/a', value: 3 }],
     },
     {
-      name: "the server's own spelling is what is tested",
+      name: "the server's own format is tested",
       server: { podIPs: null, hostIPs: ['odd'], phase: null },
       target: { phase: 'Running', podIPs: [{ ip: '10.0.0.2' }], hostIPs: [{ ip: '192.0.2.1' }] },
       operations: [
@@ -148,17 +148,17 @@ describe('createStatusJsonPatch', () => {
     );
   });
 
-  it('fails on a list that has changed meanwhile', () => {
+  it('fails on a list that has changed in the meantime', () => {
     const operations = createStatusJsonPatch(
       'u',
       { conditions: [condition('A'), condition('B')] },
       { conditions: [condition('A'), condition('B', 'False')] },
     );
-    const meanwhile = { conditions: [condition('X'), condition('A'), condition('B')] };
-    expect(() => applied(meanwhile, operations)).toThrow(expect.objectContaining({ name: 'TEST_OPERATION_FAILED' }));
+    const changed = { conditions: [condition('X'), condition('A'), condition('B')] };
+    expect(() => applied(changed, operations)).toThrow(expect.objectContaining({ name: 'TEST_OPERATION_FAILED' }));
   });
 
-  it('tests before every operation that reaches into a list, or touches a list as a whole', () => {
+  it('tests before every operation that reaches into a list, or replaces a complete list', () => {
     fc.assert(
       fc.property(relatedPodStatusesArbitrary(), ([server, target]) => {
         const operations = createStatusJsonPatch('u', server, target) ?? [uidTest];

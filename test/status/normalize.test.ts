@@ -47,7 +47,7 @@ describe('TestStatusNormalizationEnforcesMaxBytes', () => {
     ['one container', podWith(1), 12_288],
     ['no container in the spec', {}, 12_288],
     ['regular, init and ephemeral ones', podWith(1, 1, 1), 4_096],
-    ['a share that is no whole number', podWith(7), 1_755],
+    ['a share that is not an integer', podWith(7), 1_755],
   ])('%s', (_, pod, maxBytes) => {
     for (const list of lists) {
       const fits = 'x'.repeat(maxBytes);
@@ -88,7 +88,7 @@ describe('TestStatusNormalizeTimeStamp', () => {
   const exact = '2026-01-02T03:04:05.678901Z';
   const cut = '2026-01-02T03:04:05Z';
 
-  it('all times are whole seconds in UTC', () => {
+  it('all times are in UTC and have no fraction', () => {
     const states = [{ running: { startedAt: exact } }, { terminated: { startedAt: exact, finishedAt: exact } }];
     const containers = states.flatMap((state, i) => [
       { name: `a${i}`, state },

@@ -105,7 +105,7 @@ describe('getPhase', () => {
       phase: 'Running',
     },
     {
-      name: 'running wins over terminal',
+      name: 'running takes precedence over terminal',
       podIsTerminal: true,
       statuses: [ready('a'), terminated('b', 0)],
       phase: 'Running',

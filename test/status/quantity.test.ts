@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalQuantity, compareQuantities, quantitiesEqual, quantityNanos } from '../../src/status/quantity.ts';
 
 /** What `resource.Quantity` of k8s.io/apimachinery v0.37 makes of a JSON string, read and written back. */
-const spellings: readonly (readonly [string, string])[] = [
+const formats: readonly (readonly [string, string])[] = [
   ['0', '0'],
   ['1', '1'],
   ['100m', '100m'],
@@ -148,7 +148,7 @@ const refused: readonly string[] = [
 ];
 
 describe('canonicalQuantity', () => {
-  it.each(spellings)('spells %j as Go does: %j', (input, canonical) => {
+  it.each(formats)('formats %j as Go does: %j', (input, canonical) => {
     expect(canonicalQuantity(input)).toBe(canonical);
   });
 

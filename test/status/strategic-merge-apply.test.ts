@@ -21,10 +21,13 @@ const vectors = readFileSync(new URL('testdata/strategic-merge.jsonl', import.me
   .filter(([, { applied }]) => applied !== undefined);
 
 describe('applyPodStatusPatch', () => {
-  it.each(vectors)('makes the status of the Go code when the server has changed meanwhile, vector %i', (_, vector) => {
-    const applied = applyPodStatusPatch(deepFreeze(vector.server!), deepFreeze(vector.patch));
-    expect(canonicalPodStatus(applied, { strict: false })).toEqual(vector.applied);
-  });
+  it.each(vectors)(
+    'makes the status of the Go code when the server has changed in the meantime, vector %i',
+    (_, vector) => {
+      const applied = applyPodStatusPatch(deepFreeze(vector.server!), deepFreeze(vector.patch));
+      expect(canonicalPodStatus(applied, { strict: false })).toEqual(vector.applied);
+    },
+  );
 
   it('writes null where the API does', () => {
     const times = { lastProbeTime: null, lastTransitionTime: null };
@@ -279,7 +282,7 @@ describe('applyPodPatch', () => {
       patch: { spec: { containers: [{ image: 'x' }] } },
       path: 'patch.spec.containers',
     },
-    { name: 'an element that is no object', patch: { spec: { containers: ['a'] } }, path: 'patch.spec.containers' },
+    { name: 'an element that is not an object', patch: { spec: { containers: ['a'] } }, path: 'patch.spec.containers' },
     {
       name: 'elements in another order than $setElementOrder says',
       patch: {
@@ -291,7 +294,7 @@ describe('applyPodPatch', () => {
       path: 'patch.spec.containers',
     },
     {
-      name: 'an order that is no list',
+      name: 'an order that is not a list',
       patch: { spec: { '$setElementOrder/containers': 'a' } },
       path: 'patch.spec.containers',
     },

@@ -95,14 +95,14 @@ describe('diffPodStatus', () => {
       patch: { resources: { limits: null } },
     },
     {
-      name: 'a list that the server lacks is sent whole, without directives',
+      name: 'a list that the server lacks is sent completely, without directives',
       from: {},
       to: { conditions: [condition('Ready')] },
       patch: { conditions: [condition('Ready')] },
     },
     { name: 'a list that is gone is nulled', from: { podIPs: ips('10.0.0.2') }, to: {}, patch: { podIPs: null } },
     {
-      name: 'a replaced list is sent whole when only its order differs',
+      name: 'a replaced list is sent completely when only its order differs',
       from: {
         volumeHealth: [
           { name: 'a', lastTransitionTime: null },
@@ -211,7 +211,7 @@ describe('diffPodStatus', () => {
   describe('a key that the server has twice', () => {
     const twice = [condition('A'), condition('A', 'False'), condition('B')];
 
-    it('is deleted and written back whole, for the list to say it once', () => {
+    it('is deleted and written back completely, so that the list has it once', () => {
       const target = { conditions: [condition('A', 'False'), condition('B')] };
       const patch = diffPodStatus(deepFreeze({ conditions: twice }), deepFreeze(target));
       expect(patch).toEqual({
@@ -221,7 +221,7 @@ describe('diffPodStatus', () => {
       expect(applyPodStatusPatch({ conditions: twice }, patch!)).toEqual(target);
     });
 
-    it('is deleted when nobody wants it', () => {
+    it('is deleted when the target does not have it', () => {
       expect(diffPodStatus({ conditions: twice }, { conditions: [condition('B')] })).toEqual({
         '$setElementOrder/conditions': [{ type: 'B' }],
         conditions: [{ $patch: 'delete', type: 'A' }],

@@ -80,7 +80,7 @@ describe('terminatedPodStatus', () => {
     return terminatedPodStatus(deepFreeze(pod), statusOf(status), statusOf(status), isStatic);
   }
 
-  it('replaces the whole state and nothing else', () => {
+  it('replaces the complete state and nothing else', () => {
     const container = {
       name: 'c',
       state: { waiting: { reason: 'r' }, 'x-new': 1 },
