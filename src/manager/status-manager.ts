@@ -31,7 +31,7 @@ import { PodRequests } from '../sync/pod-requests.ts';
 import { type DropReason, type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
 import type { WrittenResult } from '../sync/written-waiters.ts';
 import { ResendDetector } from '../sync/resend-detector.ts';
-import { SyncBatch } from '../sync/sync-batch.ts';
+import { FullBatch } from '../sync/full-batch.ts';
 import { type ManagerState, type SyncBatchResult, SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
@@ -165,7 +165,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     });
     this.#loop = new SyncLoop({
       ...shared,
-      batch: new SyncBatch({ ...shared, resendDetector }),
+      fullBatch: new FullBatch({ ...shared, resendDetector }),
       syncer: this.#syncer,
       limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
       outcomes: this.#outcomes,

@@ -11,7 +11,7 @@ import type { SyncPermits } from './pod-requests.ts';
 import type { PodSyncer, SyncResult } from './pod-syncer.ts';
 import { RequestedDeletions } from './requested-deletions.ts';
 import { RetryTimer } from './retry-timer.ts';
-import type { SyncBatch } from './sync-batch.ts';
+import type { FullBatch } from './full-batch.ts';
 import { SyncQueue } from './sync-queue.ts';
 import { SyncResultHandler } from './sync-result-handler.ts';
 import { WakeUp } from './wake-up.ts';
@@ -34,7 +34,7 @@ export interface SyncBatchResult {
 export interface SyncLoopOptions {
   readonly cache: PodStatusCache;
   readonly podManager: PodManager;
-  readonly batch: SyncBatch;
+  readonly fullBatch: FullBatch;
   readonly syncer: PodSyncer;
   readonly limiter: ClientLimiter;
   readonly outcomes: Outcomes;
@@ -140,10 +140,10 @@ export class SyncLoop {
 
   /** The kubelet's batch, driven by hand: takes a waiting wake-up, ignores back-off, limits and priorities. */
   async syncBatch(all: boolean): Promise<SyncBatchResult> {
-    const { batch, cache, concurrency } = this.#options;
+    const { fullBatch, cache, concurrency } = this.#options;
     this.#wakeUp.take();
     const uids: string[] = [];
-    if (all) await batch.full((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
+    if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
     else uids.push(...cache.uidsOfUnsentVersions());
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
     const kinds: SyncResult['kind'][] = [];
@@ -233,7 +233,7 @@ export class SyncLoop {
 
   async #scan(): Promise<void> {
     try {
-      await this.#options.batch.full((uid, needsSync) => {
+      await this.#options.fullBatch.run((uid, needsSync) => {
         if (needsSync) this.#enqueue(uid);
         else if (this.#isInSync(uid)) this.#backOff.forget(uid);
         this.#pump();

@@ -1,10 +1,10 @@
-/** A routine pod takes turns with urgent ones that came into the line so much later. */
+/** A routine pod takes turns with urgent ones that were enqueued so much later. */
 const ageingMs = 5_000;
 
 /**
  * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each.
  * Urgent pods go first; once a routine pod has aged, every other turn is for routine pods, so that
- * nobody starves. Not every turn: a long backlog would hold up pods that become Ready.
+ * nobody starves. Not every turn: a long backlog would delay pods that become Ready.
  * Divergence: the kubelet has no order but that of its map.
  */
 export class SyncQueue {
@@ -17,7 +17,7 @@ export class SyncQueue {
     return this.#urgent.size + this.#routine.size;
   }
 
-  /** Puts the pod in line; one that waits already keeps its place, or moves up when it became urgent. */
+  /** Enqueues the pod; a queued one keeps its place, or moves up when it became urgent. */
   add(uid: string, isUrgent: boolean, nowMs: number): void {
     if (this.#urgent.has(uid)) return;
     if (!isUrgent) {
@@ -28,7 +28,7 @@ export class SyncQueue {
     this.#urgent.set(uid, nowMs);
   }
 
-  /** Takes the next pod out of the line. */
+  /** Takes the next pod out of the queue. */
   take(): string | undefined {
     const [urgentUID, urgentSinceMs] = head(this.#urgent);
     const [routineUID, routineSinceMs] = head(this.#routine);

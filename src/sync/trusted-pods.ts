@@ -4,8 +4,8 @@ import type { PodStatus } from '../types.ts';
 import type { ApiPod } from './api-pod.ts';
 
 /**
- * With `when-stale`: the API objects as our last requests left them, while they are trusted. Of each
- * only what the next sync needs is kept.
+ * With `when-stale`: the API objects as our last requests left them. An object is trusted until the
+ * next sync takes it. Of each, only what that sync needs is kept.
  * Divergence, on request only: the kubelet reads before each patch.
  */
 export class TrustedPods {
@@ -14,7 +14,7 @@ export class TrustedPods {
   readonly #podManager: PodManager;
   readonly #keepsRawStatus: boolean;
 
-  /** @param keepsRawStatus also keep the status in the API server's own spelling, which a JSON patch tests */
+  /** @param keepsRawStatus also keep the status in the API server's own format, which a JSON patch tests */
   constructor(podManager: PodManager, keepsRawStatus: boolean) {
     this.#podManager = podManager;
     this.#keepsRawStatus = keepsRawStatus;
@@ -27,7 +27,7 @@ export class TrustedPods {
     this.#pods.set(uid, { pod: { metadata, status: rawStatus }, uid: apiUID, status });
   }
 
-  /** The object, no longer trusted, beside the pod manager's for the safety provider to look at; undefined: read first. */
+  /** Hands out the object once, with the pod manager's pod for the safety provider; undefined: read first. */
   take(uid: string): ApiPod | undefined {
     const trusted = this.#pods.get(uid);
     if (trusted === undefined) return undefined;
@@ -35,7 +35,7 @@ export class TrustedPods {
     const pod = this.#podManager.getPodByUID(uid);
     if (pod === undefined) return undefined;
     const podOfManager = this.#podManager.getMirrorPodByPod(pod) ?? pod;
-    // Somebody may have taken the phase back, which decides what may be written.
+    // Another writer may have reset the phase, which decides what may be written.
     if (isPodPhaseTerminal(podOfManager.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
     return { ...trusted, trustedAs: podOfManager };
   }

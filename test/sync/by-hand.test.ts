@@ -17,7 +17,7 @@ function mostAtOnce(h: SyncHarness, name: string): () => number {
   return () => most;
 }
 
-it('batches that are driven by hand at the same time never make two requests for one pod at once', async () => {
+it('concurrent manual batches never have two requests for one pod in flight', async () => {
   const h = new SyncHarness();
   h.addPods('a');
   const most = mostAtOnce(h, 'a');
@@ -27,7 +27,7 @@ it('batches that are driven by hand at the same time never make two requests for
   expect(most()).toBe(1);
 });
 
-it('the loop leaves a pod that a batch by hand has taken up meanwhile', async () => {
+it('the loop skips a pod that a manual batch is syncing', async () => {
   const h = new SyncHarness({ concurrency: 2 });
   h.addPods('a', 'urgent-1', 'urgent-2');
   const most = mostAtOnce(h, 'a');

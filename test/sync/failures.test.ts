@@ -114,7 +114,7 @@ describe('back-off by failure class', () => {
     await h.manager.stop();
   });
 
-  it('of one pod does not hold up another that waits less', async () => {
+  it('of one pod does not delay another whose wait is shorter', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.client.fail({ name: 'a' }, 500);
@@ -130,7 +130,7 @@ describe('back-off by failure class', () => {
     await h.manager.stop();
   });
 
-  it('holds for a full batch as well', async () => {
+  it('applies to a full batch as well', async () => {
     const h = new SyncHarness({ syncPeriodMs: second });
     h.client.fail({ verb: 'get' }, 404, Number.POSITIVE_INFINITY);
     h.manager.start();
@@ -151,7 +151,7 @@ describe('back-off by failure class', () => {
 });
 
 describe('a new version', () => {
-  it('is tried at once where the last one was refused', async () => {
+  it('is tried immediately when the last one was refused', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.fail({ verb: 'patch' }, 422);
@@ -181,7 +181,7 @@ describe('a new version', () => {
     await h.manager.stop();
   });
 
-  it.each([404, 500, 429])('waits with its pod after %i', async (code) => {
+  it.each([404, 500, 429])('waits as long as the failed one after %i', async (code) => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.fail({ verb: 'get' }, code);
@@ -200,7 +200,7 @@ describe('a new version', () => {
 });
 
 describe('a UID that is not the object’s', () => {
-  it('is read anew without back-off, and the status of a pod that was recreated is dropped', async () => {
+  it('is read again without back-off, and the status of a pod that was recreated is dropped', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.react({ verb: 'get' }, () => () => h.client.put(podOf('a', { uid: 'another' })));
@@ -334,7 +334,7 @@ describe('throttling', () => {
     expect(h.clock.pendingTimers).toBe(0);
   });
 
-  it('a pod that is answered 503 for ever, without Retry-After, does not stop the others', async () => {
+  it('a pod that always gets 503, without Retry-After, does not stop the others', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.client.fail({ verb: 'patch', name: 'a' }, 503, Number.POSITIVE_INFINITY);
@@ -596,7 +596,7 @@ describe('403', () => {
     await h.manager.stop();
   });
 
-  it('an outcome of its own, in which whoever waits for the status does not give up', async () => {
+  it('has an outcome of its own, and whenWritten stays pending', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.fail({ verb: 'patch' }, 403);

@@ -51,7 +51,7 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
-  it('a new version is sent at once, and counts anew', async () => {
+  it('a new version is sent immediately, and counted from one again', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     rewrite(h, withoutMessage);
@@ -92,7 +92,7 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
-  it('a foreign writer that comes back each time is one, too', async () => {
+  it('another writer who overwrites the status each time is a hot loop, too', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a');
     h.manager.start();
@@ -112,7 +112,7 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
-  it('is over with the pod: what is set of it afterwards does not wait', async () => {
+  it('ends with the pod: a status that is set afterwards does not wait', async () => {
     const h = new SyncHarness();
     const [pod] = h.addPods('a');
     rewrite(h, withoutMessage);

@@ -4,7 +4,7 @@ import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { namespace, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 describe('start', () => {
-  it('sends at once what was set before it', async () => {
+  it('immediately sends what was set before it', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.set('a', '1');
@@ -17,7 +17,7 @@ describe('start', () => {
     await h.manager.stop();
   });
 
-  it('runs the first full batch one period later, not at once', async () => {
+  it('runs the first full batch one period later, not immediately', async () => {
     const h = new SyncHarness({ syncPeriodMs: 10_000 });
     h.addPods('a');
     h.set('a', '1');
@@ -129,7 +129,7 @@ describe('the tick', () => {
     await h.manager.stop();
   });
 
-  it('lets others run within a long scan, and skips what has gone meanwhile', async () => {
+  it('yields to the event loop during a long scan, and skips pods that are removed in the meantime', async () => {
     const h = new SyncHarness({ syncPeriodMs: 1_000 });
     const names = Array.from({ length: 200 }, (_, i) => `p${i}`);
     h.addPods(...names);
@@ -155,7 +155,7 @@ describe('the tick', () => {
 });
 
 describe('stop', () => {
-  it('gives up requests in flight, and leaves no timer and no promise', async () => {
+  it('aborts requests in flight, and leaves no timer and no pending promise', async () => {
     const h = new SyncHarness({ requestTimeoutMs: 30_000 });
     h.addPods('a', 'b');
     h.client.hold({ verb: 'get' });
@@ -191,7 +191,7 @@ describe('stop', () => {
     expect(h.clock.pendingTimers).toBe(0);
   });
 
-  it('arms no timer for a failure that comes in with it', async () => {
+  it('arms no timer for a request that fails because of it', async () => {
     // However far the answer has come through the promises when the manager is stopped.
     for (let turns = 0; turns < 40; turns++) {
       const h = new SyncHarness();
@@ -252,7 +252,7 @@ describe('stop', () => {
     expect(looks).toBe(looksBefore);
   });
 
-  it('leaves the gauges', async () => {
+  it('removes the manager from the gauges', async () => {
     const h = new SyncHarness();
     h.manager.setPodResizeInProgressCondition(uidOf('a'), '', '', 1);
     expect(h.metrics.statusGauges()).toBeDefined();

@@ -50,7 +50,7 @@ describe('concurrency', () => {
 });
 
 describe('one pod', () => {
-  it('never has two requests at once, also when a full batch and a batch by hand come in', async () => {
+  it('never has two requests in flight, even when a full batch and a manual batch start in the meantime', async () => {
     const h = new SyncHarness({ syncPeriodMs: 1_000 });
     h.addPods('a');
     const inFlight = new Map<string, number>();
@@ -106,7 +106,7 @@ describe('one pod', () => {
     await h.manager.stop();
   });
 
-  it('what is set while a request waits for its permit goes instead of the older version', async () => {
+  it('a version that is set while the request waits for its permit is sent instead of the older one', async () => {
     const h = new SyncHarness({ qps: 1, burst: 1 });
     h.addPods('a');
     h.manager.start();
@@ -122,7 +122,7 @@ describe('one pod', () => {
     await h.manager.stop();
   });
 
-  it('a hung request holds up its own pod alone, and ends at requestTimeoutMs', async () => {
+  it('a hung request delays only its own pod, and ends at requestTimeoutMs', async () => {
     const h = new SyncHarness({ concurrency: 2, requestTimeoutMs: 5_000 });
     h.addPods('a', 'b', 'c');
     h.client.hold({ verb: 'patch', name: 'a' }, 1);
@@ -199,7 +199,7 @@ describe('a status that is dropped while its sync is under way', () => {
     await h.manager.stop();
   });
 
-  it.each(['failed', 'written'] as const)('leaves no trace of itself when it has %s', async (end) => {
+  it.each(['failed', 'written'] as const)('leaves no state behind when it has %s', async (end) => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -308,7 +308,7 @@ describe('which pod goes first', () => {
     await h.manager.stop();
   });
 
-  it('a cosmetic update that has waited long: nobody starves under urgent ones without end', async () => {
+  it('a routine update that has waited long: an endless stream of urgent ones starves no pod', async () => {
     const h = new SyncHarness({ concurrency: 1 });
     h.addPods('cosmetic', 'u0', 'u1', 'u2');
     // Each sync takes a second, and there is always somebody urgent in line.

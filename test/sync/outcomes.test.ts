@@ -6,7 +6,7 @@ import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 const subject = { podUID: uidOf('a'), podNamespace: 'default', podName: 'a' };
 
 describe('outcomes', () => {
-  it('a status that was dropped in this turn is no answer to whoever waits for the one set after it', async () => {
+  it('a status that was dropped in this turn does not resolve whenWritten of the one set after it', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.set('a', '1');
@@ -32,7 +32,7 @@ describe('outcomes', () => {
     expect(h.outcomes.at(-1)).toMatchObject({ podName: 'b', version: 1, outcome: 'unchanged' });
   });
 
-  it('a full batch that reads a version that was written, and finds nothing to do, is no second outcome of it', async () => {
+  it('a full batch that reads a written version again and finds nothing to do reports no second outcome', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.set('a', '1');
@@ -51,7 +51,7 @@ describe('outcomes', () => {
     expect(h.takeOutcomes()).toEqual(['written 1', 'reconciled 1']);
   });
 
-  it('superseded: a newer version came before it was sent', async () => {
+  it('superseded: a newer version was set before it was sent', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     for (const message of ['1', '2', '3']) h.set('a', message);
@@ -59,7 +59,7 @@ describe('outcomes', () => {
     expect(h.takeOutcomes()).toEqual(['superseded 1', 'superseded 2', 'written 3']);
   });
 
-  it('each version has one end: one that is on its way is written, not superseded', async () => {
+  it('a version in a PATCH under way is written, not superseded', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     const release = h.client.hold({ verb: 'patch' }, 1);
@@ -137,7 +137,7 @@ describe('outcomes', () => {
     expect(h.outcomes.slice(2)).toEqual([{ ...subject, version: 1, outcome: 'gone', reason: 'recreated' }]);
   });
 
-  it('are counted, whether anybody listens or not', async () => {
+  it('are counted, with and without listeners', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.set('a', '1');
@@ -216,7 +216,7 @@ describe('whenWritten', () => {
     expect(await written).toEqual(result);
   });
 
-  it('waits through failures that are tried again', async () => {
+  it('stays pending during failures that are retried', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.fail({ verb: 'get' }, 500, 2);
@@ -233,7 +233,7 @@ describe('whenWritten', () => {
     await h.manager.stop();
   });
 
-  it('does not take an older version that was on its way for the cached one', async () => {
+  it('does not resolve because of an older version that was being sent', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     const releaseFirst = h.client.hold({ verb: 'patch' }, 1);
@@ -255,7 +255,7 @@ describe('whenWritten', () => {
     await h.manager.stop();
   });
 
-  it('a version that came while the object was being deleted went with it', async () => {
+  it('a version that was set during the DELETE is gone with the object', async () => {
     const h = new SyncHarness();
     const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
     const release = h.client.hold({ verb: 'delete' }, 1);
@@ -270,7 +270,7 @@ describe('whenWritten', () => {
     await h.manager.stop();
   });
 
-  it('answers at once when there is nothing to wait for', async () => {
+  it('resolves immediately when there is nothing to wait for', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     expect(await h.manager.whenWritten(uidOf('a'))).toEqual({ written: false, reason: 'not-cached' });
@@ -283,7 +283,7 @@ describe('whenWritten', () => {
   });
 });
 
-it('whoever waits for a newer version does not hear that an older one was refused', async () => {
+it('whenWritten of a newer version does not resolve because an older one was refused', async () => {
   const h = new SyncHarness();
   h.addPods('a');
   let newer: Promise<WrittenResult> | undefined;
@@ -300,8 +300,8 @@ it('whoever waits for a newer version does not hear that an older one was refuse
   await h.manager.stop();
 });
 
-describe('a status that is dropped while it is on its way, and set again', () => {
-  it('during the DELETE: whoever waits for the new one does not hear that the old one was written', async () => {
+describe('a status that is dropped while it is being sent, and set again', () => {
+  it('during the DELETE: whenWritten of the new one does not resolve because the old one was written', async () => {
     const h = new SyncHarness();
     const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
     const release = h.client.hold({ verb: 'delete' });
@@ -319,7 +319,7 @@ describe('a status that is dropped while it is on its way, and set again', () =>
     await h.manager.stop();
   });
 
-  it('by a listener, between the PATCH and what is said of the DELETE', async () => {
+  it('by a listener, between the PATCH and the DELETE', async () => {
     const h = new SyncHarness();
     const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
     let written: Promise<WrittenResult> | undefined;
@@ -338,7 +338,7 @@ describe('a status that is dropped while it is on its way, and set again', () =>
     await h.manager.stop();
   });
 
-  it('by a listener that hears it was written, before the DELETE that failed is said: the new one does not wait', async () => {
+  it('by a listener of written, before the DELETE fails: the new one does not wait for a retry', async () => {
     const h = new SyncHarness();
     const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
     h.client.fail({ verb: 'delete' }, 500);
@@ -356,7 +356,7 @@ describe('a status that is dropped while it is on its way, and set again', () =>
     await h.manager.stop();
   });
 
-  it('by the one who heard from the API server that it failed: the new one does not wait', async () => {
+  it('shortly after its PATCH failed: the new one does not wait for a retry', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     // So many turns after the answer the status is dropped and set again.

@@ -10,7 +10,7 @@ const fail = (): never => {
   throw new Error('out of order');
 };
 
-describe('a port that throws harms nobody', () => {
+describe('a port that throws affects nothing else', () => {
   it('a listener', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
@@ -76,7 +76,7 @@ describe('a port that throws harms nobody', () => {
     await h.manager.stop();
   });
 
-  it('a safety provider, whose answer then counts as: containers may be running', async () => {
+  it('a safety provider; containers then count as possibly running', async () => {
     const h = new SyncHarness({ podDeletionSafety: fail });
     const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
     h.manager.start();
@@ -121,7 +121,7 @@ describe('a port that throws harms nobody', () => {
     await h.manager.stop();
   });
 
-  it('a pod manager that cannot tell one pod holds up no other', async () => {
+  it('a pod manager that throws for one pod delays no other pod', async () => {
     const h = new SyncHarness({ syncPeriodMs: 1_000 });
     h.addPods('a', 'b');
     h.set('a', '1');
@@ -136,7 +136,7 @@ describe('a port that throws harms nobody', () => {
     await h.manager.stop();
   });
 
-  it('a client that throws instead of rejecting, or answers with nonsense', async () => {
+  it('a client that throws instead of rejecting, or resolves with something that is not a pod', async () => {
     const answers: (() => unknown)[] = [
       fail,
       () => undefined,
@@ -157,7 +157,7 @@ describe('a port that throws harms nobody', () => {
 });
 
 describe('what is logged of a failure', () => {
-  it('is its text, never the object, whose cause may hold a token', async () => {
+  it('is logged as text, never as the object, whose cause may contain a token', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     const secret = new ApiError('request failed: ECONNRESET', {

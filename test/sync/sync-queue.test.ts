@@ -20,7 +20,7 @@ describe('SyncQueue', () => {
     expect(queue.size).toBe(0);
   });
 
-  it('holds each pod once: one that waits keeps its place, and moves up when it becomes urgent', () => {
+  it('contains each pod once: a queued pod keeps its place, and moves up when it becomes urgent', () => {
     const queue = new SyncQueue();
     queue.add('a', false, 0);
     queue.add('b', false, 1);

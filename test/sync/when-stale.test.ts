@@ -50,7 +50,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('reads first after a failure of which nobody knows whether it was written', async () => {
+  it('reads first after a failure that leaves open whether the patch was applied', async () => {
     const h = harness();
     await trusted(h);
     h.client.fail({ verb: 'patch' }, 500);
@@ -60,7 +60,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('notices by the answer what somebody else has changed, and repairs what is ours', async () => {
+  it('detects in the response what another writer has changed, and restores what is ours', async () => {
     const h = harness();
     await trusted(h);
     change(h, 'a', { reason: 'somebody else’s' });
@@ -76,7 +76,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('reports as written what it wrote, though the answer shows more', async () => {
+  it('reports the version as written although the response shows more', async () => {
     const h = harness();
     await trusted(h);
     change(h, 'a', unknownMember);
@@ -87,7 +87,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('does not trust an answer that shows something else than what was written', async () => {
+  it('does not trust a response that differs from what was written', async () => {
     const h = harness();
     h.addPod({ ...podOf('a'), status: { phase: 'Pending', ...unknownMember } });
     h.manager.start();
@@ -137,7 +137,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('reads when the pod manager shows that somebody has taken the phase back: containers may hold it there', async () => {
+  it('reads when the pod manager shows that another writer has reset the phase: it may have to be held back', async () => {
     let couldRun = false;
     const h = new SyncHarness({
       readBeforePatch: 'when-stale',
@@ -158,7 +158,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('brings in a DisruptionTarget only after a look at the phase that the API server has', async () => {
+  it('adds a DisruptionTarget only after reading the phase that the API server has', async () => {
     const h = harness();
     await trusted(h);
     change(h, 'a', { phase: 'Failed' });
@@ -181,7 +181,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('deletes a terminated pod by the answer to its last PATCH', async () => {
+  it('deletes a terminated pod because of the response to its last PATCH', async () => {
     const h = harness();
     await trusted(h);
     h.addPod({ ...h.client.pod('default', 'a')!, metadata: podOf('a', { deletionTimestamp }).metadata! });
@@ -275,7 +275,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('does not trust what it wrote of a status that was dropped meanwhile', async () => {
+  it('does not trust what it wrote of a status that was dropped during the request', async () => {
     const h = harness();
     h.addPods('a');
     h.client.react({ verb: 'patch' }, () => h.manager.removeOrphanedStatuses([]));
@@ -289,7 +289,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('forgets what it has seen of a pod that is gone', async () => {
+  it('forgets the trusted object of a pod that is gone', async () => {
     const h = harness();
     await trusted(h);
     h.manager.removeOrphanedStatuses([]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PodStatusCache } from '../../src/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
 import { ResendDetector } from '../../src/sync/resend-detector.ts';
-import { SyncBatch } from '../../src/sync/sync-batch.ts';
+import { FullBatch } from '../../src/sync/full-batch.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { Pod, PodStatus } from '../../src/types.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
@@ -14,7 +14,7 @@ function setup() {
   const clock = new FakeClock();
   const logger = recordingLogger();
   const resendDetector = new ResendDetector(logger);
-  const batch = new SyncBatch({ cache, podManager, resendDetector, clock, logger });
+  const batch = new FullBatch({ cache, podManager, resendDetector, clock, logger });
   const put = (name: string, status: PodStatus = { phase: 'Running' }, podIsFinished = false): void => {
     cache.set(uidOf(name), { podName: name, podNamespace: 'default', podIsFinished, status, urgent: false }, 0);
   };
@@ -22,7 +22,7 @@ function setup() {
     cache.markSent(uidOf(name), apiUID, cache.get(uidOf(name))!, 0);
   const full = async (): Promise<string[]> => {
     const uids: string[] = [];
-    await batch.full((uid, needsSync) => void (needsSync && uids.push(uid)));
+    await batch.run((uid, needsSync) => void (needsSync && uids.push(uid)));
     return uids;
   };
   /** Sent pods `p0`, `p1`, … of which each takes a millisecond to compare. */
@@ -43,7 +43,7 @@ function setup() {
 const annotated = (name: string, annotations: Record<string, string>, uid = uidOf(name)): Pod =>
   podOf(name, { annotations, uid });
 
-describe('SyncBatch', () => {
+describe('FullBatch', () => {
   it('a full batch takes what differs from what the pod manager shows, and forgets that it was sent', async () => {
     const { put, send, podManager, full, cache } = setup();
     put('a');
@@ -65,7 +65,7 @@ describe('SyncBatch', () => {
     expect(await full()).toEqual([uidOf('a')]);
   });
 
-  it('forgets versions of API objects that belong to nobody', async () => {
+  it('forgets versions of API objects that belong to no pod', async () => {
     const { put, send, full, cache, podManager } = setup();
     put('a');
     send('a');
@@ -105,7 +105,7 @@ describe('SyncBatch', () => {
     expect(looks).toBe(3);
   });
 
-  it('a pod that cannot be compared holds up no other', async () => {
+  it('a pod that cannot be compared delays no other', async () => {
     const { put, send, podManager, full, logger } = setup();
     for (const name of ['a', 'b']) {
       put(name);
@@ -123,7 +123,7 @@ describe('SyncBatch', () => {
     expect(logger.errors.map(({ fields }) => [fields.podUID, fields.reason])).toEqual([[uidOf('a'), 'odd']]);
   });
 
-  it('lets others run every few milliseconds, reads anew after that, and ends with its signal', async () => {
+  it('yields to the event loop every few milliseconds, reads the translations again after that, and ends with its signal', async () => {
     const { sendSlow, batch, clock } = setup();
     sendSlow(200);
     const aborter = new AbortController();
@@ -133,13 +133,13 @@ describe('SyncBatch', () => {
       return Promise.resolve();
     };
     const seen: string[] = [];
-    await batch.full((uid) => void seen.push(uid), aborter.signal);
+    await batch.run((uid) => void seen.push(uid), aborter.signal);
     expect(yields).toBe(3);
     // 32 pods between two looks at the clock, so that looking costs nothing.
     expect(seen).toHaveLength(96);
   });
 
-  it('a mirror that comes while others run counts in the same batch', async () => {
+  it('a mirror pod that appears during a yield is considered in the same batch', async () => {
     const { put, sendSlow, podManager, full, clock } = setup();
     sendSlow(32);
     put('s');

@@ -10,7 +10,7 @@ import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod, PodStatus } from '../types.ts';
 import type { ResendDetector } from './resend-detector.ts';
 
-export interface SyncBatchOptions {
+export interface FullBatchOptions {
   readonly cache: PodStatusCache;
   readonly podManager: PodManager;
   readonly resendDetector: ResendDetector;
@@ -24,26 +24,26 @@ interface Comparison {
   readonly status: PodStatus;
 }
 
-/** How long a full scan may hold the event loop before it lets others run. */
+/** How long a full batch may occupy the event loop before it yields. */
 const sliceMs = 4;
 /** So many pods are looked at between two readings of the clock. */
 const podsPerClockReading = 32;
 
 /** Which pods a full batch has to sync. Source: kubelet `syncBatch`. */
-export class SyncBatch {
-  readonly #options: SyncBatchOptions;
+export class FullBatch {
+  readonly #options: FullBatchOptions;
   readonly #compared = new WeakMap<Pod, Comparison>();
 
-  constructor(options: SyncBatchOptions) {
+  constructor(options: FullBatchOptions) {
     this.#options = options;
   }
 
   /**
    * Compares every cached status with what was sent and with what the pod manager shows, and calls
-   * `onPod` for each pod. Works in slices, each a critical section; between them others run, and
-   * what has gone meanwhile is skipped. A pod that cannot be compared holds up no other.
+   * `onPod` for each pod. Works in slices, each a critical section; it yields between them, and
+   * pods that are removed in the meantime are skipped. A pod that cannot be compared delays no other.
    */
-  async full(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignal): Promise<void> {
+  async run(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignal): Promise<void> {
     const { cache, clock, podManager } = this.#options;
     let translations = podManager.getUIDTranslations();
     cache.forgetUnknownAPIObjects(translations);
@@ -60,7 +60,10 @@ export class SyncBatch {
       try {
         onPod(uid, this.#needsSync(uid, translations));
       } catch (error) {
-        this.#options.logger.error({ ...thrownFields(error), podUID: uid }, 'A pod cannot be compared');
+        this.#options.logger.error(
+          { ...thrownFields(error), podUID: uid },
+          'Failed to compare a pod with what the pod manager shows',
+        );
       }
     }
   }
