@@ -5,7 +5,7 @@ import type { InformerPodManager } from '../../src/informer.ts';
 declare const onInformer: StatusManager<InformerPodManager>;
 
 export const like: StatusManagerLike = onInformer;
-export const provider: PodStatusProvider = like;
+export const provider: PodStatusProvider = onInformer;
 
 export class FakeManager implements Pick<StatusManagerLike, 'getPodStatus' | 'setPodStatus' | 'terminatePod'> {
   readonly terminated: Pod[] = [];
