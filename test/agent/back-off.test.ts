@@ -59,6 +59,15 @@ describe('flowcontrol.Backoff', () => {
     expect(backoff.size).toBe(0);
   });
 
+  it.each([
+    ['baseMs', { baseMs: 0, maxMs: 1 }],
+    ['maxMs', { baseMs: 2, maxMs: 1 }],
+    ['maxMs', { baseMs: 2, maxMs: Number.NaN }],
+    ['expiresAfterMs', { baseMs: 1, maxMs: 1, expiresAfterMs: -1 }],
+  ])('refuses a bad %s: %j', (path, options) => {
+    expect(() => new Backoff({ clock, ...options })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
+  });
+
   it('TestIsInBackOffSinceUpdate', () => {
     const backoff = new Backoff({ clock, baseMs: 1000, maxMs: 10_000 });
     const startMs = clock.now();

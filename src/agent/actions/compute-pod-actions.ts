@@ -1,6 +1,7 @@
 import { type Container, matchingRestartRule, type Mutable, type Pod } from '../../index.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
+import { requireRuntimeStatus } from '../runtime/require-runtime-status.ts';
 import {
   findContainerStatusByName,
   type RuntimeContainerStatus,
@@ -16,6 +17,7 @@ import { podSandboxChanged } from './sandbox-changed.ts';
  * Back-off, image pulls and failures are left to the caller, who carries the actions out.
  * `restartAllContainers` says that the pod's AllContainersRestarting condition is True.
  * Source: kubelet `computePodActions`, without in-place resize.
+ * @throws StatusManagerError INVALID_ARGUMENT for a pod or a runtime status that is malformed
  */
 export function computePodActions(
   pod: Pod,
@@ -23,6 +25,7 @@ export function computePodActions(
   probeResults: ProbeResults,
   restartAllContainers = false,
 ): PodActions {
+  requireRuntimeStatus(pod, runtimeStatus);
   const { changed, attempt, sandboxID } = podSandboxChanged(pod, runtimeStatus);
   const actions: Mutable<PodActions> = {
     killPod: changed,

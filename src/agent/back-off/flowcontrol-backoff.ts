@@ -1,4 +1,4 @@
-import type { Clock } from '../../index.ts';
+import { type Clock, StatusManagerError } from '../../index.ts';
 
 export interface BackoffOptions {
   /** Of all times; wall time, because the times of events are, too. */
@@ -28,7 +28,11 @@ export class Backoff {
   readonly #expiresAfterMs: number;
   readonly #entries = new Map<string, Entry>();
 
+  /** @throws StatusManagerError INVALID_OPTION unless 0 < `baseMs` ≤ `maxMs` */
   constructor({ clock, baseMs, maxMs, expiresAfterMs = 2 * maxMs }: BackoffOptions) {
+    requireAtLeast('baseMs', baseMs, Number.MIN_VALUE);
+    requireAtLeast('maxMs', maxMs, baseMs);
+    requireAtLeast('expiresAfterMs', expiresAfterMs, 0);
     this.#clock = clock;
     this.#baseMs = baseMs;
     this.#maxMs = maxMs;
@@ -81,4 +85,12 @@ export class Backoff {
     const entry = this.#entries.get(id);
     return entry === undefined || eventMs - entry.lastUpdateMs > this.#expiresAfterMs ? undefined : entry;
   }
+}
+
+function requireAtLeast(path: string, value: number, minimum: number): void {
+  if (value >= minimum) return;
+  const expected = minimum === Number.MIN_VALUE ? 'a number > 0' : `a number ≥ ${minimum}`;
+  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}, got ${String(value)}`, {
+    path,
+  });
 }

@@ -1,5 +1,4 @@
 import {
-  type ContainerStatusInput,
   generateAPIPodStatus,
   getPhase,
   type ObservedPod,
@@ -10,6 +9,7 @@ import {
 } from '../../index.ts';
 import { hasAnyActiveRegularContainerStarted } from '../actions/container-restart.ts';
 import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
+import { requireRuntimeStatus } from '../runtime/require-runtime-status.ts';
 import {
   activeContainerStatuses,
   type RuntimeContainerStatus,
@@ -40,6 +40,7 @@ export interface PodObservation extends Pick<
  * The complete status of a pod from what its runtime shows: `generateAPIPodStatus` of the core with
  * the container statuses made here. For `setPodStatus`.
  * Source: kubelet `generateAPIPodStatus`, `convertStatusToAPIStatus`.
+ * @throws StatusManagerError INVALID_ARGUMENT for a pod or an observation that is malformed
  */
 export function generatePodStatus(pod: Pod, observation: PodObservation): PodStatusInput {
   const {
@@ -49,6 +50,7 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
     agentStartedAtMs,
     ...rest
   } = observation;
+  requireRuntimeStatus(pod, runtimeStatus);
   const previous = observation.previous ?? pod.status;
   const runtimeContainers = asRuntimeContainers(runtimeStatus.containers);
   const input = {
@@ -72,7 +74,7 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
   // The kubelet computes the phase before the probe results go into the statuses.
   const phase = getPhase(
     pod,
-    [...initContainerStatuses, ...containerStatuses] as readonly ContainerStatusInput[],
+    [...initContainerStatuses, ...containerStatuses],
     observation.podIsTerminal ?? false,
     hasAnyActiveRegularContainerStarted(pod, activeContainerStatuses(runtimeStatus)),
   );

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import {
+  computePodActions,
+  generatePodStatus,
+  noProbeResults,
+  type RuntimePodStatus,
+} from 'kubelet-status-manager/agent';
+
+const pod: Pod = { spec: { containers: [{ name: 'app' }] } };
+const container = { id: 'test://c', name: 'app', state: 'running', createdAtMs: 0 };
+const sandbox = { id: 'sb', ready: true };
+const empty = { sandboxes: [], containers: [] };
+
+describe('what a runtime shows is checked before anything is decided by it', () => {
+  it.each<[string, unknown, unknown]>([
+    ['pod', null, empty],
+    ['runtimeStatus', pod, undefined],
+    ['runtimeStatus.sandboxes', pod, { containers: [] }],
+    ['runtimeStatus.containers', pod, { sandboxes: [], containers: {} }],
+    ['runtimeStatus.sandboxes[0]', pod, { ...empty, sandboxes: [null] }],
+    ['runtimeStatus.sandboxes[1].id', pod, { ...empty, sandboxes: [sandbox, { ready: true }] }],
+    ['runtimeStatus.sandboxes[0].ready', pod, { ...empty, sandboxes: [{ id: 'sb' }] }],
+    ['runtimeStatus.containers[0]', pod, { ...empty, containers: ['c'] }],
+    ['runtimeStatus.containers[0].id', pod, { ...empty, containers: [{ ...container, id: 1 }] }],
+    ['runtimeStatus.containers[0].name', pod, { ...empty, containers: [{ ...container, name: undefined }] }],
+    [
+      'runtimeStatus.containers[1].state',
+      pod,
+      { ...empty, containers: [container, { ...container, state: 'RUNNING' }] },
+    ],
+    ['runtimeStatus.containers[0].createdAtMs', pod, { ...empty, containers: [{ ...container, createdAtMs: NaN }] }],
+  ])('%s', (path, badPod, runtimeStatus) => {
+    const refusal = expect.objectContaining({ code: 'INVALID_ARGUMENT', path });
+    const status = runtimeStatus as RuntimePodStatus;
+    expect(() => computePodActions(badPod as Pod, status, noProbeResults)).toThrow(refusal);
+    expect(() => generatePodStatus(badPod as Pod, { runtimeStatus: status })).toThrow(refusal);
+  });
+
+  it('the message says what was expected and what came', () => {
+    const runtimeStatus = { ...empty, containers: [{ ...container, state: 'RUNNING' }] } as unknown as RuntimePodStatus;
+    expect(() => generatePodStatus(pod, { runtimeStatus })).toThrow(
+      'Expected `runtimeStatus.containers[0].state` to be created, running, exited or unknown, got `RUNNING`',
+    );
+  });
+});
