@@ -28,7 +28,7 @@ export interface ApiErrorCause {
   readonly message?: string;
 }
 
-/** What an `ApiError` is made of; its members of the same names say more. */
+/** The members of an `ApiError`, which documents them. */
 export interface ApiErrorOptions extends ErrorOptions {
   readonly kind: ApiErrorKind;
   readonly statusCode?: number | undefined;
@@ -77,13 +77,13 @@ export const failureClasses = [
 
 /**
  * What the sync loop does about a failed request:
- * - `not-visible`: the pod is gone or not to be seen (yet); retried rarely.
+ * - `not-visible`: the pod is gone or not visible yet; retried rarely.
  * - `forbidden`: the user may not do this (yet); retried within half a minute or a minute.
- * - `refused`: the server will not have this update; shown, retried slowly, at once on a new version.
+ * - `refused`: the server rejects this update; logged, retried slowly, and immediately with a new version.
  * - `stale`: what we patched is not what the server has; the next sync reads first; the first three times without back-off.
  * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
  * - `transient`: retried with back-off.
- * - `aborted`: we gave up ourselves; nothing is known about the server.
+ * - `aborted`: the request was cancelled by us; nothing is known about the server.
  */
 export type FailureClass = (typeof failureClasses)[number];
 
@@ -115,15 +115,15 @@ export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?:
 
 function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined): boolean {
   if (error.causes.some((cause) => cause.field === 'metadata.uid')) return true;
-  // What a failed JSON-patch `test` looks like: there is no cause to tell it by.
+  // A failed JSON-patch `test` looks like this: it has no cause.
   return patchType === 'application/json-patch+json' && error.reason === 'Invalid' && error.causes.length === 0;
 }
 
-/** What makes the description of a failed request better. */
+/** What is known of a request, for the description of its failure. */
 export interface RequestFacts {
   /** Host and port of the server, for messages. */
   readonly host?: string | undefined;
-  /** Removed from what the server said, in whichever way it wrote them. */
+  /** Removed from what the server said, however it encoded them. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -131,9 +131,8 @@ export interface RequestFacts {
  * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
- * members, never by the text of a message. `now` (ms since the epoch) is needed only
- * for a `Retry-After` that is a date. `request` says
- * what is known of the request itself.
+ * members, never by the text of a message. `now` (ms since the epoch) is needed only for a
+ * `Retry-After` that is a date. `request` is what is known of the request.
  */
 export function describeApiError(error: unknown, now?: number, request: RequestFacts = {}): ApiError {
   if (error instanceof ApiError) return error;

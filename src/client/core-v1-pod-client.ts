@@ -37,11 +37,11 @@ export interface CoreV1PodClientOptions {
 
 /**
  * A `PodClient` over client-node's generated `CoreV1Api` (1.4 or 2.x) or a mock of it. Pods are the
- * server's own JSON: unknown members kept, times as strings. Adds what client-node lacks: the
- * patch's content type, an abort that holds even while credentials are fetched, connections that
- * stay open, and `Retry-After`. Rejects with `ApiError` only. A mock, which runs no middleware, is
- * taken at its return value; one that returns nothing, or `{}`, is an `invalid-response` that names
- * the method.
+ * server's own JSON, with unknown members and with times as strings. Adds what client-node lacks:
+ * the patch's content type, an abort that works even while credentials are fetched, keep-alive
+ * connections, and `Retry-After`. Rejects with `ApiError` only. Of a mock, which runs no middleware,
+ * the return value is used; when that is nothing, or `{}`, the error is an `invalid-response` that
+ * names the method.
  */
 export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): ClosablePodClient {
   requireObject('api', api);
@@ -134,7 +134,7 @@ class CoreV1PodClient implements ClosablePodClient {
     const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now(), facts);
     const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
     if (connection !== undefined && (noResponse || failure.statusCode === 401)) {
-      // Not awaited: it closes when the last request on it has ended.
+      // Not awaited: the connection closes when its last request has ended.
       this.#connections.drop(connection).catch(() => {});
     }
     return failure;

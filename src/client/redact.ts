@@ -19,20 +19,20 @@ const secretPatterns: readonly [RegExp, string][] = [
 ];
 
 /**
- * The text without these secrets, in whichever way somebody wrote them: as they are, in JSON with any
+ * The text without these secrets, however they are encoded: as they are, in JSON with any
  * characters escaped, percent-encoded, or in base64.
  */
 export function redact(text: string, secrets: Iterable<string>): string {
   let redacted = text;
   for (const secret of secrets) {
     if (secret.length < minSecretLength) continue;
-    redacted = redacted.replace(spellings(secret), replacement);
+    redacted = redacted.replace(encodings(secret), replacement);
     if (secret.length >= minFragmentLength) redacted = redactFragments(redacted, secret);
   }
   return redacted;
 }
 
-/** What of an `Authorization` header must be seen by nobody. */
+/** The secret parts of an `Authorization` header. */
 export function secretsOf(authorization: unknown): string[] {
   if (typeof authorization !== 'string') return [];
   const [scheme = '', ...rest] = authorization.split(' ');
@@ -67,14 +67,14 @@ export function redactLikelySecrets(text: string, secrets: Iterable<string> = []
   );
 }
 
-/** Matches all ways to write a secret. */
-function spellings(secret: string): RegExp {
-  const characters = Array.from(secret, spellingsOfCharacter).join('');
+/** Matches a secret in each encoding. */
+function encodings(secret: string): RegExp {
+  const characters = Array.from(secret, encodingsOfCharacter).join('');
   return new RegExp([characters, ...base64Forms(secret)].join('|'), 'gi');
 }
 
 /** A character, its JSON escapes (`\/`, `\u002f`) and its percent-encoding. */
-function spellingsOfCharacter(character: string): string {
+function encodingsOfCharacter(character: string): string {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   const unicode = units.map((unit) => `\\\\+u${unit.toString(16).padStart(4, '0')}`).join('');
   const percent = Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');

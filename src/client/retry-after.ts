@@ -1,9 +1,9 @@
-/** No server may silence us for longer than this. */
+/** A longer wait is cut to this. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /**
  * Milliseconds to wait by a `Retry-After` header: whole seconds, or an HTTP date relative to `now`
- * (ms since the epoch; without it a date says nothing). Between 0 and 300,000; undefined when the
+ * (ms since the epoch; without it a date is ignored). Between 0 and 300,000; undefined when the
  * value is neither.
  */
 export function parseRetryAfter(value: string, now?: number): number | undefined {
@@ -11,7 +11,7 @@ export function parseRetryAfter(value: string, now?: number): number | undefined
   if (/^\d+$/.test(text)) return boundRetryAfter(Number(text) * 1000);
   // An HTTP date begins with the day's name; Date.parse alone would take far more.
   if (now === undefined || !/^[A-Z][a-z]{2,8},? /.test(text)) return undefined;
-  // The form of asctime names no zone, and means this one all the same.
+  // The form of asctime has no time zone, and means GMT.
   const at = Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : boundRetryAfter(at - now);
 }

@@ -37,21 +37,21 @@ interface DispatcherConnection extends SharedConnection {
 
 /**
  * Keeps connections of one API client open between requests. client-node makes a new agent or
- * dispatcher for every call and so a new TLS connection; this puts one shared one in its place.
- * Requests with an agent of another class (a proxy) or with none are left as they are.
+ * dispatcher for every call, and so a new TLS connection; this puts a shared one in its place.
+ * Requests with an agent of another class (a proxy) or with none are not changed.
  */
 export class SharedConnections {
   #agent: AgentConnection | undefined;
   #dispatcher: DispatcherConnection | undefined;
 
-  /** Points a request at the shared connection, if its kind of transport can share one. */
+  /** Makes a request use the shared connection, if its kind of transport can share one. */
   use(context: ConnectionContext): SharedConnection | undefined {
     if (context.setDispatcher !== undefined) return this.#useDispatcher(context);
     if (context.setAgent !== undefined) return this.#useAgent(context);
     return undefined;
   }
 
-  /** Lets go of a connection that failed or whose credentials did; the next request makes another. */
+  /** Closes a connection that failed, or whose credentials were refused; the next request opens another. */
   async drop(connection: SharedConnection): Promise<void> {
     if (this.#agent === connection) this.#agent = undefined;
     if (this.#dispatcher === connection) this.#dispatcher = undefined;
@@ -77,7 +77,7 @@ export class SharedConnections {
     return shared;
   }
 
-  /** Its TLS options cannot be read, so the first dispatcher is kept until a request through it fails. */
+  /** Its TLS options cannot be read, so the first dispatcher is used until a request through it fails. */
   #useDispatcher(context: ConnectionContext): SharedConnection | undefined {
     const given = context.getDispatcher?.();
     if (!isDispatcher(given)) return undefined;

@@ -31,7 +31,7 @@ function describeMisfit(client: unknown): string {
     return `${expected}, got ${client === null ? 'null' : typeof client}`;
   if (hasMethod(client, 'makeApiClient'))
     return `${expected}, got a KubeConfig: pass kubeConfig.makeApiClient(CoreV1Api)`;
-  // Whichever of the two it resembles more.
+  // Names what is missing of the one that it resembles more.
   const missingOfApi = missingMethods(client, coreV1ApiMethods);
   const missingOfPort = missingMethods(client, podClientMethods);
   const missing = missingOfPort.length < missingOfApi.length ? missingOfPort : missingOfApi;

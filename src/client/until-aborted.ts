@@ -2,7 +2,7 @@ import { describeAbort } from './api-error.ts';
 
 /**
  * As `work`, but rejects as soon as the signal is aborted, with the `ApiError` that says why: for
- * work that looks at no signal. Leaves no listener behind.
+ * work that ignores the signal. Leaves no listener behind.
  */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;

@@ -54,14 +54,14 @@ describe('describeApiError reads the status code', () => {
     expect(describeApiError(error)).toBe(error);
   });
 
-  it('calls a rejection with a code below 400 an invalid answer', () => {
+  it('calls a rejection with a code below 400 an invalid response', () => {
     expect(describeApiError(new ApiException(301, 'x', '', {}))).toMatchObject({
       kind: 'invalid-response',
       statusCode: 301,
     });
   });
 
-  it('reads the causes and drops what is no text in them', () => {
+  it('reads the causes and ignores what is not text in them', () => {
     const body = {
       kind: 'Status',
       reason: 'Invalid',
@@ -74,7 +74,7 @@ describe('describeApiError reads the status code', () => {
   });
 });
 
-describe('describeApiError names what kept an answer away', () => {
+describe('describeApiError tells why there was no response', () => {
   const bareFetchFailure = new TypeError('fetch failed', { cause: new Error('connect failed') });
   it.each<[string, unknown, ApiError['kind']]>([
     ['AbortError (node-fetch)', Object.assign(new Error('x'), { name: 'AbortError', type: 'aborted' }), 'aborted'],

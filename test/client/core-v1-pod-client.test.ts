@@ -308,7 +308,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('are kept after a failure that came as an answer', async () => {
+  it('stay open after a failure that the server reported', async () => {
     await using server = await startHttpServer({ tls: true });
     server.answerWith(...Array.from({ length: 10 }, () => ({ status: 404 })));
     const client = createCoreV1PodClient(makeApi(server));
@@ -320,7 +320,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   it.each([
     ['a 401', { status: 401 }],
     ['a reset', { fault: 'reset' } as const],
-  ])('are made anew after %s', async (_, answer) => {
+  ])('are opened again after %s', async (_, answer) => {
     await using server = await startHttpServer({ tls: true });
     server.answerWith({ body: pod }, answer, ...Array.from({ length: 10 }, () => ({ body: pod })));
     const client = createCoreV1PodClient(makeApi(server));
@@ -350,7 +350,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await server.disconnected();
   });
 
-  it('are let go by close(), and opened again by the next request', async () => {
+  it('are closed by close(), and opened again by the next request', async () => {
     await using server = await startHttpServer({ tls: true });
     server.answerWith({ body: pod }, { body: pod });
     const client = createCoreV1PodClient(makeApi(server));
@@ -363,7 +363,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('of a client that the manager has made for itself are let go by its stop()', async () => {
+  it('of a client that the manager created itself are closed by its stop()', async () => {
     await using server = await startHttpServer({ tls: true });
     server.answerWith({ body: pod }, { body: pod });
     const manager = new StatusManager({ client: makeApi(server), podDeletionSafety: () => true });
@@ -421,19 +421,22 @@ describe('over a mock', () => {
     ]);
   });
 
-  it.each([[undefined], [null], [{}], ['pod'], [[]]])('that answers %j is told which method', async (answer) => {
-    const client = createCoreV1PodClient(mockApi(answer));
-    const outcomes = {
-      readNamespacedPod: client.getPod(ref, { signal }),
-      patchNamespacedPodStatus: client.patchPodStatus(ref, strategicPatch, { signal }),
-      deleteNamespacedPod: client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal }),
-    };
-    for (const [method, outcome] of Object.entries(outcomes)) {
-      const error = await rejection(outcome);
-      expect(error.kind).toBe('invalid-response');
-      expect(error.message).toContain(method);
-    }
-  });
+  it.each([[undefined], [null], [{}], ['pod'], [[]]])(
+    'that returns %j fails with the name of the method',
+    async (answer) => {
+      const client = createCoreV1PodClient(mockApi(answer));
+      const outcomes = {
+        readNamespacedPod: client.getPod(ref, { signal }),
+        patchNamespacedPodStatus: client.patchPodStatus(ref, strategicPatch, { signal }),
+        deleteNamespacedPod: client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal }),
+      };
+      for (const [method, outcome] of Object.entries(outcomes)) {
+        const error = await rejection(outcome);
+        expect(error.kind).toBe('invalid-response');
+        expect(error.message).toContain(method);
+      }
+    },
+  );
 
   it.each([
     [
@@ -455,7 +458,7 @@ describe('over a mock', () => {
     expect(api.readNamespacedPod).not.toHaveBeenCalled();
   });
 
-  it('that never answers is left at the abort, and its late failure harms nobody', async () => {
+  it('that never responds is abandoned at the abort, and its late failure has no effect', async () => {
     let fail: (reason: Error) => void = () => {};
     const never = new Promise((_, reject) => (fail = reject));
     const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod: () => never });

@@ -34,7 +34,7 @@ describe('redact', () => {
     }
   });
 
-  it('leaves other text alone, and secrets that are too short to tell', () => {
+  it('does not change other text, and ignores secrets that are too short', () => {
     expect(redact('a pod of the name abc', ['abc', ''])).toBe('a pod of the name abc');
     expect(redact('pods "web-0" is forbidden', [secret])).toBe('pods "web-0" is forbidden');
   });

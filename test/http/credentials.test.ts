@@ -118,7 +118,7 @@ describe('token file', () => {
     ]);
   });
 
-  it('with the same token still in it, a 401 is the answer', async () => {
+  it('with the same token still in it, the request fails with the 401', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     accept('other');
@@ -126,7 +126,7 @@ describe('token file', () => {
     expect(server.arrived).toHaveLength(1);
   });
 
-  it('with another token that is refused too, the second 401 is the answer', async () => {
+  it('with another token that is refused too, the request fails with the second 401', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     await call(transport);
@@ -185,7 +185,7 @@ describe('token file', () => {
 });
 
 describe('client certificate', () => {
-  it('by file is loaded anew after a minute, on new connections', async () => {
+  it('by file is read again after a minute, for new connections', async () => {
     const user = { 'client-certificate': 'client.pem', 'client-key': 'client.key.pem' };
     const use = async (name: string): Promise<void> => {
       await writeFile(join(directory, 'client.pem'), testPem(name));
@@ -285,14 +285,14 @@ describe('exec plugin', () => {
     expect(await runs()).toBe(3);
   });
 
-  it('that fails at a 401 leaves the 401 as the answer, and says so', async () => {
+  it('that fails after a 401 fails the request with the 401, and logs its own failure', async () => {
     const transport = open(
       kubeConfig(server.url, execUser(`${counting(`{token:'run-'+run}`)};if (run > 1) process.exit(5)`)),
     );
     await call(transport);
     accept('other');
     await expect(call(transport)).rejects.toMatchObject({ statusCode: 401 });
-    expect(warnings).toEqual([expect.stringMatching(/exit code 5.*could not be renewed after a 401/)]);
+    expect(warnings).toEqual([expect.stringMatching(/exit code 5.*Failed to renew the credentials after a 401/)]);
     await expect(call(transport)).rejects.toMatchObject({ kind: 'network' });
   });
 
@@ -332,14 +332,14 @@ describe('exec plugin', () => {
   it.each<[string, string, object, RegExp]>([
     ['a failing one', `process.stdout.write('${secret}');process.exit(4)`, {}, /exit code 4/],
     ['one that is not there', '', { command: 'no-such-plugin-here', installHint: 'install it' }, /ENOENT.*install it/],
-    ['one that prints no JSON', `process.stdout.write('${secret}')`, {}, /JSON/],
+    ['one that does not print JSON', `process.stdout.write('${secret}')`, {}, /JSON/],
     [
       'one that prints something else',
       `process.stdout.write('{"token":"${secret}"}')`,
       {},
       /no.*ExecCredential|not print an ExecCredential/,
     ],
-    ['one that answers null', `process.stdout.write('null')`, {}, /ExecCredential/],
+    ['one that returns null', `process.stdout.write('null')`, {}, /ExecCredential/],
     ['one of another version', execAnswer({ token: secret }, `${v1}beta1`), {}, /apiVersion/],
     ['one of a removed version', execAnswer({ token: secret }), { apiVersion: `${v1}alpha1` }, /v1alpha1/],
     ['one that gives nothing', execAnswer({}), {}, /neither/],
@@ -411,7 +411,7 @@ describe('exec plugin', () => {
     expect(await runs()).toBe(7);
   });
 
-  it('whose credentials have expired when they come was run for every request: at most once in five seconds', async () => {
+  it('that returns expired credentials was run for every request: at most once in five seconds', async () => {
     const transport = open(
       kubeConfig(server.url, execUser(counting(`{token:'run-'+run,expirationTimestamp:'2020-01-01T00:00:00Z'}`))),
     );
@@ -424,7 +424,7 @@ describe('exec plugin', () => {
     expect(last()).toBe('run-2');
   });
 
-  it('writes to the terminal of the agent no more: the beginning of its stderr is logged at debug, without secrets', async () => {
+  it('no longer writes to the terminal of the agent: the beginning of its stderr is logged at debug, without secrets', async () => {
     const script = `process.stderr.write('hello my-token, password=pw ' + process.env.KEY + 'x'.repeat(9999));${execAnswer({ token: 'my-token' })}`;
     await call(open(kubeConfig(server.url, execUser(script, { env: [{ name: 'KEY', value: 'of-the-env' }] }))));
     const { stderr } = debugged[0] as { stderr: string };
@@ -486,18 +486,18 @@ describe('impersonation', () => {
   });
 });
 
-describe('a kubeconfig that cannot be used is refused at once', () => {
+describe('a kubeconfig that cannot be used is refused immediately', () => {
   const good = kubeConfig('https://127.0.0.1:1');
   it.each<[string, object, string]>([
     ['no current context', { ...good, 'current-context': undefined }, 'kubeConfig.current-context'],
     ['an unknown context', { ...good, 'current-context': 'y' }, 'kubeConfig.contexts'],
     ['an unknown cluster', { ...good, clusters: [] }, 'kubeConfig.clusters'],
-    ['contexts that are no list', { ...good, contexts: {} }, 'kubeConfig.contexts'],
-    ['clusters that are no list', { ...good, clusters: {} }, 'kubeConfig.clusters'],
-    ['a user that is none', { ...good, users: [null] }, 'kubeConfig.users'],
+    ['contexts that are not a list', { ...good, contexts: {} }, 'kubeConfig.contexts'],
+    ['clusters that are not a list', { ...good, clusters: {} }, 'kubeConfig.clusters'],
+    ['a user that is null', { ...good, users: [null] }, 'kubeConfig.users'],
     ['an unknown user', { ...good, users: [] }, 'kubeConfig.users'],
     ['no server', kubeConfig(''), 'kubeConfig.clusters[].cluster.server'],
-    ['a server that is no URL', kubeConfig('host:6443'), 'kubeConfig.clusters[].cluster.server'],
+    ['a server that is not a URL', kubeConfig('host:6443'), 'kubeConfig.clusters[].cluster.server'],
     ['a password in the server', kubeConfig('https://u:p@host'), 'kubeConfig.clusters[].cluster.server'],
     ['groups without a user', kubeConfig('https://h', { 'as-groups': ['g'] }), 'kubeConfig.users[].user.as'],
     [

@@ -72,7 +72,7 @@ describe('HttpPodClient', () => {
     },
   );
 
-  it('a 200 with HTML to a DELETE is an invalid answer', async () => {
+  it('a 200 with HTML to a DELETE is an invalid response', async () => {
     server.respond = (_request, response) => response.end('<html>');
     await expect(
       client.deletePod(web, { uid: 'u', gracePeriodSeconds: 0 }, { signal: signal() }),

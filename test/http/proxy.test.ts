@@ -222,7 +222,7 @@ describe('proxy-url', () => {
   it.each([
     ['http', () => startHttpProxy()],
     ['socks5', () => startSocksProxy()],
-  ])('%s: tls-server-name holds behind it, else the address', async (scheme, startProxy) => {
+  ])('%s: the API server is verified by tls-server-name, or else by its address', async (scheme, startProxy) => {
     await using proxy = await startProxy();
     await using other = await startKubeServer({ tls: true, certificate: 'server-name' });
     const cluster = { 'proxy-url': `${scheme}://127.0.0.1:${proxy.port}`, 'tls-server-name': 'kube.test' };

@@ -44,7 +44,7 @@ async function read(body: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 describe('request', () => {
-  it('sends method, path, query, body and headers, and gives the answer as it came', async () => {
+  it('sends method, path, query, body and headers, and returns the response unchanged', async () => {
     server.respond = (_request, response) => {
       response.writeHead(201, { 'content-type': 'application/json', 'x-answer': 'yes' });
       response.end('{"big":12345678901234567890,"time":"2026-01-01T00:00:00.123Z"}');
@@ -184,14 +184,14 @@ describe('failures', () => {
     expect(server.arrived).toHaveLength(1);
   });
 
-  it('an answer that is no JSON: text is there, json() is an invalid answer', async () => {
+  it('a response that is not JSON has a text, and json() throws invalid-response', async () => {
     server.respond = (_request, response) => response.end('<html>');
     const answer = await transport.request('GET', '/healthz');
     expect(answer.text).toBe('<html>');
     expect(() => answer.json()).toThrow(expect.objectContaining({ kind: 'invalid-response', statusCode: 200 }));
   });
 
-  it.each(['br', 'gzip'])('an unreadable %s body is an invalid answer', async (encoding) => {
+  it.each(['br', 'gzip'])('an unreadable %s body is an invalid response', async (encoding) => {
     server.respond = (_request, response) => {
       response.writeHead(200, { 'content-encoding': encoding });
       response.end('not compressed');
@@ -242,19 +242,22 @@ describe('failures', () => {
     expect(await failure(transport.stream('/watch'))).toMatchObject(expected);
   });
 
-  it.each([undefined, 'gzip'])('an answer longer than maxResponseBytes is no answer, encoding %s', async (encoding) => {
-    server.respond = (_request, response) => {
-      response.writeHead(200, encoding === undefined ? {} : { 'content-encoding': encoding });
-      response.end(encoding === undefined ? 'x'.repeat(1_001) : gzipSync('x'.repeat(1_001)));
-    };
-    const request = (maxResponseBytes: number): Promise<unknown> =>
-      transport.request('GET', '/version', { maxResponseBytes });
-    expect(await failure(request(1_000))).toMatchObject({
-      kind: 'invalid-response',
-      message: expect.stringContaining('long') as string,
-    });
-    expect(await request(1_001)).toMatchObject({ statusCode: 200 });
-  });
+  it.each([undefined, 'gzip'])(
+    'a response longer than maxResponseBytes is an invalid response, encoding %s',
+    async (encoding) => {
+      server.respond = (_request, response) => {
+        response.writeHead(200, encoding === undefined ? {} : { 'content-encoding': encoding });
+        response.end(encoding === undefined ? 'x'.repeat(1_001) : gzipSync('x'.repeat(1_001)));
+      };
+      const request = (maxResponseBytes: number): Promise<unknown> =>
+        transport.request('GET', '/version', { maxResponseBytes });
+      expect(await failure(request(1_000))).toMatchObject({
+        kind: 'invalid-response',
+        message: expect.stringContaining('long') as string,
+      });
+      expect(await request(1_001)).toMatchObject({ statusCode: 200 });
+    },
+  );
 
   it('the signal ends a request that hangs: timeout by a TimeoutError, else aborted', async () => {
     for (const [reason, kind] of [
@@ -420,7 +423,7 @@ describe('a server that accepts and never says a word', () => {
 });
 
 describe('closing', () => {
-  it('closeIdle leaves no socket, lets what is under way end, and later requests connect anew', async () => {
+  it('closeIdle leaves no idle socket, does not interrupt requests in flight, and later requests connect again', async () => {
     server.respond = (_request, response) => {
       void transport.closeIdle();
       json(response, { late: true });

@@ -1,6 +1,6 @@
 import { StatusManagerError } from '../../errors.ts';
 
-/** One segment of a path for a name that came from outside. Throws `INVALID_ARGUMENT` for a name no object can have. */
+/** A name from outside as one segment of a path. Throws `INVALID_ARGUMENT` for a name that no object can have. */
 export function pathSegment(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value === '.' || value === '..' || /[/%]/.test(value)) {
     throw new StatusManagerError(

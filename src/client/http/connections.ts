@@ -6,14 +6,14 @@ import type { TlsMaterial } from './credentials.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
 import { createDispatcher } from './dispatcher.ts';
 
-/** Far above what keep-alive connections need; what bounds it is a server or proxy that closes each of them. */
+/** Keep-alive connections need far fewer: this matters when a server or proxy closes every connection. */
 const maxConnectionsPerSecond = 100;
 
 export interface ConnectionsOptions extends Pick<
   DispatcherOptions,
   'origin' | 'proxy' | 'tlsServerName' | 'skipTLSVerify' | 'connectTimeoutMs'
 > {
-  /** Most at a time, streams apart. */
+  /** Most at a time, not counting streams. */
   readonly connections: number;
   readonly silenceTimeoutMs: number;
   readonly clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
@@ -23,14 +23,14 @@ export interface ConnectionsOptions extends Pick<
 interface ConnectionSet {
   readonly tls: TlsMaterial;
   readonly dispatcher: Dispatcher;
-  /** Ends whatever is under way. */
+  /** Ends the requests in flight. */
   destroy(): Promise<void>;
 }
 
 /** The connection of one stream. */
 export interface StreamConnection {
   openedWith(tls: TlsMaterial): Dispatcher;
-  /** Ends the stream, if it still goes on, and its connection. */
+  /** Ends the stream, if it has not ended, and its connection. */
   release(): void;
 }
 
@@ -38,14 +38,14 @@ export interface StreamConnection {
 export class Connections {
   readonly #options: ConnectionsOptions;
   #pool: ConnectionSet | undefined;
-  /** To be closed or destroyed: streams, and former pools on which a request still ends. */
+  /** Still to be closed or destroyed: streams, and former pools with a request in flight. */
   readonly #others = new Set<ConnectionSet>();
 
   readonly #pacer: ConnectionPacer;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    // All may be opened anew twice, for example after the API server was restarted.
+    // All connections may be opened again twice, for example after the API server was restarted.
     this.#pacer = new ConnectionPacer({
       perSecond: maxConnectionsPerSecond,
       burst: Math.max(maxConnectionsPerSecond, 2 * options.connections),
@@ -53,7 +53,7 @@ export class Connections {
     });
   }
 
-  /** Opens nothing by itself; another `tls` object retires the connections of the last. */
+  /** Opens no connection on its own. With another `tls` object, the connections of the previous one are closed. */
   openedWith(tls: TlsMaterial): Dispatcher {
     if (this.#pool?.tls === tls) return this.#pool.dispatcher;
     const { connections, silenceTimeoutMs } = this.#options;
@@ -62,7 +62,7 @@ export class Connections {
     return this.#pool.dispatcher;
   }
 
-  /** Not of the pool: a watch must take no place in it, and undici reconnects after an abort. */
+  /** Not from the pool: a watch must not take a place in it, and undici reconnects after an abort. */
   forStream(): StreamConnection {
     let current: ConnectionSet | undefined;
     const release = (): void => {
@@ -82,7 +82,7 @@ export class Connections {
     };
   }
 
-  /** Resolves when the requests under way have ended; streams go on. */
+  /** Resolves when the requests in flight have ended; streams are not affected. */
   async closeIdle(): Promise<void> {
     const pool = this.#pool;
     this.#pool = undefined;
@@ -91,13 +91,13 @@ export class Connections {
     try {
       await pool.dispatcher.close();
     } catch {
-      // Destroyed meanwhile.
+      // Destroyed in the meantime.
     } finally {
       this.#others.delete(pool);
     }
   }
 
-  /** Ends whatever is under way. */
+  /** Ends the requests in flight. */
   async destroy(): Promise<void> {
     void this.closeIdle();
     await Promise.all([...this.#others].map((other) => other.destroy()));

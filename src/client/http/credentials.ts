@@ -9,17 +9,17 @@ import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
 import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
 
-/** As client-go: a token file is read again after a minute; so are certificates here. */
+/** client-go reads a token file again after a minute; certificates are read again here, too. */
 const REREAD_MS = 60_000;
-/** After a failed re-read what is known is used on, and the files are looked at again this much later. */
+/** When files cannot be read again, the previous credentials stay in use, and the next attempt is this much later. */
 const REREAD_AFTER_FAILURE_MS = 10_000;
-/** A server that answers 401 for ever must not make us run a plugin for every request. */
+/** A server that responds with 401 to everything must not make us run a plugin for every request. */
 const MIN_FORCED_RELOAD_MS = 5_000;
 
 /** A plugin that fails is run again after this long, then after twice as long, and so on. */
 const minExecBackOffMs = 1_000;
 const maxExecBackOffMs = 60_000;
-/** A plugin whose credentials have expired when they come is not run for every request. */
+/** A plugin that returns expired credentials is not run for every request. */
 const minExecLifetimeMs = 5_000;
 
 /** PEM; absent members leave Node's defaults. */
@@ -29,7 +29,7 @@ export interface TlsMaterial {
   readonly key?: string | undefined;
 }
 
-/** What a request needs to be let in. A new object stands for a change, and `tls` too changes only with its content. */
+/** What authenticates a request. The object is replaced when anything in it changes, and `tls` when its content changes. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsMaterial;
@@ -43,9 +43,9 @@ export interface CredentialSourceOptions {
 }
 
 /**
- * The credentials of one kubeconfig user, renewed when due: files each minute, plugins at the
- * expiry of what they gave, all of them after a 401. A file that cannot be re-read leaves the last
- * good credentials in use.
+ * The credentials of one kubeconfig user. Files are read again each minute, plugins are run again
+ * when their credentials expire, and both after a 401. When a file cannot be read again, the
+ * previous credentials stay in use.
  */
 export class CredentialSource {
   readonly #config: ResolvedKubeConfig;
@@ -65,12 +65,12 @@ export class CredentialSource {
     this.#options = options;
   }
 
-  /** The credentials to use now, if that needs no waiting. */
+  /** The credentials to use now; undefined when they have to be loaded. */
   fresh(): Credentials | undefined {
     return this.#options.clock.monotonicMs() < this.#freshUntilMs ? this.#current : undefined;
   }
 
-  /** Joins a load that is under way, or starts one. */
+  /** Starts to load the credentials, or joins a load that has started. */
   load(): Promise<Credentials> {
     this.#loading ??= this.#loadOnce().finally(() => {
       this.#loading = undefined;
@@ -79,8 +79,8 @@ export class CredentialSource {
   }
 
   /**
-   * After a 401 to a request sent with `used`: resolves with other credentials worth one more try,
-   * or with undefined when there are none.
+   * After a 401 to a request sent with `used`: resolves with other credentials, with which the
+   * request is sent once more, or with undefined when there are none.
    */
   async renew(used: Credentials): Promise<Credentials | undefined> {
     if (this.#loading === undefined && this.#current === used) {
@@ -94,16 +94,16 @@ export class CredentialSource {
       const renewed = this.fresh() ?? (await this.load());
       return renewed === used ? undefined : renewed;
     } catch (error) {
-      // The 401 is what the caller hears; the next request meets this by itself.
+      // The caller gets the 401. The next request gets this error.
       this.#options.logger.warn(
         { error: describeApiError(error).message },
-        'Credentials could not be renewed after a 401',
+        'Failed to renew the credentials after a 401',
       );
       return undefined;
     }
   }
 
-  /** After a failed connection: certificates may have been rotated, so files are read before the next request. */
+  /** After a connection failed: certificates may have been rotated, so the files are read before the next request. */
   expireFiles(): void {
     if (this.#freshUntilMs !== Infinity) this.#freshUntilMs = -Infinity;
   }
@@ -124,7 +124,7 @@ export class CredentialSource {
       this.#current = { headers: credentials.headers, tls: tls ?? credentials.tls };
       return this.#current;
     } catch (error) {
-      // The configuration itself is wrong, or a plugin failed: what is known is not good any more.
+      // The configuration is wrong, or a plugin failed: the previous credentials cannot be used any more.
       if (error instanceof ApiError || error instanceof StatusManagerError || this.#current === undefined)
         throw asApiError(error);
       logger.warn(
@@ -162,7 +162,7 @@ export class CredentialSource {
     };
   }
 
-  /** At first a token beside the file stands in for a file that cannot be read; later the last good one does. */
+  /** When the file cannot be read, the `token` of the kubeconfig is used at first, and the previous token later. */
   async #readToken(file: string, fallback: string | undefined): Promise<string> {
     try {
       const token = (await readCredentialFile(file)).toString().trim();
@@ -239,7 +239,7 @@ function impersonationHeaders(as: Impersonation | undefined): Record<string, str
   return headers;
 }
 
-/** Percent-encodes what a header name cannot hold, and `%` itself; the API server decodes it. Source: client-go `headerKeyEscape`. */
+/** Percent-encodes what is not allowed in a header name, and `%` itself; the API server decodes it. Source: client-go `headerKeyEscape`. */
 function escapeHeaderKey(key: string): string {
   return key.replace(/[^A-Za-z0-9!#$&'*+.^_`|~-]/gu, (character) =>
     [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),

@@ -40,7 +40,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     ...(tls.cert === undefined ? {} : { cert: tls.cert }),
     ...(tls.key === undefined ? {} : { key: tls.key }),
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-    // Left alone otherwise: Node's own default counts.
+    // Otherwise not set, so that Node's own default applies.
     ...(skipTLSVerify ? { rejectUnauthorized: false } : {}),
   };
   const pool = {
@@ -83,7 +83,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
 }
 
-/** undici names the proxy to TLS by its IP address, too, which Node 26 refuses; without a name it tells from the host. */
+/** undici passes even an IP address of a proxy as server name, which Node 26 refuses. Without a name, TLS takes the host. */
 function namedByHost(connect: buildConnector.connector): buildConnector.connector {
   return (target, callback) => {
     const { servername: _servername, ...unnamed } = target;

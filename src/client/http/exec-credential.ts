@@ -11,9 +11,9 @@ import { optionalText } from './kube-config-values.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-/** Of stderr, for the log. */
+/** How much of stderr is logged. */
 const maxStderrBytes = 4 * 1024;
-/** To read what a plugin has printed before it ended. */
+/** How long the output is read after a plugin has ended. */
 const OUTPUT_GRACE_MS = 500;
 
 /** What a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it is good until a 401. */
@@ -112,7 +112,7 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
     const kill = (reason: string): void => {
       problem ??= reason;
       try {
-        // A plugin is often a script: its children would go on without it.
+        // A plugin is often a script, whose children would keep running.
         if (hasProcessGroups && plugin.pid !== undefined) process.kill(-plugin.pid, 'SIGKILL');
         else plugin.kill('SIGKILL');
       } catch {

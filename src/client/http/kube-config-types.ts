@@ -1,4 +1,4 @@
-/** `{ name, value }` as an exec plugin's environment lists it. */
+/** A variable of an exec plugin's environment. */
 export interface ExecEnvVar {
   readonly name: string;
   readonly value: string;
@@ -25,7 +25,7 @@ export interface KubeCluster {
   readonly skipTLSVerify: boolean;
   readonly proxyUrl?: string | undefined;
   readonly disableCompression: boolean;
-  /** What the cluster entry keeps for exec plugins, under the extension `client.authentication.k8s.io/exec`. */
+  /** What the cluster entry has for exec plugins, under the extension `client.authentication.k8s.io/exec`. */
   readonly execExtension?: unknown;
 }
 
@@ -100,7 +100,7 @@ export interface KubeConfigObject {
 /** Which API server to talk to, and as whom: a `KubeConfig` of client-node, or a kubeconfig as a plain object. */
 export type KubeConfigSource = ClientNodeKubeConfig | KubeConfigObject;
 
-/** Reads cluster and user anew at each call, so that what the owner of the configuration changed is seen. */
+/** Reads cluster and user at each call, so that changes to the configuration take effect. */
 export interface ResolvedKubeConfig {
   cluster(): KubeCluster;
   user(): KubeUser;

@@ -36,7 +36,7 @@ export function unsupportedProvider(name: string): StatusManagerError {
   );
 }
 
-/** Names what is wrong, never a value: a kubeconfig is full of secrets. */
+/** Names the field, never its value: a kubeconfig is full of secrets. */
 export function invalid(path: string, expected: string): StatusManagerError {
   return new StatusManagerError('INVALID_ARGUMENT', `Expected \`kubeConfig.${path}\` ${expected}`, {
     path: `kubeConfig.${path}`,
@@ -56,7 +56,7 @@ export function textList(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
 }
 
-/** The entry of this name in a list of a kubeconfig, which may be anything but a list. */
+/** The entry of this name in a list of a kubeconfig; undefined also when it is not a list. */
 export function entryNamed(list: unknown, name: string): Record<string, unknown> | undefined {
   if (!Array.isArray(list)) return undefined;
   return list.map(record).find((entry) => entry?.['name'] === name);

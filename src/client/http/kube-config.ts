@@ -4,8 +4,8 @@ import type { ClientNodeKubeConfig, KubeConfigSource, ResolvedKubeConfig } from 
 import { readCluster, readUser } from './plain-kube-config.ts';
 
 /**
- * One view of either form of a kubeconfig. Relative file names are taken from `directory`; a
- * client-node instance has made its own absolute.
+ * One view of either form of a kubeconfig. Relative file names are resolved against
+ * `directory`; client-node has resolved its own.
  */
 export function resolveKubeConfig(source: KubeConfigSource, directory: string): ResolvedKubeConfig {
   requireObject('kubeConfig', source);

@@ -6,9 +6,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 const PROTOCOLS = ['http:', 'https:', 'socks5:'];
 
 /**
- * The proxy on the way to `server`: the cluster's own, else the environment's by `HTTPS_PROXY`,
- * `HTTP_PROXY` and `NO_PROXY` (in either case), which hold for no loopback address; undefined for
- * none. Throws `INVALID_ARGUMENT` for one that cannot be used, without quoting it.
+ * The proxy to use for `server`: the cluster's own, else that of the environment by `HTTPS_PROXY`,
+ * `HTTP_PROXY` and `NO_PROXY` (in upper or lower case), which never apply to loopback addresses;
+ * undefined when there is none. Throws `INVALID_ARGUMENT` for one that cannot be used, without quoting it.
  * Source: golang.org/x/net/http/httpproxy.
  */
 export function proxyFor(server: URL, clusterProxyUrl: string | undefined, env: Env): URL | undefined {

@@ -22,7 +22,7 @@ export interface KubeTransportOptions {
    * caller's own deadline; exact to about a second. Default 60,000.
    */
   readonly silenceTimeoutMs?: number | undefined;
-  /** Longest run of an exec credential plugin. Default 60,000. */
+  /** Longest run of an exec credential plugin; then it and its children are killed. Default 60,000. */
   readonly execTimeoutMs?: number | undefined;
   /** Default `kubelet-status-manager/<version> (<platform>) node/<version>`; the part before `/` becomes the field manager. */
   readonly userAgent?: string | undefined;

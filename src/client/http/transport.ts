@@ -28,7 +28,7 @@ import type { KubeTransportOptions, ResolvedTransportOptions } from './transport
 import { resolveTransportOptions } from './transport-options.ts';
 
 /**
- * Touches neither network nor files before the first request.
+ * Uses neither the network nor files before the first request.
  * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
  */
 export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): KubeTransport {
@@ -67,11 +67,11 @@ class UndiciTransport implements KubeTransport {
   readonly #host: string;
   readonly #basePath: string;
   readonly #headers: Headers;
-  /** Whole header sets by content type, as long as the credentials are the same. */
+  /** Complete header sets by content type, for the current credentials. */
   readonly #headersByType = new Map<string | undefined, Headers>();
   #headersFor: Credentials | undefined;
   readonly #requests: RequestLane;
-  /** Apart from the others: a node whose heartbeats wait is taken for dead. */
+  /** On connections of their own: a node whose heartbeats are late is considered dead. */
   readonly #heartbeats: RequestLane;
   #closed = false;
 
@@ -148,7 +148,7 @@ class UndiciTransport implements KubeTransport {
         {
           method: 'GET',
           path: this.#target(path, options.query),
-          // Identity: what a proxy compresses it also holds back.
+          // Uncompressed: a proxy that compresses a response also buffers it.
           headers: { 'accept-encoding': 'identity', ...options.headers },
           contentType: undefined,
           body: null,
@@ -157,7 +157,7 @@ class UndiciTransport implements KubeTransport {
         },
         requestStream,
       );
-      // undici looks at no signal before it is connected; the connection ends below.
+      // undici ignores the signal until it is connected; the connection is closed below.
       const { statusCode, body } = await untilAborted(response, signal);
       body.once('close', () => connection.release());
       return { statusCode, body: this.#chunks(body, signal) };
@@ -223,7 +223,7 @@ class UndiciTransport implements KubeTransport {
     }
   }
 
-  /** The hot path: one look-up, nothing built. */
+  /** On the hot path: usually one look-up. */
   #commonHeaders(credentials: Credentials, contentType: string | undefined): Headers {
     if (this.#headersFor !== credentials) {
       this.#headersByType.clear();
@@ -256,7 +256,7 @@ class UndiciTransport implements KubeTransport {
     { statusCode, headers, body }: BufferedResponse | Dispatcher.ResponseData,
     credentials: Credentials,
   ): Promise<ApiError> {
-    // The status code counts, whatever a proxy has done to the body.
+    // The status code counts, even if a proxy has damaged the body.
     const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
     const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
     const { message, kind, reason, causes, retryAfterMs } = describeApiError(
@@ -275,10 +275,10 @@ class UndiciTransport implements KubeTransport {
     if (this.#closed) return closedError();
     const { message, kind, statusCode } = describeApiError(error, undefined, { host: this.#host });
     const failure = new ApiError(message, {
-      // Nobody here has aborted it: undici says so of a proxy that refuses the connection, too.
+      // Not aborted by us: undici reports a proxy that refuses the tunnel in the same way.
       kind: kind === 'aborted' ? 'network' : kind,
       statusCode,
-      // undici keeps the bytes that were no HTTP, and they may quote the request.
+      // undici keeps the bytes that are not HTTP, and they may quote the request.
       cause: error instanceof errors.HTTPParserError ? undefined : error,
     });
     if (failure.kind === 'network') this.#credentials.expireFiles();
@@ -294,7 +294,7 @@ function requestStream(
   return dispatcher.request({ ...options, signal: signal ?? null });
 }
 
-/** What can be read of an error's body, which may have no end. */
+/** The beginning of an error's body, which may never end. */
 async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const beginning = new ChunkBuffer();
   try {
@@ -303,7 +303,7 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
       beginning.add(chunk);
     }
   } catch {
-    // The part that arrived has to do.
+    // What arrived before is used.
   }
   return beginning.take();
 }
