@@ -8,9 +8,9 @@ import { canonicalQuantity } from './quantity.ts';
 const maxDepth = 64;
 
 /**
- * Where in the input we are, and how we read. Strict: what a caller sets; anything odd throws a
- * StatusManagerError that names the path. Lenient: what a server or a pod manager holds; an odd
- * scalar is kept as it came, what should be an object or a list and is none counts as absent.
+ * The position in the input, and how it is read. Strict, for what a caller sets: an invalid value throws
+ * a StatusManagerError that names the path. Lenient, for what a server or a pod manager holds: an invalid
+ * scalar is kept unchanged; a value that is not the object or list it should be counts as absent.
  * One context moves through the complete input: do not use it again after it has thrown.
  */
 export class DecodeContext {
@@ -47,7 +47,7 @@ function join(path: string, member: string | number): string {
   return path === '' ? member : `${path}.${member}`;
 }
 
-/** What `read` makes of the object at `member`; undefined when absent or null. */
+/** The result of `read` for the object at `member`; undefined when absent or null. */
 export function objectAt<T>(
   value: unknown,
   member: string,
@@ -62,7 +62,7 @@ export function objectAt<T>(
   return object;
 }
 
-/** Without half a character (a lone surrogate), which UTF-8 cannot carry: the API server would show another text. */
+/** Lone surrogates are replaced: UTF-8 cannot encode them, so the API server would show another text. */
 export function stringAt(value: unknown, member: string, context: DecodeContext): string {
   if (typeof value === 'string') return value.toWellFormed();
   if (value === undefined || value === null) return '';
@@ -141,7 +141,7 @@ export function listAt<T>(
   const length = value.length;
   if (length === 0) return undefined;
   context.enter(member);
-  // A copy to overwrite: what is pushed to an empty list would be cached with room for 17.
+  // A copy to overwrite: a list that grows by push is cached with space for 17 elements.
   const list = [...value] as T[];
   let kept = 0;
   for (let i = 0; i < length; i++) {
@@ -190,7 +190,7 @@ export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, context: D
 
 function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
   const keys = list.map((entry) => entry[key]);
-  // A list of conditions is too short to be worth a Set.
+  // For a list as short as that of conditions a Set costs more than it saves.
   if (keys.length > 16) return new Set(keys).size < keys.length;
   for (let i = 1; i < keys.length; i++) if (keys.indexOf(keys[i]!) < i) return true;
   return false;

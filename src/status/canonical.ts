@@ -8,7 +8,7 @@ import { healthConditions, podStatusMembers } from './status-members.ts';
 
 /** The mode and the name under which a value is read; see `DecodeContext`. */
 export interface CanonicalOptions {
-  /** Throw for anything odd (a caller's input) instead of keeping it (a server's object). Default true. */
+  /** Throw for an invalid value (a caller's input) instead of keeping it (a server's object). Default true. */
   readonly strict?: boolean;
   /** What the value is called in an error; default `status`. */
   readonly name?: string;

@@ -20,9 +20,9 @@ import { statusIPs } from './pod-ips.ts';
 import { podStatusResources } from './pod-resources.ts';
 import { computePodQOS } from './qos.ts';
 
-/** What a node agent sees of a pod. Every list may be readonly; nothing of it is changed. */
+/** What a node agent observes of a pod. Lists may be readonly; nothing is modified. */
 export interface ObservedPod {
-  /** One entry per container of the spec that the agent knows something of; they go into the status as they are. */
+  /** One entry per container of the spec that the agent knows; they go into the status unchanged. */
   readonly containerStatuses: readonly ContainerStatusInput[];
   /** As `containerStatuses`, for the init containers. Default: none. */
   readonly initContainerStatuses?: readonly ContainerStatusInput[] | undefined;
@@ -36,8 +36,7 @@ export interface ObservedPod {
   readonly hostIPs?: readonly string[] | undefined;
   /**
    * True when no container of the pod runs or will ever run again. Default: false. The status then has
-   * no resize conditions; clear the manager's, too, with `clearPodResizePendingCondition` and
-   * `clearPodResizeInProgressCondition`. kubelet: `determinePodResizeStatus`.
+   * no resize conditions.
    */
   readonly podIsTerminal?: boolean | undefined;
   /**
@@ -58,7 +57,7 @@ export interface ObservedPod {
    * with `getPhase` before probe results go into them. Default: `getPhase` of the statuses.
    */
   readonly phase?: PodPhase | undefined;
-  /** `manager.getPodResizeConditions(uid)`. Default: none. */
+  /** `manager.determinePodResizeStatus(uid, podIsTerminal)`. Default: none. */
   readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
   /** The status's own reason, `''` for none. Default: the last one while the phase stays the same. */
   readonly reason?: string | undefined;

@@ -15,12 +15,13 @@ export interface JsonPatchOperation {
 /**
  * The JSON patch that brings the pod with this UID from the server's status to the target, or
  * undefined when there is nothing to send. `serverStatus` is from the server's response, unchanged
- * (absent, odd and unknown members included: this never throws); `targetStatus` is canonical.
+ * (absent, invalid and unknown members included: this never throws); `targetStatus` is canonical.
  *
  * All of it fails where it would overwrite what it has not seen: a `test` of the UID comes
  * first, and every list that the patch reaches into is tested before, by the key of the element
- * or as a whole; a list that several write into and that the server has not, for its absence. Members that only the server knows are never removed. The operations share
- * structure with both statuses: do not change them.
+ * or completely; a list that has several writers and is absent on the server is tested for its absence.
+ * Members that only the server knows are never removed. The operations share structure with both
+ * statuses: do not change them.
  */
 export function createStatusJsonPatch(
   uid: string,

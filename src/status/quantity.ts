@@ -173,7 +173,7 @@ function parseSuffix(suffix: string): { format: Format; exponent: number } | und
   return Math.abs(exponent) <= MAX_EXPONENT ? { format: 'DecimalExponent', exponent } : undefined;
 }
 
-/** Whether Go parses the number into an int64: only there it ever keeps a text as it came. */
+/** Whether Go parses the number into an int64: only there it keeps a text unchanged. */
 function isInt64Path(format: Format, exponent: number, integer: string, fraction: string): boolean {
   if (format === 'BinarySI') {
     return fraction === '' && integer.length + 3 * exponent + 1 <= 15;
