@@ -11,7 +11,8 @@ export type { WrittenResult } from './sync/written-waiters.ts';
 export type { PatchStrategy } from './sync/decide.ts';
 export type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
-export type { ManagerState, SyncBatchResult } from './sync/sync-loop.ts';
+export type { SyncBatchResult } from './sync/manual-batch.ts';
+export type { ManagerState } from './sync/sync-loop.ts';
 
 // Pods
 export { BasicPodManager } from './pods/basic-pod-manager.ts';

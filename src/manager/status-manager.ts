@@ -26,13 +26,14 @@ import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isObject } from '../status/json.ts';
 import { isStaticPod } from '../status/static-pods.ts';
+import type { SyncBatchResult } from '../sync/manual-batch.ts';
 import { type OutcomeListener, Outcomes } from '../sync/outcomes.ts';
 import { PodRequests } from '../sync/pod-requests.ts';
 import { type DropReason, type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
 import type { WrittenResult } from '../sync/written-waiters.ts';
 import { ResendDetector } from '../sync/resend-detector.ts';
 import { FullBatch } from '../sync/full-batch.ts';
-import { type ManagerState, type SyncBatchResult, SyncLoop } from '../sync/sync-loop.ts';
+import { type ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
   PodCondition,

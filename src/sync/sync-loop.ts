@@ -6,9 +6,11 @@ import type { PodManager } from '../pods/pod-manager.ts';
 import { BackOff, type BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { IdleWaiters } from './idle-waiters.ts';
+import { InFlightSyncs } from './in-flight-syncs.ts';
+import { runManualBatch, type SyncBatchResult } from './manual-batch.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { PodSyncer } from './pod-syncer.ts';
 import { RequestedDeletions } from './requested-deletions.ts';
 import { RetryTimer } from './retry-timer.ts';
 import type { FullBatch } from './full-batch.ts';
@@ -18,18 +20,6 @@ import { WakeUp } from './wake-up.ts';
 
 /** See `SyncLoop`. */
 export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
-
-/** What one batch did. */
-export interface SyncBatchResult {
-  /** Pods that were synced: the sum of the following and of those whose status was dropped. */
-  readonly tried: number;
-  /** The API server took a PATCH. */
-  readonly written: number;
-  /** The API server showed everything already. */
-  readonly unchanged: number;
-  /** A GET or PATCH failed; tried again by a later batch. */
-  readonly failed: number;
-}
 
 export interface SyncLoopOptions {
   readonly cache: PodStatusCache;
@@ -61,8 +51,8 @@ const retryGranularityMs = 100;
  * flight, each pod at most once; a pod that changes while it is in flight is enqueued afterwards.
  * Divergence: the kubelet syncs one pod after the other, so that a request that hangs holds up all.
  *
- * Everything between two `await`s is one critical section. The only awaits are those of `#sync`, of
- * a full scan between its slices, and of those who wait for the loop to be idle.
+ * Everything between two `await`s is one critical section. Awaits are only in
+ * `InFlightSyncs`, in a full batch between its slices, and where somebody waits for the loop to be idle.
  * Source: kubelet `manager.Start`, `syncBatch`.
  */
 export class SyncLoop {
@@ -70,7 +60,7 @@ export class SyncLoop {
   readonly #queue = new SyncQueue();
   readonly #backOff: BackOff;
   readonly #resultHandler: SyncResultHandler;
-  readonly #inFlight = new Map<string, Promise<SyncResult['kind']>>();
+  readonly #inFlight: InFlightSyncs;
   readonly #aborter = new AbortController();
   readonly #wakeUp = new WakeUp(() => this.#enqueueChanged());
   readonly #retryTimer: RetryTimer;
@@ -85,6 +75,11 @@ export class SyncLoop {
     this.#backOff = new BackOff(options.random);
     const requestedDeletions = new RequestedDeletions(options.podManager);
     this.#resultHandler = new SyncResultHandler({ ...options, backOff: this.#backOff, requestedDeletions });
+    this.#inFlight = new InFlightSyncs({
+      ...options,
+      resultHandler: this.#resultHandler,
+      onEnded: (uid, hasThrown) => this.#syncEnded(uid, hasThrown),
+    });
     this.#retryTimer = new RetryTimer(options.clock, () => this.#retryDue());
     // Each request in flight listens.
     setMaxListeners(0, this.#aborter.signal);
@@ -146,18 +141,9 @@ export class SyncLoop {
     if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#aborter.signal);
     else uids.push(...cache.uidsOfUnsentVersions());
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
-    const kinds: SyncResult['kind'][] = [];
-    const remaining = uids.values();
-    const worker = async (): Promise<void> => {
-      for (const uid of remaining) {
-        while (this.#inFlight.has(uid)) await this.#inFlight.get(uid);
-        kinds.push(await this.#startSync(uid, permits));
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
+    const result = await runManualBatch(uids, concurrency, (uid) => this.#inFlight.startInTurn(uid, permits));
     if (all) this.podsRemoved();
-    const count = (kind: SyncResult['kind']): number => kinds.filter((each) => each === kind).length;
-    return { tried: kinds.length, written: count('written'), unchanged: count('unchanged'), failed: count('failed') };
+    return result;
   }
 
   /**
@@ -204,7 +190,7 @@ export class SyncLoop {
     }
     this.#aborter.abort();
     this.#quiesce();
-    await Promise.all([...this.#inFlight.values(), this.#fullScan]);
+    await Promise.all([this.#inFlight.whenAllEnded(), this.#fullScan]);
     this.#notifyIfIdle();
     this.#options.outcomes.stop();
     this.#state = 'stopped';
@@ -291,56 +277,19 @@ export class SyncLoop {
       }
       const uid = this.#queue.take()!;
       if (this.#inFlight.has(uid)) bound?.leave();
-      else void this.#startSync(uid, permits).then(() => bound?.leave());
+      else void this.#inFlight.start(uid, permits).then(() => bound?.leave());
     }
   }
 
-  /** In flight before anybody else's code runs, who may ask for the same pod. Never rejects. */
-  #startSync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
-    const ended = Promise.resolve().then(() => this.#sync(uid, permits));
-    this.#inFlight.set(uid, ended);
-    return ended;
-  }
-
-  async #sync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
-    const { cache, logger, outcomes, syncer } = this.#options;
-    let kind: SyncResult['kind'] = 'failed';
-    let hasThrown = false;
+  /** What was set in the meantime is sent next; what failed waits for its retry; what threw for a wake-up or tick. */
+  #syncEnded(uid: string, hasThrown: boolean): void {
     try {
-      const result = await syncer.syncPod(uid, permits);
-      ({ kind } = result);
-      if (result.kind !== 'gone') {
-        const { versioned } = result;
-        // What happens to a status that was dropped in the meantime has been reported.
-        if (!cache.wasDropped(uid, versioned)) this.#resultHandler.handleSync(uid, result);
-        if (result.kind !== 'failed' && result.deletionDue !== undefined) {
-          const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);
-          if (deletion.kind !== 'failed' || !cache.wasDropped(uid, versioned)) {
-            this.#resultHandler.handleDeletion(uid, versioned, deletion);
-          }
-        }
-      }
-    } catch (error) {
-      hasThrown = true;
-      logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
-    }
-    outcomes.syncEnded(uid, cache.get(uid));
-    this.#inFlight.delete(uid);
-    // What threw has no back-off: the next wake-up or tick tries it again.
-    if (!hasThrown) this.#enqueueIfUnsent(uid);
-    this.#pump();
-    this.#notifyIfIdle();
-    return kind;
-  }
-
-  /** What was set in the meantime is sent next; what failed waits for its retry. */
-  #enqueueIfUnsent(uid: string): void {
-    if (!this.#isSending) return;
-    try {
-      if (this.#options.cache.isUnsent(uid)) this.#enqueue(uid);
+      if (!hasThrown && this.#isSending && this.#options.cache.isUnsent(uid)) this.#enqueue(uid);
     } catch (error) {
       this.#options.logger.error({ ...thrownFields(error), podUID: uid }, 'Failed to examine a pod after its sync');
     }
+    this.#pump();
+    this.#notifyIfIdle();
   }
 
   /** Enqueues the pods whose back-off is over and that still have something to send. */

@@ -1,0 +1,84 @@
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import { type Logger, thrownFields } from '../logger.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { SyncPermits } from './pod-requests.ts';
+import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { SyncResultHandler } from './sync-result-handler.ts';
+
+export interface InFlightSyncsOptions {
+  readonly cache: PodStatusCache;
+  readonly syncer: PodSyncer;
+  readonly resultHandler: SyncResultHandler;
+  readonly outcomes: Outcomes;
+  readonly logger: Logger;
+  /** Called when the pod is no longer in flight. @param hasThrown it failed without a back-off */
+  readonly onEnded: (uid: string, hasThrown: boolean) => void;
+}
+
+/** The syncs under way, at most one for each pod: its PATCH, what follows from it, its DELETE. */
+export class InFlightSyncs {
+  readonly #options: InFlightSyncsOptions;
+  readonly #syncs = new Map<string, Promise<SyncResult['kind']>>();
+
+  constructor(options: InFlightSyncsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#syncs.size;
+  }
+
+  has(uid: string): boolean {
+    return this.#syncs.has(uid);
+  }
+
+  /** As `start`, as soon as the pod is not in flight. */
+  async startInTurn(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    while (this.#syncs.has(uid)) await this.#syncs.get(uid);
+    return this.start(uid, permits);
+  }
+
+  /** Resolves when the present syncs have ended. */
+  async whenAllEnded(): Promise<void> {
+    await Promise.all(this.#syncs.values());
+  }
+
+  /** Starts the sync of a pod that is not in flight; it is before anybody else's code runs. Never rejects. */
+  start(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const ended = Promise.resolve().then(() => this.#sync(uid, permits));
+    this.#syncs.set(uid, ended);
+    return ended;
+  }
+
+  async #sync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const { cache, logger, onEnded, outcomes } = this.#options;
+    let kind: SyncResult['kind'] = 'failed';
+    let hasThrown = false;
+    try {
+      kind = await this.#syncAndDelete(uid, permits);
+    } catch (error) {
+      hasThrown = true;
+      logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
+    }
+    outcomes.syncEnded(uid, cache.get(uid));
+    this.#syncs.delete(uid);
+    onEnded(uid, hasThrown);
+    return kind;
+  }
+
+  async #syncAndDelete(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const { cache, resultHandler, syncer } = this.#options;
+    const result = await syncer.syncPod(uid, permits);
+    if (result.kind === 'gone') return result.kind;
+    const { versioned } = result;
+    // What happens to a status that was dropped in the meantime has been reported.
+    if (!cache.wasDropped(uid, versioned)) resultHandler.handleSync(uid, result);
+    if (result.kind !== 'failed' && result.deletionDue !== undefined) {
+      const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);
+      if (deletion.kind !== 'failed' || !cache.wasDropped(uid, versioned)) {
+        resultHandler.handleDeletion(uid, versioned, deletion);
+      }
+    }
+    return result.kind;
+  }
+}
