@@ -85,9 +85,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it.each([{ body: pod }, { body: { kind: 'Status', status: 'Success' } }, { status: 202, body: pod }])(
     'deletes with a UID precondition and the grace period: %j',
-    async (answer) => {
+    async (returned) => {
       await using server = await startHttpServer();
-      server.answerWith(answer);
+      server.answerWith(returned);
       const client = createCoreV1PodClient(makeApi(server));
       await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
       expect(server.requests).toMatchObject([{ method: 'DELETE', url: '/api/v1/namespaces/default/pods/a' }]);
@@ -211,9 +211,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     ['a Status', { body: { kind: 'Status', metadata: {}, status: 'Success' } }],
     ['null', { body: 'null', headers: { 'content-type': 'application/json' } }],
     ['nothing', { body: '' }],
-  ])('calls a 200 with %s an invalid response', async (_, answer) => {
+  ])('calls a 200 with %s an invalid response', async (_, returned) => {
     await using server = await startHttpServer();
-    server.answerWith(answer);
+    server.answerWith(returned);
     const client = createCoreV1PodClient(makeApi(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
       kind: 'invalid-response',
@@ -320,9 +320,9 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   it.each([
     ['a 401', { status: 401 }],
     ['a reset', { fault: 'reset' } as const],
-  ])('are opened again after %s', async (_, answer) => {
+  ])('are opened again after %s', async (_, returned) => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith({ body: pod }, answer, ...Array.from({ length: 10 }, () => ({ body: pod })));
+    server.answerWith({ body: pod }, returned, ...Array.from({ length: 10 }, () => ({ body: pod })));
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 1);
     await rejection(client.getPod(ref, { signal }));
@@ -400,18 +400,18 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
 describe('over a mock', () => {
   type Method = (request: object, options?: object) => Promise<unknown>;
-  const mockApi = (answer?: unknown) => ({
-    readNamespacedPod: vi.fn<Method>(async () => answer),
-    patchNamespacedPodStatus: vi.fn<Method>(async () => answer),
-    deleteNamespacedPod: vi.fn<Method>(async () => answer),
+  const mockApi = (returned?: unknown) => ({
+    readNamespacedPod: vi.fn<Method>(async () => returned),
+    patchNamespacedPodStatus: vi.fn<Method>(async () => returned),
+    deleteNamespacedPod: vi.fn<Method>(async () => returned),
   });
 
   it('passes exactly the documented first arguments and takes the return value', async () => {
-    const answer = { metadata: { uid: 'u1' } };
-    const api = mockApi(answer);
+    const returned = { metadata: { uid: 'u1' } };
+    const api = mockApi(returned);
     const client = createCoreV1PodClient(api);
-    expect(await client.getPod(ref, { signal })).toBe(answer);
-    expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toBe(answer);
+    expect(await client.getPod(ref, { signal })).toBe(returned);
+    expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toBe(returned);
     await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
     const firstArguments = Object.values(api).map((method) => method.mock.calls[0]?.[0]);
     expect(firstArguments).toEqual([
@@ -423,8 +423,8 @@ describe('over a mock', () => {
 
   it.each([[undefined], [null], [{}], ['pod'], [[]]])(
     'that returns %j fails with the name of the method',
-    async (answer) => {
-      const client = createCoreV1PodClient(mockApi(answer));
+    async (returned) => {
+      const client = createCoreV1PodClient(mockApi(returned));
       const outcomes = {
         readNamespacedPod: client.getPod(ref, { signal }),
         patchNamespacedPodStatus: client.patchPodStatus(ref, strategicPatch, { signal }),

@@ -6,7 +6,7 @@ import type { KubeConfigSource } from '../../src/http.ts';
 import { createPodClient, inClusterConfig } from '../../src/http.ts';
 import type { ClientNode } from '../support/client-node.ts';
 import { loadClientNode } from '../support/client-node.ts';
-import { execAnswer, execUser, kubeConfig, signal } from './kube-configs.ts';
+import { printCredential, execUser, kubeConfig, signal } from './kube-configs.ts';
 import type { Arrived, KubeServer } from './kube-server.ts';
 import { base64, startKubeServer, testPem } from './kube-server.ts';
 
@@ -91,19 +91,23 @@ const users: readonly { kind: string; user: () => object; cluster?: () => object
     },
     {
       kind: 'exec with token',
-      user: () => execUser(execAnswer({ token: 'by-exec' })),
+      user: () => execUser(printCredential({ token: 'by-exec' })),
       expected: { authorization: 'Bearer by-exec' },
     },
-    { kind: 'exec with certificate', user: () => execUser(execAnswer(certPair)), expected: { clientName: 'client-b' } },
+    {
+      kind: 'exec with certificate',
+      user: () => execUser(printCredential(certPair)),
+      expected: { clientName: 'client-b' },
+    },
     {
       kind: 'exec with both',
-      user: () => execUser(execAnswer({ token: 'by-exec', ...certPair })),
+      user: () => execUser(printCredential({ token: 'by-exec', ...certPair })),
       expected: { clientName: 'client-b', authorization: 'Bearer by-exec' },
     },
     {
       kind: 'exec, v1beta1',
       user: () =>
-        execUser(execAnswer({ token: 'beta' }, 'client.authentication.k8s.io/v1beta1'), {
+        execUser(printCredential({ token: 'beta' }, 'client.authentication.k8s.io/v1beta1'), {
           apiVersion: 'client.authentication.k8s.io/v1beta1',
         }),
       expected: { authorization: 'Bearer beta' },
@@ -121,12 +125,12 @@ const users: readonly { kind: string; user: () => object; cluster?: () => object
     },
     {
       kind: 'token over exec',
-      user: () => ({ ...execUser(execAnswer({ token: 'not-used' })), token: 't' }),
+      user: () => ({ ...execUser(printCredential({ token: 'not-used' })), token: 't' }),
       expected: { authorization: 'Bearer t' },
     },
     {
       kind: 'auth provider exec',
-      user: () => ({ 'auth-provider': { name: 'exec', config: execUser(execAnswer({ token: 'old-style' })) } }),
+      user: () => ({ 'auth-provider': { name: 'exec', config: execUser(printCredential({ token: 'old-style' })) } }),
       expected: { authorization: 'Bearer old-style' },
     },
     {

@@ -9,7 +9,7 @@ import type { KubeConfigSource, KubeTransport } from '../../src/http.ts';
 import { createKubeTransport, inClusterConfig } from '../../src/http.ts';
 import type { Logger } from '../../src/logger.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { execAnswer, execUser, kubeConfig } from './kube-configs.ts';
+import { printCredential, execUser, kubeConfig } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { base64, json, startKubeServer, status, testPem } from './kube-server.ts';
 
@@ -57,7 +57,7 @@ function last(): string | undefined {
 
 const call = (transport: KubeTransport): Promise<unknown> => transport.request('GET', '/version');
 
-/** Answers 401 to everybody but `token`. */
+/** Responds with 401 to everybody but `token`. */
 function accept(token: string): void {
   server.respond = ({ headers }, response) =>
     headers.authorization === `Bearer ${token}` ? json(response, {}) : status(response, 401, 'Unauthorized');
@@ -301,7 +301,7 @@ describe('exec plugin', () => {
     ['nothing of the cluster otherwise', undefined],
   ])('is told %s', async (_what, provideClusterInfo) => {
     const told = join(directory, 'told');
-    const script = `require('node:fs').writeFileSync(${JSON.stringify(told)}, process.env.KUBERNETES_EXEC_INFO);${execAnswer({ token: 't' })}`;
+    const script = `require('node:fs').writeFileSync(${JSON.stringify(told)}, process.env.KUBERNETES_EXEC_INFO);${printCredential({ token: 't' })}`;
     const cluster = {
       'tls-server-name': 'localhost',
       extensions: [{ name: 'client.authentication.k8s.io/exec', extension: { audience: 'a' } }],
@@ -321,7 +321,7 @@ describe('exec plugin', () => {
   });
 
   it('named by a path is found beside the kubeconfig', async () => {
-    const script = `#!${process.execPath}\n${execAnswer({ token: 'by-file' })}`;
+    const script = `#!${process.execPath}\n${printCredential({ token: 'by-file' })}`;
     await writeFile(join(directory, 'plugin.cjs'), script, { mode: 0o755 });
     await call(open(kubeConfig(server.url, execUser('', { command: './plugin.cjs', args: null }))));
     expect(last()).toBe('by-file');
@@ -340,12 +340,12 @@ describe('exec plugin', () => {
       /no.*ExecCredential|not print an ExecCredential/,
     ],
     ['one that returns null', `process.stdout.write('null')`, {}, /ExecCredential/],
-    ['one of another version', execAnswer({ token: secret }, `${v1}beta1`), {}, /apiVersion/],
-    ['one of a removed version', execAnswer({ token: secret }), { apiVersion: `${v1}alpha1` }, /v1alpha1/],
-    ['one that gives nothing', execAnswer({}), {}, /neither/],
-    ['one that gives a certificate alone', execAnswer({ clientCertificateData: secret }), {}, /without its key/],
-    ['a bad expiry', execAnswer({ token: secret, expirationTimestamp: 'soon' }), {}, /expirationTimestamp/],
-    ['one that needs a terminal', execAnswer({ token: secret }), { interactiveMode: 'Always' }, /terminal/],
+    ['one of another version', printCredential({ token: secret }, `${v1}beta1`), {}, /apiVersion/],
+    ['one of a removed version', printCredential({ token: secret }), { apiVersion: `${v1}alpha1` }, /v1alpha1/],
+    ['one that gives nothing', printCredential({}), {}, /neither/],
+    ['one that gives a certificate alone', printCredential({ clientCertificateData: secret }), {}, /without its key/],
+    ['a bad expiry', printCredential({ token: secret, expirationTimestamp: 'soon' }), {}, /expirationTimestamp/],
+    ['one that needs a terminal', printCredential({ token: secret }), { interactiveMode: 'Always' }, /terminal/],
   ])('%s fails the request, quoting nothing it printed', async (_what, script, more, message) => {
     const error: unknown = await call(open(kubeConfig(server.url, execUser(script, more)))).catch(
       (reason: unknown) => reason,
@@ -425,7 +425,7 @@ describe('exec plugin', () => {
   });
 
   it('no longer writes to the terminal of the agent: the beginning of its stderr is logged at debug, without secrets', async () => {
-    const script = `process.stderr.write('hello my-token, password=pw ' + process.env.KEY + 'x'.repeat(9999));${execAnswer({ token: 'my-token' })}`;
+    const script = `process.stderr.write('hello my-token, password=pw ' + process.env.KEY + 'x'.repeat(9999));${printCredential({ token: 'my-token' })}`;
     await call(open(kubeConfig(server.url, execUser(script, { env: [{ name: 'KEY', value: 'of-the-env' }] }))));
     const { stderr } = debugged[0] as { stderr: string };
     expect(stderr).toMatch(/^hello \[redacted\], password=\[redacted\] \[redacted\]x+$/);
@@ -447,7 +447,7 @@ describe('exec plugin', () => {
 
   it('that leaves a child behind which keeps its output open is not waited for', async () => {
     // The child ends after this test would have failed.
-    const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit', detached: true }).unref();${execAnswer({ token: 'at-once' })}`;
+    const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit', detached: true }).unref();${printCredential({ token: 'at-once' })}`;
     const transport = createKubeTransport(kubeConfig(server.url, execUser(script)), { env: {} });
     transports.push(transport);
     await call(transport);

@@ -61,7 +61,7 @@ describe('HttpPodClient', () => {
   });
 
   it.each(['<html>', '{}', '[]', 'null', '""', '{"kind":"Status","metadata":{}}', '{"kind":"Pod"}', ''])(
-    'a 200 with %j is an invalid answer',
+    'a 200 with %j is an invalid response',
     async (text) => {
       server.respond = (_request, response) => response.end(text);
       const patch = { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'u' } } } as const;

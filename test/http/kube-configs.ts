@@ -24,7 +24,7 @@ export function execUser(script: string, more: object = {}): { exec: Record<stri
   };
 }
 
-export function execAnswer(status: object, apiVersion = 'client.authentication.k8s.io/v1'): string {
+export function printCredential(status: object, apiVersion = 'client.authentication.k8s.io/v1'): string {
   return `process.stdout.write(${JSON.stringify(JSON.stringify({ kind: 'ExecCredential', apiVersion, status }))})`;
 }
 

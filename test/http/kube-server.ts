@@ -26,7 +26,7 @@ export interface KubeServer extends AsyncDisposable {
   readonly url: string;
   readonly arrived: readonly Arrived[];
   readonly openSockets: () => number;
-  /** How requests are answered from now on; at first with a pod. */
+  /** How requests are handled from now on; at first, the response is a pod. */
   respond: (request: Arrived, response: ServerResponse) => void;
   /** Resolves when no connection is open, or no more than `count`; the server itself closes none. */
   quiet(count?: number): Promise<void>;

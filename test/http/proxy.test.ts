@@ -23,7 +23,7 @@ function pipe(client: Socket, upstream: Socket): void {
   client.pipe(upstream).pipe(client);
 }
 
-/** An HTTP proxy that tunnels CONNECT requests, or answers them with `refusal`. */
+/** An HTTP proxy that tunnels CONNECT requests, or responses them with `refusal`. */
 async function startHttpProxy(refusal?: string): Promise<Tunnel> {
   const targets: string[] = [];
   const authorizations: (string | undefined)[] = [];

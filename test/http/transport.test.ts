@@ -46,18 +46,18 @@ async function read(body: AsyncIterable<Uint8Array>): Promise<string> {
 describe('request', () => {
   it('sends method, path, query, body and headers, and returns the response unchanged', async () => {
     server.respond = (_request, response) => {
-      response.writeHead(201, { 'content-type': 'application/json', 'x-answer': 'yes' });
+      response.writeHead(201, { 'content-type': 'application/json', 'x-header': 'yes' });
       response.end('{"big":12345678901234567890,"time":"2026-01-01T00:00:00.123Z"}');
     };
-    const answer = await transport.request('POST', '/api/v1/nodes', {
+    const received = await transport.request('POST', '/api/v1/nodes', {
       query: { fieldManager: 'a b', dryRun: undefined, pretty: false },
       body: { spec: { ü: 1 } },
       headers: { 'x-extra': '1' },
     });
-    expect(answer.statusCode).toBe(201);
-    expect(answer.headers['x-answer']).toBe('yes');
-    expect(answer.text).toBe('{"big":12345678901234567890,"time":"2026-01-01T00:00:00.123Z"}');
-    expect(answer.json()).toMatchObject({ time: '2026-01-01T00:00:00.123Z' });
+    expect(received.statusCode).toBe(201);
+    expect(received.headers['x-header']).toBe('yes');
+    expect(received.text).toBe('{"big":12345678901234567890,"time":"2026-01-01T00:00:00.123Z"}');
+    expect(received.json()).toMatchObject({ time: '2026-01-01T00:00:00.123Z' });
     expect(server.arrived[0]).toMatchObject({
       method: 'POST',
       url: '/api/v1/nodes?fieldManager=a+b&pretty=false',
@@ -186,9 +186,9 @@ describe('failures', () => {
 
   it('a response that is not JSON has a text, and json() throws invalid-response', async () => {
     server.respond = (_request, response) => response.end('<html>');
-    const answer = await transport.request('GET', '/healthz');
-    expect(answer.text).toBe('<html>');
-    expect(() => answer.json()).toThrow(expect.objectContaining({ kind: 'invalid-response', statusCode: 200 }));
+    const received = await transport.request('GET', '/healthz');
+    expect(received.text).toBe('<html>');
+    expect(() => received.json()).toThrow(expect.objectContaining({ kind: 'invalid-response', statusCode: 200 }));
   });
 
   it.each(['br', 'gzip'])('an unreadable %s body is an invalid response', async (encoding) => {
@@ -310,7 +310,7 @@ describe('failures', () => {
   });
 
   it('never hold a credential', async () => {
-    const answers: KubeServer['respond'][] = [
+    const responses: KubeServer['respond'][] = [
       (_request, response) => response.destroy(),
       (_request, response) => status(response, 401, 'Unauthorized'),
       // Some gateways quote the request.
@@ -332,7 +332,7 @@ describe('failures', () => {
       ({ headers }, response) => json(response, { kind: 'Status', reason: btoa(headers.authorization!) }, 400),
       ({ headers }, response) => void response.socket?.end(`bad request: ${headers.authorization}\r\n\r\n`),
     ];
-    for (const respond of answers) {
+    for (const respond of responses) {
       server.respond = respond;
       const error = await failure(transport.request('GET', '/version'));
       for (const spelling of ['secret-token', 'secret%2Dtoken', btoa('Bearer secret-token')])
@@ -428,8 +428,8 @@ describe('closing', () => {
       void transport.closeIdle();
       json(response, { late: true });
     };
-    const answer = await transport.request('GET', '/version');
-    expect(answer.json()).toEqual({ late: true });
+    const received = await transport.request('GET', '/version');
+    expect(received.json()).toEqual({ late: true });
     await server.quiet();
     server.respond = (_request, response) => json(response, {});
     await transport.request('GET', '/version');
