@@ -33,6 +33,7 @@ import { type DropReason, type PodStartupLatency, PodSyncer } from '../sync/pod-
 import type { WrittenResult } from '../sync/written-waiters.ts';
 import { ResendDetector } from '../sync/resend-detector.ts';
 import { FullBatch } from '../sync/full-batch.ts';
+import { ObservedGeneration } from '../sync/observed-generation.ts';
 import { type ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
@@ -150,11 +151,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       logger,
     };
     const resendDetector = new ResendDetector(logger);
+    const observedGeneration = new ObservedGeneration(logger);
     this.#syncer = new PodSyncer({
       ...shared,
       requests: new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs }),
       metrics,
       resendDetector,
+      observedGeneration,
       podDeletionSafety: resolved.podDeletionSafety,
       podStartupLatency,
       patchStrategy: resolved.patchStrategy,
@@ -166,7 +169,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     });
     this.#loop = new SyncLoop({
       ...shared,
-      fullBatch: new FullBatch({ ...shared, resendDetector }),
+      fullBatch: new FullBatch({ ...shared, resendDetector, observedGeneration }),
       syncer: this.#syncer,
       limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
       outcomes: this.#outcomes,

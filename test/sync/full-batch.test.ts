@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PodStatusCache } from '../../src/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
+import { ObservedGeneration } from '../../src/sync/observed-generation.ts';
 import { ResendDetector } from '../../src/sync/resend-detector.ts';
 import { FullBatch } from '../../src/sync/full-batch.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
@@ -14,7 +15,14 @@ function setup() {
   const clock = new FakeClock();
   const logger = recordingLogger();
   const resendDetector = new ResendDetector(logger);
-  const batch = new FullBatch({ cache, podManager, resendDetector, clock, logger });
+  const batch = new FullBatch({
+    cache,
+    podManager,
+    resendDetector,
+    observedGeneration: new ObservedGeneration(logger),
+    clock,
+    logger,
+  });
   const put = (name: string, status: PodStatus = { phase: 'Running' }, podIsFinished = false): void => {
     cache.set(uidOf(name), { podName: name, podNamespace: 'default', podIsFinished, status, urgent: false }, 0);
   };
