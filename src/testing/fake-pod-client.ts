@@ -129,6 +129,7 @@ export class FakePodClient implements PodClient, PodEvents {
     return this.#pods;
   }
 
+  /** All pods, in the order in which they were first put. */
   list(): Pod[] {
     return [...this.#pods.values()];
   }
