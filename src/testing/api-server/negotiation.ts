@@ -6,7 +6,8 @@ export type Representation = 'Object' | 'Table' | 'PartialObjectMetadata' | 'Par
 
 const transformations: readonly string[] = ['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'];
 const protobuf = 'application/vnd.kubernetes.protobuf';
-const jsonOnly = 'ApiServer reads and writes JSON only: set ContentType: application/json in the client';
+const jsonOnly =
+  'ApiServer reads and writes JSON only: set ContentType: application/json in the client, or use kubectl create -f';
 
 /**
  * The first representation in the `Accept` header that this server has.

@@ -1,0 +1,176 @@
+/** One kubectl command of the comparison. */
+export interface KubectlCommand {
+  readonly command: string;
+  /** A file for `-f FILE`, as JSON. */
+  readonly file?: unknown;
+  /** What ApiServer's refusal says, where the lines are not the same. */
+  readonly refusal?: string;
+  /** The same exit code and the same start of the error, in other words. */
+  readonly wordsDiffer?: true;
+}
+
+const pod = (name: string, spec: object = {}, metadata: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, ...metadata },
+  spec: {
+    nodeName: 'node-a',
+    automountServiceAccountToken: false,
+    containers: [{ name: 'c', image: 'busybox:1' }],
+    ...spec,
+  },
+});
+const typo = pod('typo', { containers: [{ name: 'c', image: 'busybox:1', imagePullPolice: 'Always' }] });
+const wrongType = pod('wrong', { containers: [{ name: 'c', image: 'i', ports: [{ containerPort: '80' }] }] });
+const invalid = pod('invalid', { containers: [{ name: 'C', image: '' }], restartPolicy: 'Sometimes' });
+const changed = pod('web', { containers: [{ name: 'c', image: 'busybox:2' }] });
+const event = {
+  apiVersion: 'v1',
+  kind: 'Event',
+  metadata: { name: 'web.1' },
+  involvedObject: { kind: 'Pod', name: 'web', namespace: 'default' },
+  ...{ reason: 'Started', message: 'Started container c', type: 'Normal', count: 1 },
+  ...{ source: { component: 'agent' }, firstTimestamp: '2001-01-01T00:00:00Z', lastTimestamp: '2001-01-01T00:00:00Z' },
+};
+const lease = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'node-a', namespace: 'kube-node-lease' },
+  spec: { holderIdentity: 'node-a', leaseDurationSeconds: 40 },
+};
+const run = (text: string): KubectlCommand => ({ command: text });
+const withFile = (text: string, file: unknown): KubectlCommand => ({ command: text, file });
+const refused = (text: string, refusal: string, file?: unknown): KubectlCommand => ({
+  command: text,
+  refusal,
+  ...(file === undefined ? {} : { file }),
+});
+const inOtherWords = (one: KubectlCommand): KubectlCommand => ({ ...one, wordsDiffer: true });
+const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+const useJSON = 'set ContentType: application/json';
+const notServed = 'does not serve';
+
+/** Run in this order on both servers. Words are split at spaces; a space inside of a word is written as `␣`. */
+export const commands: readonly KubectlCommand[] = [
+  run('get pods'),
+  run('get nodes'),
+  run('get namespaces'),
+  run('get ns default -o name'),
+  withFile('create -f FILE', pod('web', {}, { labels: { app: 'web' } })),
+  withFile('create -f FILE', pod('web')),
+  withFile('create -f FILE --dry-run=server', pod('dry')),
+  run('get pod dry'),
+  withFile('create -f FILE --dry-run=client', pod('dry')),
+  withFile('create -f FILE', typo),
+  withFile('create -f FILE --validate=warn', typo),
+  withFile('create -f FILE --validate=ignore', pod('typo2', { foo: 1 })),
+  withFile('create -f FILE', wrongType),
+  withFile('create -f FILE', invalid),
+  withFile('create -f FILE -o name', pod('named')),
+  withFile('create -f FILE -n nope', pod('web')),
+  withFile('create -f FILE -o jsonpath={.spec.restartPolicy}', pod('jsonpath')),
+  run('get pods'),
+  run('get pods -o wide'),
+  run('get pods -o name'),
+  run('get pods --no-headers'),
+  run('get pods -A'),
+  run('get pods -l app=web'),
+  run('get pods -l app!=web'),
+  inOtherWords(run('get pods -l a␣b')),
+  run('get pods --field-selector=spec.nodeName=node-a'),
+  run('get pods --field-selector=status.phase!=Pending'),
+  run('get pods --field-selector=spec.foo=x'),
+  run('get pods --show-labels'),
+  run('get pods -L app'),
+  run('get pods --sort-by=.metadata.name'),
+  run('get pods --chunk-size=1'),
+  run('get pods -o custom-columns=NAME:.metadata.name,PHASE:.status.phase'),
+  run('get pod web'),
+  run('get pod/web pod/named'),
+  run('get pod nope'),
+  run('get pod web -o jsonpath={.status.qosClass}'),
+  run('get pod web -o yaml'),
+  run('get pod web -o json'),
+  run('get pod web --subresource=status'),
+  run('get po,no'),
+  run('get pods -n nope'),
+  run('describe node node-a'),
+  withFile('create -f FILE', event),
+  run('get events'),
+  run('get events -o wide'),
+  run('events'),
+  run('events --for=pod/web'),
+  withFile('create -f FILE', lease),
+  run('get leases -n kube-node-lease'),
+  run('get lease node-a -n kube-node-lease -o jsonpath={.spec.holderIdentity}'),
+  run('label pod web tier=front'),
+  run('label pod web tier=back'),
+  run('label pod web tier=back --overwrite'),
+  run('label pod web tier-'),
+  run('label pod web a␣b=c'),
+  run('annotate pod web note=x'),
+  run('annotate pod web note-'),
+  run('label node node-a zone=z'),
+  run('patch pod web -p {"metadata":{"labels":{"p":"q"}}}'),
+  run('patch pod web --type=merge -p {"metadata":{"labels":{"p":null}}}'),
+  run('patch pod web --type=json -p [{"op":"add","path":"/metadata/labels/j","value":"k"}]'),
+  run('patch pod web --type=json -p [{"op":"remove","path":"/metadata/labels/none"}]'),
+  inOtherWords(run('patch pod web -p {"spec":{"nodeName":"node-b"}}')),
+  inOtherWords(run('patch pod web -p {"spec":{"containers":[{"name":"c","image":1}]}}')),
+  run('patch pod web --dry-run=server -p {"metadata":{"labels":{"dry":"run"}}}'),
+  run('patch pod web --subresource=status -p {"status":{"phase":"Running"}}'),
+  inOtherWords(run('patch pod web --subresource=status -p {"status":{"phase":7}}')),
+  run('patch pod nope -p {}'),
+  run('get pods'),
+  run('wait pod/web --for=jsonpath={.status.phase}=Running --timeout=5s'),
+  run('wait pod/web --for=condition=Ready --timeout=1s'),
+  run('patch pod web --subresource=status -p {"status":{"conditions":[{"type":"Ready","status":"True"}]}}'),
+  run('wait pod/web --for=condition=Ready --timeout=5s'),
+  run('set image pod/web c=busybox:3'),
+  run('set image pod/web nope=busybox:3'),
+  withFile('apply -f FILE', changed),
+  withFile('apply -f FILE', changed),
+  withFile('apply -f FILE --dry-run=server', pod('web', { containers: [{ name: 'c', image: 'busybox:4' }] })),
+  withFile('apply -f FILE', pod('applied')),
+  withFile('apply -f FILE', pod('applied', {}, { labels: { a: 'b' } })),
+  inOtherWords(withFile('apply -f FILE', pod('applied', { nodeName: 'node-b' }))),
+  withFile('replace -f FILE', pod('named', {}, { labels: { r: 's' } })),
+  withFile('replace -f FILE', pod('nope')),
+  withFile('diff -f FILE', changed),
+  run('cordon node-a'),
+  run('get nodes'),
+  run('uncordon node-a'),
+  run('taint node node-a k=v:NoSchedule'),
+  run('taint node node-a k=v:Never'),
+  run('taint node node-a k-'),
+  refused('auth can-i list pods', useJSON),
+  run('get --raw /healthz'),
+  run('get --raw /api/v1/namespaces/default/pods/nope'),
+  refused('get configmaps', "the server doesn't have a resource type"),
+  refused('get deployments', "the server doesn't have a resource type"),
+  refused('logs web', notServed),
+  refused('exec web -- true', notServed),
+  refused('get --raw /api/v1/configmaps', notServed),
+  run('delete pod named --dry-run=server'),
+  run('get pod named'),
+  run('delete pod nope'),
+  run('delete pod nope --ignore-not-found'),
+  run('delete pod named --force --grace-period=0'),
+  run('delete pod jsonpath --wait=false'),
+  run('delete pod jsonpath --wait=false --now'),
+  run('delete pod applied --cascade=foreground --wait=false'),
+  run('get pods'),
+  run('delete events --all'),
+  run('delete lease node-a -n kube-node-lease'),
+  refused('create namespace nope', useJSON),
+  withFile('create -f FILE', namespace('shop')),
+  withFile('create -f FILE', namespace('shop')),
+  withFile('create -f FILE', namespace('Shop')),
+  run('delete namespace default'),
+  run('delete namespace shop --wait=false'),
+  run('get ns shop'),
+  run('delete node node-b'),
+  run('delete node node-b'),
+  refused('apply --server-side -f FILE', 'use kubectl apply without --server-side', pod('ssa')),
+  run('version'),
+];
