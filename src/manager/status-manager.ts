@@ -33,7 +33,7 @@ import { type DropReason, type PodStartupLatency, PodSyncer } from '../sync/pod-
 import type { WrittenResult } from '../sync/written-waiters.ts';
 import { ResendDetector } from '../sync/resend-detector.ts';
 import { FullBatch } from '../sync/full-batch.ts';
-import { ObservedGeneration } from '../sync/observed-generation.ts';
+import { DroppedMembers } from '../sync/dropped-members.ts';
 import { type ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
@@ -151,13 +151,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       logger,
     };
     const resendDetector = new ResendDetector(logger);
-    const observedGeneration = new ObservedGeneration(logger);
+    const droppedMembers = new DroppedMembers(logger);
     this.#syncer = new PodSyncer({
       ...shared,
       requests: new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs }),
       metrics,
       resendDetector,
-      observedGeneration,
+      droppedMembers,
       podDeletionSafety: resolved.podDeletionSafety,
       podStartupLatency,
       patchStrategy: resolved.patchStrategy,
@@ -169,7 +169,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     });
     this.#loop = new SyncLoop({
       ...shared,
-      fullBatch: new FullBatch({ ...shared, resendDetector, observedGeneration }),
+      fullBatch: new FullBatch({ ...shared, resendDetector, droppedMembers }),
       syncer: this.#syncer,
       limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
       outcomes: this.#outcomes,

@@ -8,14 +8,14 @@ import { canBeDeleted } from '../status/deletion.ts';
 import { reflectsStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod, PodStatus } from '../types.ts';
-import type { ObservedGeneration } from './observed-generation.ts';
+import type { DroppedMembers } from './dropped-members.ts';
 import type { ResendDetector } from './resend-detector.ts';
 
 export interface FullBatchOptions {
   readonly cache: PodStatusCache;
   readonly podManager: PodManager;
   readonly resendDetector: ResendDetector;
-  readonly observedGeneration: ObservedGeneration;
+  readonly droppedMembers: DroppedMembers;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -95,7 +95,7 @@ export class FullBatch {
 
   /** Source: kubelet `needsReconcile`. */
   #needsReconcile(uid: string, { status }: VersionedPodStatus): boolean {
-    const { observedGeneration, podManager } = this.#options;
+    const { droppedMembers, podManager } = this.#options;
     let pod = podManager.getPodByUID(uid);
     if (pod === undefined) return false;
     if (isStaticPod(pod)) {
@@ -107,7 +107,7 @@ export class FullBatch {
     if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
       return false;
     const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
-    if (!reflectsStatus(podStatus, observedGeneration.asKept(status))) return true;
+    if (!reflectsStatus(podStatus, droppedMembers.asKept(status))) return true;
     this.#compared.set(pod, { resourceVersion, status });
     return false;
   }

@@ -15,7 +15,7 @@ import { type ApiPod, apiPodOf } from './api-pod.ts';
 import { decide, type Decision, type PatchStrategy } from './decide.ts';
 import type { Outcomes } from './outcomes.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
-import type { ObservedGeneration } from './observed-generation.ts';
+import type { DroppedMembers } from './dropped-members.ts';
 import type { ResendDetector } from './resend-detector.ts';
 import { TrustedPods } from './trusted-pods.ts';
 
@@ -67,7 +67,7 @@ export interface PodSyncerOptions {
   readonly podDeletionSafety: PodDeletionSafety;
   readonly podStartupLatency: PodStartupLatency | undefined;
   readonly resendDetector: ResendDetector;
-  readonly observedGeneration: ObservedGeneration;
+  readonly droppedMembers: DroppedMembers;
   readonly outcomes: Outcomes;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -168,7 +168,7 @@ export class PodSyncer {
 
   /** The part after the GET. @param hasPatched `api` is the response to a PATCH of this sync */
   async #write(uid: string, api: ApiPod, permits: SyncPermits, hasPatched = false): Promise<SyncResult | ReadFirst> {
-    const { cache, observedGeneration, outcomes, podStartupLatency, requests } = this.#options;
+    const { cache, droppedMembers, outcomes, podStartupLatency, requests } = this.#options;
     let plan = this.#plan(uid, api);
     if (plan?.kind === 'patch') {
       try {
@@ -202,7 +202,7 @@ export class PodSyncer {
         }
         podStartupLatency?.recordStatusUpdated(pod);
         const response = apiPodOf(pod);
-        observedGeneration.learn(merged, response.status);
+        droppedMembers.learn(merged, response.status);
         // Somebody else has written since the object was trusted.
         if (api.trustedAs !== undefined && !equalJSON(response.status, merged)) {
           return { kind: 'read-first', response };
@@ -217,10 +217,10 @@ export class PodSyncer {
    * undefined when nothing is cached. One critical section.
    */
   #plan(uid: string, api: ApiPod): Plan | undefined {
-    const { cache, clock, observedGeneration, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
+    const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
-    const decision = decide(observedGeneration.asKept(versioned.status), api, {
+    const decision = decide(droppedMembers.asKept(versioned.status), api, {
       uid,
       translatedUID: podManager.translatePodUID(api.uid),
       pod: podManager.getPodByUID(uid),

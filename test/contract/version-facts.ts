@@ -114,6 +114,15 @@ const facts = {
       return body.status.observedGeneration === undefined ? 'dropped, as any unknown member' : 'kept';
     },
   },
+  'pod-resources': {
+    what: '`status.resources`, those of the pod itself, in a status patch',
+    on: since('1.37', 'dropped, as any unknown member', 'kept'),
+    observe: async (server) => {
+      const status = { resources: { requests: { cpu: '1' } } };
+      const { body } = await server.pods.patchStatus(await createPod(server), status);
+      return body.status.resources === undefined ? 'dropped, as any unknown member' : 'kept';
+    },
+  },
   'container-restart-policy': {
     what: 'A `restartPolicy` of its own for a regular container',
     on: since('1.37', '422', 'accepted'),

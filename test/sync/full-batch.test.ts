@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PodStatusCache } from '../../src/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
-import { ObservedGeneration } from '../../src/sync/observed-generation.ts';
+import { DroppedMembers } from '../../src/sync/dropped-members.ts';
 import { ResendDetector } from '../../src/sync/resend-detector.ts';
 import { FullBatch } from '../../src/sync/full-batch.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
@@ -19,7 +19,7 @@ function setup() {
     cache,
     podManager,
     resendDetector,
-    observedGeneration: new ObservedGeneration(logger),
+    droppedMembers: new DroppedMembers(logger),
     clock,
     logger,
   });

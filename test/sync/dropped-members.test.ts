@@ -14,13 +14,13 @@ afterEach(async () => {
 });
 
 it.each(['strategic-merge', 'json-patch'] as const)(
-  'on kube-apiserver 1.33, which drops observedGeneration, every pod was patched again and warned of (%s)',
+  'on kube-apiserver 1.33, which drops observedGeneration and resources, every pod was patched again and warned of (%s)',
   async (patchStrategy) => {
     const clock = new FakeClock();
     const logger = recordingLogger();
     server = await ApiServer.start({ clock });
     server.mutate({ verb: 'patch', subresource: 'status' }, ({ status, ...rest }) => {
-      const { observedGeneration: _dropped, conditions, ...kept } = status ?? {};
+      const { observedGeneration: _dropped, resources: _unknown, conditions, ...kept } = status ?? {};
       const keptConditions = conditions?.map(({ observedGeneration: _droppedToo, ...condition }) => condition);
       return { ...rest, status: { ...kept, ...(keptConditions && { conditions: keptConditions }) } };
     });
@@ -36,17 +36,20 @@ it.each(['strategic-merge', 'json-patch'] as const)(
     const conditions = [{ type: 'Ready', status: 'True', observedGeneration: 1 }];
     const settled = (): Promise<void> => settle(clock, manager, server);
     for (const pod of pods) {
-      manager.setPodStatus(pod, { phase: 'Running', qosClass: 'BestEffort', conditions });
+      manager.setPodStatus(pod, { phase: 'Running', qosClass: 'BestEffort', conditions, resources: {} });
       await settled();
     }
     expect(manager.getPodStatus(pods[0]!.metadata!.uid!)?.observedGeneration).toBe(1);
     const bodies = server.requests.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
-    expect(bodies.map((body) => body.includes('observedGeneration'))).toEqual([true, false, false]);
+    expect(bodies.map((body) => /observedGeneration|resources/.test(body))).toEqual([true, false, false]);
 
     await clock.advanceAsync(60_000, settled);
     expect(server.requests).toHaveLength(6);
     expect(logger.warnings).toEqual([]);
-    const learned = logger.lines.filter(({ message }) => message.includes('drops observedGeneration'));
-    expect(learned.map(({ level }) => level)).toEqual(['info']);
+    const learned = logger.lines.filter(({ message }) => message.includes('drops a member'));
+    expect(learned).toMatchObject([
+      { level: 'info', fields: { member: 'observedGeneration' } },
+      { level: 'info', fields: { member: 'resources' } },
+    ]);
   },
 );
