@@ -85,8 +85,7 @@ export interface ObservedPod {
  * would differ from the API server's for ever. Source: kubelet `generateAPIPodStatus`.
  *
  * `resources` and `allocatedResources` follow from the spec of the pod that is given. API servers
- * before v1.37 do not store them: take them out of the result for those, or each such pod is patched
- * again and again.
+ * before v1.37 do not store them; the manager notices that and leaves them out (`sync/dropped-members.ts`).
  *
  * Divergence: of a running pod the kubelet reads `resources` from its cgroup, which this library does not know.
  * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
