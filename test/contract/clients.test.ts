@@ -66,7 +66,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         expect(await nodeClient.getPod(ref, { signal })).toEqual(body);
       });
 
-      it('a strategic merge patch arrives as one, and the answer is the pod after it', async () => {
+      it('a strategic merge patch arrives as one, and the response is the pod after it', async () => {
         const { ref, uid } = await createPod();
         const condition = (type: string): Json => ({ type, status: 'True' });
         await nodeClient.patchPodStatus(ref, strategic(uid, { conditions: [condition('A'), condition('B')] }), {

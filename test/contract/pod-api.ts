@@ -48,7 +48,7 @@ export class PodApi {
   /** Creates a pod that must be accepted, and resolves with it. */
   async create(name: string, overrides: { metadata?: Json; spec?: Json } = {}): Promise<Json> {
     const response = await this.#http.request('POST', PODS_PATH, { body: podManifest(name, overrides) });
-    return answerOf(response, 201);
+    return bodyOf(response, 201);
   }
 
   get(name: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
@@ -99,10 +99,10 @@ export function expectFailure(response: KubeResponse, code: number, reason: stri
 
 /** Expects a 200 and returns what came. */
 export function expectOk(response: KubeResponse): Json {
-  return answerOf(response, 200);
+  return bodyOf(response, 200);
 }
 
-function answerOf(response: KubeResponse, status: number): Json {
+function bodyOf(response: KubeResponse, status: number): Json {
   if (response.status === status) return response.body;
   throw new Error(`Expected ${status}, got ${response.status}: ${JSON.stringify(response.body)}`);
 }

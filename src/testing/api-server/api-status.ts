@@ -14,14 +14,14 @@ interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The resource an answer speaks of, as `details` names it. */
+/** The resource that a response is about, as `details` names it. */
 export interface Subject {
   readonly group: string;
   readonly resource: string;
   readonly kind: string;
 }
 
-/** A request that is answered with a `Status` of kind Failure. */
+/** The response is a `Status` with status Failure. */
 export class ApiStatusError extends Error {
   override readonly name = 'ApiStatusError';
   readonly code: number;

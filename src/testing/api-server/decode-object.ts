@@ -5,7 +5,7 @@ import type { SentMetadata } from './metadata.ts';
 import type { JSONObject, StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 
-/** An object as a client sent it, spelled canonically. */
+/** An object as a client sent it, in canonical form. */
 export interface DecodedObject {
   readonly kind: string;
   readonly apiVersion: string;

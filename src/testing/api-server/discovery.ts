@@ -5,7 +5,7 @@ import type { Subresource } from './subresources.ts';
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const aggregated = /application\/json;.*\bg=apidiscovery\.k8s\.io\b/;
 
-/** The media type of a discovery document for all groups at once. */
+/** The media type of a discovery document for all groups. */
 const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
 export const version = {
@@ -24,7 +24,7 @@ export const version = {
   platform: '',
 };
 
-/** The document of a discovery path, undefined for a path that is none. */
+/** The document of a discovery path; undefined for any other path. */
 export function discoveryDocument(
   path: string,
   accept: string,

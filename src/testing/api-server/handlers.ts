@@ -33,13 +33,13 @@ export interface ResourceCall {
   readonly resource: ResourceRequest;
 }
 
-/** A JSON answer. */
-export interface Answer {
+/** The status code and the JSON body of a response. */
+export interface JSONResponse {
   readonly code: number;
   readonly body: object;
 }
 
-/** Answers the requests for resources; owns the running watches. */
+/** Handles the requests for resources; owns the running watches. */
 export class Handlers {
   readonly #store: ObjectStore;
   readonly #registry: Registry;
@@ -53,8 +53,8 @@ export class Handlers {
     this.#clock = clock;
   }
 
-  /** The answer, or undefined when it is a stream that has begun. @throws ApiStatusError */
-  async handle(call: ResourceCall): Promise<Answer | undefined> {
+  /** The response; undefined when a stream has begun. @throws ApiStatusError */
+  async handle(call: ResourceCall): Promise<JSONResponse | undefined> {
     const { resource, user, authenticated, query } = call;
     const fieldSelector = query.get('fieldSelector') ?? '';
     refuseImpersonation(authenticated, call.request.headers, resource);
@@ -66,7 +66,7 @@ export class Handlers {
       case 'watch':
         return this.#watch(call);
       case 'get':
-        return this.#answer(call, 200, this.#registry.get(resource));
+        return this.#respond(call, 200, this.#registry.get(resource));
       case 'create':
         return this.#create(call);
       case 'update':
@@ -83,7 +83,7 @@ export class Handlers {
   }
 
   /** What this server would say to the request that a SelfSubjectAccessReview describes. */
-  async review({ request, user, query }: Omit<ResourceCall, 'resource' | 'authenticated'>): Promise<Answer> {
+  async review({ request, user, query }: Omit<ResourceCall, 'resource' | 'authenticated'>): Promise<JSONResponse> {
     parseDryRun(query, 'CreateOptions');
     refuseOtherThanJSON(request);
     const { value } = await readJSON(request, notJSON);
@@ -97,7 +97,7 @@ export class Handlers {
     this.#watches.clear();
   }
 
-  #list({ request, resource, query }: ResourceCall): Answer {
+  #list({ request, resource, query }: ResourceCall): JSONResponse {
     const { definition, namespace } = resource;
     const page = listPage(this.#store, definition, namespace, parseListOptions(definition, query, false));
     const representation = negotiate(request);
@@ -120,7 +120,7 @@ export class Handlers {
     const representation = negotiate(call.request);
     const render = (object: StoredObject, isFirst: boolean): string => {
       if (representation === 'Object') return this.#eventTexts.textOf(definition, object);
-      const { body } = this.#answer(call, 200, object);
+      const { body } = this.#respond(call, 200, object);
       return JSON.stringify(isFirst || representation !== 'Table' ? body : { ...body, columnDefinitions: null });
     };
     const watch = new Watch(response, { definition, namespace, options, render }, this.#store, this.#clock);
@@ -130,7 +130,7 @@ export class Handlers {
     return undefined;
   }
 
-  async #create(call: ResourceCall): Promise<Answer> {
+  async #create(call: ResourceCall): Promise<JSONResponse> {
     const { resource, query } = call;
     const dryRun = parseDryRun(query, 'CreateOptions');
     const fieldValidation = parseFieldValidation(query, 'CreateOptions');
@@ -138,7 +138,7 @@ export class Handlers {
     const request = { ...this.#requestOf(call), dryRun, fieldValidation, duplicateFields: duplicates };
     switch (resource.subresource) {
       case '':
-        return this.#answer(call, 201, this.#registry.create(resource, value, request));
+        return this.#respond(call, 201, this.#registry.create(resource, value, request));
       case 'binding':
         this.#registry.bind(resource, value, { ...request, verb: 'bind' });
         return { code: 201, body: successStatus };
@@ -154,17 +154,17 @@ export class Handlers {
     }
   }
 
-  async #update(call: ResourceCall): Promise<Answer> {
+  async #update(call: ResourceCall): Promise<JSONResponse> {
     const { resource, query } = call;
     const dryRun = parseDryRun(query, 'UpdateOptions');
     const fieldValidation = parseFieldValidation(query, 'UpdateOptions');
     const { value, duplicates } = await this.#readObject(call);
     const request = { ...this.#requestOf(call), dryRun, fieldValidation, duplicateFields: duplicates };
     const { object, isNew } = this.#registry.replace(resource, value, request);
-    return this.#answer(call, isNew ? 201 : 200, object);
+    return this.#respond(call, isNew ? 201 : 200, object);
   }
 
-  async #patch(call: ResourceCall): Promise<Answer> {
+  async #patch(call: ResourceCall): Promise<JSONResponse> {
     const { resource, query } = call;
     const type = mediaTypeOf(call.request);
     if (!isPatchType(type)) throw unsupportedPatch(type);
@@ -173,22 +173,22 @@ export class Handlers {
     const { text, value } = await readJSON(call.request, 'invalid JSON patch');
     const duplicates = fieldValidation === 'Ignore' ? [] : duplicateFields(text, value);
     const request = { ...this.#requestOf(call), dryRun, fieldValidation, duplicateFields: duplicates };
-    return this.#answer(call, 200, this.#registry.patch(resource, type, value, request));
+    return this.#respond(call, 200, this.#registry.patch(resource, type, value, request));
   }
 
-  async #delete(call: ResourceCall): Promise<Answer> {
+  async #delete(call: ResourceCall): Promise<JSONResponse> {
     const { resource } = call;
     const options = await this.#readDeleteOptions(call);
     const request = { ...this.#requestOf(call), dryRun: options.dryRun === true };
     const { object, isRemoved } = this.#registry.delete(resource, options, request);
-    if (!isRemoved) return this.#answer(call, options.isAnsweredEarly === true ? 202 : 200, object);
-    if (resource.definition.table === 'pods') return this.#answer(call, 200, object);
+    if (!isRemoved) return this.#respond(call, options.isAsynchronous === true ? 202 : 200, object);
+    if (resource.definition.table === 'pods') return this.#respond(call, 200, object);
     const { group, resource: kind } = resource.definition;
     const details = { name: object.metadata.name, ...(group === '' ? {} : { group }), kind, uid: object.metadata.uid };
     return { code: 200, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } };
   }
 
-  async #deleteCollection(call: ResourceCall): Promise<Answer> {
+  async #deleteCollection(call: ResourceCall): Promise<JSONResponse> {
     const { resource, query } = call;
     const { definition, namespace } = resource;
     const options = await this.#readDeleteOptions(call);
@@ -218,7 +218,7 @@ export class Handlers {
     return parseDeleteOptions(value, query);
   }
 
-  #answer({ request, query, resource }: ResourceCall, code: number, object: StoredObject): Answer {
+  #respond({ request, query, resource }: ResourceCall, code: number, object: StoredObject): JSONResponse {
     const { definition } = resource;
     const representation = negotiate(request);
     if (representation === 'Object') return { code, body: definition.fromStored?.(object) ?? object };

@@ -124,7 +124,7 @@ export function listPage(
   const matching = store
     .list(definition.table, namespace)
     .filter((object) => options.selector(object) && (position === undefined || keyOf(object) > position.after));
-  // A list of any state (resourceVersion=0) comes whole from the watch cache.
+  // A list of any state (resourceVersion=0) comes from the watch cache, without pages.
   const limit = options.limit > 0 && options.resourceVersion !== '0' ? options.limit : matching.length;
   const items = matching.slice(0, limit);
   const last = items.at(-1);
@@ -168,7 +168,7 @@ function parseContinue(token: string): Continue {
   throw badRequest('invalid continue token: continue key is not valid');
 }
 
-/** The body of a list answer. */
+/** The body of the response to a list. */
 export function listBody(definition: ResourceDefinition, page: ListPage): object {
   const items = page.items.map((object) => {
     const { kind: _kind, apiVersion: _apiVersion, ...members } = definition.fromStored?.(object) ?? object;

@@ -13,7 +13,7 @@ function pathOf({ group, version }: ResourceDefinition): string {
 
 /**
  * The OpenAPI v3 document at a path below `/openapi/v3`: just enough for kubectl to learn that
- * the server validates members itself. Undefined for a path that is none.
+ * the server validates members itself. Undefined for any other path.
  */
 export function openAPIDocument(path: string): object | undefined {
   const paths = new Set(resources.map(pathOf));

@@ -14,7 +14,7 @@ export interface PodDeletion {
 /**
  * Pods, read and written past HTTP with the rights of the admin: what a test does to a pod beside
  * the code under test. Everything a server does to a request is done, so a method throws what
- * HTTP would answer: an error with `code`, `reason` and `details`. Pods handed out are copies.
+ * the HTTP response would be: an error with `code`, `reason` and `details`. Pods handed out are copies.
  */
 export class PodAccess implements PodEvents {
   readonly #store: ObjectStore;
@@ -58,7 +58,7 @@ export class PodAccess implements PodEvents {
     return this.#patch({ ...targetOf(namespace, name), subresource: 'status' }, patch);
   }
 
-  /** Deletes the pod as a user does: it goes at once or gets a deletionTimestamp. */
+  /** Deletes the pod as a user does: it is removed immediately or gets a deletionTimestamp. */
   delete(namespace: string, name: string, deletion: PodDeletion = {}): void {
     this.#registry.delete(targetOf(namespace, name), deletion, requestOf('delete'));
   }

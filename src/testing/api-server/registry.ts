@@ -55,7 +55,7 @@ export interface Admission {
   readonly old: StoredObject | undefined;
 }
 
-/** On whose behalf, and whether for real. */
+/** Who makes a request, and how. */
 export interface Request extends StrictDecoding {
   readonly verb: string;
   readonly user: string;
@@ -63,7 +63,7 @@ export interface Request extends StrictDecoding {
   readonly admit: (admission: Admission) => void;
 }
 
-/** A request made past HTTP: by the admin, for real. Unknown members are dropped without a word. */
+/** A request that does not come over HTTP. Nothing is checked for its user, and unknown members are dropped. */
 export function directRequest(verb: string, user: string): Request {
   return {
     ...{ verb, user, dryRun: false, admit: () => {} },

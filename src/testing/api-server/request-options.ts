@@ -39,7 +39,7 @@ export function deleteOptionsOf(options: JSONObject): DeleteOptions {
   const { uid, resourceVersion } = objectOf(options, 'preconditions');
   return {
     dryRun: dryRun !== undefined,
-    ...(orphanDependents === false ? { isAnsweredEarly: true } : {}),
+    ...(orphanDependents === false ? { isAsynchronous: true } : {}),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: Number(gracePeriodSeconds) }),
     ...(policy === undefined ? {} : { propagationPolicy: policy as DeleteOptions['propagationPolicy'] & string }),
     ...(uid === undefined ? {} : { uid: uid as string }),

@@ -26,7 +26,7 @@ export interface ResourceDefinition extends Subject {
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
   readonly strategy: Strategy;
-  /** Between the stored spelling and that of this API version. */
+  /** Convert between the stored form and the form of this API version. */
   readonly toStored?: (object: JSONObject) => JSONObject;
   readonly fromStored?: (object: JSONObject) => JSONObject;
 }

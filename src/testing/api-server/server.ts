@@ -12,7 +12,7 @@ import type { Pod } from '../../types.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { ClusterObjectAccess } from './cluster-object-access.ts';
 import { discoveryDocument, version } from './discovery.ts';
-import { type Answer, Handlers } from './handlers.ts';
+import { Handlers, type JSONResponse } from './handlers.ts';
 import { impersonated } from './impersonation.ts';
 import { isTrue } from './list.ts';
 import { openAPIDocument } from './openapi.ts';
@@ -43,7 +43,7 @@ export interface ApiServerOptions {
   readonly nodeUsers?: readonly string[] | undefined;
   /** HTTPS with a certificate of its own, without which kubectl sends no token. Default true. */
   readonly tls?: boolean | undefined;
-  /** How long each answer takes, in milliseconds. Default 0. */
+  /** How long each response takes, in milliseconds. Default 0. */
   readonly latencyMs?: number | undefined;
   /** How many writes are remembered at least, for watches and for `history`. Default 10,000; Infinity keeps all. */
   readonly historyLimit?: number | undefined;
@@ -51,7 +51,7 @@ export interface ApiServerOptions {
   readonly onRequest?: ((request: RequestRecord) => void) | undefined;
 }
 
-/** One request that was answered. */
+/** One request that has been responded to. */
 export interface RequestRecord {
   readonly method: string;
   /** With the query. */
@@ -78,7 +78,7 @@ export interface HistoryEntry<T extends object = Pod> {
 }
 
 /**
- * An API server in memory that answers as kube-apiserver v1.37 does for pods, nodes, leases,
+ * An API server in memory that behaves as kube-apiserver v1.37 does for pods, nodes, leases,
  * events, bindings and namespaces: for client-node, for kubectl, and for a node's own user.
  * Listens on 127.0.0.1 only, wants a bearer token and a loopback Host, and refuses a request with
  * an Origin. Nothing is ever scheduled, garbage-collected or run.
@@ -115,7 +115,7 @@ export class ApiServer implements AsyncDisposable {
   #port = 0;
   #closed: Promise<void> | undefined;
 
-  /** Resolves when the server listens. @throws RangeError for an option out of range; Error EADDRINUSE… as node:http does */
+  /** Resolves when the server listens. @throws RangeError for an option out of range; Error with code EADDRINUSE and others, as node:http does */
   static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
     const server = new ApiServer(options);
     await server.#listen(options.port ?? 0);
@@ -143,16 +143,16 @@ export class ApiServer implements AsyncDisposable {
       this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
     }
     createNamespaces(registry);
-    const answer = (request: RecordedMessage, response: ServerResponse) => void this.#serve(request, response);
+    const serve = (request: RecordedMessage, response: ServerResponse) => void this.#serve(request, response);
     const messages = { IncomingMessage: RecordedMessage };
     if (options.tls === false) {
       this.certificateAuthority = '';
-      this.#server = createHttpServer(messages, answer);
+      this.#server = createHttpServer(messages, serve);
     } else {
       // Clients compare a certificate with their own clock, not with ours.
       const { cert, key } = selfSignedCertificate(systemClock.now());
       this.certificateAuthority = cert;
-      this.#server = createHttpsServer({ cert, key, ...messages }, answer);
+      this.#server = createHttpsServer({ cert, key, ...messages }, serve);
     }
     // Idle connections stay open until the client or close() ends them.
     this.#server.keepAliveTimeout = 0;
@@ -319,25 +319,25 @@ export class ApiServer implements AsyncDisposable {
   }
 
   async #respond(request: IncomingMessage, response: ServerResponse, user: User | undefined): Promise<void> {
-    let answer: Answer | undefined;
+    let outcome: JSONResponse | undefined;
     try {
-      answer = await this.#route(request, response, user);
+      outcome = await this.#route(request, response, user);
     } catch (error) {
-      answer = failure(error);
+      outcome = failure(error);
     }
-    if (answer === undefined) return;
-    if (!request.complete && answer.code === 413) closeAfterResponse(request, response);
-    send(response, answer.code, 'application/json', `${JSON.stringify(answer.body)}\n`);
+    if (outcome === undefined) return;
+    if (!request.complete && outcome.code === 413) closeAfterResponse(request, response);
+    send(response, outcome.code, 'application/json', `${JSON.stringify(outcome.body)}\n`);
     // What was refused unread is taken off the connection, or the next request on it would not be found.
     if (!request.complete) request.resume();
   }
 
-  /** The answer, or undefined when it was written or is a stream. */
+  /** The response; undefined when it was written already or is a stream. */
   async #route(
     request: IncomingMessage,
     response: ServerResponse,
     user: User | undefined,
-  ): Promise<Answer | undefined> {
+  ): Promise<JSONResponse | undefined> {
     this.#refuseBrowsers(request);
     const url = new URL(request.url ?? '', this.url);
     const { pathname, searchParams: query } = url;
@@ -407,7 +407,7 @@ function closeAfterResponse({ socket }: IncomingMessage, response: ServerRespons
   });
 }
 
-function failure(error: unknown): Answer {
+function failure(error: unknown): JSONResponse {
   if (error instanceof ApiStatusError) return { code: error.code, body: error.body() };
   const message = `Internal error occurred: ${error instanceof Error ? error.message : 'unknown'}`;
   return { code: 500, body: new ApiStatusError(500, 'InternalError', message).body() };

@@ -8,7 +8,7 @@ export interface DeleteOptions {
   readonly resourceVersion?: string;
   readonly dryRun?: boolean;
   /** Whether a deletion that takes time is a 202, as it is for `orphanDependents: false`. */
-  readonly isAnsweredEarly?: boolean;
+  readonly isAsynchronous?: boolean;
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 
@@ -18,11 +18,11 @@ export interface Strategy {
   setDefaults(members: JSONObject): JSONObject;
   /** Clears what a client may not set and fills what it did not. `now` is a canonical time. */
   prepareForCreate(object: StoredObject, now: string): StoredObject;
-  /** Puts back what this request may not change. */
+  /** Restores what this request may not change. */
   prepareForUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StoredObject;
   validateCreate(object: StoredObject): StatusCause[];
   validateUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StatusCause[];
-  /** The grace period of a deletion; absent: the kind is deleted at once. */
+  /** The grace period of a deletion; absent: objects of the kind are deleted immediately. */
   gracePeriodSeconds?(object: StoredObject, options: DeleteOptions): number;
   /** A PUT of an object that is not there creates it. */
   readonly createOnUpdate?: true;

@@ -23,7 +23,7 @@ export interface WatchRequest {
 }
 
 /**
- * Streams one watch into an HTTP answer until its time is up, the client leaves or the server
+ * Streams one watch into an HTTP response until its time is up, the client leaves or the server
  * closes. Owns two timers and one subscription and gives them back in `stop`.
  */
 export class Watch {
@@ -63,7 +63,7 @@ export class Watch {
     if (options.allowWatchBookmarks) this.#scheduleBookmark();
   }
 
-  /** Ends the answer. */
+  /** Ends the response. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -154,7 +154,7 @@ export class Watch {
   }
 }
 
-/** @throws ApiStatusError 500 for a resourceVersion that is none, as a real watch does */
+/** @throws ApiStatusError 500 for an invalid resourceVersion, as a real watch does */
 export function refuseBadResourceVersion(resourceVersion: string): void {
   if (resourceVersion === '' || /^\d{1,15}$/.test(resourceVersion)) return;
   throw new ApiStatusError(500, '', `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}`);

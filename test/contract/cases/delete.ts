@@ -64,7 +64,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       await expectGone(name);
     });
 
-    it.for(['Succeeded', 'Failed'])('removes a pod that is %s at once', async (phase) => {
+    it.for(['Succeeded', 'Failed'])('removes a pod that is %s immediately', async (phase) => {
       const { name } = await create();
       await server().pods.patchStatus(name, { phase });
       expect(expectOk(await server().pods.delete(name))).toMatchObject({
@@ -78,13 +78,13 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
     it.for<[string, Json]>([
       ['bound to no node', { nodeName: undefined }],
       ['without a grace period', { terminationGracePeriodSeconds: 0 }],
-    ])('removes a pod %s at once', async ([, spec]) => {
+    ])('removes a pod %s immediately', async ([, spec]) => {
       const { name } = await create({ spec });
       expectOk(await server().pods.delete(name));
       await expectGone(name);
     });
 
-    it('removes a running pod at once with grace period 0', async () => {
+    it('removes a running pod immediately with grace period 0', async () => {
       const { name } = await create();
       await server().pods.patchStatus(name, { phase: 'Running' });
       expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }));
@@ -151,7 +151,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }))).toEqual(first);
     });
 
-    it('removed after the grace period, the object goes with the answer to that', async () => {
+    it('removed after the grace period, the response holds the object as it was', async () => {
       const { name } = await create({ metadata: { finalizers } });
       await server().pods.delete(name, { gracePeriodSeconds: 0 });
       const answer = await server().pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH);

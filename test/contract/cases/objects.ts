@@ -192,7 +192,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
   });
 
   describe('what is not there', () => {
-    it('answers 404 with the name and the resource', async () => {
+    it('responds with 404 with the name and the resource', async () => {
       const name = uniqueName('missing');
       expectFailure(await server().pods.get(name), 404, 'NotFound', { details: { name, kind: 'pods' } });
       expectFailure(await server().http.request('GET', `/api/v1/nodes/${name}`), 404, 'NotFound', {
@@ -200,21 +200,21 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       });
     });
 
-    it('answers 404 to a namespace that does not exist', async () => {
+    it('responds with 404 to a namespace that does not exist', async () => {
       const body = podManifest('x', { metadata: { namespace: 'none' } });
       expectFailure(await server().http.request('POST', '/api/v1/namespaces/none/pods', { body }), 404, 'NotFound', {
         details: { name: 'none', kind: 'namespaces' },
       });
     });
 
-    it('answers 404 to an unknown resource and path, 405 to an unknown method', async () => {
+    it('responds with 404 to an unknown resource and path, 405 to an unknown method', async () => {
       const { http } = server();
       expectFailure(await http.request('GET', '/api/v1/frobs'), 404, 'NotFound');
       expect((await http.request('GET', '/frob')).status).toBe(404);
       expectFailure(await http.request('PUT', PODS_PATH, { body: {} }), 405, 'MethodNotAllowed');
     });
 
-    it('answers 401 to a token it does not know', async () => {
+    it('responds with 401 to a token it does not know', async () => {
       const response = await server().http.request('GET', PODS_PATH, { token: 'unknown' });
       expectFailure(response, 401, 'Unauthorized');
     });

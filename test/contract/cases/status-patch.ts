@@ -28,7 +28,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
   const generation = isAsNewest('pod-generation') ? { generation: 1 } : {};
 
   describe('which object', () => {
-    it('answers with the whole pod as it is after the patch, generation untouched', async () => {
+    it('responds with the complete pod as it is after the patch, generation untouched', async () => {
       const { name, pod } = await startWith();
       const body = expectOk(await server().pods.patchStatus(name, { phase: 'Running', message: 'm' }));
       expect(body).toMatchObject({
@@ -525,7 +525,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       ]);
     });
 
-    it('replaces container statuses whole', async () => {
+    it('replaces container statuses as a list', async () => {
       const status = (name: string): Json => ({ name, state: {}, image: 'i' });
       const { name } = await startWith({ containerStatuses: [status('c'), status('d')] });
       const pod = expectOk(await server().pods.patchStatus(name, { containerStatuses: [status('d')] }));
@@ -545,7 +545,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       expect(response.body).toMatchObject({ kind: 'Status', status: 'Failure', code: 500 });
     });
 
-    it('accepts duplicate condition types, patches the first, and is set right by a delete beside the whole element', async () => {
+    it('accepts duplicate condition types, patches the first, and is repaired by a delete directive beside the complete element', async () => {
       const { name } = await startWith();
       const operations = [
         {

@@ -8,7 +8,7 @@ const asTable = { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.
 
 /** Answers as a `Table`, which is what `kubectl get` prints. */
 export function describeTables(server: () => ContractServer): void {
-  describe('Table answers', () => {
+  describe('Tables', () => {
     const columnsOf = (table: Json): Json[] =>
       table.columnDefinitions.map(({ name, type, format, priority }: Json) => [name, type, format, priority]);
     let name: string;

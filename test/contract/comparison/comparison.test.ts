@@ -22,7 +22,7 @@ describe('the raw requests of the comparison', () => {
   });
 });
 
-describe.skipIf(!available)(`ApiServer and ${name} answer alike`, () => {
+describe.skipIf(!available)(`ApiServer and ${name} respond alike`, () => {
   const servers: ContractServer[] = [];
   beforeAll(async () => {
     servers.push(await inMemory!.start(), await real!.start());

@@ -126,7 +126,7 @@ describe('nodes', () => {
     expect(bySpec.status).toEqual(byStatus.status);
   });
 
-  it('go at once when deleted, with a Status; with a finalizer they stay', async () => {
+  it('are removed immediately when deleted, with a Status; with a finalizer they stay', async () => {
     const { http } = await startServer();
     await http.request('POST', '/api/v1/nodes', { body: node });
     expect((await http.request('DELETE', '/api/v1/nodes/n')).body).toMatchObject({ kind: 'Status', status: 'Success' });
@@ -303,7 +303,7 @@ describe('discovery', () => {
     expect((await http.request('GET', '/apis/apps/v1')).status).toBe(404);
   });
 
-  it('answers in the aggregated form to those who ask for it', async () => {
+  it('responds in the aggregated form to those who ask for it', async () => {
     const { http } = await startServer();
     const headers = { accept: `${aggregated},application/json` };
     for (const path of ['/api', '/apis']) {

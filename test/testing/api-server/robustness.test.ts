@@ -136,7 +136,7 @@ describe('what a real server takes too', () => {
     expect(response.status).toBe(201);
   });
 
-  it('answers /version with a slash', async () => {
+  it('serves /version with a slash', async () => {
     const { http } = await startServer();
     expect((await http.request('GET', '/version/')).body.gitVersion).toBe('v1.37.1');
   });

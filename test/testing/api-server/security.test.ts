@@ -20,14 +20,14 @@ describe('who may talk to ApiServer', () => {
     ['a wrong token', { authorization: 'Bearer wrong' }],
     ['an empty token', { authorization: 'Bearer ' }],
     ['another scheme', { authorization: 'Basic YTpi' }],
-  ] as const)('answers 401 to %s', async ([, headers]) => {
+  ] as const)('responds with 401 to %s', async ([, headers]) => {
     const { server } = await startServer();
     const answer = await rawRequest(server, { path: PODS, headers });
     expect(answer.status).toBe(401);
     expect(JSON.parse(answer.body)).toMatchObject({ kind: 'Status', reason: 'Unauthorized', code: 401 });
   });
 
-  it('answers 401 to the token of another server', async () => {
+  it('responds with 401 to the token of another server', async () => {
     const { server } = await startServer();
     const other = await startServer();
     const headers = { authorization: `Bearer ${other.server.token}` };
@@ -51,20 +51,20 @@ describe('who may talk to ApiServer', () => {
     ['a name that begins like one', (port: string) => `127.0.0.1.evil.example:${port}`],
     ['another port', () => '127.0.0.1:1'],
     ['no port', () => 'localhost'],
-  ] as const)('answers 403 to a Host with %s', async ([, hostOf]) => {
+  ] as const)('responds with 403 to a Host with %s', async ([, hostOf]) => {
     const { server } = await startServer();
     const headers = { host: hostOf(new URL(server.url).port), authorization: `Bearer ${server.token}` };
     expect((await rawRequest(server, { headers })).status).toBe(403);
   });
 
-  it.for(['https://evil.example', 'null', 'http://127.0.0.1'])('answers 403 to the Origin %s', async (origin) => {
+  it.for(['https://evil.example', 'null', 'http://127.0.0.1'])('responds with 403 to the Origin %s', async (origin) => {
     const { server } = await startServer();
     const headers = { origin, authorization: `Bearer ${server.token}` };
     expect((await rawRequest(server, { headers })).status).toBe(403);
   });
 
   it.for(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
-    'answers 415 to a write of type "%s" and stores nothing',
+    'responds with 415 to a write of type "%s" and stores nothing',
     async (contentType) => {
       const { server } = await startServer();
       const headers = {
@@ -77,7 +77,7 @@ describe('who may talk to ApiServer', () => {
     },
   );
 
-  it('answers 413 to a body above 3 MiB, and serves the next request', async () => {
+  it('responds with 413 to a body above 3 MiB, and serves the next request', async () => {
     const { server, http } = await startServer();
     const body = JSON.stringify({ ...podOf('p'), filler: 'x'.repeat(3 * 1024 * 1024) });
     expect((await http.request('POST', PODS, { body })).body).toMatchObject({ code: 413 });
@@ -90,7 +90,7 @@ describe('who may talk to ApiServer', () => {
     ['a list', '[]'],
     ['a number', '5'],
     ['deep nesting', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
-  ] as const)('answers 400 to a body that is %s', async ([, body]) => {
+  ] as const)('responds with 400 to a body that is %s', async ([, body]) => {
     const { http } = await startServer();
     expect((await http.request('POST', PODS, { body })).status).toBe(400);
   });
@@ -109,7 +109,7 @@ describe('who may talk to ApiServer', () => {
     expect(Object.prototype).not.toHaveProperty('polluted');
   });
 
-  it('names no token in what it answers or records', async () => {
+  it('names no token in its responses and records', async () => {
     const { server, http } = await startServer();
     const answers = [await http.request('GET', '/nope'), await http.request('GET', `${PODS}/nope`)];
     expect(JSON.stringify([answers, server.requests])).not.toContain(server.token);

@@ -37,7 +37,7 @@ describe('ApiServer', () => {
     });
   });
 
-  it('answers after latencyMs of its clock', async () => {
+  it('responds after latencyMs of its clock', async () => {
     const clock = new FakeClock();
     const { http } = await startServer({ clock, latencyMs: 50 });
     const answer = http.request('GET', '/api');
@@ -72,7 +72,7 @@ describe('ApiServer', () => {
     expect(server.history('default/q')).toEqual([]);
   });
 
-  it('forgets the oldest writes beyond historyLimit, and answers 410 to a watch from there', async () => {
+  it('forgets the oldest writes beyond historyLimit, and responds with 410 to a watch from there', async () => {
     const { server, http } = await startServer({ historyLimit: 4 });
     const first = server.pods.create(podOf('p'));
     for (let i = 0; i < 10; i++) server.pods.patchStatus('default', 'p', { status: { message: String(i) } });
@@ -85,7 +85,7 @@ describe('ApiServer', () => {
     expect((await events.next()).done).toBe(true);
   });
 
-  it('records requests, and tells each one when its answer is complete', async () => {
+  it('records requests, and tells each one when its response is complete', async () => {
     const told: RequestRecord[] = [];
     const { server, http } = await startServer({ onRequest: (request) => told.push(request) });
     await http.request('GET', `${PODS}/p?x=y`);
@@ -107,7 +107,7 @@ describe('ApiServer', () => {
     expect(given).toEqual(podOf('p'));
   });
 
-  it('throws from `pods` what HTTP would answer', async () => {
+  it('throws from `pods` the error that HTTP would respond with', async () => {
     const { server } = await startServer();
     expect(() => server.pods.patch('default', 'p', {})).toThrow(
       expect.objectContaining({ name: 'ApiStatusError', code: 404, reason: 'NotFound' }),
@@ -136,7 +136,7 @@ describe('the end of ApiServer', () => {
     await expect(http.request('GET', '/api')).rejects.toThrow(gone);
   });
 
-  it('leaves no timer of a request that was to be answered later', async () => {
+  it('leaves no timer of a request whose response is delayed', async () => {
     const clock = new FakeClock();
     const { server, http } = await startServer({ clock, latencyMs: 1000 });
     const answer = http.request('GET', '/api').then(
