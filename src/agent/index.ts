@@ -61,3 +61,14 @@ export {
   createImagePullBackoff,
   doBackOff,
 } from './back-off/crash-loop-back-off.ts';
+
+// Pod workers
+export { BackoffError, minBackoffExpiration } from './pod-workers/backoff-error.ts';
+export { killPodNow } from './pod-workers/kill-pod-now.ts';
+export type { PodEvent, PodEventRecorder } from './pod-workers/pod-event-recorder.ts';
+export type { PodWorkerState } from './pod-workers/pod-sync-status.ts';
+export type { PodCache, PodSyncer, SyncPodResult } from './pod-workers/pod-syncer.ts';
+export type { KillPodOptions, PodStatusFn, SyncPodType, UpdatePodOptions } from './pod-workers/pod-update.ts';
+export type { PodWorkerInspection, PodWorkersOptions, PodWorkerSync } from './pod-workers/pod-workers-options.ts';
+export { PodWorkers } from './pod-workers/pod-workers.ts';
+export { WorkQueue } from './pod-workers/work-queue.ts';

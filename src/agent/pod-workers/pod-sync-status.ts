@@ -1,0 +1,122 @@
+import type { Pod } from '../../index.ts';
+import type { PodStatusFn, PodUpdate } from './pod-update.ts';
+
+/** Source: kubelet `PodWorkerState`. */
+export type PodWorkerState = PodLifecycle['state'];
+
+/**
+ * Where a pod is in its life; it never goes back.
+ *
+ * - `syncing`: its containers are started and restarted.
+ * - `terminating`: nothing is started any more, and running containers are stopped.
+ * - `terminated`: no container runs, or will ever run. When `isFinished`, what the pod used has been
+ *   cleaned up, and its worker has ended.
+ */
+export type PodLifecycle =
+  | { readonly state: 'syncing' }
+  | {
+      readonly state: 'terminating';
+      readonly sinceMs: number;
+      /** Only ever shortened. 0: not determined yet; the pod's own period applies. */
+      gracePeriodSeconds: number;
+      /** True when the worker has seen the request, so that it starts no container any more. */
+      isStarted: boolean;
+      /** Called when the pod is terminated. */
+      readonly onCompleted: (() => void)[];
+      podStatusFn: PodStatusFn | undefined;
+    }
+  | {
+      readonly state: 'terminated';
+      readonly sinceMs: number;
+      /** False for a pod that was killed before its worker started it. */
+      readonly isStarted: boolean;
+      isFinished: boolean;
+    };
+
+/** What is known of one pod's worker. Source: kubelet `podSyncStatus`. */
+export interface PodSyncStatus {
+  readonly uid: string;
+  readonly fullName: string;
+  lifecycle: PodLifecycle;
+  /** The newest update that the worker has not taken up. */
+  pendingUpdate: PodUpdate | undefined;
+  /** The updates that the worker took up, merged into one. */
+  activeUpdate: Omit<PodUpdate, 'updateType'> | undefined;
+  /** True once the pod has been synced: a static pod may have to wait before that. */
+  hasStarted: boolean;
+  /** True when the API server has the pod marked as deleted, or it is no longer known to the agent. */
+  isDeleted: boolean;
+  isEvicted: boolean;
+  /** True when a pod with this UID was created again while the pod was being terminated. */
+  isRestartRequested: boolean;
+  /** True when the pod was found in the runtime alone. */
+  isObservedRuntime: boolean;
+  /** True while there is an update to work on, or one is worked on. */
+  isWorking: boolean;
+  /** True while the worker's loop runs. */
+  isLoopRunning: boolean;
+  /** When the last sync ended, in milliseconds since the epoch; 0: there was none. */
+  lastSyncMs: number;
+  /** Aborts the sync that is under way. */
+  abortController: AbortController | undefined;
+}
+
+export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLifecycle): PodSyncStatus {
+  return {
+    uid,
+    fullName,
+    lifecycle,
+    pendingUpdate: undefined,
+    activeUpdate: undefined,
+    hasStarted: false,
+    isDeleted: false,
+    isEvicted: false,
+    isRestartRequested: false,
+    isObservedRuntime: false,
+    isWorking: false,
+    isLoopRunning: false,
+    lastSyncMs: 0,
+    abortController: undefined,
+  };
+}
+
+export function terminatingSince(sinceMs: number): Extract<PodLifecycle, { state: 'terminating' }> {
+  return {
+    state: 'terminating',
+    sinceMs,
+    gracePeriodSeconds: 0,
+    isStarted: false,
+    onCompleted: [],
+    podStatusFn: undefined,
+  };
+}
+
+/** Source: kubelet `mergeLastUpdate`. */
+export function mergeLastUpdate(status: PodSyncStatus, { pod, mirrorPod, runningPod }: PodUpdate): void {
+  const { activeUpdate } = status;
+  status.activeUpdate = {
+    pod: activeUpdate?.pod === undefined || runningPod === undefined ? pod : activeUpdate.pod,
+    mirrorPod: mirrorPod ?? activeUpdate?.mirrorPod,
+    runningPod,
+  };
+}
+
+/** The shortest period that a container can be given: it is always asked to end before it is killed. */
+const minimumGracePeriodSeconds = 1;
+
+/**
+ * The grace period of a pod in seconds, at least 1: the shortest of the one in effect (0: none), the
+ * one that the pod was deleted with and `override`; without any of them the one of its spec.
+ * Source: kubelet `calculateEffectiveGracePeriod`.
+ */
+export function calculateEffectiveGracePeriod(current: number, { metadata, spec }: Pod, override?: number): number {
+  let gracePeriodSeconds = current;
+  let isOverridden = false;
+  for (const candidate of [metadata?.deletionGracePeriodSeconds, override]) {
+    if (candidate == null || (gracePeriodSeconds !== 0 && candidate >= gracePeriodSeconds)) continue;
+    gracePeriodSeconds = candidate;
+    isOverridden = true;
+  }
+  if (!isOverridden && gracePeriodSeconds === 0) gracePeriodSeconds = spec?.terminationGracePeriodSeconds ?? 0;
+  return Math.max(gracePeriodSeconds, minimumGracePeriodSeconds);
+}

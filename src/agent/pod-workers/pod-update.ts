@@ -1,0 +1,49 @@
+import type { Pod, PodStatusInput } from '../../index.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
+
+/** Why a pod is to be synced: it is new, it changed, its time has come, or it has to end. Source: kubelet `SyncPodType`. */
+export type SyncPodType = 'create' | 'update' | 'sync' | 'kill';
+
+/** Changes the status that a terminating pod reports, for example to Failed with a reason. Source: kubelet `PodStatusFunc`. */
+export type PodStatusFn = (status: PodStatusInput) => PodStatusInput;
+
+/** How a pod is to be killed. Source: kubelet `KillPodOptions`. */
+export interface KillPodOptions {
+  /** True when the agent evicts the pod: its content may then be removed before the pod is deleted. Default: false. */
+  readonly evict?: boolean | undefined;
+  /** Applied to the statuses that the pod reports while it is terminating; the last one given is used. */
+  readonly podStatusFn?: PodStatusFn | undefined;
+  /** Used when it is shorter than the period in effect. */
+  readonly podTerminationGracePeriodSecondsOverride?: number | undefined;
+  /** Called once, when the pod has no running containers any more, or will not be killed by this update. */
+  readonly onCompleted?: (() => void) | undefined;
+}
+
+/** One of `pod` and `runningPod` is required. Source: kubelet `UpdatePodOptions`. */
+export interface UpdatePodOptions {
+  readonly updateType: SyncPodType;
+  readonly pod?: Pod | undefined;
+  /** The API server's object for a static pod. */
+  readonly mirrorPod?: Pod | undefined;
+  /** A pod that only the runtime knows: it can only be killed. Ignored when `pod` is given. */
+  readonly runningPod?: RuntimePod | undefined;
+  /** Read for updates of type `kill`, and for pods that are terminating. */
+  readonly killPodOptions?: KillPodOptions | undefined;
+}
+
+/** What a worker is given to do. */
+export interface PodUpdate {
+  readonly updateType: SyncPodType;
+  readonly pod: Pod | undefined;
+  readonly mirrorPod: Pod | undefined;
+  readonly runningPod: RuntimePod | undefined;
+}
+
+/** The pod object of a pod that only the runtime knows. Source: kubelet `Pod.ToAPIPod`. */
+export function toAPIPod({ uid, name, namespace, containers }: RuntimePod): Pod {
+  const names = new Set(containers.map((container) => container.name));
+  return {
+    metadata: { uid, name, namespace },
+    spec: { containers: [...names].map((container) => ({ name: container })) },
+  };
+}

@@ -1,0 +1,209 @@
+import { getPodFullName, isStaticPod, type Pod } from '../../index.ts';
+import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
+import { noPodEvents } from './pod-event-recorder.ts';
+import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
+import { type PodUpdate, toAPIPod } from './pod-update.ts';
+import type { PodWorkersOptions } from './pod-workers-options.ts';
+import type { StaticPodStarts } from './static-pod-starts.ts';
+
+export interface PodWorkerLoopOptions extends PodWorkersOptions {
+  readonly statuses: ReadonlyMap<string, PodSyncStatus>;
+  readonly staticPods: StaticPodStarts;
+  /** The worker has ended, and the pod is to be forgotten. */
+  readonly onForget: (status: PodSyncStatus) => void;
+}
+
+const defaultResyncIntervalMs = 60_000;
+const defaultBackOffPeriodMs = 10_000;
+
+/**
+ * Works on the pending updates of each pod, one at a time, and moves the pod through its states.
+ * Source: kubelet `podWorkerLoop`.
+ */
+export class PodWorkerLoop {
+  readonly #options: PodWorkerLoopOptions;
+
+  constructor(options: PodWorkerLoopOptions) {
+    this.#options = options;
+  }
+
+  /** Makes `update` the one that is worked on next. */
+  notify(status: PodSyncStatus, update: PodUpdate): void {
+    status.pendingUpdate = update;
+    status.isWorking = true;
+    if (status.isLoopRunning) return;
+    status.isLoopRunning = true;
+    void this.#run(status);
+  }
+
+  /** Source: kubelet `requeueLastPodUpdate`. */
+  requeueLastPodUpdate(status: PodSyncStatus): void {
+    if (status.pendingUpdate !== undefined || status.activeUpdate === undefined) return;
+    this.notify(status, { updateType: 'sync', ...status.activeUpdate });
+  }
+
+  async #run(status: PodSyncStatus): Promise<void> {
+    // Updates of the same turn become one.
+    await Promise.resolve();
+    for (;;) {
+      const update = this.#startPodSync(status);
+      if (update === undefined) break;
+      const { state } = status.lifecycle;
+      const abortController = new AbortController();
+      status.abortController = abortController;
+      let isTerminal = false;
+      let error: unknown;
+      try {
+        isTerminal = await this.#sync(status, update, abortController.signal);
+      } catch (thrown) {
+        error = thrown ?? new Error('rejected without a reason');
+        this.#logFailure(status, update, error, abortController.signal.aborted);
+      }
+      status.abortController = undefined;
+      // From here to the next await nothing else runs, as in a critical section of the kubelet.
+      const hasMoved = error === undefined && (isTerminal || state !== 'syncing');
+      if (hasMoved) this.#complete(status, update, state);
+      if (status.lifecycle.state === 'terminated' && status.lifecycle.isFinished) break;
+      this.#completeWork(status, { isPhaseTransition: hasMoved, error });
+    }
+    status.isLoopRunning = false;
+  }
+
+  /** Takes up the pending update; undefined when there is none, or the pod cannot start yet, or ever. */
+  #startPodSync(status: PodSyncStatus): PodUpdate | undefined {
+    const update = status.pendingUpdate;
+    if (update === undefined || this.#options.statuses.get(status.uid) !== status) {
+      status.isWorking = false;
+      return undefined;
+    }
+    const isKnown = update.runningPod === undefined;
+    if (!status.hasStarted && isKnown && isStaticPod(update.pod ?? {})) {
+      if (status.lifecycle.state !== 'syncing') {
+        this.#finish(status, false);
+        return undefined;
+      }
+      if (!this.#options.staticPods.allow(status.fullName, status.uid, (uid) => this.#isWaiting(uid))) {
+        status.isWorking = false;
+        this.#enqueue(status, { isPhaseTransition: false, error: 'another static pod runs under its name' });
+        return undefined;
+      }
+    }
+    status.pendingUpdate = undefined;
+    if (isKnown) status.hasStarted = true;
+    mergeLastUpdate(status, update);
+    return update;
+  }
+
+  #isWaiting(uid: string): boolean {
+    return this.#options.statuses.get(uid)?.lifecycle.state === 'syncing';
+  }
+
+  /** Resolves with true when the pod has reached a terminal phase on its own. */
+  async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
+    const { podSyncer, clock } = this.#options;
+    const { lifecycle } = status;
+    const { updateType, pod, mirrorPod, runningPod } = update;
+    if (runningPod !== undefined) {
+      if (lifecycle.state === 'terminating') lifecycle.isStarted = true;
+      await podSyncer.syncTerminatingRuntimePod(runningPod, { signal });
+      return false;
+    }
+    const runtimeStatus = await this.#runtimeStatus(pod!, status.lastSyncMs, signal);
+    signal.throwIfAborted();
+    let isTerminal = false;
+    try {
+      switch (lifecycle.state) {
+        case 'syncing':
+          ({ isTerminal } = await podSyncer.syncPod(updateType, pod!, mirrorPod, runtimeStatus, { signal }));
+          break;
+        case 'terminating': {
+          lifecycle.isStarted = true;
+          const { podStatusFn } = lifecycle;
+          const gracePeriodSeconds = lifecycle.gracePeriodSeconds || undefined;
+          await podSyncer.syncTerminatingPod(pod!, runtimeStatus, gracePeriodSeconds, podStatusFn, { signal });
+          break;
+        }
+        case 'terminated':
+          await podSyncer.syncTerminatedPod(pod!, runtimeStatus, { signal });
+          break;
+      }
+    } finally {
+      status.lastSyncMs = clock.now();
+    }
+    return isTerminal;
+  }
+
+  async #runtimeStatus(pod: Pod, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus> {
+    try {
+      return await this.#options.podCache.getNewerThan(pod, minTimeMs, { signal });
+    } catch (thrown) {
+      const { eventRecorder = noPodEvents } = this.#options;
+      const message = `error determining status: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+      if (!signal.aborted) eventRecorder.event({ pod, type: 'Warning', reason: 'FailedSync', message });
+      throw thrown;
+    }
+  }
+
+  /** The sync of a pod in `state` has succeeded, and moves it to the next one. */
+  #complete(status: PodSyncStatus, update: PodUpdate, state: PodWorkerState): void {
+    const nowMs = this.#options.clock.now();
+    const { lifecycle } = status;
+    switch (state) {
+      case 'syncing':
+        if (lifecycle.state === 'syncing') status.lifecycle = terminatingSince(nowMs);
+        if (status.lifecycle.state === 'terminating') status.lifecycle.isStarted = true;
+        this.requeueLastPodUpdate(status);
+        break;
+      case 'terminating':
+        status.lifecycle = { state: 'terminated', sinceMs: nowMs, isStarted: true, isFinished: false };
+        if (lifecycle.state === 'terminating') for (const onCompleted of lifecycle.onCompleted) onCompleted();
+        if (update.runningPod !== undefined) {
+          this.#finish(status, true);
+          this.#options.onForget(status);
+        } else this.requeueLastPodUpdate(status);
+        break;
+      case 'terminated':
+        this.#finish(status, true);
+        break;
+    }
+  }
+
+  #finish(status: PodSyncStatus, isStarted: boolean): void {
+    const sinceMs = status.lifecycle.state === 'terminated' ? status.lifecycle.sinceMs : this.#options.clock.now();
+    status.lifecycle = { state: 'terminated', sinceMs, isStarted, isFinished: true };
+    status.isWorking = false;
+    status.pendingUpdate = undefined;
+    this.#options.staticPods.end(status.fullName, status.uid);
+    this.#options.workQueue.forget(status.uid);
+  }
+
+  /** Source: kubelet `completeWork`. */
+  #completeWork(status: PodSyncStatus, outcome: SyncOutcome): void {
+    if (status.pendingUpdate === undefined) status.isWorking = false;
+    this.#enqueue(status, outcome);
+  }
+
+  #enqueue(status: PodSyncStatus, outcome: SyncOutcome): void {
+    const {
+      clock,
+      workQueue,
+      resyncIntervalMs = defaultResyncIntervalMs,
+      backOffPeriodMs = defaultBackOffPeriodMs,
+      random = Math.random,
+    } = this.#options;
+    const intervals = { nowMs: clock.now(), resyncIntervalMs, backOffPeriodMs, random };
+    workQueue.enqueue(status.uid, nextSyncDelayMs(outcome, intervals));
+  }
+
+  #logFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown, isAborted: boolean): void {
+    const fields = {
+      pod: getPodFullName(pod ?? toAPIPod(runningPod!)),
+      podUID: status.uid,
+      state: status.lifecycle.state,
+      reason: error instanceof Error ? error.message : `threw ${typeof error}`,
+    };
+    if (isAborted) this.#options.logger.debug(fields, 'Sync of pod was stopped for a newer request');
+    else this.#options.logger.error(fields, 'Failed to sync pod; it is tried again');
+  }
+}

@@ -1,0 +1,518 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import {
+  type KillPodOptions,
+  killPodNow,
+  type PodEvent,
+  type PodWorkerInspection,
+  type RuntimePod,
+  type SyncPodType,
+  WorkQueue,
+} from 'kubelet-status-manager/agent';
+import {
+  createPodWorkers,
+  drainAllWorkers,
+  emptyStatus,
+  newNamedPod,
+  type SyncPodRecord,
+  type TestWorkers,
+} from './recording-pod-syncer.ts';
+
+const deletionTimestamp = '2026-01-02T03:04:05Z';
+const podOf = (uid: string, name = uid): Pod => newNamedPod(uid, 'ns', name);
+const staticPodOf = (uid: string): Pod => newNamedPod(uid, 'test1', 'pod1', true);
+const runtimePodOf = (uid: string): RuntimePod => ({ uid, name: uid, namespace: 'test', containers: [] });
+const withDeletion = (pod: Pod, deletionGracePeriodSeconds: number): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds },
+});
+const withPhase = (pod: Pod, phase: string): Pod => ({ ...pod, status: { phase } });
+
+let t: TestWorkers;
+beforeEach(() => {
+  t = createPodWorkers();
+});
+
+async function update(updateType: SyncPodType, pod: Pod, killPodOptions?: KillPodOptions): Promise<void> {
+  t.workers.updatePod({ updateType, pod, killPodOptions });
+  await drainAllWorkers(t);
+}
+
+function processed(uid: string): SyncPodRecord[] {
+  return t.syncer.processed.get(uid) ?? [];
+}
+
+const callsOf = (uid: string): string[] => processed(uid).map(({ call }) => call);
+
+function inspect(uid: string): PodWorkerInspection | undefined {
+  return t.workers.inspect().find((worker) => worker.uid === uid);
+}
+
+describe('TestUpdatePodParallel', () => {
+  it('works on the first update of each pod, and on the newest one of those that came since', async () => {
+    for (let i = 0; i < 20; i++) {
+      for (let j = i; j < 20; j++) t.workers.updatePod({ updateType: 'create', pod: podOf(`${j}`, `${i}`) });
+    }
+    await drainAllWorkers(t);
+    expect(t.syncer.processed.size).toBe(20);
+    for (let i = 0; i < 20; i++) expect(processed(`${i}`).map(({ name }) => name)).toEqual([`${i}`]);
+  });
+
+  it('one update at a time: those that come during a sync become one', async () => {
+    const release = t.syncer.hold('1');
+    await update('create', podOf('1', 'a'));
+    for (const name of ['b', 'c', 'd']) await update('update', podOf('1', name));
+    expect(processed('1')).toEqual([{ name: 'a', call: 'create' }]);
+    expect(inspect('1')).toMatchObject({ isWorking: true, hasPendingUpdate: true });
+    release();
+    await drainAllWorkers(t);
+    expect(processed('1').map(({ name }) => name)).toEqual(['a', 'd']);
+    expect(inspect('1')).toMatchObject({ isWorking: false, hasPendingUpdate: false });
+  });
+});
+
+describe('TestUpdatePod', () => {
+  it('a new pod is recorded and started', async () => {
+    await update('create', podOf('1', 'running-pod'));
+    expect(inspect('1')).toMatchObject({ fullName: 'running-pod_ns', state: 'syncing', hasStarted: true });
+    expect(t.workers.isPodKnownTerminated('1')).toBe(false);
+  });
+
+  it('a new pod is recorded and started unless it is a duplicate of an existing terminating pod UID', async () => {
+    await update('create', podOf('1'));
+    const release = t.syncer.hold('1');
+    await update('kill', podOf('1'));
+    await update('create', podOf('1'));
+    release();
+    await drainAllWorkers(t);
+    expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: true, isRestartRequested: true });
+    expect(callsOf('1')).toEqual(['create', 'terminating', 'terminated']);
+    expect(t.workers.isPodKnownTerminated('1')).toBe(true);
+  });
+
+  it('a new pod is recorded and started and running pod is ignored', async () => {
+    t.workers.updatePod({ updateType: 'create', pod: podOf('1'), runningPod: runtimePodOf('1') });
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['create']);
+  });
+
+  it('a running pod is terminated when an update contains a deletionTimestamp', async () => {
+    await update('create', podOf('1'));
+    await update('update', withDeletion(podOf('1'), 15));
+    expect(inspect('1')).toMatchObject({ isFinished: true, isDeleted: true, isEvicted: false });
+    expect(processed('1')[1]).toEqual({ name: '1', call: 'terminating', gracePeriodSeconds: 15 });
+    expect(t.workers.isPodKnownTerminated('1')).toBe(true);
+  });
+
+  it('a running pod is terminated when an eviction is requested', async () => {
+    await update('create', podOf('1'));
+    await update('kill', podOf('1'), { evict: true });
+    expect(inspect('1')).toMatchObject({ isFinished: true, isDeleted: false, isEvicted: true });
+    expect(processed('1')[1]).toEqual({ name: '1', call: 'terminating', gracePeriodSeconds: 30 });
+    expect(t.workers.shouldPodContentBeRemoved('1')).toBe(true);
+  });
+
+  it('a pod that is terminal and has never started must be terminated if the runtime does not have a cached terminal state', async () => {
+    await update('create', withPhase(podOf('1'), 'Succeeded'));
+    expect(callsOf('1')).toEqual(['terminating', 'terminated']);
+    expect(inspect('1')).toMatchObject({ isFinished: true });
+  });
+
+  it('a pod that is terminal and has never started advances to finished if the runtime has a cached terminal state', async () => {
+    t.cached.set('1', emptyStatus);
+    t.workers.updatePod({ updateType: 'create', pod: withPhase(podOf('1'), 'Succeeded') });
+    expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: false, hasPendingUpdate: true });
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['terminated']);
+    expect(inspect('1')).toMatchObject({ isFinished: true, isRestartRequested: false });
+  });
+
+  it.each([
+    ['a container', { sandboxes: [], containers: [{ id: 'c', name: 'c', state: 'running', createdAtMs: 0 } as const] }],
+    ['a sandbox', { sandboxes: [{ id: 's', ready: true }], containers: [] }],
+  ])('a pod with a terminal phase of which %s still runs is terminated, not finished', async (_, status) => {
+    t.cached.set('1', status);
+    await update('create', withPhase(podOf('1'), 'Failed'));
+    expect(callsOf('1')).toEqual(['terminating', 'terminated']);
+  });
+
+  it('an orphaned running pod we have not seen is marked terminating and advances to finished and then is removed', async () => {
+    t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
+    expect(inspect('1')).toMatchObject({ state: 'terminating', gracePeriodSeconds: 1, isDeleted: true });
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['terminating runtime pod']);
+    expect(inspect('1')).toBeUndefined();
+    expect(t.workers.isPodKnownTerminated('1')).toBe(false);
+  });
+
+  it('an orphaned running pod with a non-kill update type does nothing', async () => {
+    t.workers.updatePod({ updateType: 'create', runningPod: runtimePodOf('1') });
+    await drainAllWorkers(t);
+    expect(t.workers.inspect()).toEqual([]);
+  });
+
+  it('refuses an update without a pod', () => {
+    expect(() => t.workers.updatePod({ updateType: 'kill' })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pod' }),
+    );
+  });
+});
+
+describe('TestUpdatePodForRuntimePod', () => {
+  it('kills a pod that was found in the runtime as the pod that it is known to be', async () => {
+    await update('create', podOf('1'));
+    t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['create', 'terminating', 'terminated']);
+    expect(inspect('1')).toMatchObject({ isDeleted: true, isFinished: true });
+  });
+});
+
+describe('TestUpdatePodForTerminatedRuntimePod', () => {
+  it('does nothing for a pod that is terminated', async () => {
+    const release = t.syncer.hold('1');
+    t.cached.set('1', emptyStatus);
+    await update('create', withPhase(podOf('1'), 'Succeeded'));
+    expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: false });
+    t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
+    release();
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['terminated']);
+    expect(inspect('1')).toMatchObject({ isFinished: true });
+  });
+});
+
+describe('TestUpdatePodDoesNotForgetSyncPodKill', () => {
+  it('a kill is not lost when an update follows it', async () => {
+    for (const updateType of ['create', 'kill', 'update'] as const)
+      t.workers.updatePod({ updateType, pod: podOf('1') });
+    await drainAllWorkers(t);
+    expect(processed('1')).toEqual([
+      { name: '1', call: 'terminating', gracePeriodSeconds: 30 },
+      { name: '1', call: 'terminated' },
+    ]);
+  });
+});
+
+describe('TestTerminalPhaseTransition', () => {
+  it('a pod whose sync says that it is terminal is terminated', async () => {
+    await update('update', podOf('1'));
+    await update('update', podOf('1'));
+    expect(t.workers.isPodTerminationRequested('1')).toBe(false);
+    t.syncer.terminal.add('1');
+    await update('update', podOf('1'));
+    expect(t.workers.isPodKnownTerminated('1')).toBe(true);
+    // Nobody asked for another grace period than the pod's own.
+    expect(processed('1').at(-2)).toEqual({ name: '1', call: 'terminating' });
+  });
+});
+
+describe('TestStaticPodExclusion', () => {
+  it('one static pod runs under a full name, and those that wait follow in their order', async () => {
+    await update('update', newNamedPod('1-normal', 'test1', 'pod1'));
+    await update('update', staticPodOf('2-static'));
+    expect([callsOf('1-normal'), callsOf('2-static')]).toEqual([['update'], ['update']]);
+
+    await update('update', staticPodOf('3-static'));
+    await update('update', staticPodOf('4-static'));
+    expect([callsOf('3-static'), callsOf('4-static')]).toEqual([[], []]);
+    expectStaticPods({ pod1_test1: '2-static' }, { pod1_test1: ['3-static', '4-static'] });
+    // Those that wait are tried again, as those that run are.
+    t.clock.advance(60_000);
+    expect(t.workQueue.getWork().sort()).toEqual(['1-normal', '2-static', '3-static', '4-static']);
+
+    await update('update', staticPodOf('3-static'));
+    expectStaticPods({ pod1_test1: '2-static' }, { pod1_test1: ['3-static', '4-static'] });
+
+    // One that waits is removed: it never ran, so that nothing has to be terminated.
+    await update('kill', staticPodOf('3-static'));
+    expect(inspect('3-static')).toMatchObject({ state: 'terminated', isFinished: true });
+    expect(callsOf('3-static')).toEqual([]);
+    expectStaticPods({ pod1_test1: '2-static' }, { pod1_test1: ['3-static', '4-static'] });
+
+    await update('kill', staticPodOf('2-static'));
+    expect(callsOf('2-static')).toEqual(['update', 'terminating', 'terminated']);
+    expectStaticPods({}, { pod1_test1: ['3-static', '4-static'] });
+
+    await update('sync', staticPodOf('4-static'));
+    expect(callsOf('4-static')).toEqual(['sync']);
+    expectStaticPods({ pod1_test1: '4-static' }, {});
+
+    const uids = ['1-normal', '2-static', '3-static', '4-static'];
+    expect(syncKnown(uids)).toEqual({
+      '1-normal': 'syncing, config',
+      '2-static': 'terminated, config, static',
+      '3-static': 'terminated',
+      '4-static': 'syncing, config, static',
+    });
+    expect(Object.keys(syncKnown(['1-normal', '2-static', '4-static']))).not.toContain('3-static');
+  });
+
+  it('a pod that is killed while it waits does not keep those behind it from starting', async () => {
+    await update('update', staticPodOf('4-static'));
+    await update('update', staticPodOf('5-static'));
+    // Its worker has not had a turn when the next one comes.
+    t.workers.updatePod({ updateType: 'kill', pod: staticPodOf('5-static') });
+    t.workers.updatePod({ updateType: 'update', pod: staticPodOf('6-static') });
+    t.workers.updatePod({ updateType: 'kill', pod: staticPodOf('4-static') });
+    await drainAllWorkers(t);
+    await update('sync', staticPodOf('6-static'));
+    expect(callsOf('6-static')).toEqual(['sync']);
+    expect(callsOf('5-static')).toEqual([]);
+  });
+
+  it('of several that wait the first one starts, whichever has its turn first', async () => {
+    await update('update', staticPodOf('6-static'));
+    for (const uid of ['7-static', '8-static', '9-static']) await update('update', staticPodOf(uid));
+    await update('kill', staticPodOf('6-static'));
+    await update('create', staticPodOf('6-static'));
+    await update('sync', staticPodOf('8-static'));
+    expect(inspect('6-static')).toMatchObject({ isRestartRequested: true });
+    expectStaticPods({}, { pod1_test1: ['7-static', '8-static', '9-static'] });
+    expect(['7-static', '8-static', '9-static'].flatMap(callsOf)).toEqual([]);
+
+    await update('kill', staticPodOf('7-static'));
+    await update('sync', staticPodOf('8-static'));
+    expect(callsOf('8-static')).toEqual(['sync']);
+    // 6 may start again, and 7 and 9 are forgotten: nobody wants them.
+    expect(Object.keys(syncKnown(['8-static']))).toEqual(['8-static']);
+  });
+
+  it('isPodForMirrorPodTerminatingByFullName is true from the request to terminate until the pod is terminated', async () => {
+    await update('update', staticPodOf('1'));
+    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
+    const release = t.syncer.hold('1');
+    await update('kill', staticPodOf('1'));
+    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(true);
+    release();
+    await drainAllWorkers(t);
+    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
+  });
+});
+
+describe('TestSyncKnownPods', () => {
+  it('says what may be done with a pod by its worker, and with unknown pods once all pods were seen', async () => {
+    const { workers } = t;
+    for (let i = 0; i < 4; i++) await update('update', podOf(`${i}`));
+    expect(workers.shouldPodContainersBeTerminating('abc')).toBe(false);
+    expect(workers.couldHaveRunningContainers('abc')).toBe(true);
+    expect(workers.shouldPodContentBeRemoved('abc')).toBe(false);
+    expect(workers.shouldPodRuntimeBeRemoved('abc')).toBe(false);
+    expect(workers.shouldPodBeFinished('abc')).toBe(false);
+
+    await update('kill', withDeletion(podOf('0'), 30));
+    await update('kill', podOf('1'));
+    expect(['0', '1', '2'].map((uid) => workers.shouldPodContainersBeTerminating(uid))).toEqual([true, true, false]);
+    expect(['0', '1', '2'].map((uid) => workers.isPodTerminationRequested(uid))).toEqual([true, true, false]);
+    expect(['0', '1', '2'].map((uid) => workers.couldHaveRunningContainers(uid))).toEqual([false, false, true]);
+    expect(['0', '1', '2'].map((uid) => workers.shouldPodRuntimeBeRemoved(uid))).toEqual([true, true, false]);
+    expect(['0', '1', '2'].map((uid) => workers.shouldPodContentBeRemoved(uid))).toEqual([true, false, false]);
+    expect(workers.podCouldHaveRunningContainers(podOf('2'))).toBe(true);
+
+    expect(Object.keys(syncKnown(['2', '3']))).toEqual(['2', '3']);
+    expect(workers.isPodTerminationRequested('2')).toBe(false);
+    expect(workers.shouldPodContainersBeTerminating('abc')).toBe(true);
+    expect(workers.couldHaveRunningContainers('abc')).toBe(false);
+    expect(workers.shouldPodContentBeRemoved('abc')).toBe(true);
+    expect(workers.shouldPodBeFinished('abc')).toBe(true);
+
+    // Pods that nobody wants any more are terminated, and forgotten after that.
+    expect(syncKnown([])).toEqual({ '2': 'terminating, orphan, config', '3': 'terminating, orphan, config' });
+    await drainAllWorkers(t);
+    expect(processed('2').at(-2)).toEqual({ name: '2', call: 'terminating', gracePeriodSeconds: 30 });
+    expect(syncKnown([])).toEqual({});
+    expect(workers.inspect()).toEqual([]);
+  });
+
+  it('an orphan whose termination failed is tried again by each call', async () => {
+    await update('update', podOf('1'));
+    t.syncer.failures.set('1', [new Error('runtime is down')]);
+    syncKnown([]);
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['update', 'terminating']);
+    syncKnown([]);
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['update', 'terminating', 'terminating', 'terminated']);
+  });
+
+  it('a pod that was created again with the same UID starts after its worker has been removed', async () => {
+    await update('create', podOf('1'));
+    const release = t.syncer.hold('1');
+    await update('kill', podOf('1'));
+    await update('create', podOf('1'));
+    // Not before it has finished.
+    expect(syncKnown(['1'])).toEqual({ '1': 'terminating, config' });
+    release();
+    await drainAllWorkers(t);
+    expect(syncKnown(['1'])).toEqual({});
+    await update('create', podOf('1'));
+    expect(callsOf('1').at(-1)).toBe('create');
+    expect(inspect('1')).toMatchObject({ state: 'syncing' });
+  });
+});
+
+describe('Test_removeTerminatedWorker', () => {
+  it('waiting to start worker because of another started pod with the same fullname', async () => {
+    await update('update', staticPodOf('1'));
+    await update('update', staticPodOf('2'));
+    expect(Object.keys(syncKnown(['1', '2']))).toEqual(['1', '2']);
+  });
+
+  it('orphaned not started worker', async () => {
+    await update('update', staticPodOf('1'));
+    await update('update', staticPodOf('2'));
+    expect(Object.keys(syncKnown(['1']))).toEqual(['1']);
+  });
+
+  it('orphaned terminating worker with pendingUpdate', async () => {
+    await update('update', podOf('1', 'a'));
+    const release = t.syncer.hold('1');
+    await update('kill', podOf('1', 'b'));
+    await update('update', podOf('1', 'c'));
+    expect(Object.keys(syncKnown([]))).toEqual(['1']);
+    release();
+    await drainAllWorkers(t);
+    // The pending update is kept.
+    expect(processed('1').map(({ name, call }) => `${name} ${call}`)).toEqual([
+      'a update',
+      'b terminating',
+      'c terminated',
+    ]);
+  });
+});
+
+describe('TestKillPodNowFunc', () => {
+  it('resolves when the pod has no running containers', async () => {
+    const pod = podOf('1');
+    const killed = killPodNow(pod, {
+      podWorkers: t.workers,
+      clock: t.clock,
+      podTerminationGracePeriodSecondsOverride: 0,
+      podStatusFn: (status) => ({ ...status, phase: 'Failed' }),
+    });
+    await drainAllWorkers(t);
+    await killed;
+    expect(processed('1')).toEqual([
+      { name: '1', call: 'terminating', gracePeriodSeconds: 1 },
+      { name: '1', call: 'terminated' },
+    ]);
+    expect(t.clock.pendingTimers).toBe(0);
+  });
+
+  it('rejects after one and a half times the grace period', async () => {
+    const events: PodEvent[] = [];
+    t.syncer.hold('1');
+    const killed = killPodNow(podOf('1'), {
+      podWorkers: t.workers,
+      clock: t.clock,
+      eventRecorder: { event: (event) => events.push(event) },
+    });
+    t.clock.advance(44_999);
+    expect(events).toEqual([]);
+    t.clock.advance(1);
+    await expect(killed).rejects.toThrow('timeout waiting to kill pod');
+    expect(events).toMatchObject([{ type: 'Warning', reason: 'ExceededGracePeriod' }]);
+  });
+});
+
+describe('the grace period', () => {
+  it.each([
+    ['use termination grace period from the spec when no overrides', undefined, undefined, 30],
+    ['use pod DeletionGracePeriodSeconds when set', 5, undefined, 5],
+    ['use grace period override when set', 5, 2, 2],
+    ['use 1 when pod DeletionGracePeriodSeconds is zero', 0, undefined, 1],
+    ['use 1 when grace period override is zero', 5, 0, 1],
+  ])('Test_calculateEffectiveGracePeriod: %s', async (_, deletion, override, expected) => {
+    const pod = deletion === undefined ? podOf('1') : withDeletion(podOf('1'), deletion);
+    await update('kill', pod, { podTerminationGracePeriodSecondsOverride: override });
+    expect(processed('1')[0]).toMatchObject({ call: 'terminating', gracePeriodSeconds: expected });
+  });
+
+  it('is only ever shortened, and a shorter one takes effect while the pod is being terminated', async () => {
+    await update('create', podOf('1'));
+    const release = t.syncer.hold('1');
+    await update('update', withDeletion(podOf('1'), 20));
+    await update('update', withDeletion(podOf('1'), 60));
+    expect(inspect('1')).toMatchObject({ gracePeriodSeconds: 20 });
+    expect(t.syncer.signals.get('1')?.aborted).toBe(false);
+    await update('update', withDeletion(podOf('1'), 5));
+    expect(inspect('1')).toMatchObject({ gracePeriodSeconds: 5 });
+    expect(t.syncer.signals.get('1')?.aborted).toBe(true);
+    t.syncer.failures.set('1', [new Error('aborted')]);
+    release();
+    await drainAllWorkers(t);
+    expect(processed('1').slice(1)).toEqual([
+      { name: '1', call: 'terminating', gracePeriodSeconds: 20 },
+      { name: '1', call: 'terminating', gracePeriodSeconds: 5 },
+      { name: '1', call: 'terminated' },
+    ]);
+  });
+
+  it('a sync that is under way is aborted when the pod is to end', async () => {
+    t.syncer.hold('1');
+    await update('create', podOf('1'));
+    expect(t.syncer.signals.get('1')?.aborted).toBe(false);
+    await update('kill', podOf('1'));
+    expect(t.syncer.signals.get('1')?.aborted).toBe(true);
+  });
+});
+
+describe('failures', () => {
+  it('the status of the runtime cannot be read: the pod is not synced, an event says so, and it is tried again', async () => {
+    const events: PodEvent[] = [];
+    t = createPodWorkers({
+      podCache: { get: () => undefined, getNewerThan: () => Promise.reject(new Error('runtime is down')) },
+      eventRecorder: { event: (event) => events.push(event) },
+    });
+    await update('create', podOf('1'));
+    expect(callsOf('1')).toEqual([]);
+    expect(events).toMatchObject([{ reason: 'FailedSync', message: 'error determining status: runtime is down' }]);
+    t.clock.advance(9_999);
+    expect(t.workQueue.getWork()).toEqual([]);
+    t.clock.advance(1);
+    expect(t.workQueue.getWork()).toEqual(['1']);
+  });
+});
+
+describe('options', () => {
+  it.each(['resyncIntervalMs', 'backOffPeriodMs'] as const)('refuses a %s that is no duration', (path) => {
+    for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => createPodWorkers({ [path]: value })).toThrow(
+        expect.objectContaining({ code: 'INVALID_OPTION', path }),
+      );
+    }
+  });
+});
+
+describe('WorkQueue', () => {
+  it('gives each pod once, when it is due; a new entry replaces the one before', () => {
+    const queue = new WorkQueue(t.clock);
+    queue.enqueue('a', 10);
+    queue.enqueue('b', 0);
+    queue.enqueue('a', 20);
+    expect(queue.getWork()).toEqual(['b']);
+    t.clock.advance(10);
+    expect(queue.getWork()).toEqual([]);
+    t.clock.advance(10);
+    expect(queue.getWork()).toEqual(['a']);
+    expect(queue.getWork()).toEqual([]);
+  });
+});
+
+function syncKnown(uids: readonly string[]): Record<string, string> {
+  const known = t.workers.syncKnownPods(uids.map((uid) => podOf(uid)));
+  return Object.fromEntries(
+    [...known].map(([uid, { state, isOrphan, hasConfig, isStatic }]) => [
+      uid,
+      [state, isOrphan && 'orphan', hasConfig && 'config', isStatic && 'static'].filter(Boolean).join(', '),
+    ]),
+  );
+}
+
+function expectStaticPods(started: Record<string, string>, waiting: Record<string, string[]>): void {
+  const pods = t.workers.inspectStaticPods();
+  expect({ started: Object.fromEntries(pods.started), waiting: Object.fromEntries(pods.waiting) }).toEqual({
+    started,
+    waiting,
+  });
+}
