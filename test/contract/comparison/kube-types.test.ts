@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeTypes } from '../../../src/testing/api-server/kube-types.ts';
+import type { Json } from '../../support/kube-http.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
+
+const { name, available, start } = contractServers[1]!;
+/** Documents that describe the kinds which ApiServer serves. */
+const documents = [
+  'api/v1',
+  'apis/coordination.k8s.io/v1',
+  'apis/events.k8s.io/v1',
+  'apis/policy/v1',
+  'apis/authorization.k8s.io/v1',
+];
+/** Most types; quantities and times are not objects in JSON. */
+const minimum = 150;
+
+describe.skipIf(!available)(`the table of Go types and the OpenAPI documents of ${name}`, () => {
+  let server: ContractServer;
+  beforeAll(async () => {
+    server = await start();
+  }, START_TIMEOUT_MS);
+  afterAll(() => server.stop());
+
+  it('have the same members in each type', async () => {
+    const schemas = new Map<string, Json>();
+    for (const path of documents) {
+      const { body } = await server.http.request('GET', `/openapi/v3/${path}`);
+      for (const [schema, value] of Object.entries<Json>(body.components.schemas)) {
+        const [type = '', , group = ''] = schema.split('.').toReversed();
+        schemas.set(group === 'events' ? `events.${type}` : type, value);
+      }
+    }
+    const checked = Object.entries(kubeTypes).filter(([type]) => schemas.get(type)?.properties !== undefined);
+    for (const [type, members] of checked) {
+      const names = members.split('; ').map((member) => String(member.split(' ')[0]).replace('?', ''));
+      expect({ type, members: names.toSorted() }).toEqual({
+        type,
+        members: Object.keys(schemas.get(type).properties).toSorted(),
+      });
+    }
+    expect(checked.length).toBeGreaterThan(minimum);
+  });
+});
