@@ -19,6 +19,7 @@ export const outcomeKinds = [
   'refused',
   'forbidden',
   'retried',
+  'hot-loop',
   'deletion-requested',
   'deleted',
 ] as const;

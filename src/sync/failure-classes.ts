@@ -7,7 +7,7 @@ export interface FailureClassRow {
   readonly description: string;
   /** Undefined: nothing failed on the other side, so nothing waits. */
   readonly backOff: BackOffDelays | undefined;
-  /** Level of the log entry of the first failure in a row, and of the following ones. */
+  /** Level of the log entry of the first failure of this class in a row, and of the following ones. */
   readonly level: 'debug' | 'info' | 'warn';
   readonly repeatedLevel: 'debug' | 'info' | 'warn';
   /** What the log says of a GET or PATCH, and of a DELETE. */

@@ -12,8 +12,8 @@ import { type WrittenResult, WrittenWaiters } from './written-waiters.ts';
  * Each accepted version gets exactly one **final** outcome: `written`, `unchanged`, `superseded` or
  * `gone`; only those that are unsent when the manager stops get none, and without a client nothing
  * is reported but `superseded` and `gone`. The others say more about a version: `refused`,
- * `forbidden` and `retried` come before its final outcome, `reconciled`, `deletion-requested` and
- * `deleted` after it. Versions of a pod start at 1 again after its status was dropped.
+ * `forbidden` and `retried` come before its final outcome, `reconciled`, `hot-loop`,
+ * `deletion-requested` and `deleted` after it. Versions of a pod start at 1 again after its status was dropped.
  */
 export type StatusOutcome = {
   readonly podUID: string;
@@ -44,6 +44,8 @@ export type StatusOutcome = {
        */
       readonly outcome: 'reconciled' | 'deletion-requested' | 'deleted';
     }
+  /** The same patch was sent again and again, because somebody undoes it; the next one waits. */
+  | { readonly outcome: 'hot-loop'; readonly nextTryInMs: number }
   /** The API server does not take it, or does not delete the pod; it is tried again, but rarely. */
   | { readonly outcome: 'refused'; readonly error: ApiError; readonly nextTryInMs: number }
   /** The API server does not permit the request (403); it is tried again. */

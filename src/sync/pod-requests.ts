@@ -40,12 +40,14 @@ export class RequestFailure extends Error {
   readonly verb: RequestVerb;
   readonly failure: FailureClass;
   readonly error: ApiError;
+  readonly tookMs: number;
 
-  constructor(verb: RequestVerb, failure: FailureClass, error: ApiError) {
+  constructor(verb: RequestVerb, failure: FailureClass, error: ApiError, tookMs: number) {
     super(error.message);
     this.verb = verb;
     this.failure = failure;
     this.error = error;
+    this.tookMs = tookMs;
   }
 }
 
@@ -87,6 +89,7 @@ export class PodRequests {
   ): Promise<T> {
     signal.throwIfAborted();
     const { clock, metrics } = this.#options;
+    const startedMs = clock.monotonicMs();
     try {
       const response = await this.#withDeadline(call, signal);
       metrics.incRequests(verb, 'ok');
@@ -97,7 +100,7 @@ export class PodRequests {
       // The client gave up on its own: for us a request without a response.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
       metrics.incRequests(verb, failure);
-      throw new RequestFailure(verb, failure, error);
+      throw new RequestFailure(verb, failure, error, clock.monotonicMs() - startedMs);
     }
   }
 

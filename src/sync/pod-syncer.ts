@@ -2,7 +2,7 @@ import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cac
 import { ApiError, describeAbort, type FailureClass } from '../client/api-error.ts';
 import type { PodReference, RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
-import { podFields } from '../log-fields.ts';
+import { podFields, statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { PodDeletionSafety } from '../pods/pod-deletion-safety.ts';
@@ -52,6 +52,8 @@ export interface SyncFailure {
   readonly verb: RequestVerb;
   readonly failure: FailureClass;
   readonly error: ApiError;
+  /** How long the request took. */
+  readonly tookMs: number;
 }
 
 /** How the deletion of an API object ended. `requested`: finalizers keep the object. */
@@ -242,11 +244,18 @@ export class PodSyncer {
     latest: ApiPod,
     kind: 'written' | 'unchanged',
   ): SyncResult {
-    const { cache, clock, metrics, onSent, outcomes, readBeforePatch, resendDetector } = this.#options;
+    const { cache, clock, logger, metrics, onSent, outcomes, readBeforePatch, resendDetector } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs, status } = versioned;
     const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest.pod : undefined;
-    metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
+    const fields = statusFields(uid, versioned);
+    if (kind === 'written') {
+      // Divergence: the kubelet also counts the syncs that write nothing.
+      metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
+      logger.debug(fields, 'Status for pod updated');
+    } else {
+      logger.debug(fields, 'Status for pod is up-to-date');
+    }
     if (cache.wasDropped(uid, versioned)) return { kind, versioned, timesSent: 0, deletionDue };
 
     cache.markSent(uid, api.uid, versioned, readAtMs);
@@ -275,7 +284,7 @@ export class PodSyncer {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
     const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
-    return { kind: 'failed', versioned, verb: 'get', failure: 'not-visible', error };
+    return { kind: 'failed', versioned, verb: 'get', failure: 'not-visible', error, tookMs: 0 };
   }
 
   /** The merge has refreshed its transition time; the kubelet does that in the cached status. */
@@ -303,10 +312,17 @@ const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not
 /** @throws `error` when it is neither a failed request nor due to the signal */
 function failureOf(error: unknown, verb: RequestVerb, versioned: VersionedPodStatus, signal: AbortSignal): SyncFailure {
   if (error instanceof RequestFailure) {
-    return { kind: 'failed', versioned, verb: error.verb, failure: error.failure, error: error.error };
+    return {
+      kind: 'failed',
+      versioned,
+      verb: error.verb,
+      failure: error.failure,
+      error: error.error,
+      tookMs: error.tookMs,
+    };
   }
   if (!signal.aborted) throw error;
-  return { kind: 'failed', versioned, verb, failure: 'aborted', error: describeAbort(signal) };
+  return { kind: 'failed', versioned, verb, failure: 'aborted', error: describeAbort(signal), tookMs: 0 };
 }
 
 function referenceOf({ podNamespace: namespace, podName: name }: VersionedPodStatus): PodReference {

@@ -1,8 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Clock, Timer } from '../clock.ts';
+import { podFields } from '../log-fields.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
+import { ApiOutage, type OutageInspection } from './api-outage.ts';
 import { BackOff, type BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { IdleWaiters } from './idle-waiters.ts';
@@ -37,6 +39,8 @@ export interface SyncLoopOptions {
 
 /** Pods that wait are examined again at most this often: each time all that is unsent is looked through. */
 const retryGranularityMs = 100;
+/** A log entry names at most so many pods. */
+const maxLoggedPods = 20;
 
 /**
  * The one loop. Its states:
@@ -59,6 +63,7 @@ export class SyncLoop {
   readonly #options: SyncLoopOptions;
   readonly #queue = new SyncQueue();
   readonly #backOff: BackOff;
+  readonly #apiOutage: ApiOutage;
   readonly #resultHandler: SyncResultHandler;
   readonly #inFlight: InFlightSyncs;
   readonly #aborter = new AbortController();
@@ -74,7 +79,13 @@ export class SyncLoop {
     this.#options = options;
     this.#backOff = new BackOff(options.random);
     const requestedDeletions = new RequestedDeletions(options.podManager);
-    this.#resultHandler = new SyncResultHandler({ ...options, backOff: this.#backOff, requestedDeletions });
+    this.#apiOutage = new ApiOutage({ ...options, countUnsent: () => options.cache.unsentUIDs().length });
+    this.#resultHandler = new SyncResultHandler({
+      ...options,
+      apiOutage: this.#apiOutage,
+      backOff: this.#backOff,
+      requestedDeletions,
+    });
     this.#inFlight = new InFlightSyncs({
       ...options,
       resultHandler: this.#resultHandler,
@@ -100,6 +111,11 @@ export class SyncLoop {
   /** Why and until when the pod waits after a failure; undefined when nothing failed. */
   backOffOf(uid: string): BackOffEntry | undefined {
     return this.#backOff.get(uid);
+  }
+
+  /** Undefined while the API server processes requests. */
+  get outage(): OutageInspection | undefined {
+    return this.#apiOutage.inspect();
   }
 
   /** The first full batch runs one period after this. */
@@ -184,7 +200,7 @@ export class SyncLoop {
     this.#state = 'stopping';
     this.#tickTimer?.stop();
     try {
-      if (drainMs !== undefined) await this.flush(drainMs);
+      if (drainMs !== undefined && (await this.flush(drainMs)) > 0) this.#warnOfUnsent(drainMs);
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'Draining failed');
     }
@@ -194,6 +210,13 @@ export class SyncLoop {
     this.#notifyIfIdle();
     this.#options.outcomes.stop();
     this.#state = 'stopped';
+  }
+
+  #warnOfUnsent(drainMs: number): void {
+    const { cache, logger } = this.#options;
+    const uids = cache.unsentUIDs();
+    const pods = uids.slice(0, maxLoggedPods).map((uid) => podFields(uid, cache.get(uid)!).pod);
+    logger.warn({ unsent: uids.length, pods, drainMs }, 'Stopping with pod statuses that could not be sent in time');
   }
 
   /** On its own, not only by hand. */

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
+import type { ApiOutage } from './api-outage.ts';
 import type { BackOff, BackOffCause } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { failureClassTable, unknownError } from './failure-classes.ts';
@@ -14,6 +15,7 @@ import { hotLoopThreshold } from './resend-detector.ts';
 export interface SyncResultHandlerOptions {
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;
+  readonly apiOutage: ApiOutage;
   readonly outcomes: Outcomes;
   readonly requestedDeletions: RequestedDeletions;
   readonly podManager: PodManager;
@@ -34,23 +36,26 @@ export class SyncResultHandler {
   }
 
   handleSync(uid: string, result: Exclude<SyncResult, { readonly kind: 'gone' }>): void {
-    const { backOff, limiter } = this.#options;
-    if (result.kind === 'written') limiter.noteWritten();
-    if (result.kind === 'failed') this.#handleFailure(uid, result);
-    else if (result.timesSent >= hotLoopThreshold && result.deletionDue === undefined) {
-      const message = 'The API server does not keep what is written';
-      this.#putOff(uid, { reason: 'hot-loop', version: result.versioned.version, message });
-    }
-    // A DELETE that failed before is a failure until the next one succeeds.
-    else if (result.deletionDue === undefined) backOff.forget(uid);
-  }
-
-  handleDeletion(uid: string, versioned: VersionedPodStatus, result: DeletionResult): void {
-    const { backOff, outcomes, requestedDeletions } = this.#options;
+    const { apiOutage, backOff, limiter } = this.#options;
     if (result.kind === 'failed') {
       this.#handleFailure(uid, result);
       return;
     }
+    apiOutage.succeeded();
+    if (result.kind === 'written') limiter.noteWritten();
+    // A DELETE that failed before is a failure until the next one succeeds.
+    if (result.deletionDue !== undefined) return;
+    if (result.timesSent >= hotLoopThreshold) this.#handleHotLoop(uid, result.versioned);
+    else backOff.forget(uid);
+  }
+
+  handleDeletion(uid: string, versioned: VersionedPodStatus, result: DeletionResult): void {
+    const { apiOutage, backOff, outcomes, requestedDeletions } = this.#options;
+    if (result.kind === 'failed') {
+      this.#handleFailure(uid, result);
+      return;
+    }
+    apiOutage.succeeded();
     backOff.forget(uid);
     const subject = subjectOf(uid, versioned);
     if (result.kind === 'requested') requestedDeletions.add(subject);
@@ -63,29 +68,38 @@ export class SyncResultHandler {
     for (const subject of requestedDeletions.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
   }
 
-  #handleFailure(uid: string, { versioned, verb, failure, error }: SyncFailure): void {
+  #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
+    const message = 'The API server does not keep what is written';
+    const nextTryInMs = this.#putOff(uid, { reason: 'hot-loop', version: versioned.version, message });
+    this.#options.outcomes.report({ ...subjectOf(uid, versioned), outcome: 'hot-loop', nextTryInMs });
+  }
+
+  #handleFailure(uid: string, { versioned, verb, failure, error, tookMs }: SyncFailure): void {
     if (failure === 'aborted') return;
-    const { limiter, logger, outcomes } = this.#options;
+    const { apiOutage, backOff, limiter, logger, outcomes } = this.#options;
     const subject = subjectOf(uid, versioned);
     const { message, statusCode, retryAfterMs } = error;
     const cause = { reason: failure, version: versioned.version, verb, statusCode, message, atLeastMs: retryAfterMs };
-    const { tries, dueMs, failedAtMs } = this.#putOff(uid, cause);
-    const nextTryInMs = Math.ceil(dueMs - failedAtMs);
+    const isRepeated = backOff.get(uid)?.reason === failure;
+    const nextTryInMs = this.#putOff(uid, cause);
     if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
 
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
     const row = error.kind === 'unknown' ? unknownError : failureClassTable[failure];
-    logger[tries === 1 ? row.level : row.repeatedLevel](fields, verb === 'delete' ? row.deletionMessage : row.message);
+    logger[isRepeated ? row.repeatedLevel : row.level](fields, verb === 'delete' ? row.deletionMessage : row.message);
     const kind =
       failure === 'refused' || failure === 'forbidden'
         ? { outcome: failure }
         : { outcome: 'retried' as const, failure };
+    apiOutage.failed({ verb, failure, statusCode, message, tookMs });
     outcomes.report({ ...subject, ...kind, error, nextTryInMs });
   }
 
-  #putOff(uid: string, cause: Omit<BackOffCause, 'isShown'>) {
+  /** @returns in how many milliseconds the same version is tried again */
+  #putOff(uid: string, cause: Omit<BackOffCause, 'isShown'>): number {
     const { backOff, clock, podManager } = this.#options;
     const isShown = podManager.getPodByUID(uid) !== undefined;
-    return backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());
+    const { dueMs, failedAtMs } = backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());
+    return Math.ceil(dueMs - failedAtMs);
   }
 }
