@@ -21,7 +21,10 @@ describe('what could exhaust ApiServer', () => {
       })),
     ];
     const response = await http.request('PATCH', `${PODS}/p`, { contentType: JSON_PATCH, body });
-    expect(response.status).toBe(422);
+    expect(response.body).toMatchObject({
+      code: 422,
+      message: 'the server rejected our request due to an error in our request',
+    });
     expect(server.pods.get('default', 'p')?.metadata?.annotations).toBeUndefined();
   });
 
