@@ -138,13 +138,11 @@ export function describeApiError(error: unknown, now?: number, request: RequestF
   if (error instanceof ApiError) return error;
   const response = memberOf(error, 'response');
   const status = findStatus(error, response);
-  const statusCode =
-    httpStatusCode(memberOf(error, 'statusCode')) ??
-    httpStatusCode(memberOf(error, 'code')) ??
-    httpStatusCode(memberOf(error, 'status')) ??
-    httpStatusCode(memberOf(response, 'statusCode')) ??
-    httpStatusCode(memberOf(response, 'status')) ??
-    httpStatusCode(memberOf(status, 'code'));
+  const statusCode = [
+    ...['statusCode', 'code', 'status'].map((member) => memberOf(error, member)),
+    ...['statusCode', 'status'].map((member) => memberOf(response, member)),
+    memberOf(status, 'code'),
+  ].find(isHTTPStatusCode);
   if (statusCode === undefined) return describeWithoutResponse(error, request);
 
   const { secrets = [] } = request;
@@ -170,34 +168,34 @@ export function describeAbort(signal: AbortSignal): ApiError {
   return new ApiError('request aborted', { kind: 'aborted', cause: signal.reason });
 }
 
-const TIMEOUT_MARKS = new Set([
-  'TimeoutError',
-  'ETIMEDOUT',
-  'ESOCKETTIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'request-timeout',
-  'body-timeout',
-]);
-const ABORT_MARKS = new Set(['AbortError', 'UND_ERR_ABORTED', 'ABORT_ERR']);
-const INVALID_RESPONSE_MARKS = new Set(['SyntaxError', 'invalid-json']);
+/** Names and codes of errors by what they mean; the first kind that has one of an error's marks counts. */
+const kindsByMark: readonly (readonly [ApiErrorKind, readonly string[]])[] = [
+  [
+    'timeout',
+    [
+      'TimeoutError',
+      'ETIMEDOUT',
+      'ESOCKETTIMEDOUT',
+      'UND_ERR_CONNECT_TIMEOUT',
+      'UND_ERR_HEADERS_TIMEOUT',
+      'UND_ERR_BODY_TIMEOUT',
+      'request-timeout',
+      'body-timeout',
+    ],
+  ],
+  ['aborted', ['AbortError', 'UND_ERR_ABORTED', 'ABORT_ERR']],
+  ['invalid-response', ['SyntaxError', 'invalid-json']],
+];
 
 function describeWithoutResponse(error: unknown, { host, secrets = [] }: RequestFacts): ApiError {
   const { names, codes, address } = readMarks(error);
-  const has = (known: ReadonlySet<string>): boolean => [...names, ...codes].some((mark) => known.has(mark));
-  const kind: ApiErrorKind = has(TIMEOUT_MARKS)
-    ? 'timeout'
-    : has(ABORT_MARKS)
-      ? 'aborted'
-      : has(INVALID_RESPONSE_MARKS)
-        ? 'invalid-response'
-        : codes.length > 0
-          ? 'network'
-          : 'unknown';
+  const marks = [...new Set([...names, ...codes])];
+  const [kind] = kindsByMark.find(([, known]) => marks.some((mark) => known.includes(mark))) ?? [
+    codes.length > 0 ? 'network' : 'unknown',
+  ];
   const server = host ?? address;
   const what = server === undefined ? 'request failed' : `request to ${server} failed`;
-  const detail = kind === 'unknown' ? describeUnknown(error, secrets) : [...new Set([...names, ...codes])].join(', ');
+  const detail = kind === 'unknown' ? describeUnknown(error, secrets) : marks.join(', ');
   return new ApiError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
 }
 
@@ -269,14 +267,8 @@ function readCauses(status: unknown, secrets: readonly string[]): ApiErrorCause[
   const causes = memberOf(memberOf(status, 'details'), 'causes');
   if (!Array.isArray(causes)) return [];
   return causes.map((cause: unknown) => {
-    const reason = text(memberOf(cause, 'reason'), secrets);
-    const field = text(memberOf(cause, 'field'), secrets);
-    const message = text(memberOf(cause, 'message'), secrets);
-    return {
-      ...(reason === undefined ? {} : { reason }),
-      ...(field === undefined ? {} : { field }),
-      ...(message === undefined ? {} : { message }),
-    };
+    const members = ['reason', 'field', 'message'].map((member) => [member, text(memberOf(cause, member), secrets)]);
+    return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as ApiErrorCause;
   });
 }
 
@@ -304,8 +296,8 @@ function findHeader(headers: unknown, name: string): string | undefined {
 }
 
 /** From 300 on: nobody rejects with less, and lower numbers are exit codes and `DOMException` codes. */
-function httpStatusCode(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 300 && value < 600 ? value : undefined;
+function isHTTPStatusCode(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 300 && (value as number) < 600;
 }
 
 const MAX_TEXT_LENGTH = 500;

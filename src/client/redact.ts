@@ -1,3 +1,5 @@
+import escapeRegExp from 'lodash/escapeRegExp.js';
+
 const replacement = '[redacted]';
 
 /** Shorter texts occur by chance, and would make a message unreadable. */
@@ -93,8 +95,4 @@ function base64Forms(secret: string): string[] {
   return forms
     .filter((form) => form.length >= minSecretLength)
     .map((form) => escapeRegExp(form).replace(/\\?\+/g, '[+-]').replace(/\\?\//g, '[/_]'));
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }

@@ -1,16 +1,9 @@
-import { StatusManagerError } from '../../errors.ts';
+import { refuseArgument } from '../../errors.ts';
 
 /** A name from outside as one segment of a path. Throws `INVALID_ARGUMENT` for a name that no object can have. */
 export function pathSegment(value: string, what: string): string {
-  if (typeof value !== 'string' || value === '' || value === '.' || value === '..' || /[/%]/.test(value)) {
-    throw new StatusManagerError(
-      'INVALID_ARGUMENT',
-      `Expected \`${what}\` to be a name without \`/\` and \`%\`, got ${JSON.stringify(value)}`,
-      {
-        path: what,
-      },
-    );
-  }
+  if (typeof value !== 'string' || value === '' || value === '.' || value === '..' || /[/%]/.test(value))
+    refuseArgument(what, 'a name without `/` and `%`', value);
   return encodeURIComponent(value);
 }
 
@@ -24,15 +17,8 @@ export function podPath(namespace: string, name: string): string {
  * proxy may resolve to another path.
  */
 export function checkPath(path: string): void {
-  if (!path.startsWith('/') || /[?#\\\s]|\/\/|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)|%2f|%5c/i.test(path)) {
-    throw new StatusManagerError(
-      'INVALID_ARGUMENT',
-      `Expected \`path\` to be an absolute path without query and dot segments, got ${JSON.stringify(path)}`,
-      {
-        path: 'path',
-      },
-    );
-  }
+  if (!path.startsWith('/') || /[?#\\\s]|\/\/|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)|%2f|%5c/i.test(path))
+    refuseArgument('path', 'an absolute path without query and dot segments', path);
 }
 
 export type QueryParameters = Readonly<Record<string, string | number | boolean | undefined>>;

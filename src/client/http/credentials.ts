@@ -137,7 +137,7 @@ export class CredentialSource {
   }
 
   async #read(user: KubeUser, cluster: KubeCluster): Promise<{ credentials: Credentials; lifetimeMs: number }> {
-    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user, cluster) : undefined;
+    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user.exec, cluster) : undefined;
     const delegated = user.delegate ? await askDelegate(user.delegate) : undefined;
     const [ca, cert, key, fileToken] = await Promise.all([
       readPem(cluster.caData, cluster.caFile),
@@ -153,7 +153,7 @@ export class CredentialSource {
     return {
       credentials: {
         headers: {
-          ...(authorization === undefined ? {} : { authorization }),
+          ...(authorization !== undefined && { authorization }),
           ...impersonationHeaders(user.impersonate),
         },
         tls: { ca, cert, key },
@@ -174,18 +174,16 @@ export class CredentialSource {
     }
   }
 
-  async #askPlugin(user: KubeUser, cluster: KubeCluster): Promise<ExecCredential | undefined> {
-    const { clock } = this.#options;
-    const known = this.#execCredential;
-    if (known !== undefined && clock.monotonicMs() < this.#execFreshUntilMs) return known;
-    if (user.exec === undefined) return undefined;
+  async #askPlugin(exec: ExecConfig, cluster: KubeCluster): Promise<ExecCredential> {
+    const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
+    if (this.#execCredential !== undefined && clock.monotonicMs() < this.#execFreshUntilMs) return this.#execCredential;
     if (this.#execFailure !== undefined && clock.monotonicMs() < this.#execFailure.untilMs)
       throw this.#execFailure.error;
     this.#execCredential = undefined;
     try {
-      const credential = await this.#runPlugin(user.exec, cluster);
-      const lifetimeMs = lifetimeOf(credential, clock.now());
-      this.#execFreshUntilMs = clock.monotonicMs() + lifetimeMs;
+      const options = { env, timeoutMs, signal: this.#closed.signal, clock, logger };
+      const credential = await runExecPlugin(exec, cluster, options);
+      this.#execFreshUntilMs = clock.monotonicMs() + lifetimeOf(credential, clock.now());
       this.#execFailure = undefined;
       this.#execCredential = credential;
       return credential;
@@ -194,11 +192,6 @@ export class CredentialSource {
       this.#execFailure = { error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
       throw error;
     }
-  }
-
-  #runPlugin(exec: ExecConfig, cluster: KubeCluster): Promise<ExecCredential> {
-    const { clock, env, execTimeoutMs, logger } = this.#options;
-    return runExecPlugin(exec, cluster, { env, timeoutMs: execTimeoutMs, signal: this.#closed.signal, clock, logger });
   }
 }
 

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import type { Clock, Timer } from '../../clock.ts';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
+import { parseJSON } from '../../status/json.ts';
 import type { Logger } from '../../logger.ts';
 import { ApiError } from '../api-error.ts';
 import { ChunkBuffer } from '../chunk-buffer.ts';
 import { redactLikelySecrets } from '../redact.ts';
 import { readCredentialFile } from './credential-file.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
-import { optionalText } from './kube-config-values.ts';
+import { optionalText, record } from './kube-config-values.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
@@ -166,39 +167,22 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
   });
 }
 
-interface ExecCredentialOutput {
-  readonly kind?: unknown;
-  readonly apiVersion?: unknown;
-  readonly status?: {
-    readonly token?: unknown;
-    readonly clientCertificateData?: unknown;
-    readonly clientKeyData?: unknown;
-    readonly expirationTimestamp?: unknown;
-  } | null;
-}
-
 function readCredential(exec: ExecConfig, output: string): ExecCredential {
-  let credential: ExecCredentialOutput | null;
-  try {
-    credential = JSON.parse(output) as ExecCredentialOutput | null;
-  } catch {
-    throw failure(exec, 'did not print JSON');
-  }
-  if (typeof credential !== 'object' || credential?.kind !== 'ExecCredential')
-    throw failure(exec, 'did not print an ExecCredential');
-  if (exec.apiVersion !== undefined && credential.apiVersion !== exec.apiVersion) {
+  const credential = record(parseJSON(output));
+  if (credential?.['kind'] !== 'ExecCredential') throw failure(exec, 'did not print an ExecCredential as JSON');
+  if (exec.apiVersion !== undefined && credential['apiVersion'] !== exec.apiVersion) {
     throw failure(exec, `did not return the apiVersion \`${exec.apiVersion}\``);
   }
-  const { token, clientCertificateData, clientKeyData, expirationTimestamp } = credential.status ?? {};
-  const cert = optionalText(clientCertificateData);
-  const key = optionalText(clientKeyData);
+  const status = record(credential['status']) ?? {};
+  const token = optionalText(status['token']);
+  const cert = optionalText(status['clientCertificateData']);
+  const key = optionalText(status['clientKeyData']);
   if ((cert === undefined) !== (key === undefined))
     throw failure(exec, 'gave a certificate without its key, or a key without certificate');
-  if (optionalText(token) === undefined && cert === undefined)
-    throw failure(exec, 'gave neither a token nor a certificate');
-  const expiry = canonicalTime(expirationTimestamp);
+  if (token === undefined && cert === undefined) throw failure(exec, 'gave neither a token nor a certificate');
+  const expiry = canonicalTime(status['expirationTimestamp']);
   if (expiry === undefined) throw failure(exec, 'gave an expirationTimestamp that is not a time');
-  return { token: optionalText(token), cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
+  return { token, cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
 }
 
 function failure(exec: ExecConfig, problem: string): ApiError {

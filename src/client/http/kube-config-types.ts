@@ -59,24 +59,14 @@ export interface DelegatedCredentials {
 }
 
 /** What is read of client-node's `Cluster`. */
-export interface ClientNodeCluster {
-  readonly server: string;
-  readonly caData?: string | undefined;
-  readonly caFile?: string | undefined;
-  readonly tlsServerName?: string | undefined;
-  readonly skipTLSVerify?: boolean | undefined;
-  readonly proxyUrl?: string | undefined;
-}
+export type ClientNodeCluster = Pick<KubeCluster, 'server' | 'caData' | 'caFile' | 'tlsServerName' | 'proxyUrl'> &
+  Partial<Pick<KubeCluster, 'skipTLSVerify'>>;
 
 /** What is read of client-node's `User`. */
-export interface ClientNodeUser {
-  readonly token?: string | undefined;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly certData?: string | undefined;
-  readonly certFile?: string | undefined;
-  readonly keyData?: string | undefined;
-  readonly keyFile?: string | undefined;
+export interface ClientNodeUser extends Pick<
+  KubeUser,
+  'token' | 'username' | 'password' | 'certData' | 'certFile' | 'keyData' | 'keyFile'
+> {
   readonly exec?: unknown;
   readonly authProvider?: unknown;
   readonly impersonateUser?: string | undefined;

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { StatusManagerError } from '../../errors.ts';
+import { isObject, type Raw } from '../../status/json.ts';
 import type { ExecConfig, ExecEnvVar } from './kube-config-types.ts';
 
 export function readExec(value: unknown, directory?: string): ExecConfig {
@@ -57,13 +58,11 @@ export function textList(value: unknown): string[] {
 }
 
 /** The entry of this name in a list of a kubeconfig; undefined also when it is not a list. */
-export function entryNamed(list: unknown, name: string): Record<string, unknown> | undefined {
+export function entryNamed(list: unknown, name: string): Raw | undefined {
   if (!Array.isArray(list)) return undefined;
   return list.map(record).find((entry) => entry?.['name'] === name);
 }
 
-export function record(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
+export function record(value: unknown): Raw | undefined {
+  return isObject(value) ? value : undefined;
 }

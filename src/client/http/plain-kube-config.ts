@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { Raw } from '../../status/json.ts';
 import type { Impersonation, KubeCluster, KubeConfigObject, KubeUser } from './kube-config-types.ts';
 import {
   entryNamed,
@@ -24,7 +25,7 @@ export function readCluster(source: KubeConfigObject, directory: string): KubeCl
     skipTLSVerify: cluster['insecure-skip-tls-verify'] === true,
     proxyUrl: optionalText(cluster['proxy-url']),
     disableCompression: cluster['disable-compression'] === true,
-    execExtension: readExecExtension(cluster['extensions']),
+    execExtension: record(entryNamed(cluster['extensions'], 'client.authentication.k8s.io/exec'))?.['extension'],
   };
 }
 
@@ -53,14 +54,14 @@ export function readUser(source: KubeConfigObject, directory: string): KubeUser 
   };
 }
 
-function readContext(source: KubeConfigObject): Record<string, unknown> {
+function readContext(source: KubeConfigObject): Raw {
   const name = requiredText(source['current-context'], 'current-context');
   const context = record(entryNamed(source.contexts, name)?.['context']);
   if (!context) throw invalid('contexts', `to hold the current context \`${name}\``);
   return context;
 }
 
-function readImpersonation(user: Record<string, unknown>): Impersonation | undefined {
+function readImpersonation(user: Raw): Impersonation | undefined {
   const as = optionalText(user['as']);
   const uid = optionalText(user['as-uid']);
   const groups = textList(user['as-groups']);
@@ -72,13 +73,6 @@ function readImpersonation(user: Record<string, unknown>): Impersonation | undef
     throw invalid('users[].user.as', 'to be set where `as-uid`, `as-groups` or `as-user-extra` is');
   }
   return undefined;
-}
-
-function readExecExtension(extensions: unknown): unknown {
-  if (!Array.isArray(extensions)) return undefined;
-  return record(extensions.find((entry: unknown) => record(entry)?.['name'] === 'client.authentication.k8s.io/exec'))?.[
-    'extension'
-  ];
 }
 
 function file(value: unknown, directory: string): string | undefined {

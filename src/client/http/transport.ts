@@ -1,6 +1,5 @@
 import { type Dispatcher, errors } from 'undici/index.js';
 import type { Clock } from '../../clock.ts';
-import { StatusManagerError } from '../../errors.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
 import { ChunkBuffer } from '../chunk-buffer.ts';
 import { secretsOf } from '../redact.ts';
@@ -16,6 +15,7 @@ import { Connections } from './connections.ts';
 import { isHeartbeat } from './heartbeat.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
+import { invalid } from './kube-config-values.ts';
 import type {
   KubeRequestOptions,
   KubeResponse,
@@ -35,24 +35,16 @@ export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeT
   return new UndiciTransport(kubeConfig, resolveTransportOptions(options));
 }
 
-type Headers = Readonly<Record<string, string | string[]>>;
-
-interface Call {
+interface Call<Response> {
   readonly method: Dispatcher.HttpMethod;
   readonly path: string;
-  readonly headers: KubeRequestOptions['headers'];
-  readonly contentType: string | undefined;
-  readonly body: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
   readonly signal: AbortSignal | undefined;
   readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
+  /** Sends it, and resolves with a buffered response or with a stream. */
+  readonly send: (dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) => Promise<Response>;
 }
-
-/** How a request is made: with a buffered response, or as a stream. */
-type Exchange<Response> = (
-  dispatcher: Dispatcher,
-  options: Dispatcher.DispatchOptions,
-  signal: AbortSignal | undefined,
-) => Promise<Response>;
 
 /** Connections, and the requests that wait for one of them. */
 interface RequestLane {
@@ -66,10 +58,7 @@ class UndiciTransport implements KubeTransport {
   readonly #origin: string;
   readonly #host: string;
   readonly #basePath: string;
-  readonly #headers: Headers;
-  /** Complete header sets by content type, for the current credentials. */
-  readonly #headersByType = new Map<string | undefined, Headers>();
-  #headersFor: Credentials | undefined;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #requests: RequestLane;
   /** On connections of their own: a node whose heartbeats are late is considered dead. */
   readonly #heartbeats: RequestLane;
@@ -104,7 +93,7 @@ class UndiciTransport implements KubeTransport {
     this.#credentials = new CredentialSource(config, options);
     this.#headers = {
       accept: 'application/json',
-      ...(cluster.disableCompression ? undefined : { 'accept-encoding': 'gzip' }),
+      ...(!cluster.disableCompression && { 'accept-encoding': 'gzip' }),
       'user-agent': options.userAgent,
     };
   }
@@ -112,22 +101,20 @@ class UndiciTransport implements KubeTransport {
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     const { body, contentType = 'application/json', signal, maxResponseBytes = defaultMaxResponseBytes } = options;
     const { connections, queue } = isHeartbeat(path) ? this.#heartbeats : this.#requests;
-    const call = {
+    const call: Call<BufferedResponse> = {
       method,
       path: this.#target(path, options.query),
-      headers: options.headers,
-      contentType: body === undefined ? undefined : contentType,
-      body: body === undefined ? null : JSON.stringify(body),
+      headers: { ...(body !== undefined && { 'content-type': contentType }), ...options.headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
       signal,
       connection: connections,
+      send: (dispatcher, request) => requestBuffered(dispatcher, request, signal, maxResponseBytes),
     };
     const queued = queue.enter(options);
     if (queued !== undefined) await queued;
     let response: BufferedResponse;
     try {
-      response = await this.#send(call, (dispatcher, request, requestSignal) =>
-        requestBuffered(dispatcher, request, requestSignal, maxResponseBytes),
-      );
+      response = await this.#send(call);
     } finally {
       queue.leave();
     }
@@ -144,19 +131,15 @@ class UndiciTransport implements KubeTransport {
     const { signal } = options;
     const connection = this.#requests.connections.forStream();
     try {
-      const response = this.#send(
-        {
-          method: 'GET',
-          path: this.#target(path, options.query),
-          // Uncompressed: a proxy that compresses a response also buffers it.
-          headers: { 'accept-encoding': 'identity', ...options.headers },
-          contentType: undefined,
-          body: null,
-          signal,
-          connection,
-        },
-        requestStream,
-      );
+      const response = this.#send<Dispatcher.ResponseData>({
+        method: 'GET',
+        path: this.#target(path, options.query),
+        // Uncompressed: a proxy that compresses a response also buffers it.
+        headers: { 'accept-encoding': 'identity', ...options.headers },
+        signal,
+        connection,
+        send: (dispatcher, request) => dispatcher.request({ ...request, signal: signal ?? null }),
+      });
       // undici ignores the signal until it is connected; the connection is closed below.
       const { statusCode, body } = await untilAborted(response, signal);
       body.once('close', () => connection.release());
@@ -182,63 +165,41 @@ class UndiciTransport implements KubeTransport {
     return `${this.#basePath}${path}${queryString(query)}`;
   }
 
-  async #send<Response extends BufferedResponse | Dispatcher.ResponseData>(
-    call: Call,
-    exchange: Exchange<Response>,
-  ): Promise<Response> {
+  /** After a 401, sends the request once more if there are other credentials. */
+  async #send<Response extends BufferedResponse | Dispatcher.ResponseData>(call: Call<Response>): Promise<Response> {
     if (this.#closed) throw closedError();
     const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
-    const response = await this.#dispatch(call, exchange, credentials);
-    if (isSuccess(response.statusCode)) return response;
-    const error = await this.#describe(response, credentials);
-    if (error.statusCode !== 401) throw error;
-    const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
-    if (renewed === undefined) throw error;
-    const second = await this.#dispatch(call, exchange, renewed);
-    if (isSuccess(second.statusCode)) return second;
-    throw await this.#describe(second, renewed);
+    try {
+      return await this.#sendAs(credentials, call);
+    } catch (error) {
+      if ((error as ApiError).statusCode !== 401) throw error;
+      const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
+      if (renewed === undefined) throw error;
+      return this.#sendAs(renewed, call);
+    }
   }
 
-  async #dispatch<Response>(
-    { method, path, headers, contentType, body, signal, connection }: Call,
-    exchange: Exchange<Response>,
+  /** Rejects with an `ApiError` for anything but a 2xx response. */
+  async #sendAs<Response extends BufferedResponse | Dispatcher.ResponseData>(
     credentials: Credentials,
+    { method, path, body, signal, connection, send, ...call }: Call<Response>,
   ): Promise<Response> {
     if (this.#closed) throw closedError();
-    const common = this.#commonHeaders(credentials, contentType);
+    const headers = { ...this.#headers, ...credentials.headers, ...call.headers };
+    let response: Response;
     try {
-      return await exchange(
-        connection.openedWith(credentials.tls),
-        {
-          origin: this.#origin,
-          method,
-          path,
-          headers: headers === undefined ? common : { ...common, ...headers },
-          body,
-        },
-        signal,
-      );
+      response = await send(connection.openedWith(credentials.tls), {
+        origin: this.#origin,
+        method,
+        path,
+        headers,
+        body: body ?? null,
+      });
     } catch (error) {
       throw this.#failure(error, signal);
     }
-  }
-
-  /** On the hot path: usually one look-up. */
-  #commonHeaders(credentials: Credentials, contentType: string | undefined): Headers {
-    if (this.#headersFor !== credentials) {
-      this.#headersByType.clear();
-      this.#headersFor = credentials;
-    }
-    let headers = this.#headersByType.get(contentType);
-    if (headers === undefined) {
-      headers = {
-        ...this.#headers,
-        ...(contentType === undefined ? undefined : { 'content-type': contentType }),
-        ...credentials.headers,
-      };
-      this.#headersByType.set(contentType, headers);
-    }
-    return headers;
+    if (isSuccess(response.statusCode)) return response;
+    throw await this.#describe(response, credentials);
   }
 
   async *#chunks(
@@ -286,14 +247,6 @@ class UndiciTransport implements KubeTransport {
   }
 }
 
-function requestStream(
-  dispatcher: Dispatcher,
-  options: Dispatcher.DispatchOptions,
-  signal: AbortSignal | undefined,
-): Promise<Dispatcher.ResponseData> {
-  return dispatcher.request({ ...options, signal: signal ?? null });
-}
-
 /** The beginning of an error's body, which may never end. */
 async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const beginning = new ChunkBuffer();
@@ -310,20 +263,9 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
 
 function readServer(server: string): URL {
   const url = URL.canParse(server) ? new URL(server) : undefined;
-  if (
-    url &&
-    (url.protocol === 'https:' || url.protocol === 'http:') &&
-    !url.username &&
-    !url.password &&
-    !url.search &&
-    !url.hash
-  )
-    return url;
-  throw new StatusManagerError(
-    'INVALID_ARGUMENT',
-    'Expected `kubeConfig.clusters[].cluster.server` to be an http or https URL without user, query and fragment',
-    { path: 'kubeConfig.clusters[].cluster.server' },
-  );
+  const isUsable = url && /^https?:$/.test(url.protocol) && !(url.username || url.password || url.search || url.hash);
+  if (isUsable) return url;
+  throw invalid('clusters[].cluster.server', 'to be an http or https URL without user, query and fragment');
 }
 
 function closedError(): ApiError {
