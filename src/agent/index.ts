@@ -43,6 +43,7 @@ export {
 export { ReasonCache } from './status/reason-cache.ts';
 
 // Probes
+export { createProber, type ProberOptions } from './prober/create-prober.ts';
 export type { Prober, ProbeRequest } from './prober/prober.ts';
 export { ProberManager, type ProberManagerOptions } from './prober/prober-manager.ts';
 export type { ProbeUpdate } from './prober/probe-results-manager.ts';
@@ -65,10 +66,13 @@ export {
 // Pod workers
 export { BackoffError, minBackoffExpiration } from './pod-workers/backoff-error.ts';
 export { killPodNow } from './pod-workers/kill-pod-now.ts';
-export type { PodEvent, PodEventRecorder } from './pod-workers/pod-event-recorder.ts';
+export type { PodEventRecorder } from './pod-workers/pod-event-recorder.ts';
 export type { PodWorkerState } from './pod-workers/pod-sync-status.ts';
 export type { PodCache, PodSyncer, SyncPodResult } from './pod-workers/pod-syncer.ts';
 export type { KillPodOptions, PodStatusFn, SyncPodType, UpdatePodOptions } from './pod-workers/pod-update.ts';
 export type { PodWorkerInspection, PodWorkersOptions, PodWorkerSync } from './pod-workers/pod-workers-options.ts';
 export { PodWorkers } from './pod-workers/pod-workers.ts';
 export { WorkQueue } from './pod-workers/work-queue.ts';
+
+// Events
+export type { EventRecorder, EventType, ObjectEvent, ObjectReference, PodEvent } from './events/event-recorder.ts';

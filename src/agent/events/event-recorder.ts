@@ -1,0 +1,44 @@
+import type { Pod } from '../../index.ts';
+
+/** Source: `v1.EventTypeNormal`, `v1.EventTypeWarning`. */
+export type EventType = 'Normal' | 'Warning';
+
+/** The object that an event is about. Source: `v1.ObjectReference`. */
+export interface ObjectReference {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly name: string;
+  /** Absent for an object without namespace, for example a Node. */
+  readonly namespace?: string | undefined;
+  readonly uid?: string | undefined;
+  /** The part of the object: `spec.containers{app}`. */
+  readonly fieldPath?: string | undefined;
+}
+
+interface RecordedEvent {
+  readonly type: EventType;
+  /** In a word: `Started`, `Killing`, `BackOff`; `eventReasons` has the kubelet's. */
+  readonly reason: string;
+  /** For a person to read. */
+  readonly message: string;
+}
+
+/** Something that happened to a pod, or to one of its containers. */
+export interface PodEvent extends RecordedEvent {
+  readonly pod: Pod;
+  /** The container's name. */
+  readonly container?: string | undefined;
+}
+
+/** Something that happened to another object, for example the Node. */
+export interface ObjectEvent extends RecordedEvent {
+  readonly object: ObjectReference;
+}
+
+/**
+ * Tells users what happens on the node. Returns immediately and must not throw; an event may be
+ * dropped. Source: client-go `record.EventRecorder`.
+ */
+export interface EventRecorder {
+  event(event: PodEvent | ObjectEvent): void;
+}

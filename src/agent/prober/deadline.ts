@@ -1,0 +1,48 @@
+import type { Clock } from '../../index.ts';
+
+/** How long something may take. */
+export interface Deadline {
+  /** Aborted when the time is over, or when the result is no longer needed. */
+  readonly signal: AbortSignal;
+  /** True from the moment when the time is over. */
+  readonly isExceeded: boolean;
+}
+
+/** Calls `run` with a deadline `timeoutMs` from now; leaves no timer and no listener behind. */
+export async function withDeadline<T>(
+  clock: Clock,
+  timeoutMs: number,
+  signal: AbortSignal,
+  run: (deadline: Deadline) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  let isExceeded = false;
+  const timer = clock.afterFunc(timeoutMs, () => {
+    isExceeded = true;
+    controller.abort();
+  });
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort);
+  try {
+    return await run({
+      signal: controller.signal,
+      get isExceeded() {
+        return isExceeded;
+      },
+    });
+  } finally {
+    timer.stop();
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** The promise, or undefined as soon as the signal is aborted. What the promise does then is ignored. */
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve(undefined);
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end));
+  });
+}

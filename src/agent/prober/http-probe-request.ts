@@ -1,0 +1,73 @@
+import type { Container, HTTPGetAction, HTTPHeader } from '../../index.ts';
+import { joinHostPort, resolveContainerPort } from './container-port.ts';
+import { probeUserAgent } from './user-agent.ts';
+
+/** A GET, as it is sent. */
+export interface HTTPProbeRequest {
+  /** `http` or `https`. */
+  readonly scheme: string;
+  readonly host: string;
+  readonly port: number;
+  /** Path and query, escaped where needed; begins with a slash. */
+  readonly path: string;
+  /** By name in its canonical form, with all values. `Host` is in here only when the pod's author set it. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+}
+
+/** These describe the request itself and are not for the author of a pod to set. */
+const headersNotSent = ['Connection', 'Content-Length', 'Keep-Alive', 'Trailer', 'Transfer-Encoding', 'Upgrade'];
+
+/**
+ * The request that an `httpGet` asks for. @throws Error for a port that does not exist.
+ * Source: kubelet `httpprobe.NewRequestForHTTPGetAction`.
+ */
+export function httpProbeRequest(httpGet: HTTPGetAction, container: Container, podIP: string): HTTPProbeRequest {
+  return {
+    scheme: httpGet.scheme?.toLowerCase() || 'http',
+    host: httpGet.host || podIP,
+    port: resolveContainerPort(httpGet.port, container),
+    path: requestTarget(httpGet.path ?? ''),
+    headers: probeHeaders(httpGet.httpHeaders ?? []),
+  };
+}
+
+/** For events and errors. */
+export function urlOf({ scheme, host, port, path }: HTTPProbeRequest): string {
+  return `${scheme}://${joinHostPort(host, port)}${path}`;
+}
+
+/**
+ * A scheme and host in the path are replaced, a fragment is not sent. A path that is no part of a
+ * URL is sent as it is, escaped. Source: kubelet `formatURL`.
+ */
+function requestTarget(path: string): string {
+  const isBroken = /%(?![0-9a-fA-F]{2})/.test(path);
+  const match = isBroken ? null : /^(?:(?:[a-zA-Z][\w+.-]*:)?\/\/[^/?#]*)?([^?#]*)(\?[^#]*)?/.exec(path);
+  const pathname = match?.[1] ?? path;
+  const target = pathname.replaceAll(/[^\w!$&'()*+,./:;=@~[\]-]/gu, (char) =>
+    char === '%' && !isBroken ? char : encodeURIComponent(char),
+  );
+  const query = (match?.[2] ?? '').replaceAll(/[^!-~]/gu, (char) => encodeURIComponent(char));
+  return (target.startsWith('/') ? target : `/${target}`) + query;
+}
+
+/** Source: kubelet `v1HeaderToHTTPHeader`, `newProbeRequest`. */
+function probeHeaders(list: readonly HTTPHeader[]): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
+  for (const { name, value } of list) {
+    const canonical = canonicalHeaderName(name);
+    headers.set(canonical, [...(headers.get(canonical) ?? []), value]);
+  }
+  if (!headers.has('User-Agent')) headers.set('User-Agent', [probeUserAgent]);
+  if (!headers.has('Accept')) headers.set('Accept', ['*/*']);
+  for (const name of ['User-Agent', 'Accept', 'Host']) if (headers.get(name)?.[0] === '') headers.delete(name);
+  // Of a header that can be sent only once, the first value counts.
+  for (const name of ['User-Agent', 'Host']) headers.get(name)?.splice(1);
+  for (const name of headersNotSent) headers.delete(name);
+  return headers;
+}
+
+/** `x-my-header` becomes `X-My-Header`. Source: Go `textproto.CanonicalMIMEHeaderKey`. */
+function canonicalHeaderName(name: string): string {
+  return name.toLowerCase().replaceAll(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
+}

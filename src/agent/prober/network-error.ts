@@ -1,0 +1,27 @@
+import { getSystemErrorMap } from 'node:util';
+
+/**
+ * Why there is no connection to `address`, in the words that users know from the kubelet:
+ * `dial tcp 10.0.0.7:8080: connect: connection refused`.
+ */
+export function dialErrorMessage(error: unknown, address: string): string {
+  return `dial tcp ${address}: ${reasonOf(error)}`;
+}
+
+/** True for an error of the connection attempt, not of what came after it. */
+export function isDialError(error: unknown): boolean {
+  const { syscall } = firstOf(error) as NodeJS.ErrnoException;
+  return syscall === 'connect' || syscall === 'getaddrinfo';
+}
+
+function reasonOf(error: unknown): string {
+  const { syscall, errno, message } = firstOf(error) as NodeJS.ErrnoException;
+  if (syscall === 'getaddrinfo') return 'lookup failed: no such host';
+  const known = errno === undefined ? undefined : getSystemErrorMap().get(errno);
+  return known === undefined ? message : `connect: ${known[1]}`;
+}
+
+/** Of the addresses of one host name, the first that was tried. */
+function firstOf(error: unknown): unknown {
+  return error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+}

@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Probe } from 'kubelet-status-manager';
+import {
+  createProber,
+  type ExecResult,
+  type ObjectEvent,
+  type PodEvent,
+  type ProbeResult,
+} from 'kubelet-status-manager/agent';
+import { FakeClock } from 'kubelet-status-manager/testing';
+
+const pod = { metadata: { name: 'p', namespace: 'ns', uid: '1' } };
+const exec = { exec: { command: ['/bin/bash', '-c', 'some $(A)'] }, timeoutSeconds: 5 };
+
+let clock: FakeClock;
+let events: (PodEvent | ObjectEvent)[];
+let commands: unknown[];
+let run: () => Promise<ExecResult>;
+let abort: AbortController;
+beforeEach(() => {
+  clock = new FakeClock();
+  events = [];
+  commands = [];
+  abort = new AbortController();
+  run = () => Promise.resolve({ exitCode: 0, stdout: '', stderr: '' });
+});
+
+function probe(spec: Probe): Promise<ProbeResult> {
+  const prober = createProber({
+    clock,
+    recorder: { event: (event) => events.push(event) },
+    runtime: {
+      execSync: (containerID, command, timeoutMs) => {
+        commands.push([containerID, command, timeoutMs]);
+        return run();
+      },
+    },
+  });
+  const container = { name: 'app', env: [{ name: 'A', value: 'script' }] };
+  const request = { probeType: 'liveness' as const, probe: spec, pod, status: {}, container, containerID: 'test://c' };
+  return prober.probe(request, abort.signal);
+}
+
+const unhealthy = (message: string): PodEvent => ({
+  pod,
+  container: 'app',
+  type: 'Warning',
+  reason: 'Unhealthy',
+  message,
+});
+
+describe('TestProbe', () => {
+  it('No handler', async () => {
+    await expect(probe({})).rejects.toThrow('missing probe handler for ns/p:app');
+    const message = 'Liveness probe errored and resulted in unknown state: missing probe handler for ns/p:app';
+    expect(events).toEqual([unhealthy(message)]);
+  });
+
+  it('Probe succeeds; its arguments are passed through, with static variables', async () => {
+    expect(await probe(exec)).toBe('success');
+    expect(commands).toEqual([['test://c', ['/bin/bash', '-c', 'some script'], 5000]]);
+    expect(events).toEqual([]);
+  });
+
+  it('Probe fails; the event has what the command printed', async () => {
+    run = () => Promise.resolve({ exitCode: 1, stdout: 'out;', stderr: 'err' });
+    expect(await probe(exec)).toBe('failure');
+    expect(events).toEqual([unhealthy('Liveness probe failed: out;err')]);
+    expect(commands).toHaveLength(1);
+  });
+
+  it('Probe result is unknown with an error: three attempts, one event, and no result', async () => {
+    run = () => Promise.reject(new Error('exec error'));
+    await expect(probe(exec)).rejects.toThrow('exec error');
+    expect(commands).toHaveLength(3);
+    expect(events).toEqual([unhealthy('Liveness probe errored and resulted in unknown state: exec error')]);
+  });
+
+  it('a port that does not exist is an error of the probe, not of the container', async () => {
+    await expect(probe({ tcpSocket: { port: 'web' } })).rejects.toThrow('port "web" not found');
+    await expect(probe({ httpGet: { port: 0 } })).rejects.toThrow('invalid port number: 0');
+  });
+});
+
+describe('TestExec', () => {
+  it('TestNewExecInContainer: of the output no more than 10 KiB is kept', async () => {
+    run = () => Promise.resolve({ exitCode: 1, stdout: 'a'.repeat(20_000), stderr: '' });
+    await probe(exec);
+    expect(events).toEqual([unhealthy(`Liveness probe failed: ${'a'.repeat(10 * 1024)}`)]);
+  });
+
+  it.each([
+    ['a runtime that never ends it', () => new Promise<ExecResult>(() => {})],
+    [
+      'a runtime that rejects then',
+      () => new Promise<ExecResult>((_, reject) => clock.afterFunc(5000, () => reject(new Error('killed')))),
+    ],
+  ])('a command that runs too long is a failure: %s', async (_, call) => {
+    run = call;
+    const probing = probe(exec);
+    clock.advance(5000);
+    expect(await probing).toBe('failure');
+    expect(events).toEqual([
+      unhealthy('Liveness probe failed: command timed out: "/bin/bash -c some script" timed out after 5s'),
+    ]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('default time-out: one second', async () => {
+    await probe({ exec: { command: ['true'] } });
+    expect(commands).toEqual([['test://c', ['true'], 1000]]);
+  });
+
+  it('a probe that is no longer needed records nothing', async () => {
+    run = () => new Promise(() => {});
+    const probing = probe(exec);
+    abort.abort();
+    await probing;
+    expect(events).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import type { Container, HTTPGetAction } from 'kubelet-status-manager';
+import { resolveContainerPort } from '../../src/agent/prober/container-port.ts';
+import { expandCommand } from '../../src/agent/prober/expand-command.ts';
+import { httpProbeRequest, urlOf } from '../../src/agent/prober/http-probe-request.ts';
+
+const container: Container = { name: 'app', ports: [{ name: 'found', containerPort: 93 }] };
+const requestOf = (httpGet: Partial<HTTPGetAction>): ReturnType<typeof httpProbeRequest> =>
+  httpProbeRequest({ port: 80, ...httpGet }, container, '127.0.0.1');
+
+describe('TestGetURLParts', () => {
+  it.each([-1, 0, 65_536, '', '-1', 'not-found'])('port %j does not exist', (port) => {
+    expect(() => requestOf({ port })).toThrow(typeof port === 'string' ? /^port ".*" not found$/ : /^invalid port/);
+  });
+
+  it.each<[Partial<HTTPGetAction>, string]>([
+    [{ port: 'found' }, 'http://127.0.0.1:93/'],
+    [{ port: 76 }, 'http://127.0.0.1:76/'],
+    [{ host: 'hostname', port: 76, path: 'path' }, 'http://hostname:76/path'],
+  ])('%j is %s', (httpGet, url) => {
+    expect(urlOf(requestOf(httpGet))).toBe(url);
+  });
+});
+
+describe('TestResolveContainerPort', () => {
+  it('of two ports of one name the first counts, and a number is no name', () => {
+    const ports = [
+      { name: 'web', containerPort: 1 },
+      { name: 'web', containerPort: 2 },
+      { name: '80', containerPort: 3 },
+    ];
+    expect(resolveContainerPort('web', { name: 'app', ports })).toBe(1);
+    expect(resolveContainerPort('80', { name: 'app', ports })).toBe(3);
+    expect(resolveContainerPort(80, { name: 'app', ports })).toBe(80);
+    expect(() => resolveContainerPort('web', { name: 'app' })).toThrow('port "web" not found');
+  });
+});
+
+describe('TestFormatURL', () => {
+  it.each([
+    ['https', '', '/'],
+    ['HTTPS', '/path', '/path'],
+    ['', '?foo', '/?foo'],
+    ['HTTP', '/path?bar=a b#fragment', '/path?bar=a%20b'],
+    ['HTTP', 'http://other:1/a/../b', '/a/../b'],
+    ['HTTP', '//other', '/'],
+    ['HTTP', '/ä b/%41/"', '/%C3%A4%20b/%41/%22'],
+    ['HTTP', '/100%/x?y', '/100%25/x%3Fy'],
+  ])('%s %j asks for %s', (scheme, path, expected) => {
+    const request = requestOf({ scheme, path });
+    expect([request.scheme, request.path]).toEqual([scheme.toLowerCase() || 'http', expected]);
+  });
+
+  it('an IPv6 address is in brackets', () => {
+    expect(urlOf(httpProbeRequest({ port: 80 }, container, 'fd00::1'))).toBe('http://[fd00::1]:80/');
+  });
+});
+
+describe('Test_v1HeaderToHTTPHeader', () => {
+  it('names are canonical, values of one name are kept in order', () => {
+    const headers = [
+      { name: 'x-muffins-or-CUPCAKES', value: 'muffins' },
+      { name: 'X-Muffins-Or-Cupcakes', value: 'cupcakes' },
+      { name: '__proto__', value: 'x' },
+    ];
+    const sent = requestOf({ httpHeaders: headers }).headers;
+    expect(sent.get('X-Muffins-Or-Cupcakes')).toEqual(['muffins', 'cupcakes']);
+    expect(sent.get('__proto__')).toEqual(['x']);
+  });
+});
+
+describe('TestHeaderConversion', () => {
+  it.each<[string, string, string | undefined]>([
+    ['user-agent', 'foo/1.0', 'foo/1.0'],
+    ['User-Agent', '', undefined],
+    ['Accept', 'text/html', 'text/html'],
+    ['Accept', '', undefined],
+    ['Accept-Encoding', '', ''],
+    ['Host', '', undefined],
+    ['host', 'muffins.cupcakes.org', 'muffins.cupcakes.org'],
+    ['Transfer-Encoding', 'chunked', undefined],
+  ])('%s: %j is sent as %j', (name, value, expected) => {
+    const { headers } = requestOf({ httpHeaders: [{ name, value }] });
+    const [, values] = [...headers].find(([key]) => key.toLowerCase() === name.toLowerCase()) ?? [];
+    expect(values?.[0]).toBe(expected);
+  });
+
+  it('the defaults', () => {
+    expect([...requestOf({}).headers]).toEqual([
+      ['User-Agent', ['kube-probe/1.37']],
+      ['Accept', ['*/*']],
+    ]);
+  });
+});
+
+describe('the command of an exec probe', () => {
+  it.each([
+    ['some $(A) $(B)', 'some script $(B)'],
+    ['$$(A) $(A', '$(A) $(A'],
+    ['$A $ $(FROM)', '$A $ '],
+  ])('%j runs as %j', (command, expected) => {
+    const env = [
+      { name: 'A', value: 'script' },
+      { name: 'FROM', valueFrom: {} },
+    ];
+    expect(expandCommand([command], env)).toEqual([expected]);
+  });
+});
