@@ -12,14 +12,12 @@ export interface DirectoryLock {
   release(): Promise<void>;
 }
 
-type LockClock = Pick<Clock, 'afterFunc' | 'yieldToEventLoop'>;
-
 const lockPrefix = 'pod-status.lock.';
+const nameBytes = `${lockPrefix}ffffffff.4194304`.length;
 /** The path of a socket has 103 bytes at most on macOS and 107 on Linux. */
-const maxAddressBytes = 100;
-const replyTimeoutMs = 1_000;
-const maxReplyLength = 100;
-const maxAttempts = 1_000;
+const maxAddressBytes = 103;
+/** A candidate with a higher name sees this one and withdraws long before. */
+const maxRounds = 1_000;
 
 /**
  * Locks a directory for one owner at a time, in any process or container that sees it, until
@@ -27,135 +25,101 @@ const maxAttempts = 1_000;
  *
  * A lock is a Unix domain socket on which its owner listens. The kernel refuses a connection to a
  * socket on which no process listens, which tells a lock that a crash or a reboot has left behind
- * from one that is held, whatever process has the owner's PID by then. Each candidate first listens
- * on a socket of its own and then looks for others, so that of two candidates at least one sees the
- * other. A candidate that sees no other becomes the owner.
+ * from one that is held, whatever process has the owner's PID by then.
+ *
+ * Each candidate first listens on a socket of its own and then looks for others, so of two candidates
+ * at least one sees the other. It becomes the owner when it sees no other. Of several candidates that
+ * start together, all but the one with the lowest name withdraw.
  *
  * Rejects with a `DirectoryInUseError`, or with the error of the file system when it has no room,
  * no permission or no support for sockets.
  */
-export async function lockDirectory(dir: string, clock: LockClock): Promise<DirectoryLock> {
+export async function lockDirectory(dir: string, clock: Pick<Clock, 'yieldToEventLoop'>): Promise<DirectoryLock> {
   if (process.platform === 'win32') return lockByPipe(dir);
   const { address, remove } = shortAddressOf(dir);
   try {
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const candidate = await Candidate.start(address);
-      const result = await compete(candidate, address, clock);
-      if (result === 'won') return { release: () => candidate.release(dir) };
-      await candidate.release(dir);
-      if (result !== 'retry') throw new DirectoryInUseError(`${dir} is in use by ${result.owner}`);
-      await clock.yieldToEventLoop();
-    }
-    throw new DirectoryInUseError(`${dir} is being locked by too many processes`);
+    const name = `${lockPrefix}${randomBytes(4).toString('hex')}.${process.pid}`;
+    const server = await listen(path.join(address, name));
+    const release = (): Promise<void> => {
+      rmSync(path.join(dir, name), { force: true });
+      return close(server);
+    };
+    const owner = await findOwner(address, name, clock);
+    if (owner === undefined) return { release };
+    await release();
+    throw new DirectoryInUseError(`${dir} is in use by process ${owner.split('.').at(-1)}`);
   } finally {
     remove();
   }
 }
 
-/** A socket in the directory, which replies with the PID and whether this process owns the lock. */
-class Candidate {
-  readonly name: string;
-  isOwner = false;
-  readonly #server: Server;
-
-  private constructor(name: string, server: Server) {
-    this.name = name;
-    this.#server = server;
-  }
-
-  static async start(address: string): Promise<Candidate> {
-    const name = `${lockPrefix}${randomBytes(4).toString('hex')}`;
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      // A peer that does not close its side must not hold up release().
-      socket.end(`${candidate.isOwner ? 'owner' : 'candidate'} ${process.pid}`, () => socket.destroy());
-    });
-    const candidate = new Candidate(name, server);
-    await listen(server, path.join(address, name));
-    return candidate;
-  }
-
-  async release(dir: string): Promise<void> {
-    rmSync(path.join(dir, this.name), { force: true });
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
-  }
-}
-
-/** Competes with other candidates: the one with the lowest name stays, the others try again. */
-async function compete(
-  candidate: Candidate,
+/** The name of the socket that keeps this candidate from becoming the owner; undefined when none does. */
+async function findOwner(
   address: string,
-  clock: LockClock,
-): Promise<'won' | 'retry' | { readonly owner: string }> {
-  for (;;) {
-    const names = readdirSync(address).filter((name) => name.startsWith(lockPrefix) && name !== candidate.name);
+  ownName: string,
+  clock: Pick<Clock, 'yieldToEventLoop'>,
+): Promise<string | undefined> {
+  for (let round = 1; ; round++) {
+    const live: string[] = [];
     const abandoned: string[] = [];
-    let isAlone = true;
-    for (const name of names) {
-      const file = path.join(address, name);
-      if (lstatSync(file, { throwIfNoEntry: false })?.isSocket() !== true) continue;
-      const reply = await ask(file, clock);
-      if (reply === undefined) abandoned.push(file);
-      else if (!reply.startsWith('candidate ')) return { owner: reply.replace('owner', 'process') };
-      else if (name < candidate.name) return 'retry';
-      else isAlone = false;
+    for (const name of readdirSync(address)) {
+      if (!name.startsWith(lockPrefix) || name === ownName || !isSocket(path.join(address, name))) continue;
+      const isLive = await isListenedOn(path.join(address, name));
+      (isLive ? live : abandoned).push(name);
     }
-    if (isAlone) {
-      candidate.isOwner = true;
-      for (const file of abandoned) rmSync(file, { force: true });
-      return 'won';
+    const [owner] = live;
+    if (owner === undefined) {
+      for (const name of abandoned) rmSync(path.join(address, name), { force: true });
+      return undefined;
     }
+    if (round === maxRounds || live.some((name) => name < ownName)) return owner;
     await clock.yieldToEventLoop();
   }
 }
 
-/** Resolves with the reply of the process that listens on a socket; undefined when none does. */
-function ask(file: string, clock: LockClock): Promise<string | undefined> {
+function isSocket(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false })?.isSocket() === true;
+}
+
+/** The kernel accepts the connection, so a process that hangs counts, too. */
+function isListenedOn(file: string): Promise<boolean> {
   return new Promise((resolve) => {
-    let reply = '';
-    const socket = connect(file);
-    const timer = clock.afterFunc(replyTimeoutMs, () => socket.destroy());
-    socket.setEncoding('latin1');
-    socket.on('data', (text: string) => {
-      reply += text;
-      if (reply.length > maxReplyLength) socket.destroy();
+    const socket = connect(file, () => {
+      socket.destroy();
+      resolve(true);
     });
-    socket.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'ECONNREFUSED' || code === 'ENOENT') resolve(undefined);
-    });
-    socket.on('close', () => {
-      timer.stop();
-      resolve(/^(?:owner|candidate) \d+$/.test(reply) ? reply : 'another process');
-    });
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
   });
 }
 
-function listen(server: Server, address: string): Promise<void> {
+function listen(address: string): Promise<Server> {
   return new Promise((resolve, reject) => {
-    server.unref();
+    const server = createServer((socket) => socket.destroy()).unref();
     // It stays: an error while listening must not end the process.
     server.on('error', reject);
-    server.listen(address, () => resolve());
+    server.listen(address, () => resolve(server));
   });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 /** On Windows a named pipe disappears with its process. */
 async function lockByPipe(dir: string): Promise<DirectoryLock> {
   const name = createHash('sha256').update(realpathSync(dir)).digest('hex');
-  const server = createServer((socket) => socket.destroy());
   try {
-    await listen(server, `\\\\.\\pipe\\kubelet-status-manager-${name}`);
+    const server = await listen(`\\\\.\\pipe\\kubelet-status-manager-${name}`);
+    return { release: () => close(server) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new DirectoryInUseError(`${dir} is in use by another process`);
   }
-  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
 /** A path to the directory that is short enough for sockets: Node.js 20 and 22 cut off a longer one without an error. */
 function shortAddressOf(dir: string): { readonly address: string; readonly remove: () => void } {
-  const nameBytes = lockPrefix.length + 9;
-  if (Buffer.byteLength(dir) + nameBytes <= maxAddressBytes) return { address: dir, remove: () => {} };
+  if (Buffer.byteLength(dir) + 1 + nameBytes <= maxAddressBytes) return { address: dir, remove: () => {} };
   const aliasDir = mkdtempSync(path.join(tmpdir(), 'ksm-'));
   const address = path.join(aliasDir, 'd');
   symlinkSync(path.resolve(dir), address);
