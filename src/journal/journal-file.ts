@@ -27,7 +27,6 @@ const fileMode = 0o600;
 export class JournalFile {
   readonly #fd: number;
   #endOffset: number;
-  #isClosed = false;
   /** Syncs that have begun; the descriptor stays open until they have ended. */
   #syncs: Promise<unknown> = Promise.resolve();
 
@@ -37,8 +36,8 @@ export class JournalFile {
   }
 
   /** Opens a file and truncates it to `endOffset`, or creates it. Never follows a symbolic link. */
-  static open(file: string, endOffset: number): JournalFile {
-    const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | noFollow | nonBlock, fileMode);
+  static open(file: string, endOffset: number, flags = 0): JournalFile {
+    const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | noFollow | nonBlock | flags, fileMode);
     try {
       const stats = fstatSync(fd);
       if (!stats.isFile()) throw new Error(`${file} is not a regular file`);
@@ -53,26 +52,18 @@ export class JournalFile {
   /**
    * Replaces `file` by a new file with these lines. `file` is not modified before that succeeds.
    * @param isSynced sync the new file before it replaces the old one
-   * @param oldName the name that the old file gets, if any
    */
-  static replace(
-    file: string,
-    lines: readonly Buffer[],
-    isSynced: boolean,
-    oldName?: string,
-  ): { file: JournalFile; slots: Slot[] } {
+  static replace(file: string, lines: Buffer, isSynced: boolean): JournalFile {
     const temporary = path.join(path.dirname(file), `.${path.basename(file)}.tmp`);
     rmSync(temporary, { force: true });
-    const fd = openSync(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow, fileMode);
+    const replacement = JournalFile.open(temporary, 0, constants.O_EXCL);
     try {
-      const replacement = new JournalFile(fd, 0);
-      const slots = replacement.#appendAll(lines);
-      if (isSynced) fsyncSync(fd);
-      if (oldName !== undefined) keepAs(file, oldName);
+      replacement.append(lines);
+      if (isSynced) replacement.sync();
       renameSync(temporary, file);
-      return { file: replacement, slots };
+      return replacement;
     } catch (error) {
-      closeSync(fd);
+      closeSync(replacement.#fd);
       rmSync(temporary, { force: true });
       throw error;
     }
@@ -94,21 +85,20 @@ export class JournalFile {
     return nlink > 1 || (mode & 0o077) !== 0;
   }
 
-  append(line: Buffer): Slot {
+  append(lines: Buffer): Slot {
     const offset = this.#endOffset;
     try {
-      this.#writeAt(offset, line);
+      this.#writeAt(offset, lines);
     } catch (error) {
       this.#truncate(offset);
       throw error;
     }
-    this.#endOffset = offset + line.length;
-    return { offset, bytes: line.length };
+    this.#endOffset = offset + lines.length;
+    return { offset, bytes: lines.length };
   }
 
   /** Overwrites a line marked past with a live line of the same length. Needs no space on the disk. */
-  overwrite({ offset, bytes }: Slot, line: Buffer): void {
-    if (line.length !== bytes) throw new RangeError(`Expected a line of ${bytes} bytes, got ${line.length}`);
+  overwrite({ offset }: Slot, line: Buffer): void {
     // The mark is written last, so a line that was written in part is still marked past.
     this.#writeAt(offset + liveMark.length, line.subarray(liveMark.length));
     this.#writeAt(offset, liveMark);
@@ -135,27 +125,13 @@ export class JournalFile {
     await this.#syncs;
   }
 
-  /** Waits for `synced()`. */
+  /** Waits for `synced()`. Nothing may be written after this call: the descriptor may belong to another file by then. */
   async close(): Promise<void> {
     await this.#syncs;
-    this.#isClosed = true;
     closeSync(this.#fd);
   }
 
-  /** One large write instead of many small ones. */
-  #appendAll(lines: readonly Buffer[]): Slot[] {
-    const content = Buffer.concat(lines);
-    this.#writeAt(this.#endOffset, content);
-    return lines.map(({ length: bytes }) => {
-      const slot = { offset: this.#endOffset, bytes };
-      this.#endOffset += bytes;
-      return slot;
-    });
-  }
-
   #writeAt(offset: number, bytes: Buffer): void {
-    // The descriptor may belong to another file by now.
-    if (this.#isClosed) throw new Error('the file is closed');
     for (let written = 0; written < bytes.length;) {
       written += writeSync(this.#fd, bytes, written, bytes.length - written, offset + written);
     }
@@ -183,7 +159,7 @@ export function syncDirectory(dir: string): void {
 }
 
 /** Gives the file a second name, or copies it where the file system has no hard links. */
-function keepAs(file: string, name: string): void {
+export function keepAs(file: string, name: string): void {
   rmSync(name, { force: true });
   try {
     linkSync(file, name);

@@ -1,6 +1,5 @@
-import type { Clock } from '../clock.ts';
-import type { Logger } from '../logger.ts';
 import type { JournalDamage } from './journal-lines.ts';
+import type { JournalSettings } from './journal-recorder.ts';
 import type { JournalEntry } from './journal.ts';
 
 /** The same failure is logged again after so long: while the disk is full, every update fails. */
@@ -9,15 +8,11 @@ const maxLoggedPods = 10;
 
 /** What a journal logs: what is lost, and why. */
 export class JournalLog {
-  readonly #file: string;
-  readonly #logger: Logger;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #settings: Pick<JournalSettings, 'file' | 'logger' | 'clock'>;
   readonly #loggedMs = new Map<string, number>();
 
-  constructor(file: string, logger: Logger, clock: Pick<Clock, 'monotonicMs'>) {
-    this.#file = file;
-    this.#logger = logger;
-    this.#clock = clock;
+  constructor(settings: Pick<JournalSettings, 'file' | 'logger' | 'clock'>) {
+    this.#settings = settings;
   }
 
   canOnlyBeRead(error: unknown): void {
@@ -28,10 +23,7 @@ export class JournalLog {
   }
 
   lineWasIncomplete(incompleteBytes: number): void {
-    this.#logger.warn(
-      { file: this.#file, incompleteBytes },
-      'The last line of the journal was incomplete and has been removed',
-    );
+    this.#warn({ incompleteBytes }, 'The last line of the journal was incomplete and has been removed');
   }
 
   isDamaged({ lines, bytes, dropped }: JournalDamage, keptAs: string): void {
@@ -60,7 +52,7 @@ export class JournalLog {
 
   recordsAgain(): void {
     this.#loggedMs.clear();
-    this.#logger.warn({ file: this.#file }, 'The journal can be written again; all unsent statuses are recorded');
+    this.#warn({}, 'The journal can be written again; all unsent statuses are recorded');
   }
 
   #logUnrecorded(entries: readonly JournalEntry[], reason: string): void {
@@ -71,14 +63,18 @@ export class JournalLog {
   }
 
   #isDue(failure: string): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    if (nowMs < (this.#loggedMs.get(failure) ?? Number.NEGATIVE_INFINITY) + repeatedLogMs) return false;
+    const nowMs = this.#settings.clock.monotonicMs();
+    if (nowMs < (this.#loggedMs.get(failure) ?? -Infinity) + repeatedLogMs) return false;
     this.#loggedMs.set(failure, nowMs);
     return true;
   }
 
+  #warn(fields: object, message: string): void {
+    this.#settings.logger.warn({ file: this.#settings.file, ...fields }, message);
+  }
+
   #error(fields: object, message: string): void {
-    this.#logger.error({ file: this.#file, ...fields }, message);
+    this.#settings.logger.error({ file: this.#settings.file, ...fields }, message);
   }
 }
 

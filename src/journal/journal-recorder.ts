@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import sortBy from 'lodash/sortBy.js';
 import type { Clock, Timer } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { DirectoryLock } from './directory-lock.ts';
-import { JournalFile, syncDirectory } from './journal-file.ts';
+import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
@@ -33,8 +34,8 @@ interface LiveEntry {
   readonly slot: Slot | undefined;
 }
 
-const fsyncIntervalMs = 1_000;
-const retryMs = 1_000;
+/** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
+const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
 /** A file smaller than this is not worth compacting. */
 const compactionMinBytes = 1024 * 1024;
@@ -43,7 +44,7 @@ const compactionFactor = 4;
 
 /**
  * Records the live statuses in the file. A write that fails affects the status that it was for and
- * no other. The pod's older line is marked past all the same: the newer status may be sent, and an
+ * no other. The pod's older lines are marked past all the same: the newer status may be sent, and an
  * older one must not come back after it.
  */
 export class JournalRecorder implements Journal {
@@ -55,29 +56,26 @@ export class JournalRecorder implements Journal {
   readonly #unrecorded = new Set<string>();
   /** Bytes of the live lines in the file. */
   #liveBytes = 0;
-  /** Undefined while the file can only be read. */
+  /** Undefined while there is no file that can be written. */
   #journalFile: JournalFile | undefined;
-  /** The file has been deleted or replaced, as seen before the last write. */
-  #isRemoved = false;
   #nextSequence: number;
-  /** Lines marked past. They are overwritten when nothing can be appended. */
-  #free: Slot[];
-  /** Lines to be marked past when those that replace them have been synced. */
-  #superseded: Slot[] = [];
+  /** Lines to be marked past when those that replace them have been synced, with their pods. */
+  readonly #superseded = new Map<Slot, string>();
   /** Lines that could not be marked past. */
   #unmarked: Slot[] = [];
-  /** The name under which to keep the damaged file when it is replaced. */
-  #damagedName: string | undefined;
+  /** Lines marked past. They are overwritten when nothing can be appended. */
+  #free: Slot[];
+  /** The file is damaged or shared. */
+  #mustReplace = false;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
-  #isClosed = false;
-  #retryTimer: Timer | undefined;
-  #fsyncTimer: Timer | undefined;
+  #timer: Timer | undefined;
+  #closing: Promise<void> | undefined;
 
   /** Throws when there is no file and none can be created. */
   constructor(settings: JournalSettings, content: JournalContent | undefined) {
     this.#settings = settings;
-    this.#log = new JournalLog(settings.file, settings.logger, settings.clock);
+    this.#log = new JournalLog(settings);
     for (const { entry, slot } of content?.live.values() ?? []) this.#setLive(entry, slot);
     this.recovered = [...this.#live.values()].map(({ entry }) => entry);
     this.#free = [...(content?.past ?? [])];
@@ -87,35 +85,32 @@ export class JournalRecorder implements Journal {
 
   accepted(entry: JournalEntry): void {
     if (!this.#isUsable()) return;
-    const previous = this.#live.get(entry.podUID)?.slot;
     this.#setLive(entry, undefined);
-    this.#record(entry, previous);
+    this.#record(entry);
     this.#afterWriting();
   }
 
   settled(podUID: string): void {
-    if (!this.#isUsable()) return;
-    const slot = this.#live.get(podUID)?.slot;
+    if (!this.#isUsable() || !this.#live.has(podUID)) return;
     this.#removeLive(podUID);
-    if (slot === undefined) return;
-    this.#markPast(slot);
+    this.#markPastOf(podUID);
     this.#afterWriting();
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#fsyncTimer?.stop();
-    this.#retryTimer?.stop();
-    this.#retryTimer = undefined;
-    if (!this.#isReplaced()) this.#writeUnwritten();
-    const file = this.#journalFile;
-    if (file !== undefined) {
-      await file.synced();
-      this.#try('sync', () => file.sync());
-      this.#markSuperseded();
-      await this.#closeFile(file);
+    if (this.#isUsable()) {
+      this.#retryFailed();
+      this.#closing = this.#close();
     }
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#timer?.stop();
+    const file = this.#journalFile;
+    await file?.synced();
+    this.#try('sync', () => file?.sync());
+    await this.#closeFile(file);
     this.#log.closedWithout(this.#unrecordedEntries());
     await this.#settings.lock?.release();
   }
@@ -124,6 +119,7 @@ export class JournalRecorder implements Journal {
     const { file, fsync } = this.#settings;
     try {
       this.#journalFile = JournalFile.open(file, content?.endOffset ?? 0);
+      this.#mustReplace = this.#journalFile.isShared;
       if (fsync !== 'never') this.#journalFile.sync();
     } catch (error) {
       if (content === undefined && !isDiskFull(error)) throw error;
@@ -132,27 +128,29 @@ export class JournalRecorder implements Journal {
     for (const slot of content?.superseded ?? []) this.#markPast(slot);
     if (content === undefined) this.#syncDirectory();
     else this.#reportLosses(content);
-    if (this.#journalFile?.isShared === true || this.#mustCompact(0)) this.#compact();
+    if (this.#mustCompact(0)) this.#compact();
   }
 
   #reportLosses({ incompleteBytes, damage }: JournalContent): void {
+    const { file } = this.#settings;
     if (incompleteBytes > 0) this.#log.lineWasIncomplete(incompleteBytes);
     if (damage === undefined) return;
-    this.#damagedName = `${this.#settings.file}.damaged`;
-    this.#log.isDamaged(damage, this.#damagedName);
+    const keptAs = `${file}.damaged`;
+    this.#log.isDamaged(damage, keptAs);
+    if (this.#try('keep the damaged file', () => keepAs(file, keptAs))) this.#mustReplace = true;
   }
 
+  /** False when it is closed. Stops using a file that was deleted; closes when another has taken its place. */
   #isUsable(): boolean {
-    if (!this.#isClosed && this.#isReplaced()) {
-      this.#log.wasReplaced();
-      void this.close();
+    if (this.#closing === undefined && this.#journalFile?.isRemoved === true) {
+      void this.#closeFile(this.#journalFile);
+      this.#journalFile = undefined;
+      if (existsSync(this.#settings.file)) {
+        this.#log.wasReplaced();
+        this.#closing = this.#close();
+      }
     }
-    return !this.#isClosed;
-  }
-
-  #isReplaced(): boolean {
-    this.#isRemoved = this.#journalFile?.isRemoved === true;
-    return this.#isRemoved && existsSync(this.#settings.file);
+    return this.#closing === undefined;
   }
 
   #setLive(entry: JournalEntry, slot: Slot | undefined): void {
@@ -163,7 +161,11 @@ export class JournalRecorder implements Journal {
   }
 
   #removeLive(podUID: string): void {
-    this.#liveBytes -= this.#live.get(podUID)?.slot?.bytes ?? 0;
+    const slot = this.#live.get(podUID)?.slot;
+    if (slot !== undefined) {
+      this.#liveBytes -= slot.bytes;
+      this.#superseded.set(slot, podUID);
+    }
     this.#live.delete(podUID);
     this.#unrecorded.delete(podUID);
   }
@@ -172,29 +174,24 @@ export class JournalRecorder implements Journal {
     return [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
   }
 
-  /** @param previous the line of the pod's older status */
-  #record(entry: JournalEntry, previous: Slot | undefined): void {
+  #record(entry: JournalEntry): void {
     const record = { sequence: this.#nextSequence++, entry };
     const line = encodeLine(record);
-    if (this.#mustCompact(line.length) && this.#compact()) {
-      if (!this.#unrecorded.has(entry.podUID)) return;
-      // It is not in the new file.
-      previous = undefined;
-    }
+    if (this.#mustCompact(line.length) && this.#compact() && !this.#unrecorded.has(entry.podUID)) return;
     try {
       this.#setLive(entry, this.#append(line));
-      if (previous !== undefined) this.#superseded.push(previous);
     } catch (error) {
-      if (previous !== undefined) this.#markPast(previous);
+      this.#markPastOf(entry.podUID);
       if (this.#overwriteFree(record, line.length)) return;
       this.#isFailing = true;
+      this.#arm();
       this.#log.cannotRecord(() => this.#unrecordedEntries(), error);
     }
   }
 
   #append(line: Buffer): Slot {
     const file = this.#journalFile;
-    if (file === undefined || this.#isRemoved) throw new Error('there is no file that can be written');
+    if (file === undefined) throw new Error('there is no file that can be written');
     if (file.bytes + line.length > this.#settings.maxBytes) throw new Error('the journal has reached maxBytes');
     return file.append(line);
   }
@@ -204,7 +201,7 @@ export class JournalRecorder implements Journal {
     const file = this.#journalFile;
     const index = this.#free.findIndex((slot) => slot.bytes >= bytes);
     const slot = this.#free[index];
-    if (file === undefined || this.#isRemoved || slot === undefined) return false;
+    if (file === undefined || slot === undefined) return false;
     return this.#try('overwrite', () => {
       file.overwrite(slot, encodeLine(record, slot.bytes));
       this.#free.splice(index, 1);
@@ -214,68 +211,72 @@ export class JournalRecorder implements Journal {
 
   #markPast(slot: Slot): void {
     const file = this.#journalFile;
-    const isMarked = file !== undefined && this.#try('mark', () => file.markPast(slot));
-    (isMarked ? this.#free : this.#unmarked).push(slot);
+    if (file !== undefined && this.#try('mark', () => file.markPast(slot))) {
+      this.#free.push(slot);
+    } else {
+      this.#unmarked.push(slot);
+      this.#arm();
+    }
   }
 
-  #markSuperseded(): void {
-    for (const slot of this.#superseded.splice(0)) this.#markPast(slot);
+  /** Marks all superseded lines of the pod, without a sync before that. */
+  #markPastOf(podUID: string): void {
+    this.#markSuperseded([...this.#superseded].flatMap(([slot, uid]) => (uid === podUID ? [slot] : [])));
+  }
+
+  #markSuperseded(slots: Iterable<Slot>): void {
+    for (const slot of slots) if (this.#superseded.delete(slot)) this.#markPast(slot);
+  }
+
+  #afterWriting(): void {
+    if (this.#settings.fsync === 'interval') this.#arm();
+    else this.#sync();
+    this.#noteRecovery();
   }
 
   /** Syncs by policy. Older lines are marked past only after that: a crash of the machine must not lose both. */
-  #afterWriting(): void {
+  #sync(): void {
     const { fsync } = this.#settings;
-    if (fsync === 'interval') this.#armFsync();
-    else {
-      const isSynced = fsync === 'never' || this.#try('sync', () => this.#journalFile?.sync());
-      if (isSynced) this.#markSuperseded();
-    }
-    if (this.#unrecorded.size > 0 || this.#unmarked.length > 0) this.#armRetry();
-    else if (this.#isFailing) {
-      this.#isFailing = false;
-      this.#log.recordsAgain();
-    }
-  }
-
-  #armFsync(): void {
-    this.#fsyncTimer ??= this.#settings.clock.afterFunc(fsyncIntervalMs, () => {
-      this.#fsyncTimer = undefined;
-      const file = this.#journalFile;
-      const superseded = this.#superseded.splice(0);
+    const file = this.#journalFile;
+    const superseded = [...this.#superseded.keys()];
+    if (fsync === 'interval') {
       file?.syncLater().then(
-        () => {
-          if (file === this.#journalFile) for (const slot of superseded) this.#markPast(slot);
-        },
-        (error: unknown) => {
-          if (file === this.#journalFile) this.#superseded.push(...superseded);
-          this.#log.actionFailed('sync', error);
-        },
+        () => this.#markSuperseded(superseded),
+        (error: unknown) => this.#log.actionFailed('sync', error),
       );
-    });
-  }
-
-  #armRetry(): void {
-    if (this.#isClosed) return;
-    this.#retryTimer ??= this.#settings.clock.afterFunc(retryMs, () => {
-      this.#retryTimer = undefined;
-      if (!this.#isUsable()) return;
-      this.#writeUnwritten();
-      this.#afterWriting();
-    });
-  }
-
-  #writeUnwritten(): void {
-    for (const slot of this.#unmarked.splice(0)) this.#markPast(slot);
-    for (const podUID of [...this.#unrecorded]) {
-      const live = this.#live.get(podUID);
-      if (live !== undefined && live.slot === undefined) this.#record(live.entry, undefined);
+    } else if (fsync === 'never' || this.#try('sync', () => file?.sync())) {
+      this.#markSuperseded(superseded);
     }
+  }
+
+  #noteRecovery(): void {
+    if (!this.#isFailing || this.#unrecorded.size > 0 || this.#unmarked.length > 0) return;
+    this.#isFailing = false;
+    this.#log.recordsAgain();
+  }
+
+  /** Sets the timer for the next sync with the policy `interval`, and for the next try of what has failed. */
+  #arm(): void {
+    if (this.#closing !== undefined) return;
+    this.#timer ??= this.#settings.clock.afterFunc(intervalMs, () => {
+      this.#timer = undefined;
+      if (!this.#isUsable()) return;
+      this.#retryFailed();
+      this.#sync();
+      this.#noteRecovery();
+    });
+  }
+
+  #retryFailed(): void {
+    for (const slot of this.#unmarked.splice(0)) this.#markPast(slot);
+    // A compaction may record several of them.
+    for (const entry of this.#unrecordedEntries()) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
   }
 
   #mustCompact(bytes: number): boolean {
     if (this.#settings.clock.monotonicMs() < this.#compactAfterMs) return false;
     const file = this.#journalFile;
-    if (file === undefined || this.#isRemoved || this.#damagedName !== undefined) return true;
+    if (file === undefined || this.#mustReplace) return true;
     const { maxBytes } = this.#settings;
     if (file.bytes + bytes > maxBytes && this.#liveBytes + bytes <= maxBytes) return true;
     return file.bytes > compactionMinBytes && file.bytes > compactionFactor * this.#liveBytes;
@@ -284,32 +285,29 @@ export class JournalRecorder implements Journal {
   /** Replaces the file by one that holds the live statuses only, as far as they fit. @returns whether it is replaced */
   #compact(): boolean {
     const { file, fsync, maxBytes, clock } = this.#settings;
-    const recorded = [...this.#live.values()].filter(({ slot }) => slot !== undefined);
-    const unrecorded = [...this.#live.values()].filter(({ slot }) => slot === undefined);
-    const entries: JournalEntry[] = [];
+    const recordedFirst = sortBy([...this.#live.values()], ({ slot }) => slot === undefined);
+    const slots = new Map<JournalEntry, Slot>();
     const lines: Buffer[] = [];
-    let bytes = 0;
-    for (const { entry, slot } of [...recorded, ...unrecorded]) {
+    let offset = 0;
+    for (const { entry, slot } of recordedFirst) {
       const line = encodeLine({ sequence: this.#nextSequence++, entry });
-      if (slot === undefined && bytes + line.length > maxBytes) continue;
-      entries.push(entry);
+      if (slot === undefined && offset + line.length > maxBytes) continue;
+      slots.set(entry, { offset, bytes: line.length });
       lines.push(line);
-      bytes += line.length;
+      offset += line.length;
     }
     const isReplaced = this.#try('compact', () => {
       const old = this.#journalFile;
-      const { file: compacted, slots } = JournalFile.replace(file, lines, fsync !== 'never', this.#damagedName);
-      this.#journalFile = compacted;
-      this.#isRemoved = false;
+      this.#journalFile = JournalFile.replace(file, Buffer.concat(lines), fsync !== 'never');
       void this.#closeFile(old);
-      this.#free = [];
-      this.#superseded = [];
+      for (const [entry, slot] of slots) this.#setLive(entry, slot);
+      this.#superseded.clear();
       this.#unmarked = [];
-      this.#damagedName = undefined;
-      for (const [i, entry] of entries.entries()) this.#setLive(entry, slots[i]);
+      this.#free = [];
+      this.#mustReplace = false;
     });
-    if (!isReplaced) this.#compactAfterMs = clock.monotonicMs() + compactionRetryMs;
-    else this.#syncDirectory();
+    if (isReplaced) this.#syncDirectory();
+    else this.#compactAfterMs = clock.monotonicMs() + compactionRetryMs;
     return isReplaced;
   }
 

@@ -133,6 +133,14 @@ describe('fileJournal', () => {
     expect(next.recovered.map(({ podUID }) => podUID)).toEqual(['c']);
   });
 
+  it('does not bring back an older status that waits for a sync when the newer one is settled or did not fit: it came back', async () => {
+    const { journal } = await openJournal(dir, { maxBytes: 64 * 1024 });
+    for (const uid of ['a', 'b']) for (const message of ['old', 'new']) journal.accepted(entry(uid, message));
+    journal.settled('a');
+    journal.accepted(entry('b', 'y'.repeat(70_000)));
+    expect(recovered(await afterCrash(dir))).toEqual([]);
+  });
+
   it('continues in the old file when it cannot be compacted', async () => {
     const { journal, logger } = await openJournal(dir);
     for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid));
