@@ -1,4 +1,4 @@
-import type { SendableRequest } from './agent-pool.ts';
+import { bodyOf, type ResponseBody, type SendableRequest, sendThrough } from './agent-pool.ts';
 import type { RequestFacts } from './api-error.ts';
 import { type GeneratedConfiguration, type Observable, sendsByDefault } from './generated-configuration.ts';
 import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
@@ -11,12 +11,6 @@ import type { ConnectionContext, SharedConnection, SharedConnections } from './s
 interface RequestContext extends ConnectionContext, Partial<SendableRequest> {
   setHeaderParam(name: string, value: string): void;
   setSignal(signal: AbortSignal): void;
-}
-
-interface ResponseBody {
-  text(): Promise<string>;
-  binary(): Promise<Buffer>;
-  stream?(): unknown;
 }
 
 /** What is used of client-node's `ResponseContext`. */
@@ -50,10 +44,12 @@ interface RawResponseMiddlewareOptions {
 export class RawResponseMiddleware {
   /** The second argument of a generated API method. */
   readonly callOptions: object;
+  /** The shared connection that the request went through, once it was sent. */
+  connection: SharedConnection | undefined;
+  /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
+  response: RawResponse | undefined;
   readonly #options: RawResponseMiddlewareOptions;
-  #connection: SharedConnection | undefined;
   #request: RequestContext | undefined;
-  #response: RawResponse | undefined;
 
   constructor(options: RawResponseMiddlewareOptions) {
     this.#options = options;
@@ -70,11 +66,6 @@ export class RawResponseMiddleware {
     );
   }
 
-  /** The shared connection that the request went through, once it was sent. */
-  get connection(): SharedConnection | undefined {
-    return this.#connection;
-  }
-
   /** For the description of a failure. */
   get facts(): RequestFacts {
     const headers = this.#request?.getHeaders?.();
@@ -84,16 +75,11 @@ export class RawResponseMiddleware {
     };
   }
 
-  /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
-  get response(): RawResponse | undefined {
-    return this.#response;
-  }
-
   pre(context: RequestContext): Observable<RequestContext> {
     const { signal, connections, patchType } = this.#options;
     if (patchType !== undefined) context.setHeaderParam('Content-Type', patchType);
     context.setSignal(signal);
-    this.#connection = connections.use(context);
+    this.connection = connections.use(context);
     this.#request = context;
     return { toPromise: () => Promise.resolve(context) };
   }
@@ -104,9 +90,9 @@ export class RawResponseMiddleware {
   }
 
   async #send(context: RequestContext): Promise<unknown> {
-    const pool = await this.#connection?.pool?.();
+    const pool = await this.connection?.pool?.();
     if (pool !== undefined && typeof (context as SendableRequest).getBody() !== 'object')
-      return pool.send(context as SendableRequest, this.#options.signal);
+      return sendThrough(pool, context as SendableRequest, this.#options.signal);
     return this.#options.configuration!.httpApi.send(context).toPromise();
   }
 
@@ -119,18 +105,10 @@ export class RawResponseMiddleware {
     const statusCode = context.httpStatusCode;
     // client-node would parse it, too.
     if (isNestedTooDeeply(text)) throw nestedTooDeeply(statusCode);
-    let rest = text;
-    if (isSuccess(statusCode)) {
-      this.#response = { statusCode, text };
-      // Nobody else reads it: the generated code would make a model that is thrown away.
-      if (this.#options.configuration?.middleware.length === 0) rest = '{}';
-    }
-    // A body can be read only once.
-    context.body = {
-      text: () => Promise.resolve(rest),
-      binary: () => Promise.resolve(Buffer.from(rest)),
-      stream: () => new Blob([rest]).stream(),
-    };
+    if (isSuccess(statusCode)) this.response = { statusCode, text };
+    // If nobody else reads it, the generated code would make a model that is thrown away.
+    const isReadAgain = this.response === undefined || this.#options.configuration?.middleware.length !== 0;
+    context.body = bodyOf(isReadAgain ? text : '{}');
     return context;
   }
 }

@@ -2,25 +2,26 @@ import { Agent as HttpAgent } from 'node:http';
 import type { AgentOptions } from 'node:https';
 import { Agent as HttpsAgent } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
-import { AgentPool, canBePooled } from './agent-pool.ts';
+import type { Dispatcher } from 'undici/index.js';
+import { canBePooled, createAgentPool } from './agent-pool.ts';
 
 /** What is used of client-node's `RequestContext`: agents are 1.4's, dispatchers 2.x's. */
 export interface ConnectionContext {
   getAgent?(): unknown;
   setAgent?(agent: HttpAgent): void;
   getDispatcher?(): unknown;
-  setDispatcher?(dispatcher: Dispatcher): void;
+  setDispatcher?(dispatcher: Closable): void;
 }
 
 /** What is used of undici's `Dispatcher`, of whichever undici client-node brings along. */
-interface Dispatcher {
+interface Closable {
   close(): Promise<void>;
 }
 
 /** What several requests connect through. */
 export interface SharedConnection {
   /** Present when undici can take the place of the agent. */
-  pool?(): Promise<AgentPool | undefined>;
+  pool?(): Promise<Dispatcher | undefined>;
   /** Closes what is idle now and the rest as its requests end. */
   retire(): Promise<void>;
 }
@@ -32,7 +33,7 @@ interface AgentConnection extends SharedConnection {
 }
 
 interface DispatcherConnection extends SharedConnection {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Closable;
 }
 
 /**
@@ -80,7 +81,7 @@ export class SharedConnections {
   /** Its TLS options cannot be read, so the first dispatcher is used until a request through it fails. */
   #useDispatcher(context: ConnectionContext): SharedConnection | undefined {
     const given = context.getDispatcher?.();
-    if (!isDispatcher(given)) return undefined;
+    if (!isClosable(given)) return undefined;
     this.#dispatcher ??= { dispatcher: given, retire: () => given.close() };
     context.setDispatcher?.(this.#dispatcher.dispatcher);
     return this.#dispatcher;
@@ -91,7 +92,7 @@ export class SharedConnections {
 const IDLE_SOCKET_TIMEOUT_MS = 60_000;
 
 function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentConnection {
-  let pool: Promise<AgentPool | undefined> | undefined;
+  let pool: Promise<Dispatcher | undefined> | undefined;
   const keepAlive = { ...options, keepAlive: true, timeout: IDLE_SOCKET_TIMEOUT_MS };
   const agent = given instanceof HttpsAgent ? new HttpsAgent(keepAlive) : new HttpAgent(keepAlive);
   return {
@@ -109,15 +110,6 @@ function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentCo
   };
 }
 
-/** Loaded on first use; undefined where it cannot be loaded, for example in some bundles. */
-async function createAgentPool(options: AgentOptions): Promise<AgentPool | undefined> {
-  try {
-    return new AgentPool(await import('undici/index.js'), options);
-  } catch {
-    return undefined;
-  }
-}
-
 /** An agent of Node itself, whose behaviour is all in its options. */
 function isPlainAgent(agent: unknown): agent is HttpAgent & { readonly options: AgentOptions } {
   return agent instanceof HttpAgent && (agent.constructor === HttpAgent || agent.constructor === HttpsAgent);
@@ -127,6 +119,6 @@ function isSameAgent(shared: AgentConnection, given: HttpAgent, options: AgentOp
   return shared.agent.constructor === given.constructor && isDeepStrictEqual(shared.options, options);
 }
 
-function isDispatcher(value: unknown): value is Dispatcher {
+function isClosable(value: unknown): value is Closable {
   return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 }
