@@ -1,7 +1,7 @@
 import { describeAbort } from '../client/api-error.ts';
 import type { InFlightBound } from '../client/in-flight-bound.ts';
+import type { TokenBucket } from '../client/token-bucket.ts';
 import { type Clock, sleep } from '../clock.ts';
-import type { TokenBucket } from './token-bucket.ts';
 
 /** How long all pods wait when the API server is overloaded and does not say for how long. */
 const defaultPauseMs = 1_000;

@@ -1,11 +1,11 @@
 import { InFlightBound } from '../client/in-flight-bound.ts';
+import { TokenBucket } from '../client/token-bucket.ts';
 import type { Clock } from '../clock.ts';
 import { refuseOption, requireObject } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { resolveClock, resolveLogger } from '../ports.ts';
 import { positiveIntegerOption } from '../validate.ts';
 import { ClientLimiter } from './client-limiter.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /** Options of a `RequestLimiter`. */
 export interface RequestLimiterOptions {

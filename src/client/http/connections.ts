@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici/index.js';
 import type { Clock } from '../../clock.ts';
-import { ConnectionPacer } from './connection-pacer.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import type { Connecting } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
@@ -40,17 +40,13 @@ export class Connections {
   #pool: ConnectionSet | undefined;
   /** Still to be closed or destroyed: streams, and former pools with a request in flight. */
   readonly #others = new Set<ConnectionSet>();
-
-  readonly #pacer: ConnectionPacer;
+  readonly #newConnections: TokenBucket;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     // All connections may be opened again twice, for example after the API server was restarted.
-    this.#pacer = new ConnectionPacer({
-      perSecond: maxConnectionsPerSecond,
-      burst: Math.max(maxConnectionsPerSecond, 2 * options.connections),
-      clock: options.clock,
-    });
+    const burst = Math.max(maxConnectionsPerSecond, 2 * options.connections);
+    this.#newConnections = new TokenBucket(maxConnectionsPerSecond, burst, options.clock);
   }
 
   /** Opens no connection on its own. With another `tls` object, the connections of the previous one are closed. */
@@ -104,10 +100,16 @@ export class Connections {
   }
 
   #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
-    const { connections: _connections, silenceTimeoutMs, ...common } = this.#options;
     const connecting: Connecting = new Set();
-    const limits = { connections, headersTimeoutMs: silenceTimeoutMs, bodyTimeoutMs, pacer: this.#pacer };
-    const dispatcher = createDispatcher({ ...common, ...limits, tls, connecting });
+    const dispatcher = createDispatcher({
+      ...this.#options,
+      tls,
+      connections,
+      headersTimeoutMs: this.#options.silenceTimeoutMs,
+      bodyTimeoutMs,
+      newConnections: this.#newConnections,
+      connecting,
+    });
     return {
       tls,
       dispatcher,

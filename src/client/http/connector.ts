@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
+import { callbackify, promisify } from 'node:util';
 import { buildConnector } from 'undici/index.js';
-import type { Clock } from '../../clock.ts';
-import type { ConnectionPacer } from './connection-pacer.ts';
+import type { TokenBucket } from '../token-bucket.ts';
 
 /** What `destroy()` of a dispatcher does not know of: ended by whoever destroys it. */
 export type Connecting = Set<{ destroy(): unknown }>;
@@ -22,32 +22,19 @@ export function trackedConnector(
   };
 }
 
-/** Connects no faster than `pacer` allows. */
+/** Takes a token of `newConnections` for each connection. */
 export function pacedConnector(
   connect: buildConnector.connector,
-  { pacer, clock, connecting }: PacedConnectorOptions,
+  { newConnections, connecting }: { readonly newConnections: TokenBucket; readonly connecting: Connecting },
 ): buildConnector.connector {
-  return (target, callback) => {
-    const delayMs = pacer.nextDelayMs();
-    if (delayMs === 0) return connect(target, callback);
-    const waiting = {
-      destroy: () => {
-        timer.stop();
-        callback(new Error('destroyed before it was connected'), null);
-      },
-    };
-    const timer = clock.afterFunc(delayMs, () => {
-      connecting.delete(waiting);
-      connect(target, callback);
-    });
+  const connectNow = promisify(connect);
+  return callbackify(async (target: buildConnector.Options) => {
+    const abort = new AbortController();
+    const waiting = { destroy: () => abort.abort() };
     connecting.add(waiting);
-  };
-}
-
-export interface PacedConnectorOptions {
-  readonly pacer: ConnectionPacer;
-  readonly clock: Pick<Clock, 'afterFunc'>;
-  readonly connecting: Connecting;
+    await newConnections.take(abort.signal).finally(() => connecting.delete(waiting));
+    return connectNow(target);
+  }) as unknown as buildConnector.connector;
 }
 
 /** undici takes errors with these codes for recoverable and connects again immediately, for as long as there are requests. */

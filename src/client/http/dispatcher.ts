@@ -1,6 +1,5 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
-import type { Clock } from '../../clock.ts';
-import type { ConnectionPacer } from './connection-pacer.ts';
+import type { TokenBucket } from '../token-bucket.ts';
 import { type Connecting, failingConnector, pacedConnector, trackedConnector } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { socksConnector } from './socks-connector.ts';
@@ -20,9 +19,8 @@ export interface DispatcherOptions {
   readonly headersTimeoutMs: number;
   /** Longest silence within a body; 0: no limit. */
   readonly bodyTimeoutMs: number;
-  /** Bounds new connections per second. */
-  readonly pacer: ConnectionPacer;
-  readonly clock: Pick<Clock, 'afterFunc'>;
+  /** A token for each new connection. */
+  readonly newConnections: TokenBucket;
   /**
    * Connections that are being opened, of which undici's `destroy` knows nothing. Not a signal among
    * the options of a socket: Node keeps its listener until the signal is aborted.

@@ -1,10 +1,10 @@
-import { untilAborted } from '../client/until-aborted.ts';
+import { untilAborted } from './until-aborted.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { maxDurationMs } from '../validate.ts';
 
-/** A token for each request, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
+/** A token for each request or connection, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
 export class TokenBucket {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
   readonly #tokensPerMs: number;
   readonly #burst: number;
   #tokens: number;
@@ -13,7 +13,7 @@ export class TokenBucket {
   #lastInQueue: Promise<void> = Promise.resolve();
 
   /** `qps` may be infinite. */
-  constructor(qps: number, burst: number, clock: Clock) {
+  constructor(qps: number, burst: number, clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>) {
     this.#clock = clock;
     this.#tokensPerMs = qps / 1000;
     this.#burst = Math.max(1, burst);

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TokenBucket } from '../../src/sync/token-bucket.ts';
+import { TokenBucket } from '../../src/client/token-bucket.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 
 const never = new AbortController().signal;
