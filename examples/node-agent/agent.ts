@@ -14,7 +14,7 @@ import { podAnnotation, podName, podUID } from './pods.ts';
 /** On a cluster with other nodes, only pods that carry this annotation with the value `process` are run. */
 export const runAnnotation = 'kubelet-status-manager.dev/run';
 
-const shutdown = { reason: 'Terminated', message: 'Pod was terminated because the node agent is ending' };
+const shutdown = { reason: 'Terminated', message: 'Pod was terminated because the node agent is shutting down' };
 
 export interface NodeAgentOptions {
   readonly statusManager: StatusManager;
@@ -22,21 +22,21 @@ export interface NodeAgentOptions {
   readonly crashLoopLimits: CrashLoopLimits;
   /** IP addresses of the node; its pods share them, as pods with `hostNetwork` do. */
   readonly addresses: readonly string[];
-  /** Leaves all pods alone that do not ask to be run as processes. */
+  /** Ignores pods that do not have the annotation. */
   readonly onlyAnnotatedPods: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /**
- * Runs the pods that are bound to this node: one worker for each, whose every change becomes a
- * status. The status manager does the rest: it brings the statuses to the API server, and deletes
- * a pod there once that is asked for and the pod is terminated.
+ * Runs the pods that are bound to this node. Each pod has a worker, and each change of a worker
+ * becomes a status. The status manager does the rest: it writes the statuses to the API server, and
+ * deletes a pod there once its deletion is requested and the pod is terminated.
  */
 export class NodeAgent implements PodDeletionSafety {
   readonly #options: NodeAgentOptions;
   readonly #workers = new Map<string, PodWorker>();
-  /** Pods whose objects are gone while their processes still end. */
+  /** Pods whose objects are deleted while their processes are still terminating. */
   readonly #removed = new Set<string>();
   #isStopping = false;
 
@@ -44,7 +44,7 @@ export class NodeAgent implements PodDeletionSafety {
     this.#options = options;
   }
 
-  /** Whether the agent answers for this pod. All others it never touches. */
+  /** Whether the agent runs this pod. It never modifies any other pod. */
   runsPod(pod: Pod): boolean {
     return !this.#options.onlyAnnotatedPods || podAnnotation(pod, runAnnotation) === 'process';
   }
@@ -61,7 +61,7 @@ export class NodeAgent implements PodDeletionSafety {
     worker.update(pod);
   }
 
-  /** A pod's object is gone: by the status manager's own request, or because somebody forced it. */
+  /** A pod's object was deleted, by the status manager or by a user who forced the deletion. */
   handleRemovedPod(pod: Pod): void {
     const worker = this.#workers.get(podUID(pod));
     if (!worker) return;
@@ -70,13 +70,13 @@ export class NodeAgent implements PodDeletionSafety {
     void worker.terminated.then(() => this.#forget(podUID(pod)));
   }
 
-  /** Asked by the status manager before it lets a phase become final. */
+  /** Called by the status manager before it writes a terminal phase. */
   podCouldHaveRunningContainers(pod: Pod): boolean {
     const worker = this.#workers.get(podUID(pod));
     return worker !== undefined && !worker.isTerminated;
   }
 
-  /** Ends all pods, as a kubelet does when its machine shuts down; resolves when nothing runs. */
+  /** Terminates all pods, as the kubelet does when its machine shuts down. Resolves when no container runs. */
   async stop({ maxGracePeriodSeconds }: { maxGracePeriodSeconds: number }): Promise<void> {
     this.#isStopping = true;
     const workers = [...this.#workers.values()];
@@ -92,7 +92,7 @@ export class NodeAgent implements PodDeletionSafety {
       const status = generateAPIPodStatus(pod, {
         initContainerStatuses: worker.initContainerStatuses,
         containerStatuses: worker.containerStatuses,
-        // Processes need no sandbox of their own: there is one that is ready as long as the pod lives.
+        // Processes need no sandbox, so the agent reports one that is ready until the pod is terminated.
         sandboxes: [{ ready: !worker.isTerminated, hostNetwork: pod.spec?.hostNetwork }],
         podIPs: addresses,
         hostIPs: addresses,
@@ -103,7 +103,7 @@ export class NodeAgent implements PodDeletionSafety {
       statusManager.setPodStatus(pod, status);
       if (worker.isTerminated) statusManager.terminatePod(pod);
     } catch (error) {
-      logger.error({ pod: podName(pod), err: error }, 'Could not set the status of the pod');
+      logger.error({ pod: podName(pod), err: error }, 'Failed to set the status of the pod');
     }
   }
 

@@ -1,15 +1,15 @@
 import type { Logger } from 'kubelet-status-manager';
 
-/** What has to be undone at the end, last first, however far the start got. */
+/** What to undo when the agent ends, in reverse order, including after a start that failed halfway. */
 export class CleanUps {
   readonly #steps: { readonly name: string; readonly undo: () => unknown }[] = [];
 
-  /** @param name what failed, should `undo` throw or reject */
+  /** @param name what to log as failed when `undo` throws or rejects */
   add(name: string, undo: () => unknown): void {
     this.#steps.push({ name, undo });
   }
 
-  /** A step that fails keeps none of the others from running. */
+  /** Runs every step, even when another one fails. */
   async run(logger: Logger): Promise<void> {
     for (const { name, undo } of this.#steps.splice(0).toReversed()) {
       try {

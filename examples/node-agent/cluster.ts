@@ -7,7 +7,7 @@ import { AgentError } from './agent-error.ts';
 
 /** The cluster that the agent's node is part of. */
 export interface Cluster {
-  /** The API server was started by this agent, and ends with it. */
+  /** The API server was started by this agent, and stops with it. */
   readonly isOwn: boolean;
   readonly kubeConfig: KubeConfigObject;
   /** What relative file names in `kubeConfig` are relative to. */
@@ -15,7 +15,7 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** Starts an API server in this process, which forgets everything when it is closed. Port 0 stands for a free one. */
+/** Starts an API server in this process, which forgets everything when it is closed. Port 0 selects a free port. */
 export async function startOwnCluster(port: number): Promise<Cluster> {
   try {
     const apiServer = await ApiServer.start({ port });
@@ -25,7 +25,7 @@ export async function startOwnCluster(port: number): Promise<Cluster> {
   }
 }
 
-/** The cluster of a kubeconfig's current context. Its messages never show what stands in the file. */
+/** The cluster of a kubeconfig's current context. Error messages never contain the contents of the file. */
 export async function openCluster(file: string): Promise<Cluster> {
   let text: string;
   try {
@@ -37,10 +37,10 @@ export async function openCluster(file: string): Promise<Cluster> {
   try {
     kubeConfig = parse(text, { logLevel: 'silent' }) as KubeConfigObject | null;
   } catch {
-    throw new AgentError(`--kubeconfig ${file}: this is no YAML`);
+    throw new AgentError(`--kubeconfig ${file}: this is not valid YAML`);
   }
   if (typeof kubeConfig?.['current-context'] !== 'string') {
-    throw new AgentError(`--kubeconfig ${file}: this is no kubeconfig with a current-context`);
+    throw new AgentError(`--kubeconfig ${file}: this is not a kubeconfig with a current-context`);
   }
   return { isOwn: false, kubeConfig, kubeConfigDir: dirname(file), close: async () => {} };
 }

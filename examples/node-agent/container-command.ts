@@ -8,31 +8,30 @@ export interface ContainerCommand {
   readonly workingDir: string | undefined;
 }
 
-/** The container cannot be run as it is written; the message says why, for its status. */
+/** The container's spec cannot be run. The message says why, and is reported in the container's status. */
 export class ContainerConfigError extends Error {
   override readonly name = 'ContainerConfigError';
 }
 
 /**
- * Turns `command`, `args` and `env` into something to execute. References such as `$(NAME)` are
- * replaced as Kubernetes does it: unknown ones stay, and `$$` stands for one `$`.
+ * Resolves `command`, `args` and `env` to what is executed. References such as `$(NAME)` are
+ * replaced as in Kubernetes: unknown ones stay, and `$$` becomes one `$`.
  *
- * Throws ContainerConfigError when the container asks for what a plain process cannot have.
+ * Throws ContainerConfigError when the spec requires something that a plain process cannot have.
  */
 export function resolveContainerCommand(pod: Pod, container: Container): ContainerCommand {
   const [file, ...commandArgs] = container.command ?? [];
   if (file === undefined) {
     throw new ContainerConfigError(
-      'the container has no command: this agent runs processes and pulls no image that could name one',
+      'the container has no command: this agent runs processes and does not pull images, which could name one',
     );
   }
   if (container.envFrom?.length) {
-    throw new ContainerConfigError('envFrom is not supported by this agent: write the variables under env');
+    throw new ContainerConfigError('envFrom is not supported by this agent: set the variables in env');
   }
   const env = new Map([['HOSTNAME', pod.metadata?.name ?? '']]);
   for (const { name, value, valueFrom } of container.env ?? []) {
-    if (valueFrom)
-      throw new ContainerConfigError(`env ${name}: valueFrom is not supported by this agent: write a value`);
+    if (valueFrom) throw new ContainerConfigError(`env ${name}: valueFrom is not supported by this agent: set a value`);
     env.set(name, expandVariables(value ?? '', env));
   }
   return {

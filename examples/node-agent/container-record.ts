@@ -25,11 +25,11 @@ const crashLoopBackOff = 'CrashLoopBackOff';
 export interface ContainerRecord {
   readonly spec: Container;
   readonly role: ContainerRole;
-  /** What is published. */
+  /** The status that is published. */
   status: ContainerStatus;
-  /** `starting` from the moment a start is asked for, absent when nothing runs. */
+  /** `starting` from the moment a start is requested. Absent when nothing runs. */
   process?: 'starting' | RunningContainer;
-  /** It can never be started as it is written. */
+  /** Its spec can never be started. */
   misconfigured: boolean;
   /** On the monotonic clock, as all times ending in `Ms` here. */
   finishedAtMs: number;
@@ -37,8 +37,8 @@ export interface ContainerRecord {
 }
 
 /**
- * The records of a pod's containers, in the order of its spec: init containers first. A pod that
- * an earlier agent has run goes on where its status ends; what ran then is lost.
+ * The records of a pod's containers, in the order of its spec: init containers first. A pod that an
+ * earlier agent ran continues from its status on the API server; containers that ran then are lost.
  */
 export function createContainerRecords(pod: Pod, clock: Clock): ContainerRecord[] {
   const initContainers = pod.spec?.initContainers ?? [];
@@ -94,7 +94,7 @@ function lostWhileRunning({ startedAt }: ContainerStateRunning, now: string): Co
   };
 }
 
-/** Returns the restart count that this run will have; it is published when the run has begun. */
+/** Returns the restart count of this run, which is published once the container runs. */
 export function markStarting(record: ContainerRecord, clock: Clock, limits: CrashLoopLimits): number {
   record.process = 'starting';
   if (lastExitCode(record) === undefined) return record.status.restartCount;
@@ -141,7 +141,7 @@ export function markExited(record: ContainerRecord, exit: ContainerExit, clock: 
   };
 }
 
-/** A run that ended before it began; to the restart policy it is one that failed. */
+/** A start that failed. To the restart policy it is a failed run. */
 export function markStartFailed(
   record: ContainerRecord,
   restartCount: number,
@@ -169,14 +169,14 @@ export function markBackingOff(record: ContainerRecord, podName: string): void {
   };
 }
 
-/** The pod ends while the container waits for its restart: it shows again how its last run ended. */
+/** The pod ends while the container waits for its restart, so the status shows how the last run ended. */
 export function endBackOff(record: ContainerRecord): void {
   const { state, lastState } = record.status;
   if (state.waiting?.reason !== crashLoopBackOff || lastState.terminated === undefined) return;
   record.status = { ...record.status, state: { terminated: lastState.terminated }, lastState: {} };
 }
 
-/** The exit that a restart is decided by: also that of a container that waits for its restart. */
+/** The exit code that decides whether to restart, also for a container that waits for its restart. */
 export function lastExitCode(record: ContainerRecord): number | undefined {
   const { state, lastState } = record.status;
   return (state.terminated ?? (state.waiting ? lastState.terminated : undefined))?.exitCode;

@@ -3,7 +3,7 @@ import type { Container, Pod } from 'kubelet-status-manager';
 /** How a container ended. */
 export interface ContainerExit {
   readonly exitCode: number;
-  /** A word for `terminated.reason`. */
+  /** The value of `terminated.reason`. */
   readonly reason: string;
   readonly message?: string;
 }
@@ -14,15 +14,15 @@ export interface RunningContainer {
   readonly id: string;
   /** Resolves once it has ended; never rejects. */
   readonly exited: Promise<ContainerExit>;
-  /** Asks it to end (SIGTERM) or makes it end (SIGKILL); does nothing when it has ended. */
+  /** Requests its termination (SIGTERM) or forces it (SIGKILL). Does nothing when it has ended. */
   signal(signal: 'SIGTERM' | 'SIGKILL'): void;
 }
 
 /** Runs containers: processes in this agent, something else in yours, a fake in the tests. */
 export interface ContainerRuntime {
   /**
-   * Resolves when the container runs. Rejects with a ContainerConfigError when it never will as
-   * it is written, with another error when this start failed.
+   * Resolves when the container runs. Rejects with a ContainerConfigError when its spec can never be
+   * started, and with any other error when only this start failed.
    */
   start(pod: Pod, container: Container, restartCount: number): Promise<RunningContainer>;
 }

@@ -4,10 +4,10 @@ export interface CrashLoopLimits {
   readonly maxMs: number;
 }
 
-/** The kubelet's own: 10 seconds, doubled at each restart, at most 5 minutes. */
+/** The kubelet's limits: 10 seconds, doubled at each restart, at most 5 minutes. */
 export const kubeletCrashLoopLimits: CrashLoopLimits = { baseMs: 10_000, maxMs: 300_000 };
 
-/** The delay that the next restart of one container has to keep, counted from its last exit. */
+/** The delay before the next restart of one container, counted from its last exit. */
 export interface CrashLoopBackOff {
   readonly delayMs: number;
   /** When the container was restarted last. */
@@ -27,7 +27,7 @@ export function nextCrashLoopBackOff(
   return { delayMs, restartedAtMs: nowMs };
 }
 
-/** What is left of the back-off at an exit: nothing after a run of more than twice the longest delay. */
+/** The back-off that still applies after an exit: none after a run of more than twice the longest delay. */
 export function crashLoopBackOffAfterExit(
   previous: CrashLoopBackOff | undefined,
   finishedAtMs: number,

@@ -8,8 +8,8 @@ import { podAnnotation, podName } from './pods.ts';
 const deleteAfterAnnotation = 'node-agent.kubelet-status-manager.dev/delete-after';
 
 /**
- * Plays the part of a user of the cluster: creates pods, already bound to the agent's Node, and
- * deletes those again, after a while, that are annotated so.
+ * Acts as a user of the cluster: creates pods that are already bound to the agent's Node, and
+ * deletes those with the annotation `delete-after` when that time has passed.
  */
 export class Demo {
   readonly #transport: KubeTransport;
@@ -46,7 +46,7 @@ export class Demo {
     }
   }
 
-  /** Takes away what it brought. */
+  /** Deletes all pods that it created. */
   async deletePods(): Promise<void> {
     await Promise.all(this.#created.map((pod) => this.#deletePod(pod)));
   }
@@ -89,7 +89,7 @@ export class Demo {
         },
       );
     } catch (error) {
-      this.#logger.debug({ pod: podName(pod), err: error }, 'Could not delete the pod; it may be gone already');
+      this.#logger.debug({ pod: podName(pod), err: error }, 'Failed to delete the pod, which may already be gone');
     }
   }
 }

@@ -4,17 +4,17 @@ import { isDeletionRequested, isPodFinished, podAnnotation, summarizePod } from 
 
 const expectAnnotation = 'node-agent.kubelet-status-manager.dev/expect';
 
-/** What was to become of a pod, and what has. */
+/** The end state that was expected of a pod, and the one that was found. */
 export interface EndState {
   readonly expected: string;
   readonly found: string;
-  readonly isRight: boolean;
+  readonly isExpected: boolean;
 }
 
-/** Judges a pod by what the API server holds: what anybody else would see of it. */
-export function judgeEndState(seen: SeenPod): EndState {
+/** Evaluates a pod by its object on the API server, which is what every other client sees. */
+export function evaluateEndState(seen: SeenPod): EndState {
   const expected = expectedEndState(seen);
-  return { expected, found: describe(seen), isRight: isReached(expected, seen) };
+  return { expected, found: describe(seen), isExpected: isReached(expected, seen) };
 }
 
 function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
@@ -30,7 +30,7 @@ function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
   }
 }
 
-/** Whoever deletes a pod wants it gone, whatever was expected of it before. */
+/** Once a pod's deletion is requested, it is expected to be gone, whatever its annotation says. */
 function expectedEndState({ pod, isGone }: SeenPod): string {
   if (isGone || isDeletionRequested(pod)) return 'Deleted';
   return (

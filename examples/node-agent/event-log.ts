@@ -12,7 +12,7 @@ export class EventLog {
     this.#clock = clock;
   }
 
-  /** A pod client that does what `client` does and tells of each write that succeeded. */
+  /** Wraps `client` and prints each successful write. */
   observe(client: PodClient): PodClient {
     return {
       ...client,

@@ -12,7 +12,7 @@ import { CleanUps } from './clean-ups.ts';
 import { openCluster, startOwnCluster } from './cluster.ts';
 import { kubeletCrashLoopLimits } from './crash-loop-back-off.ts';
 import { Demo } from './demo.ts';
-import { judgeEndState } from './end-state.ts';
+import { evaluateEndState } from './end-state.ts';
 import { EventLog } from './event-log.ts';
 import { readManifests } from './manifests.ts';
 import { NodeRegistration } from './node-registration.ts';
@@ -26,18 +26,18 @@ import { LiveTable } from './table.ts';
 import { UnclaimedPods } from './unclaimed-pods.ts';
 import { WorkDirectory } from './work-directory.ts';
 
-// The compiler copies no YAML: the manifests stay beside the sources.
+// The compiler does not copy YAML files, so the manifests stay next to the sources.
 const demoManifests = fileURLToPath(new URL('../../../examples/node-agent/manifests', import.meta.url));
 const demoCrashLoopBaseMs = 1000;
-/** How long the end of the agent may wait for its processes. */
+/** How long shutting down may wait for the processes. */
 const maxShutdownGracePeriodSeconds = 10;
 
-// A terminal that cannot move its cursor gets what a pipe gets.
+// A terminal that cannot move its cursor gets the same output as a pipe.
 const isTerminal = process.stdout.isTTY && process.env['TERM'] !== 'dumb';
 const clock = systemClock;
 
-/** For people. Where the output is piped, stdout is for programs alone. */
-function say(text: string): void {
+/** Prints a message for people. When the output is piped, stdout is reserved for JSON, so it goes to stderr. */
+function printMessage(text: string): void {
   (isTerminal ? process.stdout : process.stderr).write(`${text}\n`);
 }
 
@@ -48,14 +48,14 @@ function nodeAddresses(): string[] {
   return [address ?? '127.0.0.1'];
 }
 
-/** Never resolves without a time, and keeps no process alive. */
+/** Resolves after this time, or never if it is undefined. Does not keep the process alive. */
 function timeOver(afterMs: number | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     if (afterMs !== undefined) setTimeout(resolve, afterMs, true).unref();
   });
 }
 
-/** Runs the agent until its time is over or somebody ends it. True when that is a success. */
+/** Runs the agent until its time is over or a signal stops it. Resolves with true on success. */
 async function run(options: Options, directory: WorkDirectory, logger: Logger, cleanUps: CleanUps): Promise<boolean> {
   const stopRequest = new StopRequest();
   const { nodeName } = options;
@@ -73,7 +73,7 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   cleanUps.add('node', () => node.unregister({ remove: !cluster.isOwn }));
   await node.register();
 
-  // The three parts of every agent: which pods there are, what becomes of them here, and what the API server hears of it.
+  // Every agent has these three parts: the pods of the node, the code that runs them, and the status manager.
   const eventLog = new EventLog((line) => process.stdout.write(line), clock);
   const podManager = createInformerPodManager({ transport, nodeName, clock, logger });
   const statusManager: StatusManager<InformerPodManager> = new StatusManager({
@@ -123,11 +123,11 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   cleanUps.add('pods', () => agent.stop({ maxGracePeriodSeconds: maxShutdownGracePeriodSeconds }));
 
   const kubeconfig = options.kubeconfig ?? directory.writeKubeconfig(stringify(cluster.kubeConfig));
-  say(`Node ${nodeName} is ready. Look at its pods from another terminal:`);
-  say(
+  printMessage(`Node ${nodeName} is ready. To watch its pods from another terminal:`);
+  printMessage(
     `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
   );
-  say(`Logs are in ${directory.path}. Ctrl-C ends the agent.\n`);
+  printMessage(`Logs are in ${directory.path}. Press Ctrl-C to stop the agent.\n`);
   if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: directory.path });
 
   podManager.start();
@@ -143,12 +143,12 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   stopRequest.markEnding();
   table?.stop();
 
-  const endStates = history.all().map((seen) => [seen.pod, judgeEndState(seen)] as const);
+  const endStates = history.all().map((seen) => [seen.pod, evaluateEndState(seen)] as const);
   if (!isTerminal) for (const [pod, endState] of endStates) eventLog.endState(pod, endState);
   const useColours = isTerminal && process.stdout.hasColors();
-  say(`\n${renderSummary(endStates, { isTimeOver, useColours }).join('\n')}\n`);
-  say('Ending the pods; Ctrl-C kills them at once.');
-  return !isTimeOver || endStates.every(([, { isRight }]) => isRight);
+  printMessage(`\n${renderSummary(endStates, { isTimeOver, useColours }).join('\n')}\n`);
+  printMessage('Terminating the pods. Press Ctrl-C again to kill them immediately.');
+  return !isTimeOver || endStates.every(([, { isExpected }]) => isExpected);
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -162,7 +162,7 @@ async function main(args: readonly string[]): Promise<number> {
 
   const directory = new WorkDirectory();
   process.once('exit', () => directory.remove());
-  // On a terminal the table has the screen for itself.
+  // On a terminal, only the table is shown on the screen.
   const logger = pino(
     { level: options.logLevel },
     destination({ dest: isTerminal ? directory.agentLogFile : 2, sync: true }),
@@ -171,7 +171,7 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     if (await run(options, directory, logger, cleanUps)) return exitCodes.success;
     directory.keepLogs();
-    say(`Some pod is not in its right end state; the logs stay in ${directory.path}`);
+    printMessage(`Some pods are not in their expected end state. The logs are kept in ${directory.path}`);
     return exitCodes.wrongEndState;
   } catch (error) {
     process.stderr.write(`node-agent: ${error instanceof AgentError ? error.message : String(error)}\n`);

@@ -4,7 +4,7 @@ import type { Pod } from 'kubelet-status-manager';
 import { parseAllDocuments } from 'yaml';
 import { AgentError } from './agent-error.ts';
 
-/** The pods of YAML files, and of directories of them in the order of their names. */
+/** Reads the pods from YAML files, and from all YAML files of directories in the order of their names. */
 export async function readManifests(paths: readonly string[]): Promise<Pod[]> {
   const pods: Pod[] = [];
   for (const path of paths) {

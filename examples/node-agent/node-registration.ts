@@ -3,12 +3,12 @@ import { ApiError, type Clock, type Logger, type Timer } from 'kubelet-status-ma
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 import { AgentError } from './agent-error.ts';
 
-/** Marks the Nodes that are this agent's, so that it never takes over another one. */
+/** Marks the Nodes of this agent, so that it never uses the Node of something else. */
 const agentLabel = 'kubelet-status-manager.dev/node-agent';
 const agentTaint = { key: agentLabel, effect: 'NoSchedule' };
 const leaseDurationSeconds = 40;
 const heartbeatMs = 10_000;
-/** The Lease says that the node lives; its status needs no more than this. */
+/** The Lease shows that the node is alive, so its status can be reported less often. */
 const heartbeatsPerNodeStatus = 30;
 
 export interface NodeRegistrationOptions {
@@ -16,13 +16,13 @@ export interface NodeRegistrationOptions {
   readonly nodeName: string;
   /** IP addresses of the node. */
   readonly addresses: readonly string[];
-  /** Keeps pods away that do not ask for this node. */
+  /** Keeps away pods that do not tolerate the taint of this node. */
   readonly isTainted: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What is read of a Node. */
+/** The members of a Node that the agent reads. */
 interface NodeObject {
   readonly metadata: { readonly resourceVersion: string; readonly labels?: object };
   readonly spec: { readonly taints?: readonly { readonly key: string }[] };
@@ -47,7 +47,7 @@ export class NodeRegistration {
     this.#readySince = this.#isoTime();
   }
 
-  /** Creates the Node, or takes up the one that an earlier run has left, and starts the heartbeat. */
+  /** Creates the Node, or adopts the one that an earlier run has left, and starts the heartbeat. */
   async register(): Promise<void> {
     try {
       await this.#createNode();
@@ -55,13 +55,13 @@ export class NodeRegistration {
       await this.#reportStatus('True', 'AgentReady', 'The node agent runs the pods of this node');
       await this.#renewLease();
     } catch (error) {
-      const hint = error instanceof ApiError && error.kind === 'network' ? ' (does the API server run?)' : '';
+      const hint = error instanceof ApiError && error.kind === 'network' ? ' (is the API server running?)' : '';
       throw AgentError.from(error, `cannot register the Node ${this.#options.nodeName}${hint}`);
     }
-    this.#beatLater();
+    this.#scheduleHeartbeat();
   }
 
-  /** Reports the Node as not ready; removes it when this run has created it and `remove` is set. */
+  /** Reports the Node as not ready, or deletes it if `remove` is set and this run has created it. */
   async unregister({ remove }: { remove: boolean }): Promise<void> {
     this.#isStopped = true;
     this.#timer?.stop();
@@ -69,9 +69,9 @@ export class NodeRegistration {
     const { logger, nodeName } = this.#options;
     try {
       if (remove && this.#createdNode && (await this.#remove())) return;
-      await this.#reportStatus('False', 'AgentStopped', 'The node agent has ended');
+      await this.#reportStatus('False', 'AgentStopped', 'The node agent has stopped');
     } catch (error) {
-      logger.warn({ node: nodeName, reason: String(error) }, 'Could not report the Node as not ready');
+      logger.warn({ node: nodeName, reason: String(error) }, 'Failed to report the Node as not ready');
     }
   }
 
@@ -85,7 +85,7 @@ export class NodeRegistration {
     } catch (error) {
       logger.warn(
         { node: nodeName, reason: String(error) },
-        `Could not remove the Node; it stays, not ready. An administrator can remove it: kubectl delete node ${nodeName}`,
+        `Failed to delete the Node, which stays and is not ready. An administrator can delete it: kubectl delete node ${nodeName}`,
       );
       return false;
     }
@@ -115,14 +115,14 @@ export class NodeRegistration {
       const node = (await transport.request('GET', this.#nodePath)).json() as NodeObject;
       if (!Object.hasOwn(node.metadata.labels ?? {}, agentLabel)) {
         throw new AgentError(
-          'a Node of this name exists and is not of this agent; choose another one with --node-name',
+          'a Node of this name exists and does not belong to this agent; choose another name with --node-name',
         );
       }
       if (isTainted) await this.#taint(node);
     }
   }
 
-  /** An earlier run may have left the Node without, on a cluster of its own. */
+  /** An earlier run may have left the Node without the taint. */
   async #taint({ metadata: { resourceVersion }, spec: { taints = [] } }: NodeObject): Promise<void> {
     if (taints.some(({ key }) => key === agentLabel)) return;
     await this.#options.transport.request('PATCH', this.#nodePath, {
@@ -190,7 +190,7 @@ export class NodeRegistration {
     }
   }
 
-  #beatLater(): void {
+  #scheduleHeartbeat(): void {
     if (this.#isStopped) return;
     this.#timer = this.#options.clock.afterFunc(heartbeatMs, () => void this.#beat());
   }
@@ -206,7 +206,7 @@ export class NodeRegistration {
     } catch (error) {
       logger.warn({ node: nodeName, reason: String(error) }, 'Heartbeat failed');
     }
-    this.#beatLater();
+    this.#scheduleHeartbeat();
   }
 
   #isoTime(): string {

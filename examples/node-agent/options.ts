@@ -2,18 +2,18 @@ import { hostname } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from './duration.ts';
 
-/** What a command line asks for. */
+/** The options of the command line. */
 export interface Options {
-  /** Absent: an API server of its own. */
+  /** Absent: the agent starts its own API server. */
   readonly kubeconfig?: string;
-  /** Of an API server of its own; 0 stands for a free one. */
+  /** The port of the agent's own API server; 0 selects a free one. */
   readonly port: number;
   readonly nodeName: string;
-  /** YAML files, or directories of them, with the pods to create. Absent: the demo's, on an API server of its own. */
+  /** YAML files, or directories of them, with the pods to create. Absent: the demo's pods, if the agent starts its own API server. */
   readonly manifests?: readonly string[];
-  /** How long to run. Absent: until a signal comes. */
+  /** How long to run. Absent: until a signal arrives. */
   readonly forMs?: number;
-  /** Absent: 1 second on an API server of its own, else the kubelet's 10 seconds. */
+  /** Absent: 1 second on the agent's own API server, otherwise the kubelet's 10 seconds. */
   readonly crashLoopBaseMs?: number;
   readonly logLevel: string;
 }
@@ -29,32 +29,32 @@ export const exitCodes = {
 
 const exitCodesHelp = `
 Exit codes:
-  ${exitCodes.success}    the time of --for is over and every pod is in its right end state,
-       or Ctrl-C, SIGTERM or SIGHUP ended the agent
-  ${exitCodes.wrongEndState}    the time of --for is over and some pod is not in its right end state
+  ${exitCodes.success}    the time of --for is over and every pod is in its expected end state,
+       or Ctrl-C, SIGTERM or SIGHUP stopped the agent
+  ${exitCodes.wrongEndState}    the time of --for is over and some pod is not in its expected end state
   ${exitCodes.usage}    the command line is wrong
-  ${exitCodes.failure}    the agent could not start or could not go on
-  ${exitCodes.forced}  forced by a signal while the agent was ending
+  ${exitCodes.failure}    the agent could not start or could not continue
+  ${exitCodes.forced}  forced by a signal while the agent was stopping
 
-A pod's right end state is Deleted once somebody has deleted it, else what its annotation
-node-agent.kubelet-status-manager.dev/expect says (Running, Succeeded, Failed, Restarted or Deleted),
-else Running under restartPolicy Always and Succeeded under the others.`;
+A pod's expected end state is Deleted if its deletion was requested, otherwise the value of its annotation
+node-agent.kubelet-status-manager.dev/expect (Running, Succeeded, Failed, Restarted or Deleted),
+otherwise Running under restartPolicy Always and Succeeded under the other policies.`;
 
-/** Throws a CommanderError for --help (exitCode 0) and for what is wrong; its text has been printed. */
+/** Throws a CommanderError for --help (exitCode 0) and for invalid options, after the text was printed. */
 export function parseOptions(args: readonly string[]): Options {
   const command = new Command('node-agent')
     .description(
       'A small Kubernetes node agent that runs the containers of its pods as local processes.\n' +
-        'Without --kubeconfig it starts an API server of its own, in memory, and creates demo pods there.',
+        'Without --kubeconfig it starts its own API server in memory and creates demo pods there.',
     )
     .addOption(
       new Option(
         '--kubeconfig <file>',
-        'join the cluster of this kubeconfig; only pods annotated kubelet-status-manager.dev/run: process are run there',
+        'join the cluster of this kubeconfig and run only pods annotated kubelet-status-manager.dev/run: process',
       ),
     )
     .addOption(
-      new Option('--port <port>', 'port of an API server of its own; 0 stands for a free one')
+      new Option('--port <port>', "port of the agent's own API server; 0 selects a free one")
         .default(0)
         .argParser(readPort)
         .conflicts('kubeconfig'),
@@ -63,11 +63,11 @@ export function parseOptions(args: readonly string[]): Options {
     .addOption(
       new Option('--manifests <path...>', 'YAML files, or directories of them, with pods to create on this node'),
     )
-    .addOption(new Option('--for <duration>', 'end after this time, for example 20s or 1m30s').argParser(readDuration))
+    .addOption(new Option('--for <duration>', 'stop after this time, for example 20s or 1m30s').argParser(readDuration))
     .addOption(
       new Option(
         '--crash-loop-base <duration>',
-        "first CrashLoopBackOff delay, doubled each time (default: 1s in the demo, else the kubelet's 10s)",
+        "first CrashLoopBackOff delay, doubled each time (default: 1s in the demo, otherwise the kubelet's 10s)",
       ).argParser(readDuration),
     )
     .addOption(

@@ -3,7 +3,7 @@ import type { SeenPod, PodHistory } from './pod-history.ts';
 import { isDeletionRequested, podName, podUID, summarizePod } from './pods.ts';
 import type { TableRow } from './table.ts';
 
-/** The pods as the agent sees them now, beside what the status manager has told the API server of it. */
+/** The pods as the agent sees them now, and how much of that the status manager has sent to the API server. */
 export function podTableRows(history: PodHistory, statusManager: StatusManager): TableRow[] {
   const inspections = new Map(statusManager.inspect().pods.map((inspection) => [inspection.podUID, inspection]));
   return history.all().map((seen) => {

@@ -16,7 +16,7 @@ import type { ContainerRuntime, RunningContainer } from './container-runtime.ts'
 import type { CrashLoopLimits } from './crash-loop-back-off.ts';
 import { isDeletionRequested, isPodFinished, podName } from './pods.ts';
 
-/** Why a pod ends although it neither finished nor was deleted. */
+/** Why a pod is terminated although it has neither finished nor been deleted. */
 export interface Eviction {
   readonly reason: string;
   readonly message: string;
@@ -26,23 +26,23 @@ export interface PodWorkerOptions {
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
   readonly crashLoopLimits: CrashLoopLimits;
-  /** Called, never within itself, after anything about the pod may have changed. */
+  /** Called after anything about the pod may have changed. Calls are never nested. */
   readonly onChange: (worker: PodWorker) => void;
 }
 
-/** Timers of Node.js take no more than 2³¹−1 ms, a grace period may be longer. */
+/** Timers of Node.js take at most 2³¹−1 ms; a grace period may be longer. */
 const longestDelayMs = 86_400_000;
 
 /**
- * The life of one pod, from the moment it is bound to this node:
+ * The lifecycle of one pod, from the moment it is bound to this node:
  *
- * - **syncing**: its containers are started, and started again, as its spec says. Left when the
- *   pod is deleted or evicted, or when nothing is left to be started.
- * - **terminating**: its containers are asked to end, sidecars last, and killed when the grace
- *   period is over. Left when none runs any more.
- * - **terminated**: nothing runs, nothing will.
+ * - **syncing**: its containers are started and restarted as its spec says. Ends when the pod is
+ *   deleted or evicted, or when no container is left to start.
+ * - **terminating**: its containers get SIGTERM, sidecars last, and SIGKILL when the grace period is
+ *   over. Ends when no container runs.
+ * - **terminated**: no container runs, and none will be started.
  *
- * Each method first changes the state, then calls `sync`, which does what the state asks for.
+ * Each method first changes the state, then calls `sync`, which acts on the state.
  * Source: kubelet `podWorkers`.
  */
 export class PodWorker {
@@ -66,7 +66,7 @@ export class PodWorker {
     this.#records = createContainerRecords(pod, options.clock);
   }
 
-  /** The pod as the API server showed it last. */
+  /** The pod as the API server last showed it. */
   get pod(): Pod {
     return this.#pod;
   }
@@ -87,7 +87,7 @@ export class PodWorker {
     return this.#records.filter(({ role }) => role === 'regular').map(({ status }) => status);
   }
 
-  /** Takes what the API server says about the pod now, and does what follows from it. */
+  /** Takes a new version of the pod from the API server and acts on it. */
   update(pod: Pod): void {
     this.#pod = pod;
     if (isDeletionRequested(pod)) {
@@ -99,8 +99,8 @@ export class PodWorker {
   }
 
   /**
-   * Ends the pod although the API server shows no deletion: its object is gone, or the agent has a
-   * reason of its own (`eviction`), with which the pod fails unless it was ending before.
+   * Terminates the pod although the API server shows no deletion: its object is gone, or the agent has
+   * a reason of its own (`eviction`). With a reason the pod fails, unless it was already terminating.
    */
   terminate({
     eviction,
@@ -111,7 +111,7 @@ export class PodWorker {
     this.sync();
   }
 
-  /** Does what the pod's state asks for. Cheap when that is nothing. */
+  /** Does what the pod's state requires. Cheap when there is nothing to do. */
   sync(): void {
     if (this.#stage === 'terminated') return;
     this.#alarm?.stop();
@@ -144,7 +144,7 @@ export class PodWorker {
       for (const record of running) signal(record, 'SIGKILL');
       return;
     }
-    // Sidecars go last, in the reverse order of their start, for the others may need them to end.
+    // Sidecars are stopped last, in the reverse order of their start, because the others may need them until then.
     const others = running.filter(({ role }) => role !== 'sidecar');
     for (const record of others.length > 0 ? others : running.slice(-1)) {
       if (record.process === 'starting' || this.#askedToEnd.has(record)) continue;
@@ -179,7 +179,7 @@ export class PodWorker {
       this.#stage = 'terminating';
       for (const record of this.#records) endBackOff(record);
     }
-    // A later request may shorten the grace period, never lengthen it.
+    // A later request may shorten the grace period, but never extends it.
     this.#killAtMs = Math.min(this.#killAtMs, this.#options.clock.monotonicMs() + gracePeriodSeconds * 1000);
   }
 

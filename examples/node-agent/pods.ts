@@ -1,6 +1,6 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
 
-/** `namespace/name`, as people write it. */
+/** `namespace/name`. */
 export function podName(pod: Pod): string {
   return `${pod.metadata?.namespace}/${pod.metadata?.name}`;
 }
@@ -17,7 +17,7 @@ export function isDeletionRequested(pod: Pod): boolean {
   return Boolean(pod.metadata?.deletionTimestamp);
 }
 
-/** The pod has reached a phase that it never leaves. */
+/** Whether the pod has reached a terminal phase. */
 export function isPodFinished(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
@@ -25,14 +25,14 @@ export function isPodFinished(pod: Pod): boolean {
 /** A pod's status in a few words, for people. */
 export interface PodSummary {
   readonly phase: string;
-  /** The pod's own reason, else that of the first container that has one. */
+  /** The pod's reason, otherwise that of the first container that has one. */
   readonly reason: string;
   readonly readyContainers: number;
   readonly totalContainers: number;
   readonly restarts: number;
 }
 
-/** Counts as `kubectl get pods` does: regular containers and sidecars; an init container's restarts too. */
+/** Counts as `kubectl get pods` does: regular containers and sidecars, and the restarts of init containers too. */
 export function summarizePod(pod: Pod, status = pod.status as PodStatus | undefined): PodSummary {
   const sidecars = new Set(
     pod.spec?.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name),

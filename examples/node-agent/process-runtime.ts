@@ -8,9 +8,9 @@ import { resolveContainerCommand } from './container-command.ts';
 import type { ContainerExit, ContainerRuntime, RunningContainer } from './container-runtime.ts';
 
 /**
- * Runs each container as a process of this machine, in a process group of its own, so that what
- * the process starts is reached by its signals and dies with it. The process gets the container's
- * `env` and PATH, nothing else of the agent's environment; what it prints goes to
+ * Runs each container as a process on this machine, in its own process group, so that signals also
+ * reach its child processes, which are killed when it ends. The process gets the container's `env`
+ * and PATH, but nothing else of the agent's environment. Its output goes to
  * `<directory>/<namespace>_<pod>_<uid>/<container>.<restartCount>.log`.
  */
 export class ProcessRuntime implements ContainerRuntime {
@@ -35,7 +35,7 @@ export class ProcessRuntime implements ContainerRuntime {
       });
       if (child.pid !== undefined) this.#running.add(child.pid);
       const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
-      // once() rejects at 'error' too: when the start fails, this one must not stay unhandled.
+      // once() also rejects on 'error': when the start fails, this rejection must not stay unhandled.
       ended.catch(() => {});
       await once(child, 'spawn');
       const pid = child.pid!;
@@ -43,7 +43,7 @@ export class ProcessRuntime implements ContainerRuntime {
         id: `process://${pid}`,
         exited: ended.then(([code, signal]) => {
           this.#running.delete(pid);
-          signalProcessGroup(pid, 'SIGKILL'); // what the process started and left behind
+          signalProcessGroup(pid, 'SIGKILL'); // child processes that are still running
           return describeExit(code, signal);
         }),
         signal: (name) => {
@@ -55,14 +55,14 @@ export class ProcessRuntime implements ContainerRuntime {
     }
   }
 
-  /** Kills every process at once, synchronously: the last resort when the agent itself ends. */
+  /** Kills all processes synchronously: the last resort when the agent itself exits. */
   killAll(): void {
     for (const pid of this.#running) signalProcessGroup(pid, 'SIGKILL');
   }
 }
 
 function describeExit(code: number | null, signal: NodeJS.Signals | null): ContainerExit {
-  // A process that a signal ended reports 128 + its number, as shells and container runtimes do.
+  // A process that was killed by a signal reports 128 + the signal's number, as shells and container runtimes do.
   const exitCode = code ?? 128 + constants.signals[signal ?? 'SIGKILL'];
   return { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' };
 }
@@ -71,7 +71,7 @@ function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    // ESRCH: the group is gone; EPERM: macOS' word for a group of which only zombies are left.
+    // ESRCH: the group is gone. EPERM: on macOS, only zombies are left in the group.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }

@@ -1,13 +1,13 @@
 import { exitCodes } from './options.ts';
 
-/** npm passes a Ctrl-C on to its child, which has had it from the terminal already. */
+/** npm forwards a Ctrl-C to its child, which has already received it from the terminal. */
 const npmRepeatMs = 150;
 
-/** Listens for what asks the agent to end: a signal, or that nobody reads its output any more. */
+/** Listens for requests to stop the agent: a signal, or a closed output stream. */
 export class StopRequest {
   readonly received: Promise<void>;
   #endingSinceMs: number | undefined;
-  /** Under npm each Ctrl-C arrives twice. */
+  /** Under npm, each Ctrl-C arrives twice. */
   #repeatsToIgnore = process.env['npm_lifecycle_event'] === undefined ? 0 : 1;
 
   constructor() {
@@ -24,7 +24,7 @@ export class StopRequest {
     });
   }
 
-  /** The agent is about to end: from now on a signal ends the process immediately. */
+  /** The agent is about to stop: from now on, a signal ends the process immediately. */
   markEnding(): void {
     this.#endingSinceMs ??= performance.now();
   }

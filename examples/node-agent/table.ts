@@ -45,13 +45,13 @@ function colourOf({ phase, reason }: TableRow): Colour {
   return phase === 'Running' && reason !== '' ? 'yellow' : (phaseColours[phase] ?? 'yellow');
 }
 
-/** Columns that a narrow terminal does without, the first to go first. */
+/** Columns that a narrow terminal does not show, in the order in which they are left out. */
 const optionalColumns: readonly (keyof TableRow)[] = ['versions', 'unsent', 'restarts'];
 
 /**
  * The table as lines, each at most `width` characters wide, at most `height` lines. Where the
- * terminal is too narrow, columns are left out and then lines end in `…`; where it is too low, the
- * last line says how many rows are not shown.
+ * terminal is too narrow, columns are left out, and then lines are truncated with `…`. Where it is
+ * too low, the last line says how many rows are not shown.
  */
 export function renderTable(
   rows: readonly TableRow[],
@@ -100,7 +100,7 @@ export class LiveTable {
   readonly #stream: WriteStream;
   readonly #rows: () => readonly TableRow[];
   readonly #clock: Clock;
-  /** The widths of the lines that are on the screen. */
+  /** The widths of the lines on the screen. */
   #drawn: readonly number[] = [];
   #timer: Timer | undefined;
 
@@ -122,16 +122,16 @@ export class LiveTable {
   }
 
   #draw(): void {
-    // Some terminals do not report their size: it is 0 then.
+    // Some terminals do not report their size, which is then 0.
     const width = this.#stream.columns || 80;
     const rows = this.#stream.rows || 24;
-    // The cursor stands on the line below the table, which must be on the screen too.
+    // The cursor is on the line below the table, which must be on the screen too.
     const lines = renderTable(this.#rows(), {
       width,
       height: Math.max(1, rows - 1),
       useColours: this.#stream.hasColors(),
     });
-    // A window that became narrower has wrapped the lines; what has scrolled off the top is out of reach.
+    // A window that became narrower has wrapped the lines. Lines that have scrolled off the top cannot be redrawn.
     const height = this.#drawn.reduce((sum, drawn) => sum + Math.max(1, Math.ceil(drawn / width)), 0);
     moveCursor(this.#stream, -width, -Math.min(height, rows - 1));
     clearScreenDown(this.#stream);

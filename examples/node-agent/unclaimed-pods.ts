@@ -6,8 +6,8 @@ import { podName, podUID } from './pods.ts';
 const message = `The node agent of this node runs only pods with the annotation ${runAnnotation}: process`;
 
 /**
- * Tells whoever waits for a pod that the agent does not run it: one warning in the log and one
- * Event for each pod. Without them such a pod stays Pending and nothing says why.
+ * Reports pods that the agent does not run, with one warning in the log and one Event for each pod.
+ * Otherwise such a pod would stay Pending without any explanation.
  */
 export class UnclaimedPods {
   readonly #transport: KubeTransport;
@@ -54,7 +54,7 @@ export class UnclaimedPods {
         body,
       });
     } catch (error) {
-      this.#logger.warn({ pod: `${namespace}/${name}`, reason: String(error) }, 'Could not create an Event');
+      this.#logger.warn({ pod: `${namespace}/${name}`, reason: String(error) }, 'Failed to create an Event');
     }
   }
 }

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A directory for one run of the agent that only its user can open: the kubeconfig, the agent's
- * log and what the containers print. Synchronous, so that it can be removed while the process ends.
+ * A directory for one run of the agent that only its user can open. It has the kubeconfig, the agent's
+ * log and the output of the containers. Synchronous, so that it can be removed while the process exits.
  */
 export class WorkDirectory {
   readonly path = mkdtempSync(join(tmpdir(), 'node-agent-')); // mode 0700
@@ -13,13 +13,13 @@ export class WorkDirectory {
   readonly #kubeconfigFile = join(this.path, 'kubeconfig');
   #keepsLogs = false;
 
-  /** The file holds a token, so nobody else may read it. Returns its path. */
+  /** Writes the file, which only the user can read because it has a token. Returns its path. */
   writeKubeconfig(text: string): string {
     writeFileSync(this.#kubeconfigFile, text, { mode: 0o600, flag: 'wx' });
     return this.#kubeconfigFile;
   }
 
-  /** From now on `remove` leaves the logs where they are. */
+  /** From now on, `remove` keeps the logs. */
   keepLogs(): void {
     this.#keepsLogs = true;
   }

@@ -50,7 +50,7 @@ describe.skipIf(whyNotOnCluster !== '')(
       await controlPlane?.stop();
     });
 
-    it('runs the pods that ask for it, leaves all others alone, and takes away what it brought', async () => {
+    it('runs the annotated pods, ignores all others, and deletes what it has created', async () => {
       const manifest = await writeManifest('mine', ['sleep', '3600']);
       const args = ['--kubeconfig', kubeconfig, '--node-name', 'agent-1', '--manifests', manifest];
       await using agent = new RunningAgent(args);
@@ -73,7 +73,7 @@ describe.skipIf(whyNotOnCluster !== '')(
         return (await transport.request('POST', pods, { body })).json() as Pod;
       };
       const foreign = await create('foreign', {});
-      // Created later, so that the agent has seen the other one by the time this one runs.
+      // Created later, so that the agent has already seen the other pod when this one runs.
       await create('asking', { 'kubelet-status-manager.dev/run': 'process' });
       await agent.waitForRunning('default/asking');
 
@@ -88,19 +88,19 @@ describe.skipIf(whyNotOnCluster !== '')(
       expect(agent.stdout + agent.stderr).not.toContain(controlPlane.adminToken);
     });
 
-    it('does not take over a Node that is not of an agent', async () => {
+    it('does not use a Node that does not belong to the agent', async () => {
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'real-node' } };
       await transport.request('POST', '/api/v1/nodes', { body: node });
       const before = (await transport.request('GET', '/api/v1/nodes/real-node')).text;
       await using agent = new RunningAgent(['--kubeconfig', kubeconfig, '--node-name', 'real-node']);
       expect(await agent.exitCode()).toBe(3);
-      expect(agent.stderr).toContain('a Node of this name exists and is not of this agent');
+      expect(agent.stderr).toContain('a Node of this name exists and does not belong to this agent');
       expect((await transport.request('GET', '/api/v1/nodes/real-node')).text).toBe(before);
     });
   },
 );
 
-const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlFile ? '' : 'there is no kubectl';
+const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlFile ? '' : 'kubectl is not installed';
 describe.skipIf(whyNotKubectl !== '')(
   `kubectl while the node agent runs${whyNotKubectl && ` (skipped: ${whyNotKubectl})`}`,
   () => {

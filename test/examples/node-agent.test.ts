@@ -17,13 +17,13 @@ async function writeManifest(name: string, spec: object): Promise<string> {
   return file;
 }
 
-/** A process that was killed is gone a moment later. */
+/** A killed process disappears a moment later. */
 async function expectNoProcessLeft(agent: RunningAgent): Promise<void> {
   await expect.poll(() => livingGroups(agent.pids()), { timeout: 5_000 }).toEqual([]);
 }
 
 describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run `npm run build` first)'}`, () => {
-  it('brings each demo pod to its right end state and leaves nothing behind', async () => {
+  it('brings each demo pod to its expected end state and leaves nothing behind', async () => {
     await using agent = new RunningAgent(['--for', '6s', '--crash-loop-base', '500ms'], { AGENT_SECRET: 'hush' });
     const { kubeconfig } = await agent.waitFor(({ event }) => event === 'started');
     expect(statSync(kubeconfig!).mode & 0o777).toBe(0o600);
@@ -33,12 +33,12 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
 
     expect(await agent.exitCode()).toBe(0);
     const endStates = agent.events.filter(({ event }) => event === 'endState');
-    expect(endStates.map(({ pod, expected, isRight }) => ({ pod, expected, isRight }))).toEqual([
-      { pod: 'default/completes', expected: 'Succeeded', isRight: true },
-      { pod: 'default/crashes', expected: 'Restarted', isRight: true },
-      { pod: 'default/init-container', expected: 'Running', isRight: true },
-      { pod: 'default/keeps-running', expected: 'Running', isRight: true },
-      { pod: 'default/deleted', expected: 'Deleted', isRight: true },
+    expect(endStates.map(({ pod, expected, isExpected }) => ({ pod, expected, isExpected }))).toEqual([
+      { pod: 'default/completes', expected: 'Succeeded', isExpected: true },
+      { pod: 'default/crashes', expected: 'Restarted', isExpected: true },
+      { pod: 'default/init-container', expected: 'Running', isExpected: true },
+      { pod: 'default/keeps-running', expected: 'Running', isExpected: true },
+      { pod: 'default/deleted', expected: 'Deleted', isExpected: true },
     ]);
 
     const statuses = agent.events.filter(({ event }) => event === 'status');
@@ -57,7 +57,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.stdout + agent.stderr).not.toContain(token);
   });
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('ends cleanly at %s in the middle', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('stops cleanly on %s while it runs', async (signal) => {
     await using agent = new RunningAgent([]);
     await agent.waitForRunning('default/keeps-running');
     agent.signal(signal);
@@ -68,7 +68,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.leftovers()).toEqual([]);
   });
 
-  it('kills everything at a second signal', async () => {
+  it('kills all processes on a second signal', async () => {
     const manifest = await writeManifest('stubborn', {
       containers: [
         { name: 'c', image: 'process', command: ['sh', '-c', "trap '' TERM; while true; do sleep 1; done"] },
@@ -84,7 +84,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.leftovers()).toEqual([]);
   });
 
-  it('takes the repeated signal that npm sends for one Ctrl-C as one', async () => {
+  it('counts the signal that npm repeats for one Ctrl-C only once', async () => {
     await using agent = new RunningAgent([], { npm_lifecycle_event: 'start' });
     await agent.waitForRunning('default/keeps-running');
     agent.signal('SIGINT');
@@ -92,7 +92,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(await agent.exitCode()).toBe(0);
   });
 
-  it('leaves no process behind that a container has started', async () => {
+  it('leaves no child process of a container behind', async () => {
     const manifest = await writeManifest('parent', {
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: 1,
@@ -104,7 +104,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     await expectNoProcessLeft(agent);
   });
 
-  it('tells with exit code 1 which pod is not in its right end state, and why, and keeps the logs', async () => {
+  it('exits with 1, reports which pod is not in its expected end state and why, and keeps the logs', async () => {
     const manifest = await writeManifest('no-command', { containers: [{ name: 'c', image: 'process' }] });
     await using agent = new RunningAgent(['--manifests', manifest, '--for', '1s']);
     expect(await agent.exitCode()).toBe(1);
@@ -122,7 +122,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     { args: ['--kubeconfig', 'does-not-exist'], exitCode: 3, message: '--kubeconfig does-not-exist: ENOENT' },
     { args: ['--manifests', 'does-not-exist'], exitCode: 3, message: '--manifests does-not-exist: ENOENT' },
     { args: ['--manifests', 'src'], exitCode: 3, message: 'node-agent: --manifests src: no YAML or JSON file' },
-  ])('$args ends with exit code $exitCode', async ({ args, exitCode, message }) => {
+  ])('$args exits with $exitCode', async ({ args, exitCode, message }) => {
     await using agent = new RunningAgent(args);
     expect(await agent.exitCode()).toBe(exitCode);
     expect(agent.stderr).toContain(message);
@@ -130,13 +130,13 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
   });
 
   it.each([
-    { story: 'an empty manifest, once exit code 0', text: '# nothing yet\n', message: 'no pod in this file' },
+    { story: 'an empty manifest, which once exited with 0', text: '# nothing yet\n', message: 'no pod in this file' },
     {
-      story: 'a namespace that does not exist, with the way out',
+      story: 'a namespace that does not exist, with the command that creates it',
       text: '{ apiVersion: v1, kind: Pod, metadata: { name: a, namespace: missing }, spec: { containers: [] } }',
       message: 'kubectl create namespace missing',
     },
-  ])('says what is wrong with $story', async ({ text, message }) => {
+  ])('reports $story', async ({ text, message }) => {
     const file = join(directory, 'wrong.yaml');
     await writeFile(file, text);
     await using agent = new RunningAgent(['--manifests', file, '--for', '1s']);

@@ -4,7 +4,7 @@ import { resolveContainerCommand } from '../../../examples/node-agent/container-
 const pod = { metadata: { name: 'web' } };
 
 describe('resolveContainerCommand', () => {
-  it('puts args behind the command, and the pod into the environment', () => {
+  it('appends args to the command, and puts the pod into the environment', () => {
     expect(
       resolveContainerCommand(pod, { name: 'c', command: ['sh', '-c'], args: ['exit 0'], workingDir: '/' }),
     ).toEqual({ file: 'sh', args: ['-c', 'exit 0'], env: { HOSTNAME: 'web' }, workingDir: '/' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeEndState } from '../../../examples/node-agent/end-state.ts';
+import { evaluateEndState } from '../../../examples/node-agent/end-state.ts';
 
 const running = {
   phase: 'Running',
@@ -12,32 +12,38 @@ const unready = {
 const succeeded = { phase: 'Succeeded' };
 const failed = { phase: 'Failed', reason: 'Evicted' };
 
-describe('judgeEndState', () => {
+describe('evaluateEndState', () => {
   it.each([
-    { policy: undefined, status: running, isRight: true, found: 'Running, 1/1 ready' },
-    { policy: 'Always', status: unready, isRight: false, found: 'Running, 0/1 ready, 2 restarts, CrashLoopBackOff' },
-    { policy: 'OnFailure', status: succeeded, isRight: true, found: 'Succeeded' },
-    { policy: 'Never', status: failed, isRight: false, found: 'Failed, Evicted' },
-    { policy: 'Never', status: running, isRight: false, found: 'Running, 1/1 ready' },
-    { expect: 'Restarted', status: unready, isRight: true },
-    { expect: 'Restarted', status: running, isRight: false },
-    { expect: 'Failed', status: failed, isRight: true },
-    { expect: 'Succeeded', status: failed, isRight: false },
-    { expect: 'Deleted', status: running, isRight: false },
-    { expect: 'Deleted', status: running, isGone: true, isRight: true, found: 'Deleted' },
-    { expect: 'Running', status: running, isGone: true, isRight: true, found: 'Deleted' },
-    { expect: 'Running', status: running, isDeleted: true, isRight: false, found: 'Running, 1/1 ready, being deleted' },
-    { expect: 'Nonsense', status: running, isRight: false },
-    { expect: 'constructor', status: running, isRight: false },
-  ])('%j', ({ policy, status, isRight, found, isGone = false, isDeleted = false, expect: expected }) => {
+    { policy: undefined, status: running, isExpected: true, found: 'Running, 1/1 ready' },
+    { policy: 'Always', status: unready, isExpected: false, found: 'Running, 0/1 ready, 2 restarts, CrashLoopBackOff' },
+    { policy: 'OnFailure', status: succeeded, isExpected: true, found: 'Succeeded' },
+    { policy: 'Never', status: failed, isExpected: false, found: 'Failed, Evicted' },
+    { policy: 'Never', status: running, isExpected: false, found: 'Running, 1/1 ready' },
+    { expect: 'Restarted', status: unready, isExpected: true },
+    { expect: 'Restarted', status: running, isExpected: false },
+    { expect: 'Failed', status: failed, isExpected: true },
+    { expect: 'Succeeded', status: failed, isExpected: false },
+    { expect: 'Deleted', status: running, isExpected: false },
+    { expect: 'Deleted', status: running, isGone: true, isExpected: true, found: 'Deleted' },
+    { expect: 'Running', status: running, isGone: true, isExpected: true, found: 'Deleted' },
+    {
+      expect: 'Running',
+      status: running,
+      isDeleted: true,
+      isExpected: false,
+      found: 'Running, 1/1 ready, being deleted',
+    },
+    { expect: 'Nonsense', status: running, isExpected: false },
+    { expect: 'constructor', status: running, isExpected: false },
+  ])('%j', ({ policy, status, isExpected, found, isGone = false, isDeleted = false, expect: expected }) => {
     const annotations = expected === undefined ? {} : { 'node-agent.kubelet-status-manager.dev/expect': expected };
     const pod = {
       metadata: { annotations, ...(isDeleted && { deletionTimestamp: '2000-01-01T00:00:00Z' }) },
       spec: { containers: [{ name: 'a' }], restartPolicy: policy },
       status,
     };
-    const endState = judgeEndState({ pod, isGone });
-    expect(endState.isRight).toBe(isRight);
+    const endState = evaluateEndState({ pod, isGone });
+    expect(endState.isExpected).toBe(isExpected);
     if (found !== undefined) expect(endState.found).toBe(found);
   });
 });

@@ -11,13 +11,13 @@ interface FakeContainer {
   readonly end: (exit: ContainerExit) => void;
 }
 
-/** Runs nothing: records what it was asked for, and lets a test end the containers. */
+/** Runs nothing: records all requests, and lets a test end the containers. */
 export class FakeRuntime implements ContainerRuntime {
   /** `start web#0`, `SIGTERM web`, `SIGKILL web`, `exit web`, in order. */
   readonly actions: string[] = [];
-  /** What the next start of a container of this name fails with. */
+  /** The error of the next start of a container, by its name. */
   readonly startErrors = new Map<string, Error>();
-  /** Starts wait for it. */
+  /** Starts wait for this promise. */
   startGate: Promise<void> | undefined;
   readonly #running = new Map<string, FakeContainer>();
   #started = 0;
@@ -41,13 +41,13 @@ export class FakeRuntime implements ContainerRuntime {
   /** Ends a running container. */
   exit(name: string, exitCode: number): void {
     const container = this.#running.get(name);
-    if (!container) throw new Error(`${name} does not run`);
+    if (!container) throw new Error(`${name} is not running`);
     this.#running.delete(name);
     this.actions.push(`exit ${name}`);
     container.end({ exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' });
   }
 
-  /** What was asked for since the last call. */
+  /** The actions since the last call. */
   takeActions(): string[] {
     return this.actions.splice(0);
   }

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { NodeRegistration } from '../../../examples/node-agent/node-registration.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
-it('taints the Node that it takes up again, once, and keeps the taints of others', async () => {
+it('taints the Node that it adopts, once, and keeps the taints of others', async () => {
   await using server = await ApiServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const path = '/api/v1/nodes/agent';
@@ -22,7 +22,7 @@ it('taints the Node that it takes up again, once, and keeps the taints of others
     const { spec } = (await transport.request('GET', path)).json() as { spec: { taints?: unknown } };
     return spec.taints;
   };
-  // The one that admission gives a new Node; on a cluster of its own the agent adds none.
+  // The taint that admission adds to a new Node. On its own API server, the agent adds none.
   const foreign = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
   expect(await run(false)).toEqual([foreign]);
   const both = [foreign, { key: 'kubelet-status-manager.dev/node-agent', effect: 'NoSchedule' }];
@@ -31,7 +31,7 @@ it('taints the Node that it takes up again, once, and keeps the taints of others
   await transport.close();
 });
 
-it('says in one line without a stack trace that a node user may not remove its Node, and reports it as not ready', async () => {
+it('logs in one line without a stack trace that a node user may not delete its Node, and reports it as not ready', async () => {
   await using server = await ApiServer.start({ nodeUsers: ['agent'] });
   const admin = createKubeTransport(server.kubeconfig());
   const transport = createKubeTransport(server.kubeconfig('agent'));

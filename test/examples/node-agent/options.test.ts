@@ -20,7 +20,7 @@ describe('parseDuration', () => {
 });
 
 describe('parseOptions', () => {
-  it('has a default for all that has one', () => {
+  it('fills in the defaults', () => {
     const { nodeName, ...others } = parseOptions([]);
     expect(nodeName).toMatch(/^node-agent(-[a-z0-9][-a-z0-9]*)?$/);
     expect(others).toEqual({ port: 0, logLevel: 'warn' });

@@ -21,7 +21,7 @@ function makePod({ status, ...spec }: Given = {}): Pod {
   };
 }
 
-/** A worker with its surroundings, already told of its pod, with nothing left to happen now. */
+/** A worker that has been given its pod, with everything that is due now already done. */
 async function startWorker(given: Given = {}) {
   const clock = new FakeClock();
   const runtime = new FakeRuntime();
@@ -78,7 +78,7 @@ describe('starting', () => {
     });
   });
 
-  it('runs init containers one after the other, and the regular ones after the last', async () => {
+  it('runs init containers one after the other, then the regular ones', async () => {
     const { runtime, exit, status } = await startWorker({ initContainers: [{ name: 'i1' }, { name: 'i2' }] });
     expect(runtime.takeActions()).toEqual(['start i1#0']);
     expect(status('a').state).toEqual({ waiting: { reason: 'PodInitializing' } });
@@ -88,7 +88,7 @@ describe('starting', () => {
     expect(runtime.takeActions()).toEqual(['exit i1', 'start i2#0', 'exit i2', 'start a#0']);
   });
 
-  it('lets a sidecar run beside what comes after it', async () => {
+  it('keeps a sidecar running while later containers start', async () => {
     const { runtime, status } = await startWorker({
       initContainers: [{ name: 'side', restartPolicy: 'Always' }],
     });
@@ -96,7 +96,7 @@ describe('starting', () => {
     expect(status('side')).toMatchObject({ ready: true, started: true });
   });
 
-  it('leaves a container waiting that can never be started, and runs the others', async () => {
+  it('leaves a container that can never be started in waiting, and runs the others', async () => {
     const clock = new FakeClock();
     const runtime = new FakeRuntime();
     runtime.startErrors.set('a', new ContainerConfigError('no command'));
@@ -116,11 +116,11 @@ describe('starting', () => {
     ]);
   });
 
-  it('takes a start that failed for a failed run', async () => {
+  it('treats a failed start as a failed run', async () => {
     const { clock, runtime, exit, status } = await startWorker();
     runtime.startErrors.set('a', new Error('spawn nothing ENOENT'));
     await exit('a', 1);
-    // The restart was immediate and has failed; the next one has to wait.
+    // The restart was immediate and has failed, so the next one has to wait.
     expect(runtime.takeActions()).toEqual(['start a#0', 'exit a', 'start a#1']);
     expect(status('a')).toMatchObject({
       restartCount: 1,
@@ -134,7 +134,7 @@ describe('starting', () => {
 });
 
 describe('restarting', () => {
-  it('restarts at once the first time, then after 10, 20, 40 … at most 300 seconds', async () => {
+  it('restarts immediately the first time, then after 10, 20, 40 … at most 300 seconds', async () => {
     const { clock, runtime, exit, status } = await startWorker();
     const waits: number[] = [];
     for (let restart = 1; restart <= 8; restart++) {
@@ -148,7 +148,7 @@ describe('restarting', () => {
     expect(status('a').restartCount).toBe(8);
   });
 
-  it('says CrashLoopBackOff while it waits, with the end of the last run', async () => {
+  it('reports CrashLoopBackOff while it waits, with the end of the last run', async () => {
     const { exit, status } = await startWorker();
     await exit('a', 1);
     await exit('a', 3);
@@ -165,7 +165,7 @@ describe('restarting', () => {
     });
   });
 
-  it('publishes the next restart count only with the run that it counts', async () => {
+  it('publishes the next restart count only when that run has started', async () => {
     const clock = new FakeClock();
     const runtime = new FakeRuntime();
     const pod = makePod();
@@ -184,7 +184,7 @@ describe('restarting', () => {
     expect(published).toEqual(['waiting 0', 'running 0', 'terminated 0', 'running 1']);
   });
 
-  it('starts the back-off over after a run of more than twice its longest delay', async () => {
+  it('resets the back-off after a run of more than twice its longest delay', async () => {
     const { clock, exit, status } = await startWorker();
     await exit('a', 1);
     await exit('a', 1);
@@ -210,7 +210,7 @@ describe('restarting', () => {
     expect(worker.isTerminated).toBe(!restarts);
   });
 
-  it('gives up the pod when an init container has failed for good', async () => {
+  it('fails the pod when an init container has failed and is not restarted', async () => {
     const { runtime, worker, exit } = await startWorker({ restartPolicy: 'Never', initContainers: [{ name: 'i' }] });
     await exit('i', 1);
     expect(runtime.takeActions()).toEqual(['start i#0', 'exit i']);
@@ -235,7 +235,7 @@ describe('restarting', () => {
 });
 
 describe('ending', () => {
-  it('asks the containers of a deleted pod to end, and kills them after the grace period', async () => {
+  it('sends SIGTERM to the containers of a deleted pod, and SIGKILL after the grace period', async () => {
     const { clock, runtime, worker, exit, requestDeletion } = await startWorker();
     runtime.takeActions();
     requestDeletion(5);
@@ -257,7 +257,7 @@ describe('ending', () => {
     expect(worker.isTerminated).toBe(true);
   });
 
-  it('takes a shorter grace period that comes later, and no longer one', async () => {
+  it('accepts a shorter grace period that comes later, but not a longer one', async () => {
     const { clock, runtime, requestDeletion } = await startWorker();
     requestDeletion(30);
     requestDeletion(1);
@@ -266,7 +266,7 @@ describe('ending', () => {
     expect(runtime.takeActions()).toEqual(['start a#0', 'SIGTERM a', 'SIGKILL a']);
   });
 
-  it('ends a pod that waits for a restart at once', async () => {
+  it('terminates a pod that waits for a restart immediately', async () => {
     const { clock, worker, exit, requestDeletion } = await startWorker();
     await exit('a', 1);
     await exit('a', 1);
@@ -275,7 +275,7 @@ describe('ending', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('shows how the last run ended when the pod ends in CrashLoopBackOff, once reported as lost with 137', async () => {
+  it('shows how the last run ended when the pod is terminated in CrashLoopBackOff, which was once reported as lost with 137', async () => {
     const { worker, exit, status } = await startWorker();
     await exit('a', 1);
     await exit('a', 3);
@@ -284,7 +284,7 @@ describe('ending', () => {
     expect(status('a')).toMatchObject({ state: { terminated: { exitCode: 3 } }, lastState: {} });
   });
 
-  it('ends a container that was being started when the deletion came', async () => {
+  it('stops a container that was being started when the deletion was requested', async () => {
     const { runtime, worker, exit, requestDeletion, settle } = await startWorker();
     let openGate: () => void = () => {};
     runtime.startGate = new Promise((resolve) => {
@@ -299,7 +299,7 @@ describe('ending', () => {
     expect(runtime.takeActions()).toEqual(['SIGTERM a']);
   });
 
-  it('ends sidecars after the others, last started first', async () => {
+  it('stops sidecars after the others, the last started first', async () => {
     const { runtime, worker, exit, requestDeletion } = await startWorker({
       initContainers: [
         { name: 's1', restartPolicy: 'Always' },
@@ -315,7 +315,7 @@ describe('ending', () => {
     expect(worker.isTerminated).toBe(true);
   });
 
-  it('ends the sidecars of a pod whose work is done', async () => {
+  it('stops the sidecars of a pod whose regular containers have completed', async () => {
     const { runtime, exit, worker } = await startWorker({
       restartPolicy: 'OnFailure',
       initContainers: [{ name: 'side', restartPolicy: 'Always' }],
@@ -326,7 +326,7 @@ describe('ending', () => {
     expect(worker.isTerminated).toBe(true);
   });
 
-  it('keeps the reason of an eviction, but not for a pod that was ending before', async () => {
+  it('keeps the reason of an eviction, but not for a pod that was already terminating', async () => {
     const eviction = { reason: 'Terminated', message: 'the node ends' };
     const evicted = await startWorker();
     evicted.worker.terminate({ eviction, maxGracePeriodSeconds: 2 });
@@ -340,7 +340,7 @@ describe('ending', () => {
     expect(deleted.worker.eviction).toBeUndefined();
   });
 
-  it('says nothing more once it is terminated', async () => {
+  it('reports no change once it is terminated', async () => {
     const { worker, pod, changes, exit, requestDeletion } = await startWorker();
     requestDeletion(1);
     await exit('a', 0);
@@ -352,10 +352,10 @@ describe('ending', () => {
   });
 });
 
-describe('a pod that an earlier agent has run', () => {
+describe('a pod that an earlier agent ran', () => {
   const startedAt = '1999-12-31T23:00:00Z';
 
-  it('counts what ran as lost, and restarts it by its policy', async () => {
+  it('reports containers that ran as lost, and restarts them by their policy', async () => {
     const { runtime, status } = await startWorker({
       status: {
         phase: 'Running',
@@ -370,7 +370,7 @@ describe('a pod that an earlier agent has run', () => {
     });
   });
 
-  it('runs nothing again that has ended for good', async () => {
+  it('does not restart containers that have completed', async () => {
     const { runtime, worker, status } = await startWorker({
       restartPolicy: 'Never',
       status: {
@@ -383,7 +383,7 @@ describe('a pod that an earlier agent has run', () => {
     expect(worker.isTerminated).toBe(true);
   });
 
-  it.each(['Succeeded', 'Failed'])('leaves a pod alone whose phase is %s', async (phase) => {
+  it.each(['Succeeded', 'Failed'])('does not run a pod whose phase is %s', async (phase) => {
     const { runtime, worker } = await startWorker({ status: { phase } });
     expect(runtime.takeActions()).toEqual([]);
     expect(worker.isTerminated).toBe(true);

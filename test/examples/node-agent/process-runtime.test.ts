@@ -30,12 +30,12 @@ describe('ProcessRuntime', () => {
     ['exit 0', { exitCode: 0, reason: 'Completed' }],
     ['exit 7', { exitCode: 7, reason: 'Error' }],
     ['kill -TERM $$$$', { exitCode: 143, reason: 'Error' }],
-  ])('tells how `%s` ended', async (script, exit) => {
+  ])('reports how `%s` ended', async (script, exit) => {
     const { exited } = await runtime.start(pod, sh(script), 0);
     expect(await exited).toEqual(exit);
   });
 
-  it('gives the process its own environment and no more of the agent’s than PATH', async () => {
+  it('gives the process its own environment, and only PATH of the agent’s', async () => {
     process.env['AGENT_SECRET'] = 'hush';
     const container = sh('env', { env: [{ name: 'GREETING', value: 'hello' }] });
     await (
@@ -47,7 +47,7 @@ describe('ProcessRuntime', () => {
     expect(names).not.toContain('AGENT_SECRET');
   });
 
-  it('keeps what each run prints in a file that only the user can read', async () => {
+  it('writes the output of each run to a file that only the user can read', async () => {
     await (
       await runtime.start(pod, sh('echo out; echo err >&2'), 0)
     ).exited;
@@ -61,14 +61,14 @@ describe('ProcessRuntime', () => {
     expect((await stat(join(podDirectory, 'c.0.log'))).mode & 0o777).toBe(0o600);
   });
 
-  it('reaches what the process has started with its signals', async () => {
+  it('sends signals to child processes too', async () => {
     const container = await runtime.start(pod, sh('sleep 3600 & sleep 3600'), 0);
     container.signal('SIGTERM');
     expect(await container.exited).toMatchObject({ exitCode: 143 });
     await expect.poll(() => livingGroups([pidOf(container.id)])).toEqual([]);
   });
 
-  it('kills what outlives the process that started it', async () => {
+  it('kills child processes that outlive their parent', async () => {
     const container = await runtime.start(pod, sh("trap '' TERM; sleep 3600 & exit 0"), 0);
     await container.exited;
     await expect.poll(() => livingGroups([pidOf(container.id)])).toEqual([]);
@@ -88,7 +88,7 @@ describe('ProcessRuntime', () => {
     await expect(runtime.start(pod, container, 0)).rejects.toThrow(message);
   });
 
-  it('kills everything at once', async () => {
+  it('kills all processes immediately', async () => {
     const containers = await Promise.all([0, 1].map((run) => runtime.start(pod, sh("trap '' TERM; sleep 3600"), run)));
     runtime.killAll();
     for (const { exited } of containers) expect(await exited).toMatchObject({ exitCode: 137 });

@@ -10,10 +10,10 @@ const mainFile = fileURLToPath(new URL('../../../dist/examples/node-agent/main.j
 
 const endDeadlineMs = 4_000;
 
-/** Where the agent has been built; the reason stands in the names of skipped tests. */
+/** Whether the agent has been built. Otherwise its tests are skipped, with the reason in their names. */
 export const agentIsBuilt = existsSync(mainFile);
 
-/** One line of what a piped agent writes; only the members that the tests read. */
+/** One line of the output of a piped agent, with the members that the tests read. */
 export interface AgentEvent {
   readonly event: 'started' | 'status' | 'deleted' | 'endState';
   readonly kubeconfig?: string;
@@ -22,7 +22,7 @@ export interface AgentEvent {
   readonly phase?: string;
   readonly reason?: string;
   readonly expected?: string;
-  readonly isRight?: boolean;
+  readonly isExpected?: boolean;
   readonly containers?: readonly {
     readonly name: string;
     readonly containerID?: string;
@@ -30,7 +30,7 @@ export interface AgentEvent {
   }[];
 }
 
-/** An agent in a process of its own, with a temporary directory of its own. */
+/** An agent in its own process, with its own temporary directory. */
 export class RunningAgent implements AsyncDisposable {
   readonly events: AgentEvent[] = [];
   stdout = '';
@@ -66,7 +66,7 @@ export class RunningAgent implements AsyncDisposable {
         if (!found && this.#child.exitCode === null) return;
         this.#watchers.delete(watcher);
         if (found) resolve(found);
-        else reject(new Error(`The agent ended without it: ${this.stderr}`));
+        else reject(new Error(`The agent ended without this event: ${this.stderr}`));
       };
       this.#watchers.add(watcher);
       watcher();
@@ -86,7 +86,7 @@ export class RunningAgent implements AsyncDisposable {
     return this.#child.exitCode;
   }
 
-  /** The process ids of all containers that the agent has told of. */
+  /** The process IDs of all containers that the agent has reported. */
   pids(): number[] {
     const ids = this.events.flatMap(({ containers }) => containers ?? []).map(({ containerID }) => containerID);
     return [...new Set(ids)].filter((id) => id !== undefined).map((id) => Number(id.replace('process://', '')));
@@ -97,7 +97,7 @@ export class RunningAgent implements AsyncDisposable {
     return readdirSync(this.#temporary);
   }
 
-  /** In good order, so that its containers end with it; by force when it does not end. */
+  /** Stops it with SIGTERM, so that its containers are stopped too, and with SIGKILL if that takes too long. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child.kill('SIGTERM');
     const force = setTimeout(() => this.#child.kill('SIGKILL'), endDeadlineMs);
@@ -109,8 +109,8 @@ export class RunningAgent implements AsyncDisposable {
 }
 
 /**
- * Of the process groups that these processes lead, those in which something lives. What has ended
- * and was not yet cleared away (a zombie) counts as dead.
+ * The process groups led by these processes in which a process is still alive. A process that has
+ * ended but was not yet reaped (a zombie) does not count.
  */
 export function livingGroups(pids: readonly number[]): number[] {
   const processes = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' }).trim().split('\n');

@@ -26,7 +26,7 @@ describe('renderTable', () => {
     ]);
   });
 
-  it('is never wider than the terminal, colours not counted', () => {
+  it('is never wider than the terminal, not counting colour sequences', () => {
     for (const line of render(rows, { width: 20, useColours: true })) {
       expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(20);
     }
@@ -41,7 +41,7 @@ describe('renderTable', () => {
     expect(render(crashing, { width: 60 }).at(-1)).toBe('default/init-container-and-sidecar  Running  1/1    CrashLo…');
   });
 
-  it('says how many pods a low window does not show, once cut without a word', () => {
+  it('says how many pods a low window does not show, which were once cut silently', () => {
     const many = Array.from({ length: 9 }, (_, at) => ({ ...row, pod: `default/${at}` }));
     expect(render(many, { height: 10 })).toHaveLength(10);
     const lines = render(many, { height: 6 });
@@ -59,7 +59,7 @@ describe('podTableRows', () => {
     };
   }
 
-  /** An agent that has been shown the pods, as far as the table knows it. */
+  /** The parts of an agent that the table reads, after they were given the pods. */
   function setUp(...pods: readonly Pod[]) {
     const clock = new FakeClock();
     const client = new FakePodClient(pods);
@@ -76,7 +76,7 @@ describe('podTableRows', () => {
   const ready = { name: 'c', ready: true, restartCount: 3, state: { running: {} } };
   const crashed = { name: 'd', ready: false, restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } };
 
-  it('show what the agent holds and what of it was sent, and how long the rest has waited', async () => {
+  it('show which version is cached and which was sent, and how long the rest has been waiting', async () => {
     const pod = podOf('web');
     const { clock, manager, rows } = setUp(pod);
     manager.setPodStatus(pod, { phase: 'Pending' });
@@ -109,7 +109,7 @@ describe('podTableRows', () => {
     expect(rows()).toMatchObject([{ versions: '3/3', unsent: '' }]);
   });
 
-  it('say why the last try failed rather than what a container waits for', async () => {
+  it('show why the last attempt failed, in preference to what a container waits for', async () => {
     const pod = podOf('web');
     const { client, manager, rows } = setUp(pod);
     manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready, crashed] });
@@ -120,7 +120,7 @@ describe('podTableRows', () => {
     expect(rows()).toMatchObject([{ versions: '1/-', reason: expect.stringContaining('ECONNREFUSED') }]);
   });
 
-  it('shows pods that exist before those that are gone, and forgets the oldest of those', () => {
+  it('show existing pods before deleted ones, and forget the oldest deleted ones', () => {
     const { history, rows } = setUp(podOf('web'));
     for (let i = 0; i < 150; i++) history.handleRemovedPod(podOf(`gone-${i}`));
     expect(rows()[0]).toMatchObject({ pod: 'default/web' });
@@ -128,7 +128,7 @@ describe('podTableRows', () => {
     expect(history.all().some(({ pod }) => pod.metadata?.name === 'gone-49')).toBe(false);
   });
 
-  it('are in order, and tell the pods that are going, gone, or not yet known to the status manager', () => {
+  it('are in order, and mark pods that are terminating, deleted, or not yet known to the status manager', () => {
     const going = podOf('going', '2000-01-01T00:00:30Z');
     const gone = podOf('gone');
     const { manager, history, rows } = setUp(podOf('new'), gone, going);
@@ -145,10 +145,10 @@ describe('podTableRows', () => {
 });
 
 const escape = '\x1b';
-/** How far and where the cursor moves, or what is cleared; the end of a line; text. */
+/** A cursor movement or a clearing sequence; the end of a line; text. */
 const tokens = new RegExp(`${escape}\\[(\\d*)([A-Z])|\n|${escape}?[^${escape}\n]+`, 'g');
 
-/** A terminal that shows what has been written to it, and knows no more than the table asks of one. */
+/** A terminal that records its screen and supports only the sequences that the table uses. */
 class Terminal extends Writable {
   readonly isTTY = true;
   columns: number;
@@ -167,7 +167,7 @@ class Terminal extends Writable {
     return false;
   }
 
-  /** A narrower window wraps the lines that are on the screen. */
+  /** A narrower window wraps the lines on the screen. */
   narrow(columns: number): void {
     const wrapped = this.screen.flatMap((line) => line.match(new RegExp(`.{1,${columns}}`, 'g')) ?? ['']);
     this.#y += wrapped.length - this.screen.length;
@@ -198,8 +198,7 @@ class Terminal extends Writable {
   }
 
   #print(text: string): void {
-    if (text.startsWith(escape))
-      throw new Error(`A sequence that this terminal does not know: ${JSON.stringify(text)}`);
+    if (text.startsWith(escape)) throw new Error(`Unknown escape sequence: ${JSON.stringify(text)}`);
     const line = this.screen[this.#y]!;
     this.screen[this.#y] = line.slice(0, this.#x).padEnd(this.#x) + text + line.slice(this.#x + text.length);
     this.#x += text.length;
@@ -217,14 +216,14 @@ describe('LiveTable', () => {
 
   const lines = (rows: readonly TableRow[]): string[] => render(rows);
 
-  it('draws itself at once, below what is there', () => {
+  it('draws itself immediately, below the existing output', () => {
     const { terminal, table } = setUp();
     terminal.write('started\n');
     table.start();
     expect(terminal.screen).toEqual(['started', ...lines(rows), '']);
   });
 
-  it('is drawn over itself four times a second, whether it has grown or shrunk', () => {
+  it('is redrawn in place four times a second, whether it has grown or shrunk', () => {
     const { clock, terminal, shown, table } = setUp();
     terminal.write('started\n');
     table.start();
@@ -240,7 +239,7 @@ describe('LiveTable', () => {
     }
   });
 
-  it('ends as the pods are then, and what is written next stands below it', () => {
+  it('shows the current pods when it stops, and later output is written below it', () => {
     const { clock, terminal, shown, table } = setUp();
     table.start();
     clock.advance(500);
@@ -253,20 +252,20 @@ describe('LiveTable', () => {
     expect(terminal.screen).toEqual([...lines([{ ...row, pod: 'default/last' }]), 'done', '']);
   });
 
-  it('is cut to a small terminal, whose last line stays free', () => {
+  it('fits into a small terminal, whose last line stays free', () => {
     const { terminal, table } = setUp({ columns: 10, rows: 3 });
     table.start();
     expect(terminal.screen).toEqual([...render(rows, { width: 10, height: 2 }), '']);
   });
 
-  it('takes a terminal without a size for one of 80 by 24', () => {
+  it('assumes 80 by 24 for a terminal without a size', () => {
     const { terminal, shown, table } = setUp({ columns: 0, rows: 0 });
     shown.rows = Array.from({ length: 30 }, (_, at) => ({ ...row, pod: `default/${at}`, reason: 'x'.repeat(80) }));
     table.start();
     expect(terminal.screen).toEqual([...render(shown.rows, { width: 80, height: 23 }), '']);
   });
 
-  it('leaves nothing of its old lines behind when the window has become narrower', () => {
+  it('clears all its old lines when the window has become narrower', () => {
     const { clock, terminal, table } = setUp();
     terminal.write('started\n');
     table.start();

@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
-it('a pod without the annotation once waited for ever without a word: one warning and one Event say why', async () => {
+it('a pod without the annotation once stayed Pending without an explanation: one warning and one Event give the reason', async () => {
   await using server = await ApiServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const logger = recordingLogger();
