@@ -13,11 +13,11 @@ export async function jsonLinesOf<T>(file: string, args: readonly string[], env:
     .map((line) => JSON.parse(line) as T);
 }
 
-/** A module in a process of its own, which sends one message when it is ready and one for each that it gets. */
+/** A module in its own process, which sends one message when it is ready and one reply to each message. */
 export interface Child<Message, Reply> {
   readonly first: Reply;
   ask(message: Message): Promise<Reply>;
-  /** Disconnects, upon which the module has to end. */
+  /** Disconnects, which tells the module to exit. */
   end(): Promise<void>;
 }
 
@@ -29,16 +29,16 @@ export async function startChild<Message extends string, Reply>(
   const child = fork(file, args, { env: { ...process.env, ...env } });
   const exit = once(child, 'exit');
   const reply = async (): Promise<Reply> => {
-    const answer = await Promise.race([once(child, 'message'), exit.then(() => undefined)]);
-    if (answer === undefined) throw new Error(`${file} ended early`);
-    return answer[0] as Reply;
+    const received = await Promise.race([once(child, 'message'), exit.then(() => undefined)]);
+    if (received === undefined) throw new Error(`${file} ended early`);
+    return received[0] as Reply;
   };
   return {
     first: await reply(),
     ask(message) {
-      const answer = reply();
+      const response = reply();
       child.send(message);
-      return answer;
+      return response;
     },
     async end() {
       child.disconnect();

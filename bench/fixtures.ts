@@ -9,7 +9,7 @@ const image = 'registry.example/app:1';
 const twoContainers = ['c0', 'c1'];
 const conditionTypes = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
 
-/** Pods of one node as a pod manager holds them, without a status. */
+/** Pods of one node as a pod manager has them, without a status. */
 export function benchPods(count: number): Pod[] {
   return Array.from({ length: count }, (_, i) => {
     const number = String(i).padStart(5, '0');

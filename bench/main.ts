@@ -5,7 +5,7 @@ import { benchMemory } from './memory/memory.ts';
 import { type Section, writePerformanceDocument } from './performance-document.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
 import { benchScale } from './scale/scale.ts';
-import { findOracle, provideControlPlane, surroundings } from './surroundings.ts';
+import { findOracle, provideControlPlane, environment } from './environment.ts';
 
 interface Options {
   readonly json?: boolean;
@@ -34,15 +34,15 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   api: 'updates per second, own CPU and requests per update on a real kube-apiserver (KUBEBUILDER_ASSETS)',
   latency: 'slow and absent API servers',
   scale: '1,000 to 20,000 pods in one manager',
-  all: 'all of them, one after the other',
+  all: 'all benchmarks, one after the other',
 };
 
-const program = new Command('npm run bench --').description('Measures this library beside the kubelet.');
+const program = new Command('npm run bench --').description('Measures this library and compares it with the kubelet.');
 for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
   const subcommand = program
     .command(name)
     .description(descriptions[name])
-    .option('--json', 'print lines of JSON on a terminal, too')
+    .option('--json', 'print lines of JSON even on a terminal')
     .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
     .option('--processes <count>', 'memory, scale: processes per measurement', positiveInteger, 5)
     .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
@@ -57,21 +57,21 @@ await program.parseAsync();
 async function run(names: readonly (keyof typeof benchmarks)[], options: Options): Promise<void> {
   const sections: Section[] = [];
   for (const name of names) {
-    const section = { report: await benchmarks[name](options), surroundings: surroundings(command) };
+    const section = { report: await benchmarks[name](options), environment: environment(command) };
     print(section, options);
     sections.push(section);
   }
   if (options.write === true) writePerformanceDocument(sections);
 }
 
-function print({ report, surroundings }: Section, { json = !process.stdout.isTTY }: Options): void {
+function print({ report, environment }: Section, { json = !process.stdout.isTTY }: Options): void {
   if (json) {
     for (const figure of report.figures) {
-      process.stdout.write(`${JSON.stringify({ bench: report.title, ...summarize(figure), ...surroundings })}\n`);
+      process.stdout.write(`${JSON.stringify({ bench: report.title, ...summarize(figure), ...environment })}\n`);
     }
     return;
   }
-  const facts = Object.entries(surroundings).map(([name, text]) => `${name}: ${text}\n`);
+  const facts = Object.entries(environment).map(([name, text]) => `${name}: ${text}\n`);
   process.stdout.write(
     `\n${report.title}\n${facts.join('')}${report.notes.join('\n')}\n\n${alignColumns(tableOf(report))}`,
   );

@@ -1,18 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { markdownTable, type Report, tableOf } from './report.ts';
-import { projectPath } from './surroundings.ts';
+import { projectPath } from './environment.ts';
 
 const introduction = `# Performance
 
-Written by \`npm run bench -- all --write\`; do not edit. Figures hold for the machine they were taken on: what counts is the ratio to what ran beside in the same run. \`npm run bench -- --help\` names the single benchmarks.
+Written by \`npm run bench -- all --write\`; do not edit. The absolute figures depend on the machine; the ratios to the programs measured in the same run matter. \`npm run bench -- --help\` lists the benchmarks.
 
-Each row is a median with the range it comes from; \`n\` is the number of processes or rounds, \`beside\` what it is compared with, \`ratio\` ours to that, \`aim\` what we want of the ratio (×) or of the value.
+Each row has a median with the range of its values. \`n\` is the number of processes or rounds, \`compared with\` the reference and its median, \`ratio\` our median divided by that one, and \`target\` our target for the ratio (×) or for the value.
 `;
 
 export interface Section {
   readonly report: Report;
   /** Command, date, machine, versions. */
-  readonly surroundings: Readonly<Record<string, string>>;
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** docs/performance.md as text. */
@@ -20,8 +20,8 @@ export function performanceDocument(sections: readonly Section[]): string {
   return [introduction, ...sections.map(sectionText)].join('\n');
 }
 
-function sectionText({ report, surroundings }: Section): string {
-  const facts = Object.entries(surroundings).map(([name, text]) => `- ${name}: ${text}\n`);
+function sectionText({ report, environment }: Section): string {
+  const facts = Object.entries(environment).map(([name, text]) => `- ${name}: ${text}\n`);
   const notes = report.notes.map((note) => `${note}\n\n`);
   const plots = Object.keys(report.plots ?? {}).map((file) => `\n![${report.title}](${file})\n`);
   return `## ${report.title}\n\n${notes.join('')}${facts.join('')}\n${markdownTable(tableOf(report))}${plots.join('')}`;

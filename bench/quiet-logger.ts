@@ -2,5 +2,5 @@ import type { Logger } from 'kubelet-status-manager';
 
 const ignore = (): void => {};
 
-/** Lines of a log would mix with the lines of figures. */
+/** Logs nothing, because log lines would be mixed with the figures. */
 export const quietLogger: Logger = { trace: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };

@@ -1,33 +1,33 @@
 import { median } from './statistics.ts';
 
-/** What the issue that asked for a benchmark wants to see; of the ratio if there is a reference. */
-export interface Aim {
+/** The target for a figure: for its ratio to the reference, or for its value. */
+export interface Target {
   readonly of: 'ratio' | 'value';
   readonly atMost?: number;
   readonly atLeast?: number;
 }
 
-/** One thing measured, once in each process or round. */
+/** A quantity that is measured once in each process or round. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
   readonly values: readonly number[];
-  /** What it is compared with, measured in the same run on the same machine. */
+  /** The reference, measured in the same run on the same machine. */
   readonly reference?: { readonly name: string; readonly values: readonly number[] } | undefined;
-  readonly aim?: Aim | undefined;
+  readonly target?: Target | undefined;
 }
 
-/** The figures of one benchmark, with what is needed to read them. */
+/** The figures of one benchmark, with an explanation. */
 export interface Report {
   readonly title: string;
-  /** What was done, how often, and what the columns mean: whole sentences. */
+  /** What was done, how often, and what the rows mean, in complete sentences. */
   readonly notes: readonly string[];
   readonly figures: readonly Figure[];
-  /** Plots to be written beside the tables: file name → SVG. */
+  /** Plots that are written next to the tables: file name → SVG. */
   readonly plots?: Readonly<Record<string, string>>;
 }
 
-/** A figure as it is shown: medians, their ratio, and whether the aim holds. */
+/** A figure as it is shown: medians, their ratio, and whether the target is met. */
 export interface Summary {
   readonly name: string;
   readonly unit: string;
@@ -38,15 +38,15 @@ export interface Summary {
   readonly reference?: string;
   readonly referenceMedian?: number;
   readonly ratio?: number;
-  readonly aim?: string;
+  readonly target?: string;
   readonly isMet?: boolean;
 }
 
-export function summarize({ name, unit, values, reference, aim }: Figure): Summary {
+export function summarize({ name, unit, values, reference, target }: Figure): Summary {
   const ours = median(values);
   const theirs = reference === undefined || reference.values.length === 0 ? undefined : median(reference.values);
   const ratio = theirs === undefined ? undefined : ours / theirs;
-  const judged = aim?.of === 'ratio' ? ratio : ours;
+  const evaluated = target?.of === 'ratio' ? ratio : ours;
   return {
     name,
     unit,
@@ -55,21 +55,24 @@ export function summarize({ name, unit, values, reference, aim }: Figure): Summa
     min: Math.min(...values),
     max: Math.max(...values),
     ...(theirs !== undefined && { reference: reference!.name, referenceMedian: theirs, ratio: ratio! }),
-    ...(aim !== undefined && { aim: describeAim(aim) }),
-    ...(aim !== undefined && judged !== undefined && { isMet: holds(aim, judged) }),
+    ...(target !== undefined && { target: describeTarget(target) }),
+    ...(target !== undefined && evaluated !== undefined && { isMet: isMet(target, evaluated) }),
   };
 }
 
-function describeAim({ of, atMost, atLeast }: Aim): string {
+function describeTarget({ of, atMost, atLeast }: Target): string {
   const bound = atMost === undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
   return of === 'ratio' ? `${bound} ×` : bound;
 }
 
-function holds({ atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Aim, value: number): boolean {
+function isMet(
+  { atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Target,
+  value: number,
+): boolean {
   return value <= atMost && value >= atLeast;
 }
 
-const columns = ['', 'unit', 'median', 'min … max', 'n', 'beside', 'ratio', 'aim', 'met'] as const;
+const columns = ['', 'unit', 'median', 'min … max', 'n', 'compared with', 'ratio', 'target', 'met'] as const;
 
 /** The cells of a report's table, the header first. */
 export function tableOf(report: Report): string[][] {
@@ -83,19 +86,19 @@ export function tableOf(report: Report): string[][] {
       String(summary.samples),
       summary.referenceMedian === undefined ? '' : `${summary.reference} ${showNumber(summary.referenceMedian)}`,
       summary.ratio === undefined ? '' : summary.ratio.toFixed(2),
-      summary.aim ?? '',
+      summary.target ?? '',
       summary.isMet === undefined ? '' : summary.isMet ? 'yes' : 'no',
     ]);
   return [[...columns], ...rows];
 }
 
-/** Three significant digits, thousands whole. */
+/** Three significant digits; from 1,000 on, a rounded integer. */
 function showNumber(value: number): string {
   if (value >= 1000) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(3)));
 }
 
-/** Columns side by side, as wide as their widest cell. */
+/** Pads the columns to the width of their widest cell. */
 export function alignColumns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows

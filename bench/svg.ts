@@ -11,7 +11,7 @@ const height = 360;
 const margin = { top: 44, right: 28, bottom: 56, left: 72 };
 const ticks = 5;
 
-/** A line through points, both axes from 0; readable on any background. */
+/** A line through points, with both axes starting at 0. Readable on any background. */
 export function linePlot({ title, xLabel, yLabel, points }: LinePlot): string {
   const xMax = niceCeiling(Math.max(...points.map(([x]) => x)));
   const yMax = niceCeiling(Math.max(...points.map(([, y]) => y)));
@@ -38,7 +38,7 @@ export function linePlot({ title, xLabel, yLabel, points }: LinePlot): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The least of 1, 2, 2.5, 5 times a power of ten that is not below `value`. */
+/** The smallest of 1, 2, 2.5 or 5 times a power of ten that is at least `value`. */
 export function niceCeiling(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

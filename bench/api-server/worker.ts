@@ -64,7 +64,7 @@ async function measure({ ApiServer }: Testing): Promise<Figures> {
   return { createPerSecond: (PODS / createMs) * 1000, patchPerSecond: (PODS / patchMs) * 1000, listMs };
 }
 
-/** Calls with 0 to count-1, a few at a time; the milliseconds that it took. */
+/** Calls with 0 to count-1, a few at a time. Resolves with the duration in milliseconds. */
 async function each(count: number, call: (i: number) => Promise<void>): Promise<number> {
   const start = performance.now();
   let next = 0;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type ControlPlane, startControlPlane } from '../../test/support/control-plane.ts';
 import { KubeHttp } from '../../test/support/kube-http.ts';
 import { type Child, jsonLinesOf, startChild } from '../children.ts';
-import type { Aim, Figure, Report } from '../report.ts';
+import type { Target, Figure, Report } from '../report.ts';
 import type { Round } from './round.ts';
 
 export interface ApiOptions {
@@ -16,12 +16,12 @@ export interface ApiOptions {
 
 const worker = fileURLToPath(new URL('worker.js', import.meta.url));
 
-/** What a contestant on Node.js does before it is measured: it opens its connections, and V8 compiles it. */
+/** Rounds of a contestant on Node.js before it is measured, in which it opens its connections and V8 compiles it. */
 const warmUpRounds = 4;
-/** What it does then, in turns with the others. */
+/** Measured rounds, in which the contestants take turns. */
 const measuredRounds = 6;
 
-/** In the order of the table; each runs in a process of its own. */
+/** In the order of the table. Each runs in its own process. */
 const contestants = {
   raw: 'raw undici PATCH loop',
   'core-v1': 'CoreV1Api 1.4, defaults',
@@ -32,24 +32,24 @@ const contestants = {
 } as const;
 type Name = keyof typeof contestants;
 
-/** The contestants of the oracle, by its subcommand. */
+/** The contestants that the oracle runs, with its subcommands. */
 const subcommands: Partial<Record<Name, string>> = { kubelet: 'bench-api', vk: 'bench-vk' };
 const onNode = (Object.keys(contestants) as Name[]).filter((name) => subcommands[name] === undefined);
 
 interface Results {
-  /** Of the kube-apiserver. */
+  /** The version of the kube-apiserver. */
   readonly version: string;
   readonly rounds: Readonly<Record<Name, Round[]>>;
 }
 
-/** One kube-apiserver, all contestants in turns. */
+/** Runs all contestants in turns against one kube-apiserver. */
 export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): Promise<Report> {
   const { version, rounds } = await runAll({ pods, passes, oracle, progress });
   return {
     title: `Updates on a real kube-apiserver, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
-      `Each contestant is a process of its own, one at work at a time, all against the same kube-apiserver (${version}); a round is one update of every pod, and the numbers are medians of all rounds. ${passes} times over, in new processes: the Go programs run for three rounds each, then the contestants on Node.js take turns for ${measuredRounds}. Those update every pod ${warmUpRounds} times before, until their connections are open and V8 has compiled them: an agent runs for weeks. The first of those rounds stands in rows of its own.`,
-      'CPU is that of the contestant alone, user and system. The raw loop sends the same patches over 8 connections and decides nothing; the kubelet works serially, as it does on a node; virtual-kubelet (v1.13) PUTs the whole pod, with 10 workers.',
+      `Each contestant runs in its own process, and only one of them works at a time, all against the same kube-apiserver (${version}). A round is one update of every pod, and the numbers are medians of all rounds. The following is done ${passes} times, each time in new processes: the Go programs run for three rounds each, then the contestants on Node.js take turns for ${measuredRounds} rounds. Before that, the latter update every pod ${warmUpRounds} times to open their connections and to let V8 compile them, because an agent runs for weeks. The first of those rounds has its own rows.`,
+      'CPU is the user and system time of the contestant alone. The raw loop sends the same patches over 8 connections without any logic; the kubelet works serially, as it does on a node; virtual-kubelet (v1.13) PUTs the complete pod, with 10 workers.',
     ],
     figures: figuresOf(rounds),
   };
@@ -71,10 +71,10 @@ async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<R
     writeFileSync(kubeConfig, JSON.stringify(controlPlane.kubeConfig('admin')), { mode: 0o600 });
     const setting = { pods: String(pods), env: { KUBECONFIG: kubeConfig }, rounds };
     for (let pass = 0; pass < passes; pass++) {
-      const say = (what: string): void => progress(`api: pass ${pass + 1} of ${passes}, ${what}`);
-      // First, for they would see the pods of the others.
-      if (oracle !== undefined) await runGo(oracle, setting, say);
-      await runOnNode(pass, setting, say);
+      const log = (what: string): void => progress(`api: pass ${pass + 1} of ${passes}, ${what}`);
+      // First, because they would also see the pods of the others.
+      if (oracle !== undefined) await runGo(oracle, setting, log);
+      await runOnNode(pass, setting, log);
     }
     return { version, rounds };
   } finally {
@@ -83,32 +83,32 @@ async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<R
 }
 
 interface Setting {
-  /** How many, as an argument. */
+  /** The number of pods, as a command-line argument. */
   readonly pods: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Where the rounds go. */
+  /** The results are added here. */
   readonly rounds: Results['rounds'];
 }
 
-async function runGo(oracle: string, { pods, env, rounds }: Setting, say: (what: string) => void): Promise<void> {
+async function runGo(oracle: string, { pods, env, rounds }: Setting, log: (what: string) => void): Promise<void> {
   for (const [name, subcommand] of Object.entries(subcommands) as [Name, string][]) {
-    say(contestants[name]);
+    log(contestants[name]);
     rounds[name].push(...(await jsonLinesOf<Round>(oracle, [subcommand, pods], env)));
   }
 }
 
-/** All are warm before the first is measured; then they take turns. */
-async function runOnNode(pass: number, { pods, env, rounds }: Setting, say: (what: string) => void): Promise<void> {
+/** Warms up all contestants before the first one is measured. Then they take turns. */
+async function runOnNode(pass: number, { pods, env, rounds }: Setting, log: (what: string) => void): Promise<void> {
   const children = new Map<Name, Child<'update', Round>>();
   const update = async (name: Name): Promise<void> => void rounds[name].push(await children.get(name)!.ask('update'));
   for (const name of onNode) {
-    say(`${contestants[name]}: warming up`);
+    log(`${contestants[name]}: warming up`);
     children.set(name, await startChild(worker, [name, pods], env));
     for (let round = 0; round < warmUpRounds; round++) await update(name);
   }
   for (let round = 0; round < measuredRounds; round++) {
-    say(`round ${round + 1} of ${measuredRounds} on Node.js`);
-    // Each time another one first: the server's store grows with every update.
+    log(`round ${round + 1} of ${measuredRounds} on Node.js`);
+    // A different one starts each round, because the server's store grows with every update.
     for (const name of rotated(onNode, pass + round)) await update(name);
   }
   for (const child of children.values()) await child.end();
@@ -124,7 +124,7 @@ async function prepare({ url, adminToken, caData }: ControlPlane): Promise<strin
   const http = new KubeHttp({ url, token: adminToken, caData });
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
   const { status, body } = await http.request('POST', '/api/v1/nodes', { body: node });
-  if (status !== 201) throw new Error(`Creating the Node was answered with ${status}: ${JSON.stringify(body)}`);
+  if (status !== 201) throw new Error(`Creating the Node failed with ${status}: ${JSON.stringify(body)}`);
   const version = await http.request('GET', '/version');
   await http.close();
   return version.body.gitVersion;
@@ -135,20 +135,20 @@ function figuresOf(all: Results['rounds']): Figure[] {
     all[name].filter(({ round }) => !onNode.includes(name) || round >= warmUpRounds);
   const first = (name: Name): Round[] => all[name].filter(({ round }) => round === 0);
   const speeds = (name: Name): number[] => measured(name).map((round) => round.per_s);
-  const atLeast = (ratio: number): Aim => ({ of: 'ratio', atLeast: ratio });
-  const speed = (name: Name, beside?: Name, aim?: Aim): Figure => ({
+  const atLeast = (ratio: number): Target => ({ of: 'ratio', atLeast: ratio });
+  const speed = (name: Name, beside?: Name, target?: Target): Figure => ({
     name: contestants[name],
     unit: 'updates/s',
     values: speeds(name),
     reference: beside && { name: contestants[beside], values: speeds(beside) },
-    aim,
+    target,
   });
-  const cpu = (name: Name, aim?: Aim): Figure => ({
+  const cpu = (name: Name, target?: Target): Figure => ({
     name: `${contestants[name]}: own CPU`,
     unit: 'µs/update',
     values: cpus(measured(name)),
     reference: name === 'kubelet' ? undefined : { name: contestants.kubelet, values: cpus(measured('kubelet')) },
-    aim,
+    target,
   });
   const firstRound = (name: Name): Figure[] => [
     {
@@ -164,12 +164,12 @@ function figuresOf(all: Results['rounds']): Figure[] {
       reference: { name: contestants.kubelet, values: cpus(measured('kubelet')) },
     },
   ];
-  const requests = (name: Name, aim?: Aim): Figure => ({
+  const requests = (name: Name, target?: Target): Figure => ({
     name: `${contestants[name]}: requests, steady`,
     unit: 'per update',
-    // A process that has just started trusts nothing and reads each pod once.
+    // A process that has just started reads each pod once, because it trusts no API object yet.
     values: measured(name).map((round) => round.requests_per_sync!),
-    aim,
+    target,
   });
   return [
     speed('raw', 'kubelet'),

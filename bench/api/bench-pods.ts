@@ -3,9 +3,9 @@ import type { KubeHttp } from '../../test/support/kube-http.ts';
 import { benchPods } from '../fixtures.ts';
 
 const path = '/api/v1/namespaces/default/pods';
-const atOnce = 16;
+const concurrency = 16;
 
-/** Makes the pods on the API server, and resolves with them as it shows them. */
+/** Creates the pods on the API server. Resolves with the created objects. */
 export async function createPods(http: KubeHttp, label: string, count: number): Promise<Pod[]> {
   const pods = benchPods(count);
   const created: Pod[] = Array.from({ length: count });
@@ -20,11 +20,11 @@ export async function createPods(http: KubeHttp, label: string, count: number): 
           spec: { ...spec, automountServiceAccountToken: false, terminationGracePeriodSeconds: 0 },
         },
       });
-      if (status !== 201) throw new Error(`Creating a pod was answered with ${status}: ${JSON.stringify(body)}`);
+      if (status !== 201) throw new Error(`Creating a pod failed with ${status}: ${JSON.stringify(body)}`);
       created[i] = body as Pod;
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   return created;
 }
 

@@ -12,7 +12,7 @@ import { runningStatus } from '../fixtures.ts';
 import { quietLogger } from '../quiet-logger.ts';
 import type { Contestant } from './contestant.ts';
 
-/** A `CoreV1Api` of client-node, and the options that its users leave at their defaults. */
+/** A `CoreV1Api` of client-node, with default options. */
 export async function coreV1Client(kubeConfig: string): Promise<StatusManagerOptions['client']> {
   const { CoreV1Api, KubeConfig } = await loadClientNode();
   const config = new KubeConfig();
@@ -24,7 +24,7 @@ export function httpClient(kubeConfig: string): StatusManagerOptions['client'] {
   return createPodClient(JSON.parse(kubeConfig) as Parameters<typeof createPodClient>[0], { logger: quietLogger });
 }
 
-/** A StatusManager with its loop running, as an agent has it. */
+/** A StatusManager with a running loop, as in an agent. */
 export function managerContestant(
   client: StatusManagerOptions['client'],
   pods: readonly Pod[],
@@ -38,7 +38,7 @@ export function managerContestant(
     podManager,
     podDeletionSafety: () => true,
     metrics: { ...noopMetrics, incRequests: () => void requests++ },
-    // Nobody tells the pod manager what is written, so that a full batch would read every pod.
+    // The pod manager is not updated with what is written, so a full batch would read every pod.
     syncPeriodMs: 3_600_000,
     logger: quietLogger,
     readBeforePatch,

@@ -7,15 +7,15 @@ import type { Contestant } from './contestant.ts';
 const connections = 8;
 
 /**
- * The floor: nothing but the PATCH, over as many connections as the manager has pods in flight.
- * The bodies are those the manager would send; it decides nothing and reads no answer.
+ * The lower bound: nothing but the PATCH, over as many connections as the manager has pods in flight.
+ * The bodies are those that the manager would send. It has no other logic and ignores the responses.
  */
 export function rawContestant(url: string, token: string, ca: string, pods: readonly Pod[]): Contestant {
-  // As long as it waits for its turn, its connections stay open, as the manager's do.
+  // Its connections stay open while it waits for its turn, as the manager's do.
   const agent = new Agent({ connections, connect: { ca }, keepAliveTimeout: 60_000 });
   const now = `${new Date().toISOString().slice(0, 19)}Z`;
   const cache = new StatusManager({ podDeletionSafety: () => true, logger: quietLogger });
-  // In canonical form; all pods get the same.
+  // In canonical form. All pods get the same status.
   const statusOf = (restartCount: number): PodStatus =>
     cache.setPodStatus(
       pods[0]!,
@@ -26,7 +26,7 @@ export function rawContestant(url: string, token: string, ca: string, pods: read
 
   async function patch(pod: Pod, body: string): Promise<void> {
     const { metadata } = pod;
-    const { statusCode, body: answer } = await agent.request({
+    const { statusCode, body: response } = await agent.request({
       origin: url,
       path: `/api/v1/namespaces/${metadata!.namespace}/pods/${metadata!.name}/status`,
       method: 'PATCH',
@@ -37,8 +37,8 @@ export function rawContestant(url: string, token: string, ca: string, pods: read
       },
       body,
     });
-    const text = await answer.text();
-    if (statusCode !== 200) throw new Error(`A PATCH was answered with ${statusCode}: ${text}`);
+    const text = await response.text();
+    if (statusCode !== 200) throw new Error(`A PATCH failed with ${statusCode}: ${text}`);
     requests++;
   }
 

@@ -3,8 +3,8 @@ export interface Round {
   /** From 0. */
   readonly round: number;
   readonly per_s: number;
-  /** Of the contestant's own process, user and system. */
+  /** CPU time of the contestant's own process, user and system. */
   readonly cpu_us_per_sync: number;
-  /** Only of those whose requests we can count. */
+  /** Only for contestants whose requests we can count. */
   readonly requests_per_sync?: number;
 }

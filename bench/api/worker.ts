@@ -1,7 +1,7 @@
 /*
- * One contestant of the API benchmark in a process of its own: makes its pods, updates all of them
- * whenever it gets a message, answers with the round that this was, and removes them at the end.
- * Usage, by fork: KUBECONFIG=FILE worker.js raw|core-v1|http|http-when-stale PODS
+ * One contestant of the API benchmark in its own process. It creates its pods, updates all of them
+ * on each message and replies with the figures of this round, and deletes its pods at the end.
+ * Usage, with fork: KUBECONFIG=FILE worker.js raw|core-v1|http|http-when-stale PODS
  */
 import { readFileSync } from 'node:fs';
 import { KubeHttp } from '../../test/support/kube-http.ts';

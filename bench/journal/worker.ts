@@ -1,7 +1,7 @@
 /*
- * One process of the memory benchmark's rows with a journal: no status is ever sent, as while the
- * API server is away, so that all statuses stay in the file and it has to be compacted. The same
- * steps come first without being measured. Prints one line of JSON.
+ * One process of the memory benchmark's rows with a journal. No status is ever sent, as while the
+ * API server is down, so all statuses stay in the file and it has to be compacted. The same steps
+ * run once before they are measured. Prints one line of JSON.
  * Usage: node worker.js none|interval|always PODS
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { benchPods, runningStatus } from '../fixtures.ts';
 import { quietLogger } from '../quiet-logger.ts';
 import type { JournalTimes } from './figures.ts';
 
-/** Rounds of changes after the first one: the file grows to four times its live statuses meanwhile. */
+/** Rounds of changes after the first one, in which the file grows to four times its live statuses. */
 const changedRounds = 5;
 
 const [policy = 'interval', podsArgument = '10000'] = process.argv.slice(2);
@@ -27,7 +27,7 @@ async function measure(): Promise<JournalTimes> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-journal-'));
   const journal = policy === 'none' ? undefined : await fileJournal(dir, { fsync: policy as FsyncPolicy });
   const manager = new StatusManager({ journal, podDeletionSafety: () => true, logger: quietLogger });
-  let longestHold = 0;
+  let longestDelay = 0;
   const timeRound = async (round: number): Promise<number> => {
     let totalMs = 0;
     let turnMs = performance.now();
@@ -37,7 +37,7 @@ async function measure(): Promise<JournalTimes> {
       totalMs += performance.now() - startMs;
       await setImmediate();
       const nextTurnMs = performance.now();
-      longestHold = Math.max(longestHold, nextTurnMs - turnMs);
+      longestDelay = Math.max(longestDelay, nextTurnMs - turnMs);
       turnMs = nextTurnMs;
     }
     return (totalMs * 1000) / pods.length;
@@ -47,5 +47,5 @@ async function measure(): Promise<JournalTimes> {
   for (let round = 1; round <= changedRounds; round++) changed += (await timeRound(round)) / changedRounds;
   await manager.stop();
   rmSync(dir, { recursive: true });
-  return { first, changed, longestHold };
+  return { first, changed, longestDelay };
 }

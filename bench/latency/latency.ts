@@ -27,17 +27,17 @@ const burst = 2_000;
 const setsWhileDown = 100_000;
 const now = `${new Date().toISOString().slice(0, 19)}Z`;
 
-/** What the API server's latency does to the manager, against the ApiServer of this package. */
+/** How the manager performs with a slow or absent API server, measured against the ApiServer of this package. */
 export async function benchLatency({ rounds, progress }: LatencyOptions): Promise<Report> {
   const figures: Figure[] = [];
   for (const latencyMs of latenciesMs) {
     for (const mode of ['always', 'when-stale'] as const) {
-      progress(`latency: ${latencyMs} ms per answer, ${mode}`);
+      progress(`latency: ${latencyMs} ms per response, ${mode}`);
       figures.push(await timeUntilAllAreWritten(latencyMs, mode, rounds));
     }
   }
   for (const latencyMs of latenciesMs) {
-    progress(`latency: ${latencyMs} ms per answer, a burst of ${burst} updates`);
+    progress(`latency: ${latencyMs} ms per response, a burst of ${burst} updates`);
     figures.push(await timeUntilReadyIsWritten(latencyMs, rounds));
   }
   progress(`latency: ${setsWhileDown} sets while the API is down`);
@@ -46,10 +46,10 @@ export async function benchLatency({ rounds, progress }: LatencyOptions): Promis
   return {
     title: 'Slow and absent API servers',
     notes: [
-      `${podCount} pods written: each pod is updated once, ${rounds} times over; the bound is what the answers alone take with ${concurrency} pods in flight.`,
-      `Ready in a burst: ${burst.toLocaleString('en-US')} pods get statuses that change no readiness, and in between ${rounds} others become Ready; the time is that of one of these, from setPodStatus until it is written, beside three round trips plus its own two (GET and PATCH), as measured in the same burst.`,
-      `While down: ${setsWhileDown.toLocaleString('en-US')} changes to ${podCount} pods whose API server does not listen, ${rounds} times over; then it starts again.`,
-      'The API server is the ApiServer of kubelet-status-manager/testing in a process of its own.',
+      `${podCount} pods written: each pod is updated once, ${rounds} times; the bound is the latency of the responses alone, with ${concurrency} pods in flight.`,
+      `Ready in a burst: ${burst.toLocaleString('en-US')} pods get statuses that do not change their readiness, and in the meantime ${rounds} others become Ready. The time is that of one of these, from setPodStatus until it is written. It is compared with three round trips plus its own two (GET and PATCH), as measured in the same burst.`,
+      `While down: ${setsWhileDown.toLocaleString('en-US')} changes to ${podCount} pods while the API server is down, ${rounds} times; each time the API server is started again afterwards.`,
+      'The API server is the ApiServer of kubelet-status-manager/testing in its own process.',
     ],
     figures,
   };
@@ -59,7 +59,7 @@ async function timeUntilAllAreWritten(latencyMs: number, mode: ReadBeforePatch, 
   const server = await startServer(latencyMs, podCount);
   const { manager, pods } = newManager(server.first, mode);
   const values: number[] = [];
-  // The first one opens the connections, and is the one that always reads.
+  // The first round opens the connections, and always reads.
   for (let round = 0; round <= rounds; round++) {
     const startMs = performance.now();
     for (const pod of pods)
@@ -74,7 +74,7 @@ async function timeUntilAllAreWritten(latencyMs: number, mode: ReadBeforePatch, 
   await server.end();
   const roundTrips = (mode === 'always' ? 2 : 1) * Math.ceil(podCount / defaultOptions.concurrency);
   return {
-    name: `${latencyMs} ms per answer, ${mode}: ${podCount} pods written`,
+    name: `${latencyMs} ms per response, ${mode}: ${podCount} pods written`,
     unit: 'ms',
     values,
     reference: { name: 'bound', values: [roundTrips * latencyMs] },
@@ -83,40 +83,40 @@ async function timeUntilAllAreWritten(latencyMs: number, mode: ReadBeforePatch, 
 
 async function timeUntilReadyIsWritten(latencyMs: number, samples: number): Promise<Figure> {
   const server = await startServer(latencyMs, burst + samples);
-  const { manager, pods, answers } = newManager(server.first, 'always');
+  const { manager, pods, responses } = newManager(server.first, 'always');
   const [cosmetic, becomingReady] = [pods.slice(0, burst), pods.slice(burst)];
   for (const pod of becomingReady) manager.setPodStatus(pod, withReady(0, 'False'));
   await flush(manager);
 
-  answers.roundTripsMs.length = 0;
+  responses.roundTripsMs.length = 0;
   for (const pod of cosmetic) manager.setPodStatus(pod, withReady(0, 'False'));
   const values: number[] = [];
   for (const [i, pod] of becomingReady.entries()) {
-    // Spread over the burst: the first when some are written, the last while many still wait.
+    // Spread over the burst: the first one after some pods are written, the last one while many still wait.
     const requests = ((i + 1) * burst * 2) / (samples + 2);
-    while (answers.roundTripsMs.length < requests) await delay(1);
+    while (responses.roundTripsMs.length < requests) await delay(1);
     const startMs = performance.now();
     manager.setPodStatus(pod, withReady(0, 'True'));
     const result = await manager.whenWritten(pod.metadata!.uid!);
     if (!result.written) throw new Error(`A pod was not written: ${result.reason}`);
     values.push(performance.now() - startMs);
   }
-  const roundTripMs = median(answers.roundTripsMs);
+  const roundTripMs = median(responses.roundTripsMs);
   await flush(manager);
   await manager.stop();
   await server.end();
   return {
-    name: `${latencyMs} ms per answer: Ready in a burst of ${burst.toLocaleString('en-US')}`,
+    name: `${latencyMs} ms per response: Ready in a burst of ${burst.toLocaleString('en-US')}`,
     unit: 'ms',
     values,
     reference: { name: '5 round trips', values: [5 * roundTripMs] },
-    aim: { of: 'ratio', atMost: 1 },
+    target: { of: 'ratio', atMost: 1 },
   };
 }
 
 async function setWhileDown(rounds: number): Promise<Figure[]> {
   const server = await startServer(1, podCount);
-  const { manager, pods, answers } = newManager(server.first, 'always');
+  const { manager, pods, responses } = newManager(server.first, 'always');
   for (const pod of pods)
     manager.setPodStatus(
       pod,
@@ -128,7 +128,7 @@ async function setWhileDown(rounds: number): Promise<Figure[]> {
   let restartCount = 0;
   for (let round = 0; round < rounds; round++) {
     await server.ask('kill');
-    const patchesBefore = answers.patches;
+    const patchesBefore = responses.patches;
     const heapBefore = heapUsed();
     for (let set = 0; set < setsWhileDown; set++) {
       if (set % podCount === 0) restartCount++;
@@ -136,20 +136,20 @@ async function setWhileDown(rounds: number): Promise<Figure[]> {
         pods[set % podCount]!,
         runningStatus(restartCount, () => now),
       );
-      // Let the loop try, and fail.
+      // Let the loop try and fail.
       if (set % 1_000 === 0) await nextTurn();
     }
     growths.push(Math.max(0, heapUsed() - heapBefore) / podCount);
     await server.ask('start-again');
     await flush(manager);
-    patches.push((answers.patches - patchesBefore) / podCount);
+    patches.push((responses.patches - patchesBefore) / podCount);
     requireNewest((await server.ask('pods')).pods, restartCount);
   }
   await manager.stop();
   await server.end();
   return [
-    { name: 'while down: heap growth', unit: 'bytes/pod', values: growths, aim: { of: 'value', atMost: 10_000 } },
-    { name: 'afterwards: PATCHes', unit: 'per pod', values: patches, aim: { of: 'value', atMost: 1 } },
+    { name: 'while down: heap growth', unit: 'bytes/pod', values: growths, target: { of: 'value', atMost: 10_000 } },
+    { name: 'afterwards: PATCHes', unit: 'per pod', values: patches, target: { of: 'value', atMost: 1 } },
   ];
 }
 
@@ -161,22 +161,22 @@ function requireNewest(pods: readonly Pod[], restartCount: number): void {
 interface TimedManager {
   readonly manager: StatusManager;
   readonly pods: readonly Pod[];
-  readonly answers: Answers;
+  readonly responses: Responses;
 }
 
-interface Answers {
-  /** How long each request took that was answered. */
+interface Responses {
+  /** The duration of each request that got a response. */
   readonly roundTripsMs: number[];
   patches: number;
 }
 
 function newManager({ kubeConfig, pods }: Reply, readBeforePatch: ReadBeforePatch): TimedManager {
-  const answers: Answers = { roundTripsMs: [], patches: 0 };
+  const responses: Responses = { roundTripsMs: [], patches: 0 };
   const podManager = new BasicPodManager();
   podManager.setPods(pods);
   const client = createPodClient(kubeConfig, { logger: quietLogger });
   const manager = new StatusManager({
-    client: observed(client, answers),
+    client: observed(client, responses),
     podManager,
     podDeletionSafety: () => true,
     logger: quietLogger,
@@ -184,21 +184,21 @@ function newManager({ kubeConfig, pods }: Reply, readBeforePatch: ReadBeforePatc
     readBeforePatch,
   });
   manager.start();
-  return { manager, pods, answers };
+  return { manager, pods, responses };
 }
 
-function observed(client: PodClient, answers: Answers): PodClient {
-  const time = async <T>(answer: Promise<T>): Promise<T> => {
+function observed(client: PodClient, responses: Responses): PodClient {
+  const time = async <T>(response: Promise<T>): Promise<T> => {
     const startMs = performance.now();
-    const value = await answer;
-    answers.roundTripsMs.push(performance.now() - startMs);
+    const value = await response;
+    responses.roundTripsMs.push(performance.now() - startMs);
     return value;
   };
   return {
     getPod: (...args) => time(client.getPod(...args)),
     patchPodStatus: async (...args) => {
       const pod = await time(client.patchPodStatus(...args));
-      answers.patches++;
+      responses.patches++;
       return pod;
     },
     deletePod: (...args) => time(client.deletePod(...args)),

@@ -6,11 +6,11 @@ export type Command = 'kill' | 'start-again' | 'pods';
 
 export interface Reply {
   readonly kubeConfig: object;
-  /** As the server shows them; only after the start and to the command `pods`. */
+  /** The pods on the server. Only after the start and for the command `pods`. */
   readonly pods: readonly Pod[];
 }
 
-/** Starts the ApiServer in another process, with that many pods. */
+/** Starts the ApiServer in another process and creates this many pods. */
 export function startServer(latencyMs: number, pods: number): Promise<Child<Command, Reply>> {
   return startChild(fileURLToPath(new URL('server.js', import.meta.url)), [String(latencyMs), String(pods)]);
 }

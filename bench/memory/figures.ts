@@ -1,4 +1,4 @@
-/** What one process measures of one manager. Microseconds per call or pod, but for the last. */
+/** What one process measures of one manager. Microseconds per call or pod, except for the last one. */
 export interface MemoryTimes {
   readonly first: number;
   readonly same: number;
@@ -9,7 +9,7 @@ export interface MemoryTimes {
   readonly longestSlice: number;
 }
 
-export interface WorkerAnswer {
+export interface WorkerResult {
   readonly cold: MemoryTimes;
   readonly warm: MemoryTimes;
   /** Heap bytes per cached status. */

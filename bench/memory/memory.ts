@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { jsonLinesOf } from '../children.ts';
-import type { Aim, Figure, Report } from '../report.ts';
+import type { Target, Figure, Report } from '../report.ts';
 import type { JournalTimes } from '../journal/figures.ts';
-import type { MemoryTimes, WorkerAnswer } from './figures.ts';
+import type { MemoryTimes, WorkerResult } from './figures.ts';
 
 export interface MemoryOptions {
   readonly pods: number;
@@ -11,7 +11,7 @@ export interface MemoryOptions {
   readonly progress: (text: string) => void;
 }
 
-/** A line of `kubelet-oracle bench-memory`. Microseconds, but for the bytes. */
+/** A line of `kubelet-oracle bench-memory`. Microseconds, except for the bytes. */
 interface KubeletFigures {
   readonly set_first_us: number;
   readonly set_same_us: number;
@@ -29,16 +29,16 @@ type JournalPolicy = (typeof journalPolicies)[number];
 /** With `always` each call waits for the disk. */
 const journalAlwaysPods = 500;
 
-/** The paths that touch only memory, each in processes of its own, the kubelet's in between. */
+/** Measures the code paths that only use memory, in new processes that alternate with the kubelet's. */
 export async function benchMemory({ pods, processes, oracle, progress }: MemoryOptions): Promise<Report> {
-  const answers: Record<Input, WorkerAnswer[]> = { json: [], date: [] };
+  const results: Record<Input, WorkerResult[]> = { json: [], date: [] };
   const journal: Record<JournalPolicy, JournalTimes[]> = { none: [], interval: [], always: [] };
   const kubelet: KubeletFigures[] = [];
   for (let round = 1; round <= processes; round++) {
     progress(`memory: process ${round} of ${processes}`);
     for (const input of inputs) {
-      answers[input].push(
-        ...(await jsonLinesOf<WorkerAnswer>(process.execPath, ['--expose-gc', worker, input, String(pods)])),
+      results[input].push(
+        ...(await jsonLinesOf<WorkerResult>(process.execPath, ['--expose-gc', worker, input, String(pods)])),
       );
     }
     for (const policy of journalPolicies) {
@@ -51,43 +51,43 @@ export async function benchMemory({ pods, processes, oracle, progress }: MemoryO
       kubelet.push(...(await jsonLinesOf<KubeletFigures>(oracle, ['bench-memory', String(pods)])));
   }
   const figures = [
-    ...inputs.flatMap((input) => figuresOf(input, answers[input], kubelet)),
+    ...inputs.flatMap((input) => figuresOf(input, results[input], kubelet)),
     ...journalFigures('interval', journal),
     ...journalFigures('always', journal),
   ];
   return {
     title: `Memory paths, ${pods.toLocaleString('en-US')} pods of two containers`,
     notes: [
-      'Each number is the median of processes of its own. Cold: on the first manager of the process; warm: on the third, after the same steps on the two before.',
-      'The input of each setPodStatus is a new object, made inside the timed loop: JSON has its times as strings, Date as 8 `Date` objects.',
-      'Beside: the kubelet (Go), `kubelet-oracle bench-memory`, run in between. It has no memory of what it compared, so that each of its full batches is like the first.',
-      `Journal: no status is sent, so that all of them stay in the file, as while the API server is away; with fsync \`always\`, ${journalAlwaysPods} pods. One setPodStatus a turn of the event loop; the longest hold has a compaction of the file in it. Beside: the same without a journal.`,
+      'Each number is the median of several processes. Cold: measured on the first manager of the process. Warm: measured on the third one, after the same steps on the first two.',
+      'The input of each setPodStatus is a new object, which is created inside the timed loop. In the rows “JSON” its times are strings, in the rows “Date” they are 8 `Date` objects.',
+      'Compared with the kubelet (Go), `kubelet-oracle bench-memory`, which runs in between. It does not remember what it has compared, so each of its full batches is like the first.',
+      `Journal: no status is sent, so all of them stay in the file, as while the API server is down. With fsync \`always\` there are only ${journalAlwaysPods} pods. There is one setPodStatus per turn of the event loop, and the longest time that the event loop is blocked includes a compaction of the file. Compared with the same manager without a journal.`,
     ],
     figures,
   };
 }
 
-function figuresOf(input: Input, answers: readonly WorkerAnswer[], kubelet: readonly KubeletFigures[]): Figure[] {
+function figuresOf(input: Input, results: readonly WorkerResult[], kubelet: readonly KubeletFigures[]): Figure[] {
   const label = input === 'json' ? 'JSON' : 'Date';
   const beside = (member: keyof KubeletFigures): Figure['reference'] => ({
     name: 'kubelet',
     values: kubelet.map((figures) => figures[member]),
   });
   const times = (['warm', 'cold'] as const).flatMap((state) =>
-    rowsOf(input).map(({ name, unit, member, reference, aim }): Figure => ({
+    rowsOf(input).map(({ name, unit, member, reference, target }): Figure => ({
       name: `${label} ${state}: ${name}`,
       unit,
-      values: answers.map((answer) => answer[state][member]),
+      values: results.map((result) => result[state][member]),
       reference: reference && beside(reference),
-      aim: state === 'warm' ? aim : undefined,
+      target: state === 'warm' ? target : undefined,
     })),
   );
   const bytes: Figure = {
     name: `${label}: cached status`,
     unit: 'bytes',
-    values: answers.map((answer) => answer.bytes),
+    values: results.map((result) => result.bytes),
     reference: beside('cache_bytes_per_pod'),
-    aim: { of: 'ratio', atMost: 1.5 },
+    target: { of: 'ratio', atMost: 1.5 },
   };
   return [...times, bytes];
 }
@@ -105,7 +105,7 @@ function journalFigures(
   return [
     figure('setPodStatus, first', 'µs', 'first'),
     figure('setPodStatus, changed', 'µs', 'changed'),
-    figure('longest hold of the event loop', 'ms', 'longestHold'),
+    figure('longest event loop delay', 'ms', 'longestDelay'),
   ];
 }
 
@@ -114,18 +114,18 @@ interface Row {
   readonly unit: string;
   readonly member: keyof MemoryTimes;
   readonly reference?: keyof KubeletFigures;
-  readonly aim: Aim;
+  readonly target: Target;
 }
 
 function rowsOf(input: Input): Row[] {
-  const set = { unit: 'µs', aim: { of: 'ratio', atMost: input === 'json' ? 0.5 : 1 } } as const;
+  const set = { unit: 'µs', target: { of: 'ratio', atMost: input === 'json' ? 0.5 : 1 } } as const;
   const batch = { unit: 'µs/pod', reference: 'reconcile_idle_us' } as const;
   return [
     { ...set, name: 'setPodStatus, first', member: 'first', reference: 'set_first_us' },
     { ...set, name: 'setPodStatus, same', member: 'same', reference: 'set_same_us' },
     { ...set, name: 'setPodStatus, changed', member: 'changed', reference: 'set_changed_us' },
-    { ...batch, name: 'idle full batch, first', member: 'firstFullBatch', aim: { of: 'ratio', atMost: 0.6 } },
-    { ...batch, name: 'idle full batch, later', member: 'laterFullBatch', aim: { of: 'ratio', atMost: 0.05 } },
-    { name: 'longest hold of the event loop', unit: 'ms', member: 'longestSlice', aim: { of: 'value', atMost: 10 } },
+    { ...batch, name: 'idle full batch, first', member: 'firstFullBatch', target: { of: 'ratio', atMost: 0.6 } },
+    { ...batch, name: 'idle full batch, later', member: 'laterFullBatch', target: { of: 'ratio', atMost: 0.05 } },
+    { name: 'longest event loop delay', unit: 'ms', member: 'longestSlice', target: { of: 'value', atMost: 10 } },
   ];
 }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from 'kubelet-status-manager';
 
-/** Measures how long the event loop is held between two yields of the manager. */
+/** Measures how long the event loop is blocked between two yields of the manager. */
 export class SliceMeter {
   longestMs = 0;
   #startMs = 0;

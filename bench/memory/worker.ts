@@ -1,13 +1,13 @@
 /*
- * One process of the memory benchmark: every step on a manager of its own, first cold, then again
- * on others until the process is warm; prints the first and the last as one line of JSON.
+ * One process of the memory benchmark: runs all steps on a new manager, first cold, then on further
+ * managers until the process is warm. Prints the first and the last results as one line of JSON.
  * Usage: node --expose-gc worker.js json|date PODS
  */
 import { BasicPodManager, type Clock, type Pod, StatusManager, systemClock, type Time } from 'kubelet-status-manager';
 import { benchPods, runningStatus } from '../fixtures.ts';
 import { median } from '../statistics.ts';
-import { answeringClient } from './answering-client.ts';
-import type { MemoryTimes, WorkerAnswer } from './figures.ts';
+import { immediateClient } from './immediate-client.ts';
+import type { MemoryTimes, WorkerResult } from './figures.ts';
 import { SliceMeter } from './slice-meter.ts';
 
 const laterFullBatches = 5;
@@ -16,13 +16,13 @@ const [input = 'json', podsArgument = '10000'] = process.argv.slice(2);
 const time = timeSource(input);
 const pods = benchPods(Number(podsArgument));
 
-// No garbage is collected by force before all times are taken: V8 drops optimised code with the
-// hidden classes of objects of which none is alive at that moment.
+// No garbage collection is forced before all times are measured, because V8 then also drops
+// optimised code that depends on hidden classes without any live object.
 const cold = await measureTimes();
 await measureTimes();
 const warm = await measureTimes();
 const bytes = measureBytes();
-process.stdout.write(`${JSON.stringify({ cold, warm, bytes } satisfies WorkerAnswer)}\n`);
+process.stdout.write(`${JSON.stringify({ cold, warm, bytes } satisfies WorkerResult)}\n`);
 
 async function measureTimes(): Promise<MemoryTimes> {
   const slices = new SliceMeter();
@@ -50,10 +50,10 @@ function measureBytes(): number {
 
 function newManager(podManager: BasicPodManager, clock: Clock): StatusManager {
   podManager.setPods(pods);
-  return new StatusManager({ client: answeringClient(podManager), podManager, podDeletionSafety: () => true, clock });
+  return new StatusManager({ client: immediateClient(podManager), podManager, podDeletionSafety: () => true, clock });
 }
 
-/** Microseconds per call of setPodStatus, the making of its input included. */
+/** Microseconds per call of setPodStatus, including the creation of its input. */
 function timeSets(manager: StatusManager, restartCount: number): number {
   const startMs = performance.now();
   for (const pod of pods) manager.setPodStatus(pod, runningStatus(restartCount, time));
@@ -71,7 +71,7 @@ async function timeFullBatch(manager: StatusManager, slices: SliceMeter): Promis
   return us;
 }
 
-/** The pod as a watch would bring it after the manager has written its status. */
+/** The pod as a watch would deliver it after the manager has written its status. */
 function asSeenOnTheApiServer(pod: Pod, manager: StatusManager): Pod {
   const status = manager.getPodStatus(pod.metadata!.uid!);
   return JSON.parse(JSON.stringify({ ...pod, metadata: { ...pod.metadata, resourceVersion: '2' }, status })) as Pod;

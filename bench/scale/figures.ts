@@ -1,6 +1,6 @@
-/** What one process measures with one number of pods. */
+/** What one process measures with a given number of pods. */
 export interface ScaleFigures {
-  /** Microseconds from setPodStatus until an API server that answers at once has taken it. */
+  /** Microseconds from setPodStatus until an API server that responds immediately has accepted it. */
   readonly update: number;
   /** Milliseconds of an idle full batch. */
   readonly idleBatch: number;

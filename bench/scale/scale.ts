@@ -11,12 +11,12 @@ export interface ScaleOptions {
   readonly progress: (text: string) => void;
 }
 
-/** How much more the same thing may cost with more pods and still be called flat. */
+/** The cost per pod counts as flat if it grows at most by this factor. */
 const flatWithin = 1.25;
 const sizes = [1_000, 5_000, 20_000];
 const worker = fileURLToPath(new URL('worker.js', import.meta.url));
 
-/** What a pod costs when there are many in one manager. */
+/** Measures the cost of a pod when there are many in one manager. */
 export async function benchScale({ processes, progress }: ScaleOptions): Promise<Report> {
   const measured = new Map<number, ScaleFigures[]>(sizes.map((pods) => [pods, []]));
   for (let round = 1; round <= processes; round++) {
@@ -44,13 +44,13 @@ export async function benchScale({ processes, progress }: ScaleOptions): Promise
       ...(isFlat &&
         pods !== smallest && {
           reference: { name: `${smallest.toLocaleString('en-US')} pods`, values: valuesOf(smallest, value) },
-          aim: { of: 'ratio', atMost: flatWithin } as const,
+          target: { of: 'ratio', atMost: flatWithin } as const,
         }),
     }));
   return {
     title: 'Scale: many pods in one manager',
     notes: [
-      `Each number is the median of ${processes} processes of its own. An update: setPodStatus with a changed status until it is written to a client that answers at once from memory. Idle: a full batch that finds nothing to do, once every ${seconds} s. inspect(): one call, all statuses written.`,
+      `Each number is the median of ${processes} processes. An update: from setPodStatus with a changed status until it is written to a client that responds immediately from memory. Idle: a full batch that finds nothing to do, once every ${seconds} s. inspect(): one call when all statuses are written.`,
     ],
     figures: [
       ...rows('an update', 'µs', ({ update }) => update, true),

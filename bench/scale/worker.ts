@@ -1,16 +1,16 @@
 /*
- * One process of the scale benchmark: one manager with that many pods; prints a line of JSON.
+ * One process of the scale benchmark: one manager with the given number of pods. Prints a line of JSON.
  * Usage: node --expose-gc worker.js PODS
  */
 import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
 import { benchPods, runningStatus } from '../fixtures.ts';
-import { answeringClient } from '../memory/answering-client.ts';
+import { immediateClient } from '../memory/immediate-client.ts';
 import { quietLogger } from '../quiet-logger.ts';
 import { median } from '../statistics.ts';
 import type { ScaleFigures } from './figures.ts';
 
 const batches = 5;
-/** So many updates warm the process up, whatever the number of pods. */
+/** The number of updates that warm up the process, for any number of pods. */
 const warmUpUpdates = 20_000;
 
 const pods = benchPods(Number(process.argv[2]));
@@ -19,7 +19,7 @@ const now = `${new Date().toISOString().slice(0, 19)}Z`;
 const podManager = new BasicPodManager();
 podManager.setPods(pods);
 const manager = new StatusManager({
-  client: answeringClient(podManager),
+  client: immediateClient(podManager),
   podManager,
   podDeletionSafety: () => true,
   logger: quietLogger,

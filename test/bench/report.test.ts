@@ -8,11 +8,11 @@ const figure: Figure = {
   unit: 'updates/s',
   values: [3000, 1000, 2000],
   reference: { name: 'kubelet', values: [1000, 500] },
-  aim: { of: 'ratio', atLeast: 2.5 },
+  target: { of: 'ratio', atLeast: 2.5 },
 };
 
 describe('summarize', () => {
-  it('judges the ratio of the medians', () => {
+  it('evaluates the ratio of the medians', () => {
     expect(summarize(figure)).toMatchObject({
       samples: 3,
       median: 2000,
@@ -20,23 +20,23 @@ describe('summarize', () => {
       max: 3000,
       referenceMedian: 750,
       ratio: 2000 / 750,
-      aim: '≥ 2.5 ×',
+      target: '≥ 2.5 ×',
       isMet: true,
     });
   });
 
   it.each<[string, Figure, boolean | undefined]>([
-    ['the value, where the aim is one', { ...figure, aim: { of: 'value', atMost: 1999 } }, false],
-    ['the bound itself as met', { ...figure, aim: { of: 'value', atMost: 2000 } }, true],
-    ['nothing without the reference that a ratio needs', { ...figure, reference: undefined }, undefined],
-    ['nothing without an aim', { ...figure, aim: undefined }, undefined],
-  ])('judges %s', (_what, input, isMet) => {
+    ['the value, if the target is for the value', { ...figure, target: { of: 'value', atMost: 1999 } }, false],
+    ['the bound itself as met', { ...figure, target: { of: 'value', atMost: 2000 } }, true],
+    ['nothing if a ratio has no reference', { ...figure, reference: undefined }, undefined],
+    ['nothing without a target', { ...figure, target: undefined }, undefined],
+  ])('evaluates %s', (_what, input, isMet) => {
     expect(summarize(input).isMet).toBe(isMet);
   });
 });
 
 describe('tableOf', () => {
-  it('shows three digits, whole thousands, the range, and what is compared', () => {
+  it('shows three digits or whole numbers from 1,000 on, the range, and the reference', () => {
     expect(tableOf({ title: '', notes: [], figures: [{ ...figure, values: [1234.5, 0.12345] }] })[1]).toEqual([
       'update',
       'updates/s',
@@ -61,11 +61,11 @@ describe('tableOf', () => {
 });
 
 describe('performanceDocument', () => {
-  it('has what made the figures, the table, and the plots', () => {
+  it('contains the environment, the table, and the plots', () => {
     const text = performanceDocument([
       {
         report: { title: 'Speed', notes: ['A note.'], figures: [figure], plots: { 'speed.svg': '<svg/>' } },
-        surroundings: { command: 'npm run bench', date: '2000-01-01' },
+        environment: { command: 'npm run bench', date: '2000-01-01' },
       },
     ]);
     expect(text).toContain('## Speed\n\nA note.\n\n- command: npm run bench\n- date: 2000-01-01\n\n|  | unit |');
@@ -88,7 +88,7 @@ describe('linePlot', () => {
     expect(niceCeiling(value)).toBeCloseTo(end, 10);
   });
 
-  it('puts the points where the axes say, the greatest at the top right', () => {
+  it('places the points by the axes, the greatest at the top right', () => {
     const svg = linePlot({
       title: 'a < b',
       xLabel: 'x',

@@ -1,7 +1,7 @@
 import type { Pod, PodClient, PodManager, PodReference } from 'kubelet-status-manager';
 
-/** An API server that takes every patch and remembers none: the pods of the pod manager, at once. */
-export function answeringClient(podManager: PodManager & { getPods(): Pod[] }): PodClient {
+/** A client that accepts every patch without storing it, and responds immediately with the pod of the pod manager. */
+export function immediateClient(podManager: PodManager & { getPods(): Pod[] }): PodClient {
   let podByName: Map<string, Pod> | undefined;
   const podOf = ({ name }: PodReference): Promise<Pod> => {
     podByName ??= new Map(podManager.getPods().map((pod) => [pod.metadata!.name!, pod]));

@@ -15,8 +15,8 @@ interface PackageFile {
   readonly version: string;
 }
 
-/** What the figures hold for: machine, versions, date and the command that made them. */
-export function surroundings(command: string): Record<string, string> {
+/** What the figures depend on: machine, versions, date and command. */
+export function environment(command: string): Record<string, string> {
   const versionOf = (folder: string): string => {
     const { name, version } = JSON.parse(readFileSync(projectPath(`${folder}package.json`), 'utf8')) as PackageFile;
     return `${name} ${version}`;
@@ -33,8 +33,8 @@ export function surroundings(command: string): Record<string, string> {
 }
 
 /**
- * The program that runs the kubelet's own benchmarks: `path`, else KUBELET_ORACLE, else the one
- * beside the project. Undefined when there is none: only our figures are printed then.
+ * The program that runs the same benchmarks with the kubelet's code: `path`, otherwise KUBELET_ORACLE,
+ * otherwise the one next to the project. Undefined if there is none; then only our figures are printed.
  */
 export function findOracle(path: string | undefined): string | undefined {
   const chosen = path ?? (process.env['KUBELET_ORACLE'] || undefined);
@@ -43,7 +43,7 @@ export function findOracle(path: string | undefined): string | undefined {
   return isExecutable(shared) ? shared : undefined;
 }
 
-/** Lets `startControlPlane` find etcd and kube-apiserver: KUBEBUILDER_ASSETS, else those beside the project. */
+/** Lets `startControlPlane` find etcd and kube-apiserver: KUBEBUILDER_ASSETS, otherwise those next to the project. */
 export function provideControlPlane(): void {
   const assets = projectPath('../shared/controlplane/assets');
   if (!process.env['KUBEBUILDER_ASSETS'] && isExecutable(assets)) {
