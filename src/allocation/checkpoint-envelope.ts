@@ -1,3 +1,4 @@
+import { isObject } from '../status/json.ts';
 import { goString, goStruct } from './go-json.ts';
 
 const fnvOffsetBasis = 0x811c9dc5;
@@ -6,7 +7,7 @@ const fnvPrime = 0x01000193;
 /** FNV-1a 32 over what Go's `%#v` makes of the string: its type, then its bytes. */
 export function checksumOf(data: string): number {
   let hash = fnvOffsetBasis;
-  for (const byte of new TextEncoder().encode(`(string)${data}`)) hash = Math.imul(hash ^ byte, fnvPrime);
+  for (const byte of Buffer.from(`(string)${data}`)) hash = Math.imul(hash ^ byte, fnvPrime);
   return hash >>> 0;
 }
 
@@ -21,7 +22,7 @@ export function encodeEnvelope(data: string): string {
 /** The data in a checkpoint file. Throws an Error that says what is wrong with the text. */
 export function decodeEnvelope(text: string): string {
   const envelope: unknown = JSON.parse(text);
-  if (typeof envelope !== 'object' || envelope === null || !('data' in envelope) || !('checksum' in envelope)) {
+  if (!isObject(envelope) || !('data' in envelope) || !('checksum' in envelope)) {
     throw new TypeError('it is not an object with `data` and `checksum`');
   }
   const { data, checksum } = envelope;

@@ -7,6 +7,12 @@ import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-envelop
 /** Room for some 100,000 pods. */
 const maxCheckpointBytes = 64 * 1024 * 1024;
 
+/** What a checkpoint file holds. */
+export interface Checkpoint<T> {
+  readonly value: T;
+  readonly checksum: number;
+}
+
 /**
  * One checkpoint file. It is written by one write at a time. Calls during a write share the next
  * one, which writes the newest data.
@@ -87,13 +93,13 @@ export async function makeCheckpointDirectory(dir: string): Promise<void> {
 }
 
 /**
- * What the file holds; undefined when there is none. Throws `CHECKPOINT_READ_FAILED` when it cannot
- * be read or is not a regular file, `CORRUPT_CHECKPOINT` when its checksum is wrong or `decode` throws.
+ * Resolves with undefined when there is no file. Rejects with `CHECKPOINT_READ_FAILED` when it cannot be read or is not a regular file, with
+ * `CORRUPT_CHECKPOINT` when its checksum is wrong or `decode` throws.
  */
 export async function readCheckpoint<T>(
   filePath: string,
   decode: (data: string) => T,
-): Promise<{ value: T; checksum: number } | undefined> {
+): Promise<Checkpoint<T> | undefined> {
   const text = await readText(filePath);
   if (text === undefined) return undefined;
   try {
@@ -102,7 +108,7 @@ export async function readCheckpoint<T>(
   } catch (cause) {
     throw new StatusManagerError(
       'CORRUPT_CHECKPOINT',
-      `Cannot use the checkpoint ${filePath}: ${reasonOf(cause)}. Drain the node, delete the file and start again`,
+      `Cannot use the checkpoint ${filePath}: ${(cause as Error).message}. Drain the node, delete the file and start again`,
       { cause },
     );
   }
@@ -110,18 +116,12 @@ export async function readCheckpoint<T>(
 
 async function readText(filePath: string): Promise<string | undefined> {
   try {
-    const bytes = await readRegularFile(filePath, maxCheckpointBytes);
-    return bytes.toString('utf8');
+    return (await readRegularFile(filePath, maxCheckpointBytes)).toString();
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new StatusManagerError(
-      'CHECKPOINT_READ_FAILED',
-      `Cannot read the checkpoint ${filePath}: ${reasonOf(cause)}`,
-      { cause },
-    );
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new StatusManagerError('CHECKPOINT_READ_FAILED', `Cannot read the checkpoint ${filePath}: ${message}`, {
+      cause,
+    });
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

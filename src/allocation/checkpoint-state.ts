@@ -1,7 +1,8 @@
-import { refuseArgument } from '../errors.ts';
 import path from 'node:path';
-import type { Pod, ResourceRequirements } from '../types.ts';
-import { CheckpointFile, makeCheckpointDirectory, readCheckpoint } from './checkpoint-file.ts';
+import type { Pod } from '../types.ts';
+import { requireText } from '../validate.ts';
+import type { AllocationState, PodResizeStatus } from './allocation-state.ts';
+import { type Checkpoint, CheckpointFile, makeCheckpointDirectory, readCheckpoint } from './checkpoint-file.ts';
 import {
   decodeAllocations,
   decodeResizeStatuses,
@@ -9,7 +10,7 @@ import {
   encodeResizeStatuses,
 } from './checkpoint-format.ts';
 import { MemoryState } from './memory-state.ts';
-import type { PodResizeStatus, AllocationState } from './allocation-state.ts';
+import type { PodAllocation } from './pod-allocation.ts';
 
 const allocationsFileName = 'allocated_pods_state';
 const resizeStatusesFileName = 'pod_resize_status_state';
@@ -26,52 +27,43 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * Source: kubelet `state.NewStateCheckpoint`.
  */
 export async function openCheckpointState(dir: string): Promise<AllocationState> {
-  if (typeof dir !== 'string' || dir === '') refuseArgument('dir', 'a non-empty string', dir);
+  requireText('dir', dir);
   await makeCheckpointDirectory(dir);
-  const allocationsPath = path.join(dir, allocationsFileName);
-  const resizeStatusesPath = path.join(dir, resizeStatusesFileName);
-  const allocations = await readCheckpoint(allocationsPath, decodeAllocations);
-  const resizeStatuses = await readCheckpoint(resizeStatusesPath, decodeResizeStatuses);
-
-  const memory = new MemoryState(allocations?.value, resizeStatuses?.value);
   return new CheckpointState(
-    memory,
-    new CheckpointFile(allocationsPath, allocations?.checksum, () => encodeAllocations(memory.allocations)),
-    new CheckpointFile(resizeStatusesPath, resizeStatuses?.checksum, () => encodeResizeStatuses(memory.resizeStatuses)),
+    dir,
+    await readCheckpoint(path.join(dir, allocationsFileName), decodeAllocations),
+    await readCheckpoint(path.join(dir, resizeStatusesFileName), decodeResizeStatuses),
   );
 }
 
 /** Memory in front, files behind: reads never wait, a change is in memory before its write begins. */
-class CheckpointState implements AllocationState {
-  readonly #memory: MemoryState;
+class CheckpointState extends MemoryState {
   readonly #allocationsFile: CheckpointFile;
   readonly #resizeStatusesFile: CheckpointFile;
 
-  constructor(memory: MemoryState, allocationsFile: CheckpointFile, resizeStatusesFile: CheckpointFile) {
-    this.#memory = memory;
-    this.#allocationsFile = allocationsFile;
-    this.#resizeStatusesFile = resizeStatusesFile;
+  constructor(
+    dir: string,
+    allocations: Checkpoint<Map<string, PodAllocation>> | undefined,
+    resizeStatuses: Checkpoint<Map<string, PodResizeStatus>> | undefined,
+  ) {
+    super(allocations?.value, resizeStatuses?.value);
+    this.#allocationsFile = new CheckpointFile(path.join(dir, allocationsFileName), allocations?.checksum, () =>
+      encodeAllocations(this.allocations),
+    );
+    this.#resizeStatusesFile = new CheckpointFile(
+      path.join(dir, resizeStatusesFileName),
+      resizeStatuses?.checksum,
+      () => encodeResizeStatuses(this.resizeStatuses),
+    );
   }
 
-  getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined {
-    return this.#memory.getContainerResourceAllocation(podUID, containerName);
-  }
-
-  getPodResizeStatus(podUID: string): PodResizeStatus {
-    return this.#memory.getPodResizeStatus(podUID);
-  }
-
-  async setPodAllocation(pod: Pod): Promise<void> {
-    await this.#memory.setPodAllocation(pod);
+  override async setPodAllocation(pod: Pod): Promise<void> {
+    await super.setPodAllocation(pod);
     await this.#allocationsFile.write();
   }
 
-  async setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
-    await this.#memory.setPodResizeStatus(podUID, resizeStatus);
+  override async setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
+    await super.setPodResizeStatus(podUID, resizeStatus);
     await this.#resizeStatusesFile.write();
-  }
-
-  delete(podUID: string): void {
-    this.#memory.delete(podUID);
   }
 }

@@ -1,12 +1,7 @@
-import { StatusManagerError } from '../errors.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
+import { requireOneOf, requireText } from '../validate.ts';
+import { type AllocationState, type PodResizeStatus, podResizeStatuses } from './allocation-state.ts';
 import { allocationFromPod, type PodAllocation } from './pod-allocation.ts';
-import {
-  isPodResizeStatus,
-  podResizeStatuses,
-  type PodResizeStatus,
-  type AllocationState,
-} from './allocation-state.ts';
 
 /** Allocations that end with the process. Source: kubelet `state.NewStateMemory`. */
 export class MemoryState implements AllocationState {
@@ -45,10 +40,8 @@ export class MemoryState implements AllocationState {
   }
 
   async setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
-    if (typeof podUID !== 'string' || podUID === '') throw invalid('podUID', 'a non-empty string');
-    if (!isPodResizeStatus(resizeStatus)) {
-      throw invalid('resizeStatus', `one of '${podResizeStatuses.join("', '")}'`);
-    }
+    requireText('podUID', podUID);
+    requireOneOf('resizeStatus', resizeStatus, podResizeStatuses);
     if (resizeStatus === '') this.#resizeStatuses.delete(podUID);
     else this.#resizeStatuses.set(podUID, resizeStatus);
   }
@@ -57,8 +50,4 @@ export class MemoryState implements AllocationState {
     this.#allocations.delete(podUID);
     this.#resizeStatuses.delete(podUID);
   }
-}
-
-function invalid(path: string, expected: string): StatusManagerError {
-  return new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
 }

@@ -1,9 +1,4 @@
-import {
-  isPodResizeStatus,
-  type PodResizeStatus,
-  podResizeStatuses,
-  type AllocationState,
-} from '../allocation/allocation-state.ts';
+import { type AllocationState, type PodResizeStatus, podResizeStatuses } from '../allocation/allocation-state.ts';
 import { adoptServerStatuses } from '../cache/adopt-statuses.ts';
 import { canPodRun } from '../cache/can-pod-run.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
@@ -511,7 +506,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /** As `setPodAllocation`. */
   setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
     requireText('podUID', podUID);
-    if (!isPodResizeStatus(resizeStatus)) requireOneOf('resizeStatus', resizeStatus, podResizeStatuses);
+    requireOneOf('resizeStatus', resizeStatus, podResizeStatuses);
     return this.#allocationState.setPodResizeStatus(podUID, resizeStatus);
   }
 
