@@ -1,6 +1,10 @@
 export { StatusManager, type StatusListener, type StopOptions } from './manager/status-manager.ts';
 export type { PodStatusProvider, StatusManagerLike } from './manager/status-manager-like.ts';
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
+export type { OutageInspection } from './sync/api-outage.ts';
+export type { RequestedDeletion } from './sync/terminating-pods.ts';
+export type { WaitingFor } from './sync/waiting-for.ts';
+export type { BackOffReason } from './sync/back-off.ts';
 export { defaultOptions, type StatusManagerOptions } from './manager/options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from './errors.ts';
 export type { IgnoredReason, Rejection, UpdateResult } from './cache/update-result.ts';
@@ -17,7 +21,7 @@ export type { ManagerState } from './sync/sync-loop.ts';
 // Pods
 export { BasicPodManager } from './pods/basic-pod-manager.ts';
 export type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
-export type { PodManager, UIDTranslations } from './pods/pod-manager.ts';
+export type { InformerState, PodManager, UIDTranslations } from './pods/pod-manager.ts';
 export { getPodFullName, isMirrorPod, isStaticPod } from './status/static-pods.ts';
 
 export { type NodeResources, podResourcesAreReclaimed, type ReclaimedResult } from './pods/pod-resources-reclaimed.ts';
@@ -108,5 +112,9 @@ export {
   type RequestOutcome,
   type ResizeResolution,
   type StatusGauges,
+  type InformerGauges,
+  type TerminatingPodsGauge,
+  type TerminatingWait,
+  type WaitReason,
 } from './metrics.ts';
 export type * from './types.ts';

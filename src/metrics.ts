@@ -23,6 +23,24 @@ export const outcomeKinds = [
   'deletion-requested',
   'deleted',
 ] as const;
+/** What pods wait for: the kinds of `WaitingFor`, with the class of a back-off in place of `back-off`. */
+export const waitReasons = [
+  'no-client',
+  'not-running',
+  'mirror-pod',
+  'response',
+  'connection',
+  'limiter',
+  'retry-after',
+  'turn',
+  'next-batch',
+  'pod-deletion-safety',
+  'finalizers',
+  ...failureClasses.filter((failureClass) => failureClass !== 'aborted'),
+  'hot-loop',
+] as const;
+/** What terminating pods wait for. */
+export const terminatingWaits = ['pod-deletion-safety', 'finalizers', 'delete'] as const;
 export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */
@@ -35,6 +53,10 @@ export type ResizeResolution = (typeof resizeResolutions)[number];
 export type RequestOutcome = (typeof requestOutcomes)[number];
 /** Why the cache refused an update. */
 export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
+/** What a pod waits for. */
+export type WaitReason = (typeof waitReasons)[number];
+/** What a terminating pod waits for; `delete`: its DELETE fails. */
+export type TerminatingWait = (typeof terminatingWaits)[number];
 /** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
 export type OutcomeKind = (typeof outcomeKinds)[number];
 
@@ -53,6 +75,31 @@ export interface StatusGauges {
   readonly unsentStatuses: number;
   /** 0 when nothing is unsent. */
   readonly oldestUnsentAgeSeconds: number;
+  /** How many pods wait for what; reasons without a pod are absent. */
+  readonly waitingPods: readonly { readonly reason: WaitReason; readonly count: number }[];
+  /** Pods whose end waits: for the safety provider, for finalizers, or for a DELETE that fails. */
+  readonly terminatingPods: readonly TerminatingPodsGauge[];
+  /** Unix time; 0 before the first one. */
+  readonly lastSuccessfulRequestSeconds: number;
+  /** Undefined when the pod manager is not an informer. */
+  readonly informer: InformerGauges | undefined;
+}
+
+/** Terminating pods that wait for the same. */
+export interface TerminatingPodsGauge {
+  readonly waitingFor: TerminatingWait;
+  readonly count: number;
+  readonly oldestAgeSeconds: number;
+}
+
+/** The informer of the pod manager. */
+export interface InformerGauges {
+  /** The first list is complete. */
+  readonly isSynced: boolean;
+  /** Unix time of the last list, event or bookmark; 0 before the first one. */
+  readonly lastEventSeconds: number;
+  /** Lists and watches that failed and were started again. */
+  readonly restarts: number;
 }
 
 /**
@@ -61,7 +108,7 @@ export interface StatusGauges {
  * Metric names: docs/metrics.md.
  */
 export interface Metrics {
-  /** From the oldest unsent change of a pod’s status until it is written. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
+  /** From the oldest unsent change of a pod’s status until it is written; not for a sync that writes nothing. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
   observePodStatusSyncDuration(seconds: number): void;
   /** kubelet: `kubelet_terminated_containers_total`. */
   incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void;
@@ -71,8 +118,13 @@ export interface Metrics {
   setInProgressResizes(count: number): void;
   /** kubelet: `kubelet_pod_deferred_resize_duration_seconds`. */
   observeDeferredResizeDuration(resolution: ResizeResolution, priorityBucket: PriorityBucket, seconds: number): void;
-  /** One request to the API server. */
-  incRequests(verb: RequestVerb, outcome: RequestOutcome): void;
+  /**
+   * One request to the API server.
+   * @param code `2xx`, the HTTP status of a failed request, or `<error>` without a response, as in client-go
+   */
+  incRequests(verb: RequestVerb, outcome: RequestOutcome, code: string): void;
+  /** How long one request took, its wait for a connection included. client-go: `rest_client_request_duration_seconds`. */
+  observeRequestDuration(verb: RequestVerb, seconds: number): void;
   /** One refused update of the cache. */
   incRefusedUpdates(reason: RefusedUpdateReason): void;
   /** One outcome of one version of a status, as `onOutcome` gets it. */
@@ -94,6 +146,7 @@ export const noopMetrics: Metrics = {
   setInProgressResizes: nothing,
   observeDeferredResizeDuration: nothing,
   incRequests: nothing,
+  observeRequestDuration: nothing,
   incRefusedUpdates: nothing,
   incOutcomes: nothing,
   registerStatusGauges: () => nothing,

@@ -1,5 +1,6 @@
 import {
   Counter,
+  type CounterConfiguration,
   Gauge,
   type GaugeConfiguration,
   Histogram,
@@ -7,7 +8,8 @@ import {
   type Registry,
 } from 'prom-client';
 import { StatusManagerError } from './errors.ts';
-import type { Metrics, PendingResizeCount, StatusGauges } from './metrics.ts';
+import { version } from './client/http/user-agent.ts';
+import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from './metrics.ts';
 
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
@@ -66,10 +68,52 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     name: 'kubelet_status_manager_oldest_unsent_age_seconds',
     help: 'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
   });
-  const requests = metricIn(register, Counter<'verb' | 'outcome'>, {
+  const waitingPods = metricIn(register, SourcedGauge<'reason'>, {
+    name: 'kubelet_status_manager_waiting_pods',
+    help: 'Pods whose status or deletion waits, by what it waits for.',
+    labelNames: ['reason'],
+  });
+  const terminatingPods = metricIn(register, SourcedGauge<'waiting_for'>, {
+    name: 'kubelet_status_manager_terminating_pods',
+    help: 'Pods whose end waits, by what it waits for.',
+    labelNames: ['waiting_for'],
+  });
+  const oldestTerminatingAge = metricIn(register, GreatestGauge<'waiting_for'>, {
+    name: 'kubelet_status_manager_oldest_terminating_age_seconds',
+    help: 'How long the oldest of the terminating pods has waited.',
+    labelNames: ['waiting_for'],
+  });
+  const lastSuccess = metricIn(register, GreatestGauge, {
+    name: 'kubelet_status_manager_last_successful_request_timestamp_seconds',
+    help: 'Unix time of the last successful request to the API server; 0 before the first one.',
+  });
+  const informerSynced = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_informer_synced',
+    help: '1 when the informer of the pod manager has listed all pods.',
+  });
+  const informerLastEvent = metricIn(register, GreatestGauge, {
+    name: 'kubelet_status_manager_informer_last_event_timestamp_seconds',
+    help: 'Unix time of the last list, event or bookmark of the informer; 0 before the first one.',
+  });
+  const informerRestarts = metricIn(register, SourcedCounter, {
+    name: 'kubelet_status_manager_informer_restarts_total',
+    help: 'Lists and watches of the informer that failed and were started again.',
+  });
+  metricIn(register, Gauge<'version'>, {
+    name: 'kubelet_status_manager_build_info',
+    help: 'Always 1; the label is the version of kubelet-status-manager.',
+    labelNames: ['version'],
+  }).set({ version }, 1);
+  const requests = metricIn(register, Counter<'verb' | 'outcome' | 'code'>, {
     name: 'kubelet_status_manager_requests_total',
     help: 'Requests to the API server.',
-    labelNames: ['verb', 'outcome'],
+    labelNames: ['verb', 'outcome', 'code'],
+  });
+  const requestDuration = metricIn(register, Histogram<'verb'>, {
+    name: 'kubelet_status_manager_request_duration_seconds',
+    help: 'How long requests to the API server took, their wait for a connection included.',
+    labelNames: ['verb'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
   });
   const refusedUpdates = metricIn(register, Counter<'reason'>, {
     name: 'kubelet_status_manager_refused_updates_total',
@@ -102,7 +146,8 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     setInProgressResizes: (count) => void (inProgress = count),
     observeDeferredResizeDuration: (resolution, priorityBucket, seconds) =>
       deferredResizeDuration.observe({ resolution, priority_bucket: priorityBucket }, seconds),
-    incRequests: (verb, outcome) => requests.inc({ verb, outcome }),
+    incRequests: (verb, outcome, code) => requests.inc({ verb, outcome, code }),
+    observeRequestDuration: (verb, seconds) => requestDuration.observe({ verb }, seconds),
     incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
     incOutcomes: (outcome) => outcomes.inc({ outcome }),
     registerStatusGauges(read: () => StatusGauges) {
@@ -111,6 +156,34 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
         cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]),
         unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]),
         oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]),
+        waitingPods.addSource(() =>
+          read().waitingPods.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+        ),
+        terminatingPods.addSource(() =>
+          read().terminatingPods.map(({ waitingFor, count }) => ({
+            labels: { waiting_for: waitingFor },
+            value: count,
+          })),
+        ),
+        oldestTerminatingAge.addSource(() =>
+          read().terminatingPods.map(({ waitingFor, oldestAgeSeconds }) => ({
+            labels: { waiting_for: waitingFor },
+            value: oldestAgeSeconds,
+          })),
+        ),
+        lastSuccess.addSource(() => [{ labels: {}, value: read().lastSuccessfulRequestSeconds }]),
+        ...(
+          [
+            [informerSynced, ({ isSynced }) => Number(isSynced)],
+            [informerLastEvent, ({ lastEventSeconds }) => lastEventSeconds],
+            [informerRestarts, ({ restarts }) => restarts],
+          ] satisfies [SourcedGauge | SourcedCounter, (informer: InformerGauges) => number][]
+        ).map(([metric, valueOf]) =>
+          metric.addSource(() => {
+            const { informer } = read();
+            return informer === undefined ? [] : [{ labels: {}, value: valueOf(informer) }];
+          }),
+        ),
       ];
       return () => removals.forEach((remove) => remove());
     },
@@ -138,7 +211,10 @@ class SourcedGauge<Label extends string = string> extends Gauge<Label> {
 
   #collect(): void {
     this.reset();
-    this.show([...this.#sources].flatMap((read) => read()));
+    const samples = [...this.#sources].flatMap((read) => read());
+    this.show(samples);
+    // prom-client shows 0 for a metric without labels that has no value.
+    if (samples.length === 0) this.remove({});
   }
 
   protected show(samples: readonly Sample<Label>[]): void {
@@ -147,9 +223,32 @@ class SourcedGauge<Label extends string = string> extends Gauge<Label> {
 }
 
 /** As SourcedGauge, but with the greatest value of all sources. */
-class GreatestGauge extends SourcedGauge {
-  protected override show(samples: readonly Sample<string>[]): void {
-    this.set(Math.max(0, ...samples.map(({ value }) => value)));
+class GreatestGauge<Label extends string = string> extends SourcedGauge<Label> {
+  protected override show(samples: readonly Sample<Label>[]): void {
+    const ascending = samples.toSorted((a, b) => a.value - b.value);
+    for (const { labels, value } of ascending) this.set(labels, value);
+  }
+}
+
+/** A counter whose value is read at each scrape: the sum of its sources. */
+class SourcedCounter extends Counter {
+  readonly #sources = new Set<() => readonly Sample<string>[]>();
+
+  constructor(configuration: CounterConfiguration<string>) {
+    super({ ...configuration, collect: () => this.#collect() });
+  }
+
+  /** @returns removes the source */
+  addSource(read: () => readonly Sample<string>[]): () => void {
+    this.#sources.add(read);
+    return () => void this.#sources.delete(read);
+  }
+
+  #collect(): void {
+    this.reset();
+    const samples = [...this.#sources].flatMap((read) => read());
+    for (const { value } of samples) this.inc(value);
+    if (samples.length === 0) this.remove({});
   }
 }
 

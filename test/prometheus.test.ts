@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { StatusGauges } from '../src/metrics.ts';
 import { createPrometheusMetrics, type PrometheusMetricsOptions } from '../src/prometheus.ts';
 
-/** What a scrape shows, a line per value, without comments and empty buckets. */
+/** What a scrape shows, a line per value, without comments and the build info. */
 async function scrape(register: Registry): Promise<string[]> {
   const text = await register.metrics();
-  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.includes('build_info'));
 }
 
 async function linesOf(register: Registry, name: string): Promise<string[]> {
@@ -14,7 +14,15 @@ async function linesOf(register: Registry, name: string): Promise<string[]> {
 }
 
 function gauges(cachedStatuses: number, unsentStatuses: number, oldestUnsentAgeSeconds: number): StatusGauges {
-  return { cachedStatuses, unsentStatuses, oldestUnsentAgeSeconds };
+  return {
+    cachedStatuses,
+    unsentStatuses,
+    oldestUnsentAgeSeconds,
+    waitingPods: [],
+    terminatingPods: [],
+    lastSuccessfulRequestSeconds: 0,
+    informer: undefined,
+  };
 }
 
 /** Each metric with kind, labels and buckets: kubelet behaviour §24, and ours. */
@@ -37,7 +45,21 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   { name: 'kubelet_status_manager_cached_statuses', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_unsent_statuses', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_oldest_unsent_age_seconds', type: 'gauge', labels: [] },
-  { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome'] },
+  { name: 'kubelet_status_manager_waiting_pods', type: 'gauge', labels: ['reason'] },
+  { name: 'kubelet_status_manager_terminating_pods', type: 'gauge', labels: ['waiting_for'] },
+  { name: 'kubelet_status_manager_oldest_terminating_age_seconds', type: 'gauge', labels: ['waiting_for'] },
+  { name: 'kubelet_status_manager_last_successful_request_timestamp_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_synced', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_last_event_timestamp_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_restarts_total', type: 'counter', labels: [] },
+  { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
+  { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
+  {
+    name: 'kubelet_status_manager_request_duration_seconds',
+    type: 'histogram',
+    labels: ['verb'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
+  },
   { name: 'kubelet_status_manager_refused_updates_total', type: 'counter', labels: ['reason'] },
   { name: 'kubelet_status_manager_outcomes_total', type: 'counter', labels: ['outcome'] },
 ];
@@ -57,9 +79,16 @@ describe('createPrometheusMetrics', () => {
     adapter.incTerminatedContainers('container', 0, 'Completed');
     adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
     adapter.observeDeferredResizeDuration('accepted', 'normal', 0);
-    adapter.incRequests('get', 'ok');
+    adapter.incRequests('get', 'ok', '2xx');
     adapter.incRefusedUpdates('illegal-container-transition');
     adapter.incOutcomes('written');
+    adapter.observeRequestDuration('get', 0);
+    adapter.registerStatusGauges(() => ({
+      ...gauges(1, 1, 1),
+      waitingPods: [{ reason: 'hot-loop', count: 1 }],
+      terminatingPods: [{ waitingFor: 'finalizers', count: 1, oldestAgeSeconds: 1 }],
+      informer: { isSynced: true, lastEventSeconds: 1, restarts: 1 },
+    }));
 
     const metric = (await register.getMetricsAsJSON()).find((json) => json.name === name)!;
     expect(metric.type).toBe(type);
@@ -75,7 +104,7 @@ describe('createPrometheusMetrics', () => {
     const adapter = createPrometheusMetrics({ register });
     adapter.incTerminatedContainers('init_container', 137, 'Error');
     adapter.incTerminatedContainers('init_container', 137, 'Error');
-    adapter.incRequests('patch', 'refused');
+    adapter.incRequests('patch', 'refused', '422');
     adapter.incRefusedUpdates('illegal-container-transition');
     for (const outcome of ['written', 'superseded', 'written'] as const) adapter.incOutcomes(outcome);
     adapter.observePodStatusSyncDuration(0.25);
@@ -83,7 +112,7 @@ describe('createPrometheusMetrics', () => {
     expect(await scrape(register)).toEqual(
       expect.arrayContaining([
         'kubelet_terminated_containers_total{container_type="init_container",exit_code="137",reason="Error"} 2',
-        'kubelet_status_manager_requests_total{verb="patch",outcome="refused"} 1',
+        'kubelet_status_manager_requests_total{verb="patch",outcome="refused",code="422"} 1',
         'kubelet_status_manager_refused_updates_total{reason="illegal-container-transition"} 1',
         'kubelet_status_manager_outcomes_total{outcome="written"} 2',
         'kubelet_status_manager_outcomes_total{outcome="superseded"} 1',
@@ -114,20 +143,46 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 3',
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 1.5',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
     ]);
     now = gauges(1, 0, 0);
     expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
       'kubelet_status_manager_cached_statuses 1',
       'kubelet_status_manager_unsent_statuses 0',
       'kubelet_status_manager_oldest_unsent_age_seconds 0',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
     ]);
+  });
+
+  it('shows what pods wait for, and the informer; of several managers the sum, the oldest age and the newest time', async () => {
+    const register = new Registry();
+    const values = (count: number, seconds: number): StatusGauges => ({
+      ...gauges(0, 0, 0),
+      waitingPods: [{ reason: 'forbidden', count }],
+      terminatingPods: [{ waitingFor: 'delete', count, oldestAgeSeconds: seconds }],
+      lastSuccessfulRequestSeconds: seconds,
+      informer: { isSynced: true, lastEventSeconds: seconds, restarts: count },
+    });
+    createPrometheusMetrics({ register }).registerStatusGauges(() => values(2, 50));
+    createPrometheusMetrics({ register }).registerStatusGauges(() => values(3, 40));
+    for (let scrapes = 0; scrapes < 2; scrapes++) {
+      expect((await linesOf(register, 'kubelet_status_manager_')).slice(3)).toEqual([
+        'kubelet_status_manager_waiting_pods{reason="forbidden"} 5',
+        'kubelet_status_manager_terminating_pods{waiting_for="delete"} 5',
+        'kubelet_status_manager_oldest_terminating_age_seconds{waiting_for="delete"} 50',
+        'kubelet_status_manager_last_successful_request_timestamp_seconds 50',
+        'kubelet_status_manager_informer_synced 2',
+        'kubelet_status_manager_informer_last_event_timestamp_seconds 50',
+        'kubelet_status_manager_informer_restarts_total 5',
+      ]);
+    }
   });
 
   it('adds up what two managers report to one registry', async () => {
     const register = new Registry();
     const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
     for (const adapter of [a, b]) {
-      adapter.incRequests('get', 'ok');
+      adapter.incRequests('get', 'ok', '2xx');
       adapter.setInProgressResizes(2);
     }
     a.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
@@ -144,7 +199,8 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 15',
       'kubelet_status_manager_unsent_statuses 3',
       'kubelet_status_manager_oldest_unsent_age_seconds 30',
-      'kubelet_status_manager_requests_total{verb="get",outcome="ok"} 2',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+      'kubelet_status_manager_requests_total{verb="get",outcome="ok",code="2xx"} 2',
     ]);
   });
 
@@ -161,13 +217,14 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 5',
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 7',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
     ]);
     expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 4']);
   });
 
   it('keeps two registries apart', async () => {
     const [a, b] = [new Registry(), new Registry()];
-    createPrometheusMetrics({ register: a }).incRequests('get', 'ok');
+    createPrometheusMetrics({ register: a }).incRequests('get', 'ok', '2xx');
     createPrometheusMetrics({ register: b });
     expect(await linesOf(a, 'kubelet_status_manager_requests_total')).toHaveLength(1);
     expect(await linesOf(b, 'kubelet_status_manager_requests_total')).toHaveLength(0);

@@ -189,7 +189,7 @@ export class PodStatusCache {
     return [...changed].filter((uid) => this.#isUnsent(uid, translations));
   }
 
-  gauges(nowMs: number): StatusGauges {
+  gauges(nowMs: number): Pick<StatusGauges, 'cachedStatuses' | 'unsentStatuses' | 'oldestUnsentAgeSeconds'> {
     let unsentStatuses = 0;
     let oldestMs = nowMs;
     for (const uid of this.#unsentCandidates) {

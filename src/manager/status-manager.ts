@@ -12,9 +12,10 @@ import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { refuseArgument, StatusManagerError } from '../errors.ts';
 import { inspectPods, type ManagerInspection } from './inspection.ts';
+import { readStatusGauges } from './status-gauges.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
 import { type Logger, thrownFields } from '../logger.ts';
-import { type ResizeResolution, resizeResolutions } from '../metrics.ts';
+import { type ResizeResolution, resizeResolutions, type StatusGauges } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
@@ -94,6 +95,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #podStartupLatency: PodStartupLatency | undefined;
   readonly #syncer: PodSyncer | undefined;
   readonly #loop: SyncLoop | undefined;
+  readonly #requests: PodRequests | undefined;
   readonly #closeClient: (() => Promise<void>) | undefined;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -126,9 +128,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
-    const unregister = metrics.registerStatusGauges(() => this.#cache.gauges(clock.monotonicMs())) as
-      | (() => void)
-      | undefined;
+    const unregister = metrics.registerStatusGauges(() => this.#readGauges()) as (() => void) | undefined;
     this.#leaveGauges = () => {
       metrics.setPendingResizes([]);
       metrics.setInProgressResizes(0);
@@ -147,9 +147,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     };
     const resendDetector = new ResendDetector(logger);
     const droppedMembers = new DroppedMembers(logger);
+    this.#requests = new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs });
     this.#syncer = new PodSyncer({
       ...shared,
-      requests: new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs }),
+      requests: this.#requests,
       metrics,
       resendDetector,
       droppedMembers,
@@ -347,10 +348,15 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): ManagerInspection {
+    const lastSuccess = this.#requests?.lastSuccess;
     return {
       state: this.state,
       isWakeUpWaiting: this.#loop?.isWakeUpWaiting ?? false,
       pods: inspectPods(this.#cache, this.podManager, this.#loop, this.#clock.monotonicMs()),
+      requestedDeletions: this.#loop?.requestedDeletions() ?? [],
+      outage: this.#loop?.outage,
+      lastSuccessfulRequestAgeMs: lastSuccess === undefined ? undefined : this.#clock.now() - lastSuccess,
+      informer: this.podManager.informerState?.(),
       apiStatusVersions: this.#cache.sentVersions(),
     };
   }
@@ -525,6 +531,16 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       }
     }
     await this.#journal.close();
+  }
+
+  #readGauges(): StatusGauges {
+    return readStatusGauges({
+      cache: this.#cache,
+      podManager: this.podManager,
+      clock: this.#clock,
+      loop: this.#loop,
+      requests: this.#requests,
+    });
   }
 
   #sendingLoop(method: string): SyncLoop {

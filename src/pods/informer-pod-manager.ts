@@ -11,7 +11,7 @@ import type { PodListener, PodSubscribeOptions } from './informer/known-pods.ts'
 import { KnownPods } from './informer/known-pods.ts';
 import { PodReflector } from './informer/pod-reflector.ts';
 import type { PodSource } from './informer/pod-source.ts';
-import type { PodManager, UIDTranslations } from './pod-manager.ts';
+import type { InformerState, PodManager, UIDTranslations } from './pod-manager.ts';
 
 /** Options of `createInformerPodManager`. */
 export interface InformerPodManagerOptions {
@@ -46,6 +46,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   readonly #synced: Promise<void>;
   #settleSynced: (error?: StatusManagerError) => void = () => {};
   #state: State = 'created';
+  #isSynced = false;
 
   /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
   constructor(source: PodSource, logger: Logger) {
@@ -67,7 +68,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
       replace: (pods) => this.#pods.replaceApiPods(pods),
       upsert: (pod) => this.#pods.upsertApiPod(pod),
       remove: (pod) => this.#pods.removeApiPod(pod),
-      synced: () => this.#settleSynced(),
+      synced: () => {
+        this.#isSynced = true;
+        this.#settleSynced();
+      },
     });
   }
 
@@ -93,6 +97,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   /** Time since the last list, event or bookmark from the API server, in ms; undefined before the first. */
   lastEventAgeMs(): number | undefined {
     return this.#source.lastEventAgeMs();
+  }
+
+  informerState(): InformerState {
+    return { isSynced: this.#isSynced, lastEventAgeMs: this.lastEventAgeMs(), restarts: this.#source.restarts };
   }
 
   /**

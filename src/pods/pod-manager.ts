@@ -7,6 +7,16 @@ export interface UIDTranslations {
   readonly mirrorToPod: ReadonlyMap<string, string>;
 }
 
+/** How the informer behind a pod manager is doing. */
+export interface InformerState {
+  /** The first list is complete. */
+  readonly isSynced: boolean;
+  /** Time since the last list, event or bookmark; undefined before the first one. */
+  readonly lastEventAgeMs: number | undefined;
+  /** Lists and watches that failed and were started again. */
+  readonly restarts: number;
+}
+
 /**
  * What the status manager asks about the pods of this node. A pod that was handed out is never
  * mutated: a change is a new object. All methods are synchronous and cheap.
@@ -27,4 +37,6 @@ export interface PodManager {
    * @returns ends the subscription
    */
   onMirrorPodAdded?(listener: (podUID: string) => void): () => void;
+  /** For metrics and `inspect()`. Absent: the pods do not come from an informer. */
+  informerState?(): InformerState;
 }

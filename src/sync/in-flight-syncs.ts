@@ -1,6 +1,8 @@
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { Clock } from '../clock.ts';
+import type { RequestVerb } from '../client/pod-client.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { PodSyncer, SyncResult } from './pod-syncer.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
@@ -10,15 +12,27 @@ export interface InFlightSyncsOptions {
   readonly syncer: PodSyncer;
   readonly resultHandler: SyncResultHandler;
   readonly outcomes: Outcomes;
+  readonly clock: Clock;
   readonly logger: Logger;
   /** Called when the pod is no longer in flight. @param hasThrown it failed without a back-off */
   readonly onEnded: (uid: string, hasThrown: boolean) => void;
 }
 
+/** What a sync waits for now: a permission of the limiter, a connection, or a response. */
+export type SyncPhase = { readonly sinceMs: number } & (
+  | { readonly kind: 'limiter' }
+  | { readonly kind: 'connection' | 'response'; readonly verb: RequestVerb }
+);
+
+interface InFlightSync {
+  readonly ended: Promise<SyncResult['kind']>;
+  readonly phase: () => SyncPhase;
+}
+
 /** The syncs under way, at most one for each pod: its PATCH, what follows from it, its DELETE. */
 export class InFlightSyncs {
   readonly #options: InFlightSyncsOptions;
-  readonly #syncs = new Map<string, Promise<SyncResult['kind']>>();
+  readonly #syncs = new Map<string, InFlightSync>();
 
   constructor(options: InFlightSyncsOptions) {
     this.#options = options;
@@ -32,21 +46,36 @@ export class InFlightSyncs {
     return this.#syncs.has(uid);
   }
 
+  /** Undefined when the pod is not in flight. */
+  phaseOf(uid: string): SyncPhase | undefined {
+    return this.#syncs.get(uid)?.phase();
+  }
+
   /** As `start`, as soon as the pod is not in flight. */
   async startInTurn(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
-    while (this.#syncs.has(uid)) await this.#syncs.get(uid);
+    while (this.#syncs.has(uid)) await this.#syncs.get(uid)?.ended;
     return this.start(uid, permits);
   }
 
   /** Resolves when the present syncs have ended. */
   async whenAllEnded(): Promise<void> {
-    await Promise.all(this.#syncs.values());
+    await Promise.all(Array.from(this.#syncs.values(), ({ ended }) => ended));
   }
 
   /** Starts the sync of a pod that is not in flight; it is before anybody else's code runs. Never rejects. */
   start(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
-    const ended = Promise.resolve().then(() => this.#sync(uid, permits));
-    this.#syncs.set(uid, ended);
+    const { clock } = this.#options;
+    let phase: SyncPhase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
+    const ownPermits: SyncPermits = {
+      signal: permits.signal,
+      acquire: (signal) => {
+        phase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
+        return permits.acquire(signal);
+      },
+      onWait: (verb, kind) => (phase = { kind, verb, sinceMs: clock.monotonicMs() }),
+    };
+    const ended = Promise.resolve().then(() => this.#sync(uid, ownPermits));
+    this.#syncs.set(uid, { ended, phase: () => phase });
     return ended;
   }
 

@@ -15,7 +15,7 @@ import type {
   RequestVerb,
 } from '../client/pod-client.ts';
 import type { Clock, Timer } from '../clock.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics, RequestOutcome } from '../metrics.ts';
 import { isObject } from '../status/json.ts';
 import type { Pod } from '../types.ts';
 
@@ -26,7 +26,12 @@ const maxQueuedMs = 600_000;
 export interface SyncPermits {
   readonly signal: AbortSignal;
   acquire(signal: AbortSignal): Promise<void>;
+  /** Hears what a request waits for. */
+  readonly onWait?: RequestListener | undefined;
 }
+
+/** Called when a request starts to wait for a connection or for its response. */
+export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response') => void;
 
 export interface PodRequestsOptions {
   readonly client: PodClient;
@@ -57,26 +62,32 @@ export class RequestFailure extends Error {
  */
 export class PodRequests {
   readonly #options: PodRequestsOptions;
+  #lastSuccess: number | undefined;
 
   constructor(options: PodRequestsOptions) {
     this.#options = options;
   }
 
-  get(pod: PodReference, signal: AbortSignal): Promise<Pod> {
-    return this.#request('get', signal, undefined, async (deadline) =>
+  /** When a request last succeeded, in ms since the epoch. */
+  get lastSuccess(): number | undefined {
+    return this.#lastSuccess;
+  }
+
+  get(pod: PodReference, signal: AbortSignal, onWait?: RequestListener): Promise<Pod> {
+    return this.#request('get', signal, onWait, undefined, async (deadline) =>
       requirePod('get', await this.#options.client.getPod(pod, deadline)),
     );
   }
 
-  patchStatus(pod: PodReference, patch: PodStatusPatch, signal: AbortSignal): Promise<Pod> {
-    return this.#request('patch', signal, patch.type, async (deadline) =>
+  patchStatus(pod: PodReference, patch: PodStatusPatch, signal: AbortSignal, onWait?: RequestListener): Promise<Pod> {
+    return this.#request('patch', signal, onWait, patch.type, async (deadline) =>
       requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, deadline)),
     );
   }
 
   /** At once and for good, and only the object with this UID. */
-  delete(pod: PodReference, uid: string, signal: AbortSignal): Promise<void> {
-    return this.#request('delete', signal, undefined, async (deadline) => {
+  delete(pod: PodReference, uid: string, signal: AbortSignal, onWait?: RequestListener): Promise<void> {
+    return this.#request('delete', signal, onWait, undefined, async (deadline) => {
       await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
     });
   }
@@ -84,24 +95,32 @@ export class PodRequests {
   async #request<T>(
     verb: RequestVerb,
     signal: AbortSignal,
+    onWait: RequestListener | undefined,
     patchType: PatchType | undefined,
     call: (deadline: RequestOptions) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
-    const { clock, metrics } = this.#options;
+    const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
-      const response = await this.#withDeadline(call, signal);
-      metrics.incRequests(verb, 'ok');
+      const response = await this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor));
+      this.#lastSuccess = clock.now();
+      this.#count(verb, 'ok', '2xx', startedMs);
       return response;
     } catch (rejection) {
       const error = describeApiError(rejection, clock.now());
       const classified = classifyApiError(error, verb, patchType);
       // The client gave up on its own: for us a request without a response.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
-      metrics.incRequests(verb, failure);
+      this.#count(verb, failure, error.statusCode === undefined ? '<error>' : String(error.statusCode), startedMs);
       throw new RequestFailure(verb, failure, error, clock.monotonicMs() - startedMs);
     }
+  }
+
+  #count(verb: RequestVerb, outcome: RequestOutcome, code: string, startedMs: number): void {
+    const { clock, metrics } = this.#options;
+    metrics.incRequests(verb, outcome, code);
+    metrics.observeRequestDuration(verb, (clock.monotonicMs() - startedMs) / 1000);
   }
 
   /**
@@ -110,7 +129,11 @@ export class PodRequests {
    * requests fail that were never sent. The client bounds that wait; should it forget to,
    * `maxQueuedMs` does.
    */
-  #withDeadline<T>(call: (deadline: RequestOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
+  #withDeadline<T>(
+    call: (deadline: RequestOptions) => Promise<T>,
+    signal: AbortSignal,
+    onWait: (waitsFor: 'connection' | 'response') => void,
+  ): Promise<T> {
     const { clock, requestTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       const controller = new AbortController();
@@ -121,8 +144,14 @@ export class PodRequests {
         timer?.stop();
         timer = clock.afterFunc(delayMs, () => giveUp(new ApiError(`${message} within ${delayMs} ms`, { kind })));
       };
-      const onStarted = (): void => giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
-      const onQueued = (): void => giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
+      const onStarted = (): void => {
+        giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
+        onWait('response');
+      };
+      const onQueued = (): void => {
+        giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
+        onWait('connection');
+      };
       const abort = (): void => giveUp(signal.reason);
       const tidyUp = (): void => {
         isSettled = true;

@@ -39,6 +39,8 @@ export type SyncResult =
       readonly timesSent: number;
       /** The object to delete now, at the end of the pod's life. */
       readonly deletionDue: Pod | undefined;
+      /** The terminal phase was not written, because containers could be running. */
+      readonly isHeldBack: boolean;
     }
   /** The status was dropped, here or by somebody else: there is nothing to sync. */
   | { readonly kind: 'gone' }
@@ -57,7 +59,10 @@ export interface SyncFailure {
 }
 
 /** How the deletion of an API object ended. `requested`: finalizers keep the object. */
-export type DeletionResult = { readonly kind: 'deleted' | 'requested' } | SyncFailure;
+export type DeletionResult =
+  | { readonly kind: 'deleted' }
+  | { readonly kind: 'requested'; readonly finalizers: readonly string[] }
+  | SyncFailure;
 
 /** Why a status is dropped. */
 export type DropReason = 'removed' | 'recreated' | 'outdated';
@@ -142,7 +147,7 @@ export class PodSyncer {
     const reference = referenceOf(versioned);
     try {
       await permits.acquire(permits.signal);
-      await this.#options.requests.delete(reference, pod.metadata?.uid ?? '', permits.signal);
+      await this.#options.requests.delete(reference, pod.metadata?.uid ?? '', permits.signal, permits.onWait);
     } catch (error) {
       return failureOf(error, 'delete', versioned, permits.signal);
     }
@@ -154,7 +159,7 @@ export class PodSyncer {
       return { kind: 'deleted' };
     }
     this.#options.logger.info({ ...fields, finalizers }, 'Pod fully terminated; finalizers keep it on the API server');
-    return { kind: 'requested' };
+    return { kind: 'requested', finalizers };
   }
 
   /** The status was dropped: forgets what was seen of the pod. */
@@ -165,7 +170,7 @@ export class PodSyncer {
 
   async #read(versioned: VersionedPodStatus, permits: SyncPermits): Promise<ApiPod> {
     await permits.acquire(permits.signal);
-    return apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal));
+    return apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
   }
 
   /** The part after the GET. @param hasPatched `api` is the response to a PATCH of this sync */
@@ -196,7 +201,7 @@ export class PodSyncer {
         outcomes.sending(uid, versioned);
         let pod: Pod;
         try {
-          pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal);
+          pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal, permits.onWait);
         } catch (error) {
           const failure = failureOf(error, 'patch', versioned, permits.signal);
           const isStale = api.trustedAs !== undefined && failuresOfStaleReading.has(failure.failure);
@@ -247,6 +252,7 @@ export class PodSyncer {
     const { cache, clock, logger, metrics, onSent, outcomes, readBeforePatch, resendDetector } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs, status } = versioned;
+    const isHeldBack = merged.phase !== status.phase;
     const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest.pod : undefined;
     const fields = statusFields(uid, versioned);
     if (kind === 'written') {
@@ -256,17 +262,19 @@ export class PodSyncer {
     } else {
       logger.debug(fields, 'Status for pod is up-to-date');
     }
-    if (cache.wasDropped(uid, versioned)) return { kind, versioned, timesSent: 0, deletionDue };
+    if (cache.wasDropped(uid, versioned)) {
+      return { kind, versioned, timesSent: 0, deletionDue, isHeldBack };
+    }
 
     cache.markSent(uid, api.uid, versioned, readAtMs);
     if (cache.get(uid)?.unsentSinceMs === undefined) {
-      onSent(uid, merged.phase === status.phase && deletionDue === undefined);
+      onSent(uid, !isHeldBack && deletionDue === undefined);
     }
     const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod) : 0;
     const canTrust = readBeforePatch === 'when-stale' && deletionDue === undefined;
     if (canTrust && equalJSON(latest.status, merged)) this.#trusted.trust(uid, latest, merged);
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
-    return { kind, versioned, timesSent, deletionDue };
+    return { kind, versioned, timesSent, deletionDue, isHeldBack };
   }
 
   #drop(uid: string, api: ApiPod, versioned: VersionedPodStatus, reason: 'recreated' | 'outdated'): SyncResult {

@@ -13,11 +13,12 @@ import { runManualBatch, type SyncBatchResult } from './manual-batch.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { PodSyncer } from './pod-syncer.ts';
-import { RequestedDeletions } from './requested-deletions.ts';
 import { RetryTimer } from './retry-timer.ts';
 import type { FullBatch } from './full-batch.ts';
 import { SyncQueue } from './sync-queue.ts';
 import { SyncResultHandler } from './sync-result-handler.ts';
+import { type RequestedDeletion, TerminatingPods } from './terminating-pods.ts';
+import { waitingFor, type WaitingFor } from './waiting-for.ts';
 import { WakeUp } from './wake-up.ts';
 
 /** See `SyncLoop`. */
@@ -64,6 +65,7 @@ export class SyncLoop {
   readonly #queue = new SyncQueue();
   readonly #backOff: BackOff;
   readonly #apiOutage: ApiOutage;
+  readonly #terminatingPods: TerminatingPods;
   readonly #resultHandler: SyncResultHandler;
   readonly #inFlight: InFlightSyncs;
   readonly #aborter = new AbortController();
@@ -78,13 +80,13 @@ export class SyncLoop {
   constructor(options: SyncLoopOptions) {
     this.#options = options;
     this.#backOff = new BackOff(options.random);
-    const requestedDeletions = new RequestedDeletions(options.podManager);
+    this.#terminatingPods = new TerminatingPods(options);
     this.#apiOutage = new ApiOutage({ ...options, countUnsent: () => options.cache.unsentUIDs().length });
     this.#resultHandler = new SyncResultHandler({
       ...options,
       apiOutage: this.#apiOutage,
       backOff: this.#backOff,
-      requestedDeletions,
+      terminatingPods: this.#terminatingPods,
     });
     this.#inFlight = new InFlightSyncs({
       ...options,
@@ -118,6 +120,24 @@ export class SyncLoop {
     return this.#apiOutage.inspect();
   }
 
+  /** What the pod waits for; undefined when nothing is to be done for it. Makes no request. */
+  waitingFor(uid: string, nowMs: number): WaitingFor | undefined {
+    const sources = {
+      ...this.#options,
+      inFlight: this.#inFlight,
+      queue: this.#queue,
+      backOff: this.#backOff,
+      terminatingPods: this.#terminatingPods,
+      isSending: this.#isSending,
+    };
+    return waitingFor(uid, sources, nowMs);
+  }
+
+  /** Pods that finalizers keep; they have no cached status any more. */
+  requestedDeletions(): RequestedDeletion[] {
+    return this.#terminatingPods.requestedDeletions();
+  }
+
   /** The first full batch runs one period after this. */
   start(): void {
     this.#state = 'running';
@@ -141,6 +161,7 @@ export class SyncLoop {
   forget(uid: string): void {
     this.#queue.remove(uid);
     this.#backOff.forget(uid);
+    this.#terminatingPods.forget(uid);
     this.#notifyIfIdle();
   }
 
@@ -158,7 +179,7 @@ export class SyncLoop {
     else uids.push(...cache.uidsOfUnsentVersions());
     const permits: SyncPermits = { signal: this.#aborter.signal, acquire: () => Promise.resolve() };
     const result = await runManualBatch(uids, concurrency, (uid) => this.#inFlight.startInTurn(uid, permits));
-    if (all) this.podsRemoved();
+    if (all) this.#endFullBatch();
     return result;
   }
 
@@ -249,13 +270,18 @@ export class SyncLoop {
       }, this.#aborter.signal);
       // What no wake-up and no comparison tells: a status that was set again below the version that was sent.
       for (const uid of this.#options.cache.unsentUIDs()) this.#enqueue(uid);
-      this.podsRemoved();
+      this.#endFullBatch();
       this.#pump();
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'A full batch failed');
     } finally {
       this.#fullScan = undefined;
     }
+  }
+
+  #endFullBatch(): void {
+    this.podsRemoved();
+    this.#terminatingPods.logStuck();
   }
 
   /** As far as a full batch can see: whatever the pod waited for is over. */

@@ -28,6 +28,11 @@ export class SyncQueue {
     this.#urgent.set(uid, nowMs);
   }
 
+  /** Since when the pod is queued; undefined when it is not. */
+  sinceMs(uid: string): number | undefined {
+    return this.#urgent.get(uid) ?? this.#routine.get(uid);
+  }
+
   /** Takes the next pod out of the queue. */
   take(): string | undefined {
     const [urgentUID, urgentSinceMs] = head(this.#urgent);

@@ -9,15 +9,15 @@ import type { ClientLimiter } from './client-limiter.ts';
 import { failureClassTable, unknownError } from './failure-classes.ts';
 import { type Outcomes, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
-import type { RequestedDeletions } from './requested-deletions.ts';
 import { hotLoopThreshold } from './resend-detector.ts';
+import type { TerminatingPods } from './terminating-pods.ts';
 
 export interface SyncResultHandlerOptions {
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;
   readonly apiOutage: ApiOutage;
   readonly outcomes: Outcomes;
-  readonly requestedDeletions: RequestedDeletions;
+  readonly terminatingPods: TerminatingPods;
   readonly podManager: PodManager;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -36,13 +36,14 @@ export class SyncResultHandler {
   }
 
   handleSync(uid: string, result: Exclude<SyncResult, { readonly kind: 'gone' }>): void {
-    const { apiOutage, backOff, limiter } = this.#options;
+    const { apiOutage, backOff, limiter, terminatingPods } = this.#options;
     if (result.kind === 'failed') {
       this.#handleFailure(uid, result);
       return;
     }
     apiOutage.succeeded();
     if (result.kind === 'written') limiter.noteWritten();
+    terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
     // A DELETE that failed before is a failure until the next one succeeds.
     if (result.deletionDue !== undefined) return;
     if (result.timesSent >= hotLoopThreshold) this.#handleHotLoop(uid, result.versioned);
@@ -50,7 +51,7 @@ export class SyncResultHandler {
   }
 
   handleDeletion(uid: string, versioned: VersionedPodStatus, result: DeletionResult): void {
-    const { apiOutage, backOff, outcomes, requestedDeletions } = this.#options;
+    const { apiOutage, backOff, outcomes, terminatingPods } = this.#options;
     if (result.kind === 'failed') {
       this.#handleFailure(uid, result);
       return;
@@ -58,14 +59,14 @@ export class SyncResultHandler {
     apiOutage.succeeded();
     backOff.forget(uid);
     const subject = subjectOf(uid, versioned);
-    if (result.kind === 'requested') requestedDeletions.add(subject);
+    if (result.kind === 'requested') terminatingPods.addRequested(subject, result.finalizers);
     outcomes.report({ ...subject, outcome: result.kind === 'requested' ? 'deletion-requested' : 'deleted' });
   }
 
   /** Reports those API objects that finalizers kept and that are gone now. */
   reportGoneObjects(): void {
-    const { outcomes, requestedDeletions } = this.#options;
-    for (const subject of requestedDeletions.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
+    const { outcomes, terminatingPods } = this.#options;
+    for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
   }
 
   #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {

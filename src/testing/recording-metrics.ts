@@ -30,6 +30,10 @@ export class RecordingMetrics implements Metrics {
   readonly deferredResizes: RecordedDeferredResize[] = [];
   /** `verb outcome`: `patch ok`. */
   readonly requests: string[] = [];
+  /** `2xx`, the HTTP status of a failed request, or `<error>`; one for each of `requests`. */
+  readonly requestCodes: string[] = [];
+  /** In seconds; one for each of `requests`. */
+  readonly requestDurations: number[] = [];
   readonly refusedUpdates: string[] = [];
   readonly outcomes: OutcomeKind[] = [];
   /** The last counts; undefined when none were set. */
@@ -57,8 +61,13 @@ export class RecordingMetrics implements Metrics {
     this.deferredResizes.push({ resolution, priorityBucket, seconds });
   }
 
-  incRequests(verb: string, outcome: string): void {
+  incRequests(verb: string, outcome: string, code: string): void {
     this.requests.push(`${verb} ${outcome}`);
+    this.requestCodes.push(code);
+  }
+
+  observeRequestDuration(_verb: string, seconds: number): void {
+    this.requestDurations.push(seconds);
   }
 
   incRefusedUpdates(reason: string): void {

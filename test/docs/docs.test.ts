@@ -12,6 +12,8 @@ import {
   requestOutcomes,
   requestVerbs,
   resizeResolutions,
+  terminatingWaits,
+  waitReasons,
 } from '../../src/metrics.ts';
 import { createPrometheusMetrics } from '../../src/prometheus.ts';
 import { failureClassTable } from '../../src/sync/failure-classes.ts';
@@ -179,6 +181,8 @@ describe('docs/metrics.md, label values', () => {
     ['`verb`', requestVerbs],
     ['`outcome` of requests', requestOutcomes],
     ['`outcome` of versions', outcomeKinds],
+    ['`reason` of waiting pods', waitReasons],
+    ['`waiting_for`', terminatingWaits],
     ['`reason` of refused updates', refusedUpdateReasons],
   ])('%s has the values of the code', (label, values) => {
     const [, shown] = rowsOf(section(read('docs/metrics.md'), 'Label values')).find(([name]) => name === label)!;

@@ -364,11 +364,17 @@ describe('inspect', () => {
       podIsFinished: false,
       unsentForMs: 1_500,
       isInFlight: true,
+      waitingFor: { kind: 'response', verb: 'patch', forMs: 1_500 },
       nextTryInMs: undefined,
       lastError: undefined,
     });
     expect(h.inspect('b')).toMatchObject({ sentVersion: 1, unsentForMs: undefined, isInFlight: false });
-    expect(h.metrics.statusGauges()).toEqual({ cachedStatuses: 2, unsentStatuses: 1, oldestUnsentAgeSeconds: 1.5 });
+    expect(h.metrics.statusGauges()).toMatchObject({
+      cachedStatuses: 2,
+      unsentStatuses: 1,
+      oldestUnsentAgeSeconds: 1.5,
+      waitingPods: [{ reason: 'response', count: 1 }],
+    });
     await h.manager.stop();
   });
 });

@@ -14,6 +14,7 @@ export interface InformerLike {
 
 /** Listens to an informer of the caller, which the caller starts, restarts and stops. */
 export class InformerSource implements PodSource {
+  readonly restarts = 0;
   readonly #informer: InformerLike;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   #callbacks: readonly (readonly [Verb, (pod: Pod) => void])[] = [];

@@ -49,11 +49,16 @@ export class PodReflector implements PodSource {
   #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
   #failures = 0;
+  #restarts = 0;
   /** How many watches from one resource version have failed. */
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: PodReflectorOptions) {
     this.#options = options;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
   }
 
   start(sink: PodSink): void {
@@ -100,6 +105,7 @@ export class PodReflector implements PodSource {
   #afterFailure(error: ApiError, isOpened: boolean): number {
     const { clock, logger, nodeName } = this.#options;
     const { kind, statusCode, reason, message } = error;
+    this.#restarts++;
     let delayMs: number;
     if (this.#resourceVersion !== undefined && (cannotWatchFromThere(error) || this.#isStuck(error, isOpened))) {
       this.#resourceVersion = undefined;

@@ -18,4 +18,6 @@ export interface PodSource {
   stop(): Promise<void>;
   /** Time since the last list, event or bookmark; undefined before the first. */
   lastEventAgeMs(): number | undefined;
+  /** Lists and watches that failed and were started again; 0 when the caller restarts the informer. */
+  readonly restarts: number;
 }

@@ -1,0 +1,58 @@
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import type { Clock } from '../clock.ts';
+import type { StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from '../metrics.ts';
+import type { PodManager } from '../pods/pod-manager.ts';
+import type { PodRequests } from '../sync/pod-requests.ts';
+import type { SyncLoop } from '../sync/sync-loop.ts';
+import type { WaitingFor } from '../sync/waiting-for.ts';
+import { waitingForOf } from './inspection.ts';
+
+export interface StatusGaugesSources {
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  readonly loop: SyncLoop | undefined;
+  readonly requests: PodRequests | undefined;
+}
+
+/** The gauges as they are now. */
+export function readStatusGauges({ cache, podManager, clock, loop, requests }: StatusGaugesSources): StatusGauges {
+  const nowMs = clock.monotonicMs();
+  const waiting = new Map<WaitReason, number>();
+  const terminating = new Map<TerminatingWait, TerminatingPodsGauge>();
+  const count = (reason: WaitReason): void => void waiting.set(reason, (waiting.get(reason) ?? 0) + 1);
+  const countTerminating = (waitingFor: TerminatingWait, forMs: number): void => {
+    const { count: before = 0, oldestAgeSeconds = 0 } = terminating.get(waitingFor) ?? {};
+    const ageSeconds = Math.max(oldestAgeSeconds, forMs / 1000);
+    terminating.set(waitingFor, { waitingFor, count: before + 1, oldestAgeSeconds: ageSeconds });
+  };
+  for (const [uid, versioned] of cache.entries()) {
+    const wait = waitingForOf(uid, versioned, loop, nowMs);
+    if (wait === undefined) continue;
+    count(wait.kind === 'back-off' ? wait.class : wait.kind);
+    const terminatingWait = terminatingWaitOf(wait);
+    if (terminatingWait !== undefined) countTerminating(terminatingWait, wait.forMs);
+  }
+  for (const { forMs } of loop?.requestedDeletions() ?? []) {
+    count('finalizers');
+    countTerminating('finalizers', forMs);
+  }
+  const informer = podManager.informerState?.();
+  const lastEventAgeMs = informer?.lastEventAgeMs;
+  return {
+    ...cache.gauges(nowMs),
+    waitingPods: Array.from(waiting, ([reason, pods]) => ({ reason, count: pods })),
+    terminatingPods: [...terminating.values()],
+    lastSuccessfulRequestSeconds: (requests?.lastSuccess ?? 0) / 1000,
+    informer: informer && {
+      isSynced: informer.isSynced,
+      lastEventSeconds: lastEventAgeMs === undefined ? 0 : (clock.now() - lastEventAgeMs) / 1000,
+      restarts: informer.restarts,
+    },
+  };
+}
+
+function terminatingWaitOf(wait: WaitingFor): TerminatingWait | undefined {
+  if (wait.kind === 'pod-deletion-safety') return wait.kind;
+  return wait.kind === 'back-off' && wait.verb === 'delete' ? 'delete' : undefined;
+}
