@@ -296,6 +296,23 @@ export interface GRPCAction extends Unread<'mode'> {
   readonly service?: string | undefined;
 }
 
+export interface SleepAction {
+  readonly seconds: number;
+}
+
+/** One of the members is set. */
+export interface LifecycleHandler {
+  readonly exec?: ExecAction | undefined;
+  readonly httpGet?: HTTPGetAction | undefined;
+  readonly sleep?: SleepAction | undefined;
+  readonly tcpSocket?: TCPSocketAction | undefined;
+}
+
+export interface Lifecycle extends Unread<'stopSignal'> {
+  readonly postStart?: LifecycleHandler | undefined;
+  readonly preStop?: LifecycleHandler | undefined;
+}
+
 export interface Probe {
   readonly exec?: ExecAction | undefined;
   readonly httpGet?: HTTPGetAction | undefined;
@@ -318,8 +335,6 @@ export interface VolumeMount extends Unread<'bindMountOptions' | 'subPath' | 'su
 }
 
 type UnreadContainerMembers =
-  | 'imagePullPolicy'
-  | 'lifecycle'
   | 'ports'
   | 'resizePolicy'
   | 'securityContext'
@@ -351,6 +366,8 @@ export interface Container extends Unread<UnreadContainerMembers> {
   readonly startupProbe?: Probe | undefined;
   readonly readinessProbe?: Probe | undefined;
   readonly livenessProbe?: Probe | undefined;
+  readonly lifecycle?: Lifecycle | undefined;
+  readonly imagePullPolicy?: string | undefined;
 }
 
 export interface EphemeralContainer extends Container {
@@ -362,7 +379,6 @@ export interface PodReadinessGate {
 }
 
 type UnreadPodSpecMembers =
-  | 'activeDeadlineSeconds'
   | 'affinity'
   | 'automountServiceAccountToken'
   | 'dnsConfig'
@@ -405,6 +421,7 @@ export interface PodSpec extends Unread<UnreadPodSpecMembers> {
   readonly hostNetwork?: boolean | undefined;
   readonly priority?: number | undefined;
   readonly terminationGracePeriodSeconds?: number | undefined;
+  readonly activeDeadlineSeconds?: number | undefined;
   readonly resources?: ResourceRequirementsInput | undefined;
   readonly overhead?: { readonly [resourceName: string]: string } | undefined;
 }

@@ -64,6 +64,20 @@ export {
 } from './back-off/crash-loop-back-off.ts';
 
 // Pod workers
+export { ActiveDeadlineHandler, type ActiveDeadlineHandlerOptions } from './pod-workers/active-deadline.ts';
+export {
+  AgentPodSyncer,
+  type AgentPodSyncerOptions,
+  type PodProbes,
+  type VolumeManager,
+} from './pod-workers/agent-pod-syncer.ts';
+export {
+  createHandlerRunner,
+  type HandlerRequest,
+  type HandlerRunner,
+  type HandlerRunnerOptions,
+  type HookHTTPRequest,
+} from './pod-workers/handler-runner.ts';
 export { BackoffError, minBackoffExpiration } from './pod-workers/backoff-error.ts';
 export { killPodNow } from './pod-workers/kill-pod-now.ts';
 export type { PodEventRecorder } from './pod-workers/pod-event-recorder.ts';

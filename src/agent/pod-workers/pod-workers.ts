@@ -21,6 +21,7 @@ import {
   type PodWorkerSync,
 } from './pod-workers-options.ts';
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
+import { requireDuration } from './require-duration.ts';
 import { StaticPodStarts } from './static-pod-starts.ts';
 
 /**
@@ -259,13 +260,6 @@ export class PodWorkers implements PodDeletionSafety {
     status.lifecycle = lifecycle;
     status.abortController?.abort();
   }
-}
-
-function requireDuration(path: string, ms: number | undefined): void {
-  if (ms === undefined || (ms > 0 && ms < Number.POSITIVE_INFINITY)) return;
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be milliseconds > 0, got ${String(ms)}`, {
-    path,
-  });
 }
 
 function isFinished({ lifecycle }: PodSyncStatus): boolean {

@@ -1,0 +1,35 @@
+import { type Clock, type Pod, type PodStatusProvider, timeFromEpochMs } from '../../index.ts';
+import type { PodEventRecorder } from './pod-event-recorder.ts';
+
+export interface ActiveDeadlineHandlerOptions {
+  readonly podStatusProvider: PodStatusProvider;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly eventRecorder?: PodEventRecorder | undefined;
+}
+
+const reason = 'DeadlineExceeded';
+const message = 'Pod was active on the node longer than the specified deadline';
+
+/** Ends pods that ran for longer than their activeDeadlineSeconds. Source: kubelet `activeDeadlineHandler`. */
+export class ActiveDeadlineHandler {
+  readonly #options: ActiveDeadlineHandlerOptions;
+
+  constructor(options: ActiveDeadlineHandlerOptions) {
+    this.#options = options;
+  }
+
+  /** True when the pod is past its deadline; the sync loop asks it every second. */
+  shouldSync({ metadata, spec, status }: Pod): boolean {
+    if (spec?.activeDeadlineSeconds == null) return false;
+    const { startTime } = this.#options.podStatusProvider.getPodStatus(metadata?.uid ?? '') ?? status ?? {};
+    if (typeof startTime !== 'string') return false;
+    return startTime <= timeFromEpochMs(this.#options.clock.now() - spec.activeDeadlineSeconds * 1000);
+  }
+
+  /** Why the pod is ended; undefined: it is not. */
+  shouldEvict(pod: Pod): { readonly reason: string; readonly message: string } | undefined {
+    if (!this.shouldSync(pod)) return undefined;
+    this.#options.eventRecorder?.event({ pod, type: 'Normal', reason, message });
+    return { reason, message };
+  }
+}

@@ -1,0 +1,212 @@
+import type { Clock, Pod, PodStatusInput, StatusManagerLike } from '../../index.ts';
+import { isPodPhaseTerminal, type Logger } from '../../index.ts';
+import { createCrashLoopBackoff } from '../back-off/crash-loop-back-off.ts';
+import type { ProberManager } from '../prober/prober-manager.ts';
+import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
+import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import { boundedRuntime } from '../runtime/bounded-runtime.ts';
+import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
+import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { generatePodStatus } from '../status/generate-pod-status.ts';
+import { ReasonCache } from '../status/reason-cache.ts';
+import { ActiveDeadlineHandler } from './active-deadline.ts';
+import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
+import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
+import type { PodCache, PodSyncer, SyncPodResult } from './pod-syncer.ts';
+import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
+import { requireDuration } from './require-duration.ts';
+import { RuntimeManager } from './runtime-manager.ts';
+import { runtimePodCache } from './runtime-pod-cache.ts';
+import { messageOf, syncError, type SyncResult } from './sync-result.ts';
+
+const defaultRequestTimeoutMs = 120_000;
+
+/** What a pod needs before its containers are started, and gives back after they have ended. */
+export interface VolumeManager {
+  /** Rejects when the pod cannot be started yet. */
+  waitForAttachAndMount(pod: Pod, options: CallOptions): Promise<void>;
+  waitForUnmount(pod: Pod, options: CallOptions): Promise<void>;
+}
+
+/** A `ProberManager`, for example. */
+export interface PodProbes extends Pick<ProberManager, 'addPod' | 'stopLivenessAndStartup' | 'removePod'> {
+  readonly results: ProbeResults;
+}
+
+export interface AgentPodSyncerOptions {
+  readonly runtime: ContainerRuntime;
+  /**
+   * How long a call of the runtime may take, in milliseconds; stopping a container may take its grace
+   * period besides, and pulling an image as long as it needs. Default: 120,000.
+   */
+  readonly runtimeRequestTimeoutMs?: number | undefined;
+  /** Default: the runtime is asked each time. */
+  readonly podCache?: PodCache | undefined;
+  readonly statusManager: Pick<
+    StatusManagerLike,
+    'getPodStatus' | 'setPodStatus' | 'terminatePod' | 'determinePodResizeStatus'
+  >;
+  /** Default: `createHandlerRunner`. */
+  readonly handlerRunner?: HandlerRunner | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Default: no probes. */
+  readonly probeManager?: PodProbes | undefined;
+  /** Default: none, so that a pod needs nothing. */
+  readonly volumeManager?: VolumeManager | undefined;
+  /** Default: events are dropped. */
+  readonly eventRecorder?: PodEventRecorder | undefined;
+  /** The node's addresses, primary first. Default: none are reported. */
+  readonly hostIPs?: readonly string[] | undefined;
+  readonly agentStartedAtMs?: number | undefined;
+  /** The pod has changed, so that it should be looked at and synced again soon. */
+  readonly requestPodRelist: (podUID: string) => void;
+}
+
+/**
+ * What pod workers do with a runtime: containers are started, restarted and stopped, and each status
+ * goes to the status manager. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
+ * `SyncTerminatingRuntimePod`, `SyncTerminatedPod`.
+ */
+export class AgentPodSyncer implements PodSyncer {
+  /** For the sync loop, which syncs pods that are past their deadline. */
+  readonly activeDeadlineHandler: ActiveDeadlineHandler;
+  /** For the pod workers. */
+  readonly podCache: PodCache;
+  readonly #options: AgentPodSyncerOptions;
+  readonly #eventRecorder: PodEventRecorder;
+  readonly #runtimeManager: RuntimeManager;
+  readonly #reasonCache = new ReasonCache();
+
+  /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
+  constructor(options: AgentPodSyncerOptions) {
+    const { eventRecorder = noPodEvents, probeManager, statusManager, clock, logger } = options;
+    const { runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
+    requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
+    const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+    this.podCache = options.podCache ?? runtimePodCache(runtime);
+    this.#options = options;
+    this.#eventRecorder = eventRecorder;
+    this.#runtimeManager = new RuntimeManager({
+      runtime,
+      clock,
+      logger,
+      eventRecorder,
+      crashLoopBackoff: createCrashLoopBackoff(clock),
+      handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock }),
+      probeResults: probeManager?.results ?? noProbeResults,
+    });
+    this.activeDeadlineHandler = new ActiveDeadlineHandler({
+      ...{ clock, eventRecorder },
+      podStatusProvider: statusManager,
+    });
+  }
+
+  async syncPod(
+    _updateType: SyncPodType,
+    pod: Pod,
+    _mirrorPod: Pod | undefined,
+    runtimeStatus: RuntimePodStatus,
+    { signal = new AbortController().signal }: CallOptions,
+  ): Promise<SyncPodResult> {
+    const { statusManager, probeManager, requestPodRelist } = this.#options;
+    const uid = pod.metadata?.uid ?? '';
+    const status = this.#generateStatus(pod, runtimeStatus, false);
+    statusManager.setPodStatus(pod, status);
+    if (isPodPhaseTerminal(status.phase)) return { isTerminal: true };
+
+    await this.#mountVolumes(pod, signal);
+    signal.throwIfAborted();
+    probeManager?.addPod(pod);
+    const isRestartingAll =
+      status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
+    const results = await this.#runtimeManager.syncPod(pod, runtimeStatus, isRestartingAll, signal);
+    this.#updateReasons(uid, results);
+    const error = syncError(results);
+    if (error !== undefined) throw error;
+    if (results.length > 0) requestPodRelist(uid);
+    return { isTerminal: false };
+  }
+
+  async syncTerminatingPod(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    podStatusFn: PodStatusFn | undefined,
+    { signal }: CallOptions,
+  ): Promise<void> {
+    const { statusManager, probeManager, clock } = this.#options;
+    const uid = pod.metadata?.uid ?? '';
+    const status = this.#generateStatus(pod, runtimeStatus, false);
+    statusManager.setPodStatus(pod, podStatusFn === undefined ? status : podStatusFn(status));
+    probeManager?.stopLivenessAndStartup(uid);
+    await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
+    probeManager?.removePod(uid);
+
+    const stopped = await this.podCache.getNewerThan(pod, clock.now(), { signal });
+    const running = stopped.containers.filter(({ state }) => state === 'running').map(({ id }) => id);
+    if (running.length > 0) {
+      throw new Error(`detected running containers after a successful KillPod, CRI violation: ${running.join(', ')}`);
+    }
+    statusManager.setPodStatus(pod, this.#generateStatus(pod, { ...stopped, ips: runtimeStatus.ips }, true));
+  }
+
+  async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
+    const pod = toAPIPod(runningPod);
+    await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#options.runtime), 1, signal);
+  }
+
+  async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
+    const { statusManager, volumeManager } = this.#options;
+    statusManager.setPodStatus(pod, this.#generateStatus(pod, runtimeStatus, true));
+    await volumeManager?.waitForUnmount(pod, { signal });
+    statusManager.terminatePod(pod);
+  }
+
+  #generateStatus(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {
+    const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
+    const uid = pod.metadata?.uid ?? '';
+    return generatePodStatus(pod, {
+      runtimeStatus,
+      podIsTerminal,
+      previous: statusManager.getPodStatus(uid),
+      startFailures: this.#reasonCache.ofPod(uid),
+      probeResults: probeManager?.results,
+      resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
+      eviction: this.activeDeadlineHandler.shouldEvict(pod),
+      hostIPs,
+      agentStartedAtMs,
+    });
+  }
+
+  async #mountVolumes(pod: Pod, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.volumeManager?.waitForAttachAndMount(pod, { signal });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const message = `Unable to attach or mount volumes: ${messageOf(thrown)}`;
+      this.#eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
+      throw thrown;
+    }
+  }
+
+  async #killPod(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, signal));
+    if (error === undefined) return;
+    signal?.throwIfAborted();
+    const message = `error killing pod: ${error.message}`;
+    this.#eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
+    throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
+  }
+
+  #updateReasons(podUID: string, results: readonly SyncResult[]): void {
+    for (const { action, target, failure } of results) {
+      if (action === 'StartContainer') this.#reasonCache.update(podUID, target, failure);
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import type { Container, EphemeralContainer, Logger, Pod } from '../../index.ts';
+import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import { doBackOff } from '../back-off/crash-loop-back-off.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { hashContainer } from '../runtime/hash-container.ts';
+import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { BackoffError } from './backoff-error.ts';
+import type { HandlerRunner } from './handler-runner.ts';
+import type { ImageManager } from './image-manager.ts';
+import type { ContainerKiller } from './kill-pod.ts';
+import type { PodEvent, PodEventRecorder } from './pod-event-recorder.ts';
+import { messageOf, SyncFailure } from './sync-result.ts';
+
+export interface ContainerStarterOptions {
+  readonly runtime: ContainerRuntime;
+  readonly imageManager: ImageManager;
+  readonly handlerRunner: HandlerRunner;
+  readonly killer: ContainerKiller;
+  readonly crashLoopBackoff: Backoff;
+  readonly eventRecorder: PodEventRecorder;
+  readonly logger: Logger;
+}
+
+/** Where a container is started. */
+export interface StartRequest {
+  readonly pod: Pod;
+  readonly container: Container | EphemeralContainer;
+  readonly runtimeStatus: RuntimePodStatus;
+  /** undefined in a runtime without sandboxes. */
+  readonly sandboxID: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Starts containers: back-off, image, create, start, postStart hook. Source: kuberuntime `startContainer`. */
+export class ContainerStarter {
+  readonly #options: ContainerStarterOptions;
+
+  constructor(options: ContainerStarterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when the container runs. Rejects with a `SyncFailure`: `CrashLoopBackOff`,
+   * `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
+   */
+  async start(request: StartRequest): Promise<void> {
+    const { pod, container, runtimeStatus, signal } = request;
+    this.#checkBackOff(request);
+    const imageRef = await this.#imageRef(request);
+    signal.throwIfAborted();
+
+    const containerID = await this.#step('CreateContainerError', request, () =>
+      this.#options.runtime.createContainer({
+        pod,
+        container,
+        attempt: nextAttempt(runtimeStatus, container.name),
+        hash: hashContainer(container),
+        sandboxID: request.sandboxID,
+        imageRef,
+      }),
+    );
+    this.#event(request, 'Normal', 'Created', 'Container created');
+    await this.#step('RunContainerError', request, () => this.#options.runtime.startContainer(containerID));
+    this.#event(request, 'Normal', 'Started', 'Container started');
+    if (container.lifecycle?.postStart != null) await this.#runPostStartHook(request, containerID);
+  }
+
+  #checkBackOff({ pod, container, runtimeStatus }: StartRequest): void {
+    const crashLoop = doBackOff(pod, container, runtimeStatus, this.#options.crashLoopBackoff);
+    if (crashLoop === undefined) return;
+    const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+    const message = `Back-off restarting failed container ${container.name} in pod ${name}_${namespace}(${uid})`;
+    this.#event({ pod, container }, 'Warning', 'BackOff', message);
+    const cause = new BackoffError('CrashLoopBackOff', crashLoop.untilMs);
+    throw new SyncFailure('CrashLoopBackOff', crashLoop.message, { cause });
+  }
+
+  async #imageRef(request: StartRequest): Promise<string | undefined> {
+    try {
+      return await this.#options.imageManager.ensureImageExists(request.pod, request.container, request.signal);
+    } catch (thrown) {
+      if (thrown instanceof SyncFailure) this.#event(request, 'Warning', 'Failed', `Error: ${thrown.reason}`);
+      throw thrown;
+    }
+  }
+
+  async #step<T>(reason: string, request: StartRequest, call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (thrown) {
+      const message = messageOf(thrown);
+      this.#event(request, 'Warning', 'Failed', `Error: ${message}`);
+      throw new SyncFailure(reason, message, { cause: thrown });
+    }
+  }
+
+  /** A container whose hook fails is killed, and restarted as its policy says. */
+  async #runPostStartHook(request: StartRequest, containerID: string): Promise<void> {
+    const { handlerRunner, killer, logger } = this.#options;
+    const { pod, container, runtimeStatus, signal } = request;
+    const [podIP] = runtimeStatus.ips ?? [];
+    const handler = container.lifecycle!.postStart!;
+    try {
+      await handlerRunner.run({ pod, container, containerID, podIP, handler }, signal);
+    } catch (thrown) {
+      // The pod is to end, and its containers are stopped as that says.
+      signal.throwIfAborted();
+      const fields = { podUID: pod.metadata?.uid, container: container.name, reason: messageOf(thrown) };
+      logger.warn(fields, 'postStart hook failed; the container is killed');
+      this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
+      const message = 'FailedPostStartHook';
+      await killer.killContainer({ pod, containerID, containerName: container.name, message, podIP, signal });
+      throw new SyncFailure('PostStartHookError', messageOf(thrown), { cause: thrown });
+    }
+  }
+
+  #event(
+    { pod, container }: Pick<StartRequest, 'pod' | 'container'>,
+    type: PodEvent['type'],
+    reason: string,
+    message: string,
+  ): void {
+    this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
+  }
+}
+
+/** The restart count of the next run. */
+function nextAttempt(runtimeStatus: RuntimePodStatus, containerName: string): number {
+  const newest = findContainerStatusByName(runtimeStatus, containerName);
+  return newest === undefined ? 0 : (newest.attempt ?? 0) + 1;
+}

@@ -1,0 +1,23 @@
+import { Agent, request } from 'undici/index.js';
+import type { HookHTTPRequest } from './handler-runner.ts';
+
+/** More of a response is not read. */
+const maxResponseBytes = 10 * 1024;
+
+/**
+ * Sends the GET request of a hook and resolves when a response came, whatever its status.
+ * Certificates are not verified: the kubelet does not, either. Source: kubelet `runHTTPHandler`.
+ */
+export async function sendHTTPHook({ url, headers }: HookHTTPRequest, signal: AbortSignal): Promise<void> {
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 0, bodyTimeout: 0 });
+  try {
+    const { body } = await request(url, {
+      dispatcher,
+      signal,
+      headers: headers.flatMap(({ name, value }) => [name, value]),
+    });
+    await body.dump({ limit: maxResponseBytes, signal });
+  } finally {
+    await dispatcher.destroy();
+  }
+}

@@ -1,0 +1,108 @@
+import type { Clock, Container, Pod } from '../../index.ts';
+import { createImagePullBackoff } from '../back-off/crash-loop-back-off.ts';
+import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { PodEvent, PodEventRecorder } from './pod-event-recorder.ts';
+import { messageOf, SyncFailure } from './sync-result.ts';
+
+export interface ImageManagerOptions {
+  readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly eventRecorder: PodEventRecorder;
+}
+
+/** Has images pulled as the pull policies say, and puts off those that failed. Source: kubelet `imageManager`. */
+export class ImageManager {
+  readonly #options: ImageManagerOptions;
+  readonly #backoff: Backoff;
+  /** Why the last pull failed, by the key of its back-off. */
+  readonly #failures = new Map<string, string>();
+
+  constructor(options: ImageManagerOptions) {
+    this.#options = options;
+    this.#backoff = createImagePullBackoff(options.clock);
+  }
+
+  /**
+   * Resolves with a reference to the image, or with undefined in a runtime without images.
+   * Rejects with a `SyncFailure`: `ErrImagePull`, `ImagePullBackOff`, `ErrImageNeverPull` or `ImageInspectError`.
+   */
+  async ensureImageExists(pod: Pod, container: Container, signal: AbortSignal): Promise<string | undefined> {
+    const { runtime } = this.#options;
+    const { image = '' } = container;
+    if (runtime.pullImage === undefined || image === '') return undefined;
+
+    const policy = container.imagePullPolicy ?? defaultPullPolicy(image);
+    if (policy !== 'Always' && runtime.imageRef !== undefined) {
+      const imageRef = await this.#inspect(pod, container, image, signal);
+      if (imageRef) {
+        const message = `Container image "${image}" already present on machine and can be accessed by the pod`;
+        this.#event(pod, container, 'Normal', 'Pulled', message);
+        return imageRef;
+      }
+    }
+    if (policy === 'Never') {
+      const message = `Container image "${image}" is not present with pull policy of Never`;
+      this.#event(pod, container, 'Warning', 'ErrImageNeverPull', message);
+      throw new SyncFailure('ErrImageNeverPull', message);
+    }
+    return this.#pull(pod, container, image, signal);
+  }
+
+  async #inspect(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await this.#options.runtime.imageRef!(image, { signal });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const message = `Failed to inspect image "${image}": ${messageOf(thrown)}`;
+      this.#event(pod, container, 'Warning', 'InspectFailed', message);
+      throw new SyncFailure('ImageInspectError', message, { cause: thrown });
+    }
+  }
+
+  async #pull(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<string> {
+    const { runtime, clock } = this.#options;
+    const key = `${pod.metadata?.uid ?? ''}_${image}`;
+    if (this.#backoff.isInBackOffSinceUpdate(key, clock.now())) {
+      const message = `Back-off pulling image "${image}"`;
+      this.#event(pod, container, 'Normal', 'BackOff', message);
+      const failure = this.#failures.get(key);
+      throw new SyncFailure('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
+    }
+    this.#failures.delete(key);
+    this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
+    const startedMs = clock.monotonicMs();
+    try {
+      const imageRef = await runtime.pullImage!(image, pod, { signal });
+      const ms = clock.monotonicMs() - startedMs;
+      this.#event(pod, container, 'Normal', 'Pulled', `Successfully pulled image "${image}" in ${Math.round(ms)}ms`);
+      this.#forgetExpired();
+      return imageRef;
+    } catch (thrown) {
+      // A pull that was stopped has not failed.
+      signal.throwIfAborted();
+      const message = messageOf(thrown);
+      this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${message}`);
+      this.#backoff.next(key, clock.now());
+      this.#failures.set(key, `ErrImagePull: ${message}`);
+      throw new SyncFailure('ErrImagePull', message, { cause: thrown });
+    }
+  }
+
+  #forgetExpired(): void {
+    this.#backoff.gc();
+    for (const key of this.#failures.keys()) if (this.#backoff.get(key) === 0) this.#failures.delete(key);
+  }
+
+  #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {
+    this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
+  }
+}
+
+/** As the API server sets it: a tag that may move is pulled again. A static pod may come without one. */
+function defaultPullPolicy(image: string): string {
+  const lastPart = image.slice(image.lastIndexOf('/') + 1);
+  if (lastPart.includes('@')) return 'IfNotPresent';
+  const tag = lastPart.split(':')[1] ?? 'latest';
+  return tag === 'latest' ? 'Always' : 'IfNotPresent';
+}

@@ -1,0 +1,188 @@
+import { type Clock, type Container, isRestartableInitContainer, type Logger, type Pod } from '../../index.ts';
+import type { ContainerKillReason } from '../actions/pod-actions.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import type { HandlerRunner } from './handler-runner.ts';
+import type { PodEventRecorder } from './pod-event-recorder.ts';
+import { messageOf, SyncFailure, type SyncResult } from './sync-result.ts';
+import { TerminationOrdering } from './termination-ordering.ts';
+
+export interface ContainerKillerOptions {
+  readonly runtime: ContainerRuntime;
+  readonly handlerRunner: HandlerRunner;
+  readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;
+  readonly eventRecorder: PodEventRecorder;
+  readonly logger: Logger;
+}
+
+/** One container to be killed. */
+export interface KillRequest {
+  readonly pod: Pod;
+  readonly containerID: string;
+  readonly containerName: string;
+  /** Of the event. Default: `Stopping container …`. */
+  readonly message?: string | undefined;
+  readonly reason?: ContainerKillReason | undefined;
+  /** Default: the one that the pod was deleted with, of the probe that failed, or of the pod. */
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly ordering?: TerminationOrdering | undefined;
+  readonly podIP?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A container always has the time to end on its own. Source: kuberuntime `minimumGracePeriodInSeconds`. */
+const minimumGracePeriodSeconds = 2;
+
+/** Stops containers and pods: preStop hook, order of sidecars, grace period. Source: kuberuntime `killContainer`. */
+export class ContainerKiller {
+  readonly #options: ContainerKillerOptions;
+
+  constructor(options: ContainerKillerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Kills the running containers of the pod and then its sandboxes; the results say what failed.
+   * Source: kuberuntime `killPodWithSyncResult`.
+   */
+  async killPod(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    signal?: AbortSignal,
+  ): Promise<SyncResult[]> {
+    const { runtime } = this.#options;
+    // Stopping a sandbox ends its containers in whatever state; without sandboxes each one is stopped.
+    const running = runtimeStatus.containers.filter(
+      ({ state }) => state === 'running' || (state === 'unknown' && runtime.stopPodSandbox === undefined),
+    );
+    const names = running.map(({ name }) => name);
+    const hasSidecars = pod.spec?.initContainers?.some(isRestartableInitContainer) === true;
+    const ordering = hasSidecars ? new TerminationOrdering(pod, names) : undefined;
+    const [podIP] = runtimeStatus.ips ?? [];
+    const results = await Promise.all(
+      running.map(({ id, name }) =>
+        this.killContainer({ pod, containerID: id, containerName: name, gracePeriodSeconds, ordering, podIP, signal }),
+      ),
+    );
+    signal?.throwIfAborted();
+    return [...results, ...(await this.#stopSandboxes(runtimeStatus, signal))];
+  }
+
+  /** Resolves when the container has ended; a result with a failure when it may still run. */
+  async killContainer(request: KillRequest): Promise<SyncResult> {
+    const { pod, containerName, ordering } = request;
+    const target = { action: 'KillContainer', target: containerName } as const;
+    try {
+      await this.#kill(request, containerOf(pod, containerName));
+      ordering?.containerTerminated(containerName);
+      return target;
+    } catch (thrown) {
+      return { ...target, failure: new SyncFailure('KillContainerError', messageOf(thrown), { cause: thrown }) };
+    }
+  }
+
+  async #kill(request: KillRequest, container: Container): Promise<void> {
+    const { runtime, eventRecorder } = this.#options;
+    const { pod, containerID, message, ordering, signal } = request;
+    const { name } = container;
+    eventRecorder.event({
+      ...{ pod, container: name, type: 'Normal', reason: 'Killing' },
+      message: message || `Stopping container ${name}`,
+    });
+    let graceSeconds = request.gracePeriodSeconds ?? terminationGracePeriod(request, container);
+    if (container.lifecycle?.preStop != null && graceSeconds > 0) {
+      graceSeconds -= await this.#executePreStopHook(request, container, graceSeconds);
+    }
+    if (ordering !== undefined && graceSeconds > 0) {
+      graceSeconds -= await this.#within(graceSeconds, signal, () => ordering.turnOf(name));
+    }
+    signal?.throwIfAborted();
+    await runtime.stopContainer(containerID, Math.max(graceSeconds, minimumGracePeriodSeconds), { signal });
+  }
+
+  /** Resolves with the seconds that it took; a hook that fails or takes too long does not keep the container. */
+  #executePreStopHook(request: KillRequest, container: Container, graceSeconds: number): Promise<number> {
+    const { handlerRunner, eventRecorder, logger } = this.#options;
+    const { pod, containerID, podIP, signal } = request;
+    return this.#within(graceSeconds, signal, async (hookSignal) => {
+      try {
+        const handler = container.lifecycle!.preStop!;
+        await handlerRunner.run({ pod, container, containerID, podIP, handler }, hookSignal);
+      } catch (thrown) {
+        if (hookSignal.aborted) return;
+        const fields = { podUID: pod.metadata?.uid, container: container.name, reason: messageOf(thrown) };
+        logger.warn(fields, 'preStop hook failed; the container is stopped all the same');
+        const message = 'PreStopHook failed';
+        eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });
+      }
+    });
+  }
+
+  /** Resolves with the full seconds that passed until `work` was done, the time was up or `signal` was aborted. */
+  async #within(
+    seconds: number,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<number> {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const ended = new AbortController();
+    await new Promise<void>((resolve) => {
+      const timer = clock.afterFunc(seconds * 1000, resolve);
+      const end = (): void => {
+        timer.stop();
+        resolve();
+      };
+      ended.signal.addEventListener('abort', end);
+      if (signal?.aborted === true) return end();
+      signal?.addEventListener('abort', end, { signal: ended.signal });
+      void work(ended.signal).finally(end);
+    });
+    ended.abort();
+    return Math.floor((clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  async #stopSandboxes({ sandboxes }: RuntimePodStatus, signal: AbortSignal | undefined): Promise<SyncResult[]> {
+    const { runtime } = this.#options;
+    if (runtime.stopPodSandbox === undefined) return [];
+    const results: SyncResult[] = [];
+    for (const { id } of sandboxes) {
+      const target = { action: 'KillPodSandbox', target: id } as const;
+      try {
+        await runtime.stopPodSandbox(id, { signal });
+        results.push(target);
+      } catch (thrown) {
+        results.push({
+          ...target,
+          failure: new SyncFailure('KillPodSandboxError', messageOf(thrown), { cause: thrown }),
+        });
+      }
+    }
+    return results;
+  }
+}
+
+/** Source: kuberuntime `setTerminationGracePeriod`. */
+function terminationGracePeriod({ pod, reason }: KillRequest, container: Container): number {
+  const { metadata, spec } = pod;
+  if (metadata?.deletionGracePeriodSeconds != null) return metadata.deletionGracePeriodSeconds;
+  if (spec?.terminationGracePeriodSeconds == null) return minimumGracePeriodSeconds;
+  const probe =
+    reason === 'StartupProbe'
+      ? container.startupProbe
+      : reason === 'LivenessProbe'
+        ? container.livenessProbe
+        : undefined;
+  return probe?.terminationGracePeriodSeconds ?? spec.terminationGracePeriodSeconds;
+}
+
+/**
+ * A container that is no longer in the spec has no hooks.
+ *
+ * Divergence: the kubelet refuses to kill it, so that its pod can never end.
+ */
+function containerOf({ spec }: Pod, name: string): Container {
+  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
+  return all.find((container) => container.name === name) ?? { name };
+}

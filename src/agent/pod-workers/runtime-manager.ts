@@ -1,0 +1,199 @@
+import {
+  type Clock,
+  type Container,
+  type EphemeralContainer,
+  isRestartableInitContainer,
+  type Logger,
+  type Pod,
+} from '../../index.ts';
+import { computePodActions } from '../actions/compute-pod-actions.ts';
+import type { PodActions } from '../actions/pod-actions.ts';
+import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import type { ProbeResults } from '../prober/probe-results.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { ContainerStarter } from './container-starter.ts';
+import type { HandlerRunner } from './handler-runner.ts';
+import { ImageManager } from './image-manager.ts';
+import { ContainerKiller } from './kill-pod.ts';
+import type { PodEventRecorder } from './pod-event-recorder.ts';
+import { messageOf, SyncFailure, type SyncAction, type SyncResult } from './sync-result.ts';
+
+export interface RuntimeManagerOptions {
+  /** With calls that end: see `boundedRuntime`. */
+  readonly runtime: ContainerRuntime;
+  readonly probeResults: ProbeResults;
+  readonly handlerRunner: HandlerRunner;
+  readonly crashLoopBackoff: Backoff;
+  readonly clock: Clock;
+  readonly eventRecorder: PodEventRecorder;
+  readonly logger: Logger;
+}
+
+/** Brings the containers and the sandbox of a pod in line with its spec. Source: `kubeGenericRuntimeManager`. */
+export class RuntimeManager {
+  readonly #options: RuntimeManagerOptions;
+  readonly #killer: ContainerKiller;
+  readonly #starter: ContainerStarter;
+
+  constructor(options: RuntimeManagerOptions) {
+    this.#options = options;
+    this.#killer = new ContainerKiller(options);
+    this.#starter = new ContainerStarter({ ...options, killer: this.#killer, imageManager: new ImageManager(options) });
+  }
+
+  /**
+   * One step of a pod towards its spec:
+   *
+   * 1. compute sandbox and container changes;
+   * 2. kill the pod if its sandbox has changed;
+   * 3. kill containers that should not run, and remove those that are to be reset;
+   * 4. create a sandbox if necessary;
+   * 5. start ephemeral containers;
+   * 6. start init containers;
+   * 7. start regular containers.
+   *
+   * The results say what was tried and what failed; a failure in 2 to 4 ends the sync. Rejects when
+   * `signal` is aborted: nothing is started after that. Source: kuberuntime `SyncPod`.
+   */
+  async syncPod(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    restartAllContainers: boolean,
+    signal: AbortSignal,
+  ): Promise<SyncResult[]> {
+    const actions = computePodActions(pod, runtimeStatus, this.#options.probeResults, restartAllContainers);
+    if (actions.createSandbox && actions.sandboxID !== '') {
+      const message = 'Pod sandbox changed, it will be killed and re-created.';
+      this.#options.eventRecorder.event({ pod, type: 'Normal', reason: 'SandboxChanged', message });
+    }
+
+    const results = actions.killPod
+      ? await this.killPod(pod, runtimeStatus, undefined, signal)
+      : await this.#killContainers(pod, runtimeStatus, actions, signal);
+    if (results.some(({ failure }) => failure !== undefined)) return results;
+    if (actions.killPod && actions.createSandbox) await this.#removeInitContainers(pod, runtimeStatus, 0);
+    await this.#removeInitContainers(pod, runtimeStatus, 1);
+    signal.throwIfAborted();
+
+    let { sandboxID } = actions;
+    if (actions.createSandbox) {
+      const result = await this.#createSandbox(pod, actions.attempt);
+      results.push(result);
+      if (result.sandboxID === undefined) return results;
+      sandboxID = result.sandboxID;
+    }
+    return [...results, ...(await this.#startContainers(pod, runtimeStatus, actions, sandboxID, signal))];
+  }
+
+  /** Source: kuberuntime `killPodWithSyncResult`. */
+  killPod(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<SyncResult[]> {
+    return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
+  }
+
+  /** Ends with the first one that fails. */
+  async #killContainers(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    { containersToKill, containersToReset }: PodActions,
+    signal: AbortSignal,
+  ): Promise<SyncResult[]> {
+    const results: SyncResult[] = [];
+    const [podIP] = runtimeStatus.ips ?? [];
+    for (const { containerID, container, message, reason } of containersToKill) {
+      const request = { pod, containerID, containerName: container.name, message, reason, podIP, signal };
+      const result = await this.#killer.killContainer(request);
+      signal.throwIfAborted();
+      results.push(result);
+      if (result.failure !== undefined) return results;
+    }
+    for (const { containerID, container, kill } of containersToReset) {
+      const { name } = container;
+      const request = { pod, containerID, containerName: name, message: 'killing', gracePeriodSeconds: 0, signal };
+      const killed = kill ? await this.#killer.killContainer(request) : undefined;
+      signal.throwIfAborted();
+      const result =
+        killed?.failure === undefined
+          ? await this.#attempt('RemoveContainer', name, 'RemoveContainerError', () => this.#remove(containerID))
+          : { ...killed, action: 'RemoveContainer' as const };
+      results.push(result);
+      if (result.failure !== undefined) return results;
+    }
+    return results;
+  }
+
+  async #createSandbox(pod: Pod, attempt: number): Promise<SyncResult & { readonly sandboxID?: string }> {
+    const { name = '', namespace = '' } = pod.metadata ?? {};
+    const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
+    try {
+      return { ...target, sandboxID: await this.#options.runtime.runPodSandbox!({ pod, attempt }) };
+    } catch (thrown) {
+      const message = messageOf(thrown);
+      const event = { type: 'Warning', reason: 'FailedCreatePodSandBox' } as const;
+      this.#options.eventRecorder.event({ pod, ...event, message: `Failed to create pod sandbox: ${message}` });
+      return { ...target, failure: new SyncFailure('CreatePodSandboxError', message, { cause: thrown }) };
+    }
+  }
+
+  async #startContainers(
+    pod: Pod,
+    runtimeStatus: RuntimePodStatus,
+    actions: PodActions,
+    sandbox: string,
+    signal: AbortSignal,
+  ): Promise<SyncResult[]> {
+    const results: SyncResult[] = [];
+    const sandboxID = this.#options.runtime.runPodSandbox === undefined ? undefined : sandbox;
+    const start = async (container: Container | EphemeralContainer): Promise<boolean> => {
+      signal.throwIfAborted();
+      const request = { pod, container, runtimeStatus, sandboxID, signal };
+      const result = await this.#attempt('StartContainer', container.name, 'CreateContainerError', () =>
+        this.#starter.start(request),
+      );
+      signal.throwIfAborted();
+      results.push(result);
+      return result.failure === undefined;
+    };
+    for (const container of actions.ephemeralContainersToStart) await start(container);
+    for (const container of actions.initContainersToStart) {
+      if (!(await start(container)) && !isRestartableInitContainer(container)) return results;
+    }
+    for (const container of actions.containersToStart) await start(container);
+    return results;
+  }
+
+  async #attempt(action: SyncAction, target: string, reason: string, call: () => Promise<void>): Promise<SyncResult> {
+    try {
+      await call();
+      return { action, target };
+    } catch (thrown) {
+      const failure =
+        thrown instanceof SyncFailure ? thrown : new SyncFailure(reason, messageOf(thrown), { cause: thrown });
+      return { action, target, failure };
+    }
+  }
+
+  /** Removes the init containers that have ended, but for the newest `keep` of each name. */
+  async #removeInitContainers(pod: Pod, { containers }: RuntimePodStatus, keep: 0 | 1): Promise<void> {
+    const hasEnded = ({ state }: RuntimeContainerStatus): boolean =>
+      keep === 0 || state === 'exited' || state === 'unknown';
+    for (const { name } of pod.spec?.initContainers ?? []) {
+      const runs = containers.filter((run) => run.name === name && hasEnded(run));
+      for (const { id } of runs.slice(keep)) {
+        await this.#remove(id).catch((thrown: unknown) => {
+          const fields = { podUID: pod.metadata?.uid, container: name, reason: messageOf(thrown) };
+          this.#options.logger.warn(fields, 'Failed to remove an init container that has ended');
+        });
+      }
+    }
+  }
+
+  #remove(containerID: string): Promise<void> {
+    return this.#options.runtime.removeContainer(containerID);
+  }
+}

@@ -1,0 +1,33 @@
+import { isRestartableInitContainer, type Pod } from '../../index.ts';
+
+/**
+ * The order in which the running containers of a pod are stopped: regular containers first and
+ * together, then sidecars, the last one of the spec first. Source: kubelet `terminationOrdering`.
+ */
+export class TerminationOrdering {
+  readonly #terminated = new Map<string, { readonly promise: Promise<void>; readonly resolve: () => void }>();
+  readonly #prerequisites = new Map<string, readonly Promise<void>[]>();
+
+  constructor({ spec }: Pod, runningContainerNames: readonly string[]) {
+    for (const name of runningContainerNames) {
+      let resolve = (): void => {};
+      const promise = new Promise<void>((done) => (resolve = done));
+      this.#terminated.set(name, { promise, resolve });
+    }
+    const before = (spec?.containers ?? []).map(({ name }) => name);
+    for (const container of (spec?.initContainers ?? []).filter(isRestartableInitContainer).toReversed()) {
+      const prerequisites = before.flatMap((name) => this.#terminated.get(name)?.promise ?? []);
+      this.#prerequisites.set(container.name, prerequisites);
+      before.push(container.name);
+    }
+  }
+
+  /** Resolves when the containers that have to end before this one have ended. */
+  async turnOf(containerName: string): Promise<void> {
+    await Promise.all(this.#prerequisites.get(containerName) ?? []);
+  }
+
+  containerTerminated(containerName: string): void {
+    this.#terminated.get(containerName)?.resolve();
+  }
+}

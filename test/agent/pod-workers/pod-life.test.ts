@@ -1,0 +1,431 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
+import { TestAgent } from './test-agent.ts';
+
+const app: Container = { name: 'app', image: 'app:1' };
+const podOf = (spec: PodSpec = {}, uid = 'uid-1', name = 'web'): Pod => ({
+  metadata: { uid, name, namespace: 'ns' },
+  spec: { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [app], ...spec },
+});
+const sidecar = (name: string): Container => ({ name, image: 'sidecar:1', restartPolicy: 'Always' });
+
+let agent: TestAgent;
+beforeEach(() => {
+  agent = new TestAgent();
+});
+
+const isFinished = (uid = 'uid-1'): boolean => agent.workers.shouldPodBeFinished(uid);
+const waiting = (name = 'web') => agent.status(name)?.containerStatuses?.[0]?.state?.waiting;
+const stops = () =>
+  agent.runtime.callsOf({ method: 'stopContainer' }).map((call) => [call.container, call.gracePeriodSeconds]);
+
+describe('the life of a plain pod', () => {
+  it('runs to completion: Pending, Running, Succeeded; then it is done', async () => {
+    agent.runtime.script('app', { exitAfterMs: 5000, message: 'bye' });
+    await agent.create(podOf({ restartPolicy: 'Never' }));
+    await agent.advance(10_000);
+    expect(agent.history('uid-1')).toEqual([
+      'new: ',
+      'Pending: app ContainerCreating',
+      'Running: app running',
+      // The phase waits until no container can run: podDeletionSafety.
+      'Running: app exit 0',
+      'Succeeded: app exit 0',
+    ]);
+    expect(agent.status('web')?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
+      reason: 'Completed',
+      message: 'bye',
+    });
+    expect(agent.runtime.calls.map(({ method }) => method).filter((method) => method !== 'getPod')).toEqual([
+      'runPodSandbox',
+      'imageRef',
+      'pullImage',
+      'createContainer',
+      'startContainer',
+      'stopPodSandbox',
+    ]);
+    expect(isFinished()).toBe(true);
+    expect(agent.workers.couldHaveRunningContainers('uid-1')).toBe(false);
+    expect(agent.eventReasons('app')).toEqual(['Pulling', 'Pulled', 'Created', 'Started']);
+  });
+
+  it('in a runtime without sandboxes, images and events', async () => {
+    agent = new TestAgent({ runtimeOptions: { sandboxes: false, images: false, events: false } });
+    agent.runtime.script('app', { exitAfterMs: 5000, exitCode: 3 });
+    await agent.create(podOf({ restartPolicy: 'Never' }));
+    await agent.advance(70_000);
+    expect(agent.history('uid-1').at(-1)).toBe('Failed: app exit 3');
+    expect(isFinished()).toBe(true);
+  });
+
+  it('a sandbox that is lost is replaced, and the containers start in the new one', async () => {
+    await agent.create(podOf());
+    const [sandbox] = agent.runtime.pod('uid-1')!.sandboxes!;
+    agent.runtime.setSandbox(sandbox!.id, { ready: false });
+    await agent.advance(60_000);
+    expect(agent.runtime.pod('uid-1')?.sandboxes).toMatchObject([{ ready: true, attempt: 1 }, { ready: false }]);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'running', attempt: 1 });
+    expect(agent.eventReasons()).toEqual(['SandboxChanged']);
+  });
+});
+
+describe('init containers and sidecars', () => {
+  it('start one after the other, and the regular ones last; sidecars stop last, in the reverse order', async () => {
+    agent.runtime.script('init', { exitAfterMs: 3000 });
+    for (const name of ['app', 'log', 'proxy']) agent.runtime.script(name, { stopMs: 4000, stopExitCode: 0 });
+    await agent.create(
+      podOf({ initContainers: [sidecar('log'), { name: 'init', image: 'init:1' }, sidecar('proxy')] }),
+    );
+    await agent.advance(10_000);
+    expect(['log', 'init', 'proxy', 'app'].map((name) => agent.startTimes(name))).toEqual([[0], [0], [3], [3]]);
+    expect(agent.status('web')?.phase).toBe('Running');
+
+    await agent.delete('web');
+    await agent.advance(11_000);
+    // What is left of the grace period when it is their turn.
+    expect(stops()).toEqual([
+      ['app', 30],
+      ['proxy', 26],
+      ['log', 22],
+    ]);
+    await agent.advance(5000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('an init container that fails for good fails the pod', async () => {
+    agent.runtime.script('init', { exitAfterMs: 1000, exitCode: 2 });
+    await agent.create(podOf({ restartPolicy: 'Never', initContainers: [{ name: 'init', image: 'init:1' }] }));
+    await agent.advance(5000);
+    expect(agent.history('uid-1').at(-1)).toBe('Failed: init exit 2, app PodInitializing');
+    expect(agent.startTimes('app')).toEqual([]);
+    expect(isFinished()).toBe(true);
+  });
+});
+
+describe('crash loop', () => {
+  it('restarts immediately, then 10, 20, 40, … 300 s after each exit', async () => {
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 });
+    await agent.create(podOf());
+    await agent.advance(1_800_000);
+    const starts = agent.startTimes('app');
+    const delays = starts.slice(1).map((start, i) => start - starts[i]! - 1);
+    expect(delays).toEqual([0, 10, 20, 40, 80, 160, 300, 300, 300, 300]);
+    expect(waiting()).toMatchObject({
+      reason: 'CrashLoopBackOff',
+      message: 'back-off 5m0s restarting failed container=app pod=web_ns(uid-1)',
+    });
+    expect(agent.status('web')?.containerStatuses?.[0]).toMatchObject({ restartCount: 10 });
+    expect(agent.eventReasons('app')).toContain('BackOff');
+  });
+
+  it('begins again after a run of more than ten minutes', async () => {
+    const crash = { exitAfterMs: 1000, exitCode: 1 };
+    agent.runtime.script('app', crash, crash, crash, { exitAfterMs: 700_000, exitCode: 1 }, crash);
+    await agent.create(podOf());
+    await agent.advance(800_000);
+    const starts = agent.startTimes('app');
+    expect(starts.slice(0, 4)).toEqual([0, 1, 12, 33]);
+    expect(starts.slice(4, 6)).toEqual([733, 744]);
+  });
+});
+
+describe('images', () => {
+  it('a pull that fails is put off for 10, 20, 40 s, and the pod says so', async () => {
+    agent.runtime.fail({ method: 'pullImage' }, 'registry is down', 3);
+    await agent.create(podOf());
+    await agent.advance(12_000);
+    expect(waiting()).toMatchObject({ reason: expect.stringMatching(/^(ErrImagePull|ImagePullBackOff)$/) });
+    await agent.advance(120_000);
+    expect(agent.status('web')?.phase).toBe('Running');
+    expect(agent.runtime.callsOf({ method: 'pullImage' })).toHaveLength(4);
+    expect(agent.events.map(({ reason, message }) => `${reason}: ${message}`)).toContain(
+      'Failed: Failed to pull image "app:1": registry is down',
+    );
+  });
+
+  it.each([
+    ['Never', false, []],
+    ['Never', true, ['imageRef']],
+    ['IfNotPresent', true, ['imageRef']],
+    ['Always', true, ['pullImage']],
+  ])('policy %s, present: %s', async (imagePullPolicy, isPresent, expected) => {
+    if (isPresent) agent.runtime.images.add('app:1');
+    await agent.create(podOf({ containers: [{ ...app, imagePullPolicy }] }));
+    if (expected.length === 0) {
+      await agent.advance(20_000);
+      expect(waiting()?.reason).toBe('ErrImageNeverPull');
+    } else {
+      const calls = agent.runtime.calls.map(({ method }) => method);
+      expect(calls.filter((method) => method === 'imageRef' || method === 'pullImage')).toEqual(expected);
+      expect(agent.status('web')?.phase).toBe('Running');
+    }
+  });
+});
+
+describe('hooks', () => {
+  const withLifecycle = (lifecycle: NonNullable<Container['lifecycle']>): PodSpec => ({
+    containers: [{ ...app, lifecycle }],
+  });
+
+  it('preStop takes its time from the grace period', async () => {
+    agent.runtime.script('app', { stopMs: Number.POSITIVE_INFINITY });
+    await agent.create(podOf(withLifecycle({ preStop: { sleep: { seconds: 10 } } })));
+    await agent.delete('web');
+    await agent.advance(9999);
+    expect(stops()).toEqual([]);
+    await agent.advance(1);
+    expect(stops()).toEqual([['app', 20]]);
+    await agent.advance(20_000);
+    expect(agent.history('uid-1').at(-1)).toBe('Failed (deleted): app exit 137');
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('preStop that hangs: the container is stopped after the grace period, with 2 s of its own', async () => {
+    agent.runtime.onExec(() => new Promise(() => {}));
+    await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
+    await agent.delete('web');
+    await agent.advance(30_000);
+    expect(stops()).toEqual([['app', 2]]);
+    await agent.advance(2000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('preStop that fails: an event, and the container is stopped', async () => {
+    agent.runtime.onExec(() => ({ exitCode: 1, stdout: '', stderr: 'no' }));
+    await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
+    await agent.delete('web');
+    await agent.advance(1000);
+    expect(agent.eventReasons('app')).toContain('FailedPreStopHook');
+    expect(stops()).toEqual([['app', 30]]);
+  });
+
+  it('postStart that fails kills the container, which is restarted with back-off', async () => {
+    agent.runtime.onExec(() => ({ exitCode: 1, stdout: 'out', stderr: 'no' }));
+    await agent.create(podOf(withLifecycle({ postStart: { exec: { command: ['warm', 'up'] } } })));
+    await agent.advance(25_000);
+    expect(waiting()?.reason).toMatch(/^(PostStartHookError|CrashLoopBackOff)$/);
+    expect(agent.eventReasons('app')).toContain('FailedPostStartHook');
+    expect(agent.startTimes('app').length).toBeGreaterThan(1);
+  });
+
+  it('an HTTP hook goes to the address of the pod and a port by its name', async () => {
+    const urls: string[] = [];
+    const { createHandlerRunner } = await import('kubelet-status-manager/agent');
+    const { runtime, clock } = agent;
+    const runner = createHandlerRunner({
+      runtime,
+      clock,
+      httpGet: ({ url, headers }) => {
+        urls.push(`${url} ${JSON.stringify(headers)}`);
+        return Promise.resolve();
+      },
+    });
+    agent = new TestAgent({ handlerRunner: runner });
+    const preStop = { httpGet: { path: '/quit', port: 'admin', httpHeaders: [{ name: 'X-A', value: 'b' }] } };
+    await agent.create(
+      podOf({ containers: [{ ...app, ports: [{ name: 'admin', containerPort: 8081 }], lifecycle: { preStop } }] }),
+    );
+    await agent.delete('web');
+    const ip = agent.status('web')?.podIP ?? '10.0.0.1';
+    expect(urls).toEqual([`http://${ip}:8081/quit [{"name":"X-A","value":"b"}]`]);
+  });
+});
+
+describe('deletion', () => {
+  it('graceful: the containers are asked to end, the status says how they did, and the pod goes', async () => {
+    agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
+    await agent.create(podOf());
+    await agent.delete('web');
+    expect(agent.workers.isPodTerminationRequested('uid-1')).toBe(true);
+    expect(agent.client.pod('ns', 'web')).toBeDefined();
+    await agent.advance(10_000);
+    expect(agent.history('uid-1').slice(-1)).toEqual(['Succeeded (deleted): app exit 0']);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    await agent.advance(5000);
+    expect(agent.workers.inspect()).toEqual([]);
+    expect(agent.manager.getPodStatus('uid-1')).toBeUndefined();
+  });
+
+  it('a shorter grace period takes effect while the container is being stopped', async () => {
+    agent.runtime.script('app', { stopMs: Number.POSITIVE_INFINITY });
+    await agent.create(podOf());
+    await agent.delete('web', 600);
+    await agent.advance(10_000);
+    await agent.delete('web', 5);
+    await agent.advance(6000);
+    expect(stops()).toEqual([
+      ['app', 600],
+      ['app', 5],
+    ]);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('forced: the pod is gone, and its containers are stopped with the grace period of the pod', async () => {
+    agent.runtime.script('app', { stopMs: 5000 });
+    await agent.create(podOf());
+    await agent.forceDelete('web');
+    await agent.advance(10_000);
+    expect(stops()).toEqual([['app', 30]]);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'exited' });
+    expect(agent.workers.inspect()).toEqual([]);
+  });
+
+  it('during an image pull that hangs: the pull is given up, and nothing is started', async () => {
+    agent.runtime.delay({ method: 'pullImage' }, 3_600_000);
+    await agent.create(podOf());
+    await agent.delete('web');
+    await agent.advance(5000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    expect(agent.runtime.callsOf({ method: 'createContainer' })).toEqual([]);
+  });
+
+  it('during a postStart hook that hangs', async () => {
+    agent.runtime.onExec(() => new Promise(() => {}));
+    await agent.create(podOf({ containers: [{ ...app, lifecycle: { postStart: { exec: { command: ['x'] } } } }] }));
+    await agent.delete('web');
+    await agent.advance(5000);
+    expect(stops()).toEqual([['app', 30]]);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('recreation under one name: both pods have their own life', async () => {
+    agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
+    await agent.create(podOf());
+    await agent.forceDelete('web');
+    await agent.create(podOf({}, 'uid-2'));
+    expect(agent.runtime.container('uid-2', 'app')).toMatchObject({ state: 'running' });
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'running' });
+    await agent.advance(10_000);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'exited' });
+    expect(agent.status('web')?.phase).toBe('Running');
+    expect(agent.workers.inspect().map(({ uid }) => uid)).toEqual(['uid-2']);
+  });
+});
+
+describe('activeDeadlineSeconds', () => {
+  it('fails the pod with DeadlineExceeded and stops its containers', async () => {
+    await agent.create(podOf({ activeDeadlineSeconds: 60 }));
+    await agent.advance(59_000);
+    expect(agent.status('web')?.phase).toBe('Running');
+    await agent.advance(3000);
+    expect(agent.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+    });
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'exited' });
+    expect(isFinished()).toBe(true);
+  });
+});
+
+describe('a runtime that fails or hangs', () => {
+  it.each(['getPod', 'runPodSandbox', 'createContainer', 'startContainer'] as const)(
+    '%s fails: the pod is tried again and runs',
+    async (method) => {
+      agent.runtime.fail({ method, podUID: 'uid-1' }, 'runtime is down', 2);
+      await agent.create(podOf());
+      await agent.advance(60_000);
+      expect(agent.status('web')?.phase).toBe('Running');
+    },
+  );
+
+  it.each(['getPod', 'runPodSandbox', 'createContainer', 'startContainer'] as const)(
+    '%s hangs: it is given up after two minutes, tried again, and the pod runs',
+    async (method) => {
+      agent.runtime.delay({ method, podUID: 'uid-1' }, 86_400_000);
+      await agent.create(podOf());
+      await agent.advance(200_000);
+      expect(agent.status('web')?.phase).toBe('Running');
+    },
+  );
+
+  it.each(['getPod', 'stopContainer', 'stopPodSandbox'] as const)(
+    '%s fails while the pod is deleted',
+    async (method) => {
+      await agent.create(podOf());
+      agent.runtime.fail({ method, podUID: 'uid-1' }, 'runtime is down', 2);
+      await agent.delete('web');
+      await agent.advance(40_000);
+      expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    },
+  );
+
+  it.each(['getPod', 'stopContainer', 'stopPodSandbox'] as const)(
+    '%s hangs while the pod is deleted',
+    async (method) => {
+      await agent.create(podOf());
+      agent.runtime.delay({ method, podUID: 'uid-1' }, 86_400_000);
+      await agent.delete('web');
+      await agent.advance(200_000);
+      expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    },
+  );
+
+  it('a runtime that says that it has stopped what still runs is not believed', async () => {
+    await agent.create(podOf());
+    const { id } = agent.runtime.container('uid-1', 'app')!;
+    agent.runtime.stopContainer = () => Promise.resolve();
+    const stopPodSandbox = agent.runtime.stopPodSandbox!;
+    Object.assign(agent.runtime, { stopPodSandbox: () => Promise.resolve() });
+    await agent.delete('web');
+    await agent.advance(40_000);
+    expect(agent.client.pod('ns', 'web')).toBeDefined();
+    expect(agent.workers.couldHaveRunningContainers('uid-1')).toBe(true);
+    Object.assign(agent.runtime, { stopPodSandbox });
+    agent.runtime.exit(id);
+    await agent.advance(40_000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+});
+
+describe('after a restart of the agent', () => {
+  it('a pod with a terminal phase of which a container still runs is stopped, and not restarted', async () => {
+    agent.runtime.put({
+      ...{ uid: 'uid-1', name: 'web', namespace: 'ns', sandboxes: [{ id: 's', ready: true }] },
+      containers: [{ id: 'fake://old', name: 'app', sandboxID: 's', state: 'running', createdAtMs: 0, startedAtMs: 0 }],
+    });
+    await agent.create({ ...podOf(), status: { phase: 'Failed' } });
+    await agent.advance(5000);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ id: 'fake://old', state: 'exited' });
+    expect(isFinished()).toBe(true);
+    expect(agent.runtime.callsOf({ method: 'createContainer' })).toEqual([]);
+  });
+
+  it('a pod that only the runtime knows is killed', async () => {
+    const containers = [{ id: 'fake://old', name: 'app', state: 'running', createdAtMs: 0 } as const];
+    agent.runtime.put({ uid: 'uid-9', name: 'old', namespace: 'ns', containers });
+    agent.workers.updatePod({ updateType: 'kill', runningPod: agent.runtime.pod('uid-9')! });
+    await agent.advance(5000);
+    expect(agent.runtime.container('uid-9', 'app')).toMatchObject({ state: 'exited' });
+    expect(agent.workers.inspect()).toEqual([]);
+  });
+
+  it('a running pod is left running', async () => {
+    agent.runtime.put({
+      ...{ uid: 'uid-1', name: 'web', namespace: 'ns' },
+      sandboxes: [{ id: 's', ready: true, network: { ip: '10.0.0.9' } }],
+      containers: [{ id: 'fake://old', name: 'app', sandboxID: 's', state: 'running', createdAtMs: 0, startedAtMs: 0 }],
+    });
+    await agent.create({ ...podOf(), status: { phase: 'Running' } });
+    await agent.advance(100_000);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ id: 'fake://old', state: 'running' });
+    expect(agent.runtime.callsOf({ method: 'createContainer' })).toEqual([]);
+  });
+});
+
+describe('probes', () => {
+  it('a container that fails its liveness probe is killed with the grace period of the probe, and restarted', async () => {
+    await agent.create(
+      podOf({
+        containers: [{ ...app, livenessProbe: { exec: { command: ['x'] }, terminationGracePeriodSeconds: 7 } }],
+      }),
+    );
+    agent.probeResults.liveness.set(agent.runtime.container('uid-1', 'app')!.id, 'failure');
+    await agent.advance(61_000);
+    expect(stops()).toEqual([['app', 7]]);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'running', attempt: 1 });
+    expect(agent.events.find(({ reason }) => reason === 'Killing')?.message).toBe(
+      'Container app failed liveness probe, will be restarted',
+    );
+  });
+});

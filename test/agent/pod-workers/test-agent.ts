@@ -1,0 +1,205 @@
+import { type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
+import {
+  AgentPodSyncer,
+  type AgentPodSyncerOptions,
+  type PodEvent,
+  PodWorkers,
+  type ProbeResult,
+  type ProbeResults,
+  type SyncPodType,
+  WorkQueue,
+} from 'kubelet-status-manager/agent';
+import {
+  FakeClock,
+  FakeContainerRuntime,
+  type FakeContainerRuntimeOptions,
+  FakePodClient,
+  settle,
+  silentLogger,
+  SyncedPodManager,
+} from 'kubelet-status-manager/testing';
+
+const syncTickMs = 1000;
+const housekeepingTicks = 2;
+
+export interface TestAgentOptions extends Partial<AgentPodSyncerOptions> {
+  readonly runtimeOptions?: Omit<FakeContainerRuntimeOptions, 'clock'>;
+}
+
+/**
+ * Pod workers between a `FakeContainerRuntime` and a `StatusManager`, and of a sync loop what they
+ * need: updates from the API server and from the runtime, a tick each second, housekeeping each two.
+ */
+export class TestAgent {
+  readonly clock = new FakeClock('2026-01-02T03:04:05Z');
+  readonly client = new FakePodClient([], { clock: this.clock });
+  readonly podManager = new SyncedPodManager(this.client);
+  readonly events: PodEvent[] = [];
+  /** By type of probe, then by container ID. */
+  readonly probeResults = {
+    startup: new Map<string, ProbeResult>(),
+    readiness: new Map<string, ProbeResult>(),
+    liveness: new Map<string, ProbeResult>(),
+  } satisfies ProbeResults;
+  readonly runtime: FakeContainerRuntime;
+  readonly manager: StatusManager;
+  readonly workers: PodWorkers;
+  readonly #workQueue = new WorkQueue(this.clock);
+  readonly #syncer: AgentPodSyncer;
+  readonly #history = new Map<string, readonly string[]>();
+  /** All but the status, by UID. */
+  readonly #desired = new Map<string, string>();
+  readonly #startTimes = new Map<string, readonly number[]>();
+  readonly #startMs = this.clock.now();
+  #ticks = 0;
+
+  constructor({ runtimeOptions, ...options }: TestAgentOptions = {}) {
+    const { clock } = this;
+    const eventRecorder = { event: (event: PodEvent) => void this.events.push(event) };
+    this.runtime = new FakeContainerRuntime({ clock, ...runtimeOptions });
+    this.manager = new StatusManager({
+      client: this.client,
+      podManager: this.podManager,
+      podDeletionSafety: { podCouldHaveRunningContainers: (pod) => this.workers.podCouldHaveRunningContainers(pod) },
+      clock,
+      logger: silentLogger,
+    });
+    this.#syncer = new AgentPodSyncer({
+      runtime: this.runtime,
+      statusManager: this.manager,
+      clock,
+      logger: silentLogger,
+      eventRecorder,
+      probeManager: {
+        addPod: () => {},
+        removePod: () => {},
+        stopLivenessAndStartup: () => {},
+        results: this.probeResults,
+      },
+      requestPodRelist: (podUID) => this.#update('sync', podUID),
+      ...options,
+    });
+    this.workers = new PodWorkers({
+      podSyncer: this.#syncer,
+      podCache: this.#syncer.podCache,
+      workQueue: this.#workQueue,
+      clock,
+      logger: silentLogger,
+      eventRecorder,
+      random: () => 0,
+    });
+    this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
+    this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod));
+    this.manager.start();
+    clock.afterFunc(syncTickMs, () => this.#tick());
+  }
+
+  /** The API server shows this pod. */
+  async create(pod: Pod): Promise<void> {
+    this.client.put(pod);
+    await this.settle();
+  }
+
+  /** As `kubectl delete` does: the pod is marked. */
+  async delete(name: string, gracePeriodSeconds = 30): Promise<void> {
+    const pod = this.client.pod('ns', name)!;
+    const deletionTimestamp = new Date(this.clock.now()).toISOString().replace('.000', '');
+    const { metadata } = pod;
+    this.client.put({
+      ...pod,
+      metadata: { ...metadata, deletionTimestamp, deletionGracePeriodSeconds: gracePeriodSeconds },
+    });
+    await this.settle();
+  }
+
+  /** As `kubectl delete --force --grace-period=0` does: the pod is gone. */
+  async forceDelete(name: string): Promise<void> {
+    this.client.remove('ns', name);
+    await this.settle();
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.clock.advanceAsync(ms, () => this.settle());
+  }
+
+  /** Lets everything happen that is due now. */
+  settle(): Promise<void> {
+    return settle(this.clock, this.manager, this.client);
+  }
+
+  /** The status as the API server has it. */
+  status(name: string): PodStatus | undefined {
+    return this.client.pod('ns', name)?.status as PodStatus | undefined;
+  }
+
+  /** What the API server saw of the pod: its phases, and the states of its containers, without repetitions. */
+  history(uid: string): readonly string[] {
+    return this.#history.get(uid) ?? [];
+  }
+
+  /** Seconds since the start at which a container was started. */
+  startTimes(container: string): readonly number[] {
+    return this.#startTimes.get(container) ?? [];
+  }
+
+  eventReasons(container?: string): string[] {
+    return this.events.filter((event) => event.container === container).map(({ reason }) => reason);
+  }
+
+  #onPodEvent(type: string, pod: Pod): void {
+    const uid = pod.metadata?.uid ?? '';
+    if (type === 'DELETED') return this.workers.updatePod({ updateType: 'kill', pod });
+    const history = this.#history.get(uid) ?? [];
+    const entry = describePod(pod);
+    if (history.at(-1) !== entry) this.#history.set(uid, [...history, entry]);
+
+    // Changes of the status are the agent's own.
+    const desired = JSON.stringify({ ...pod, status: undefined });
+    const before = this.#desired.get(uid);
+    this.#desired.set(uid, desired);
+    if (before !== desired) this.workers.updatePod({ updateType: before === undefined ? 'create' : 'update', pod });
+  }
+
+  #update(updateType: SyncPodType, podUID: string): void {
+    const started = this.runtime.pod(podUID)?.containers.filter(({ state }) => state === 'running') ?? [];
+    for (const { name, startedAtMs = 0 } of started) {
+      const times = this.#startTimes.get(name) ?? [];
+      const seconds = (startedAtMs - this.#startMs) / 1000;
+      if (!times.includes(seconds)) this.#startTimes.set(name, [...times, seconds]);
+    }
+    const pod = this.podManager.getPodByUID(podUID);
+    if (pod !== undefined) this.workers.updatePod({ updateType, pod });
+  }
+
+  #tick(): void {
+    this.#ticks++;
+    const due = new Set(this.#workQueue.getWork());
+    for (const pod of this.client.list()) {
+      if (this.#syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata?.uid ?? '');
+    }
+    for (const uid of due) this.#update('sync', uid);
+    if (this.#ticks % housekeepingTicks === 0) this.#housekeeping();
+    this.clock.afterFunc(syncTickMs, () => this.#tick());
+  }
+
+  /** Source: kubelet `HandlePodCleanups`. */
+  #housekeeping(): void {
+    const pods = this.client.list();
+    const known = this.workers.syncKnownPods(pods);
+    for (const pod of pods) {
+      if (!known.has(pod.metadata?.uid ?? '')) this.workers.updatePod({ updateType: 'create', pod });
+    }
+    this.manager.removeOrphanedStatuses([...known.keys(), ...pods.map(({ metadata }) => metadata?.uid ?? '')]);
+  }
+}
+
+function describePod({ metadata, status }: Pod): string {
+  const { phase, containerStatuses = [], initContainerStatuses = [] } = (status ?? {}) as PodStatus;
+  const states = [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].map(({ name, state }) => {
+    const { waiting, running, terminated } = state ?? {};
+    if (running != null) return `${name} running`;
+    return `${name} ${terminated == null ? (waiting?.reason ?? 'unknown') : `exit ${terminated.exitCode}`}`;
+  });
+  const deleted = metadata?.deletionTimestamp == null ? '' : ' (deleted)';
+  return `${phase ?? 'new'}${deleted}: ${states.join(', ')}`;
+}
