@@ -8,7 +8,8 @@ import { BackoffError } from './backoff-error.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
-import type { PodEvent, PodEventRecorder } from './pod-event-recorder.ts';
+import type { PodEvent } from '../events/event-recorder.ts';
+import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure } from './sync-result.ts';
 
 export interface ContainerStarterOptions {

@@ -2,7 +2,8 @@ import type { Clock, Container, Pod } from '../../index.ts';
 import { createImagePullBackoff } from '../back-off/crash-loop-back-off.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { PodEvent, PodEventRecorder } from './pod-event-recorder.ts';
+import type { PodEvent } from '../events/event-recorder.ts';
+import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure } from './sync-result.ts';
 
 export interface ImageManagerOptions {
