@@ -160,7 +160,7 @@ class Run {
   /** What a run of this shape meets when it is long enough. */
   #expectedFaults(): string[] {
     return [
-      'server down',
+      'server',
       'outage',
       'clock jump',
       'thrown',
@@ -228,6 +228,7 @@ class Run {
       if (this.#isOver) return;
       if (this.#server.compact !== undefined && random.chance(0.5)) {
         this.#server.compact();
+        this.#count('server compacts');
         continue;
       }
       await this.#server.down(random.pick(['kill', 'kill', 'stop']));
