@@ -89,4 +89,13 @@ export { PodWorkers } from './pod-workers/pod-workers.ts';
 export { WorkQueue } from './pod-workers/work-queue.ts';
 
 // Events
+export {
+  ApiEventRecorder,
+  type ApiEventRecorderOptions,
+  type EventRecorderInspection,
+} from './events/api-event-recorder.ts';
+export { createEventClient, type EventClient } from './events/event-client.ts';
+export { type EventReason, eventReasons } from './events/event-reasons.ts';
 export type { EventRecorder, EventType, ObjectEvent, ObjectReference, PodEvent } from './events/event-recorder.ts';
+export type { KubeEvent, KubeEventPatch } from './events/kube-event.ts';
+export type { ApiRequests, ApiResponse } from './api-requests.ts';

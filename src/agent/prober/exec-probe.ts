@@ -1,6 +1,6 @@
 import type { Clock } from '../../index.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import { untilAborted, withDeadline } from './deadline.ts';
+import { untilAborted, withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 
 /** More of what a command prints is cut off, as more of a response's body. */

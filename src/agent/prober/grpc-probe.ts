@@ -1,7 +1,7 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '../../index.ts';
 import { joinHostPort } from './container-port.ts';
-import { untilAborted, withDeadline } from './deadline.ts';
+import { untilAborted, withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 import { probeUserAgent } from './user-agent.ts';
 

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { buildConnector, Client } from 'undici/index.js';
 import type { Clock } from '../../index.ts';
 import { joinHostPort } from './container-port.ts';
-import { type Deadline, withDeadline } from './deadline.ts';
+import { type Deadline, withDeadline } from '../deadline.ts';
 import { maxOutputLength } from './exec-probe.ts';
 import { type HTTPProbeRequest, urlOf } from './http-probe-request.ts';
 import { dialErrorMessage, isDialError } from './network-error.ts';

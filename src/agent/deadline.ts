@@ -1,4 +1,4 @@
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../index.ts';
 
 /** How long something may take. */
 export interface Deadline {

@@ -1,0 +1,196 @@
+import { ApiError, type Clock, type Logger, systemClock, timeFromEpochMs } from '../../index.ts';
+import { untilAborted, withDeadline } from '../deadline.ts';
+import { FailureLog, reasonOf } from '../failure-log.ts';
+import type { EventClient } from './event-client.ts';
+import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
+import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
+import type { KubeEvent } from './kube-event.ts';
+import { podReference } from './object-reference.ts';
+
+export interface ApiEventRecorderOptions {
+  readonly client: EventClient;
+  /** The host that events come from. */
+  readonly nodeName: string;
+  readonly logger: Logger;
+  /** What events come from. Default: `kubelet`. */
+  readonly component?: string | undefined;
+  /** Default: the system's. */
+  readonly clock?: Clock | undefined;
+  /** In [0, 1): spreads the first retries of several nodes. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** For debugging. */
+export interface EventRecorderInspection {
+  /** Events that wait to be written. */
+  readonly queued: number;
+  /** Events that were given up: the queue was full, the API server refused them or did not respond. */
+  readonly dropped: number;
+  /** Since when no event could be written; absent while all is well. */
+  readonly failingSince?: string | undefined;
+}
+
+const maxQueuedEvents = 1000;
+const maxTriesPerEvent = 12;
+const retryDelayMs = 10_000;
+const requestTimeoutMs = 30_000;
+
+/**
+ * Writes events to the API server, one after the other. The same event again raises its count, similar
+ * ones are combined, and an object that has too many is silenced: see `EventCorrelator`. An event that
+ * cannot be written is tried 12 times, 10 s apart, and then dropped, as are those that the API server
+ * refuses and those beyond 1,000 waiting ones. `event` never throws and never waits.
+ * Source: client-go `record.EventBroadcaster`, `EventRecorder`.
+ */
+export class ApiEventRecorder implements EventRecorder {
+  readonly #options: ApiEventRecorderOptions;
+  readonly #clock: Clock;
+  readonly #correlator: EventCorrelator;
+  readonly #failures: FailureLog;
+  readonly #stop = new AbortController();
+  readonly #queue: KubeEvent[] = [];
+  #draining: Promise<void> | undefined;
+  #dropped = 0;
+  /** Makes names unique: the clock has no nanoseconds. */
+  #lastNameNs = 0n;
+
+  constructor(options: ApiEventRecorderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
+    this.#failures = new FailureLog(options.logger, this.#clock, 'Writing events');
+  }
+
+  event(event: PodEvent | ObjectEvent): void {
+    if (this.#stop.signal.aborted) return;
+    if (this.#queue.length >= maxQueuedEvents) return this.#drop(event, 'too many events are waiting');
+    this.#queue.push(this.#kubeEvent(event));
+    this.#draining ??= this.#drain();
+  }
+
+  /**
+   * Takes no more events and resolves when those that wait are written, or the API server did not take
+   * one of them, after which the others are dropped. Can be called again.
+   */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#draining;
+  }
+
+  inspect(): EventRecorderInspection {
+    const { failingSince } = this.#failures;
+    return {
+      queued: this.#queue.length,
+      dropped: this.#dropped,
+      ...(failingSince === undefined ? {} : { failingSince }),
+    };
+  }
+
+  /** Source: client-go `makeEvent`. */
+  #kubeEvent(event: PodEvent | ObjectEvent): KubeEvent {
+    const { nodeName, component = 'kubelet' } = this.#options;
+    const involvedObject = 'pod' in event ? podReference(event.pod, event.container) : event.object;
+    const now = timeFromEpochMs(this.#clock.now());
+    return {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: this.#newName(involvedObject.name), namespace: involvedObject.namespace || 'default' },
+      involvedObject,
+      reason: event.reason,
+      message: event.message,
+      type: event.type,
+      count: 1,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      source: { component, host: nodeName },
+      reportingComponent: component,
+      reportingInstance: nodeName,
+    };
+  }
+
+  #newName(objectName: string): string {
+    const nowNs = BigInt(Math.trunc(this.#clock.now())) * 1_000_000n;
+    this.#lastNameNs = nowNs > this.#lastNameNs ? nowNs : this.#lastNameNs + 1n;
+    return `${objectName}.${this.#lastNameNs.toString(16)}`;
+  }
+
+  async #drain(): Promise<void> {
+    // What the caller of `event` does next goes first.
+    await Promise.resolve();
+    for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
+      const correlated = this.#correlator.correlate(event);
+      if (correlated !== undefined) await this.#write(correlated);
+    }
+    this.#draining = undefined;
+  }
+
+  /** Source: client-go `recordToSink`. */
+  async #write(correlated: CorrelatedEvent): Promise<void> {
+    const { random = Math.random } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        this.#correlator.updateState(await this.#send(correlated));
+        return this.#failures.succeeded();
+      } catch (error) {
+        // An Event of this name is there: an earlier try has arrived.
+        if (statusCodeOf(error) === 409) return;
+        this.#failures.failed(error);
+        const isStopped = this.#stop.signal.aborted;
+        if (isStopped && !isFinal(error)) this.#dropQueued();
+        if (isStopped || isFinal(error) || tries === maxTriesPerEvent) {
+          return this.#drop(correlated.event, reasonOf(error));
+        }
+      }
+      await this.#sleep(tries === 1 ? retryDelayMs * random() : retryDelayMs);
+    }
+  }
+
+  /** Source: client-go `recordEvent`. */
+  async #send({ event, patch }: CorrelatedEvent): Promise<KubeEvent> {
+    const { client } = this.#options;
+    if (patch !== undefined) {
+      try {
+        return await this.#withTimeout((signal) => client.patch(event, patch, signal));
+      } catch (error) {
+        // The API server forgets Events after an hour.
+        if (statusCodeOf(error) !== 404) throw error;
+      }
+    }
+    return this.#withTimeout((signal) => client.create(event, signal));
+  }
+
+  #withTimeout(call: (signal: AbortSignal) => Promise<KubeEvent>): Promise<KubeEvent> {
+    const { signal } = new AbortController();
+    return withDeadline(this.#clock, requestTimeoutMs, signal, async (deadline) => {
+      const written = await untilAborted(call(deadline.signal), deadline.signal);
+      if (written === undefined) throw new Error(`no response after ${requestTimeoutMs / 1000} s`);
+      return written;
+    });
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return withDeadline(this.#clock, ms, this.#stop.signal, async ({ signal }) => {
+      await untilAborted(new Promise(() => {}), signal);
+    });
+  }
+
+  /** Nobody waits for an API server that does not respond. */
+  #dropQueued(): void {
+    for (const event of this.#queue.splice(0)) this.#drop(event, 'the recorder was stopped');
+  }
+
+  #drop({ type, reason, message }: Pick<KubeEvent, 'type' | 'reason' | 'message'>, why: string): void {
+    this.#dropped++;
+    this.#options.logger.debug({ event: { type, reason, message }, reason: why }, 'Dropped an event');
+  }
+}
+
+function statusCodeOf(error: unknown): number | undefined {
+  return error instanceof ApiError ? error.statusCode : undefined;
+}
+
+/** The API server has refused the event; it would do so again. */
+function isFinal(error: unknown): boolean {
+  const statusCode = statusCodeOf(error);
+  return statusCode !== undefined && statusCode !== 429 && statusCode !== 503;
+}

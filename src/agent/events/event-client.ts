@@ -1,0 +1,28 @@
+import type { ApiRequests } from '../api-requests.ts';
+import type { KubeEvent, KubeEventPatch } from './kube-event.ts';
+
+/** Where events are written to. Both reject with an `ApiError`. Source: client-go `record.EventSink`. */
+export interface EventClient {
+  /** Resolves with the Event as the API server has it. */
+  create(event: KubeEvent, signal: AbortSignal): Promise<KubeEvent>;
+  /** As `create`, for an Event that is there. */
+  patch(event: KubeEvent, patch: KubeEventPatch, signal: AbortSignal): Promise<KubeEvent>;
+}
+
+/** Writes events through `transport`, for example a `KubeTransport`. */
+export function createEventClient(transport: ApiRequests): EventClient {
+  const pathOf = ({ metadata: { namespace } }: KubeEvent): string =>
+    `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+  return {
+    async create(event, signal) {
+      const response = await transport.request('POST', pathOf(event), { body: event, signal });
+      return response.json() as KubeEvent;
+    },
+    async patch(event, patch, signal) {
+      const path = `${pathOf(event)}/${encodeURIComponent(event.metadata.name)}`;
+      const contentType = 'application/strategic-merge-patch+json';
+      const response = await transport.request('PATCH', path, { body: patch, contentType, signal });
+      return response.json() as KubeEvent;
+    },
+  };
+}

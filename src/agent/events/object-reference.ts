@@ -1,0 +1,27 @@
+import type { Pod } from '../../index.ts';
+import type { ObjectReference } from './event-recorder.ts';
+
+const containerLists = ['containers', 'initContainers', 'ephemeralContainers'] as const;
+
+/**
+ * A reference to the pod, or to one of its containers. A container that the pod's spec does not have
+ * is named as such. Source: kubelet `GenerateContainerRef`.
+ */
+export function podReference({ metadata, spec }: Pod, container?: string): ObjectReference {
+  const { name = '', namespace, uid } = metadata ?? {};
+  const list = containerLists.find((list) => spec?.[list]?.some((one) => one.name === container));
+  const fieldPath = list === undefined ? `implicitly required container ${container}` : `spec.${list}{${container}}`;
+  return {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    namespace,
+    name,
+    uid,
+    ...(container === undefined ? {} : { fieldPath }),
+  };
+}
+
+/** A reference to the Node; `uid` is absent until the agent knows it. Source: kubelet `nodeRefWithUID`. */
+export function nodeReference(nodeName: string, uid: string | undefined): ObjectReference {
+  return { kind: 'Node', apiVersion: 'v1', name: nodeName, uid };
+}

@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from 'kubelet-status-manager';
+import { ApiEventRecorder, createEventClient, type EventClient, type KubeEvent } from 'kubelet-status-manager/agent';
+import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { ApiServer, FakeClock, settle } from 'kubelet-status-manager/testing';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
+
+const pod = {
+  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+  spec: { containers: [{ name: 'app' }], initContainers: [{ name: 'init' }] },
+};
+
+let clock: FakeClock;
+let server: ApiServer;
+let transport: KubeTransport;
+let logger: ReturnType<typeof recordingLogger>;
+let recorder: ApiEventRecorder;
+beforeEach(async () => {
+  clock = new FakeClock('2026-01-02T03:04:05Z');
+  server = await ApiServer.start({ clock, nodeUsers: ['node-a'] });
+  transport = createKubeTransport(server.kubeconfig('node-a'));
+  logger = recordingLogger();
+  recorder = newRecorder(createEventClient(transport));
+});
+afterEach(async () => {
+  await recorder.stop();
+  await transport.close();
+  await server.close();
+});
+
+function newRecorder(client: EventClient): ApiEventRecorder {
+  return new ApiEventRecorder({ client, nodeName: 'node-a', clock, logger, random: () => 0.5 });
+}
+
+async function events(): Promise<(KubeEvent & { series?: unknown })[]> {
+  const admin = createKubeTransport(server.kubeconfig());
+  const list = (await admin.request('GET', '/api/v1/namespaces/default/events')).json() as { items: KubeEvent[] };
+  await admin.close();
+  return list.items;
+}
+
+/** Records and waits until it is written. */
+async function record(message: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    recorder.event({ pod, container: 'app', type: 'Warning', reason: 'Unhealthy', message });
+    await settle(clock, server);
+  }
+}
+
+describe('TestEventf', () => {
+  it('an event of a container, as the kubelet writes it', async () => {
+    await record('Liveness probe failed: no');
+    const time = '2026-01-02T03:04:05Z';
+    expect(await events()).toMatchObject([
+      {
+        metadata: { name: expect.stringMatching(/^web\.1886[0-9a-f]{12}$/), namespace: 'default' },
+        involvedObject: {
+          kind: 'Pod',
+          apiVersion: 'v1',
+          namespace: 'default',
+          name: 'web',
+          uid: 'u1',
+          fieldPath: 'spec.containers{app}',
+        },
+        type: 'Warning',
+        reason: 'Unhealthy',
+        message: 'Liveness probe failed: no',
+        count: 1,
+        firstTimestamp: time,
+        lastTimestamp: time,
+        source: { component: 'kubelet', host: 'node-a' },
+        reportingComponent: 'kubelet',
+        reportingInstance: 'node-a',
+      },
+    ]);
+  });
+
+  it('the same event again raises its count; the API server has one', async () => {
+    await record('no');
+    clock.advance(60_000);
+    await record('no', 2);
+    expect(await events()).toMatchObject([
+      { count: 3, firstTimestamp: '2026-01-02T03:04:05Z', lastTimestamp: '2026-01-02T03:05:05Z' },
+    ]);
+    const patch = server.requests.find(({ method }) => method === 'PATCH');
+    expect(Object.keys(JSON.parse(patch!.body) as object).sort()).toEqual(['count', 'lastTimestamp', 'message']);
+  });
+
+  it('an Event that the API server has forgotten is made again, with its count', async () => {
+    await record('no');
+    const [event] = await events();
+    const admin = createKubeTransport(server.kubeconfig());
+    await admin.request('DELETE', `/api/v1/namespaces/default/events/${event!.metadata.name}`);
+    await admin.close();
+    await record('no');
+    expect(await events()).toMatchObject([{ count: 2, metadata: { name: event!.metadata.name } }]);
+  });
+
+  it('events of one moment have names of their own', async () => {
+    recorder.event({ pod, container: 'init', type: 'Normal', reason: 'Created', message: 'a' });
+    recorder.event({ pod, container: 'gone', type: 'Normal', reason: 'Created', message: 'a' });
+    recorder.event({ pod, type: 'Normal', reason: 'Created', message: 'a' });
+    const object = { kind: 'Node', apiVersion: 'v1', name: 'node-a' };
+    recorder.event({ object, type: 'Normal', reason: 'Starting', message: 'a' });
+    await settle(clock, server);
+    expect((await events()).map(({ involvedObject }) => String(involvedObject.fieldPath)).toSorted()).toEqual([
+      'implicitly required container gone',
+      'spec.initContainers{init}',
+      'undefined',
+      'undefined',
+    ]);
+  });
+});
+
+describe('TestEventCorrelator', () => {
+  it('ten different messages of one reason within ten minutes become one event', async () => {
+    for (let i = 1; i <= 9; i++) await record(`no ${i}`);
+    expect(await events()).toHaveLength(9);
+    await record('no 10');
+    await record('no 11');
+    const combined = (await events()).filter(({ message }) => message.startsWith('(combined'));
+    expect(combined).toMatchObject([{ message: '(combined from similar events): no 11', count: 2 }]);
+    expect(await events()).toHaveLength(10);
+  });
+
+  it('what is more than ten minutes ago does not count', async () => {
+    for (let i = 1; i <= 9; i++) await record(`no ${i}`);
+    clock.advance(600_001);
+    await record('no 10');
+    expect((await events()).filter(({ message }) => message.startsWith('(combined'))).toEqual([]);
+  });
+
+  it('an object gets 25 events, and one more every five minutes; another object its own', async () => {
+    await record('no', 30);
+    expect(await events()).toMatchObject([{ count: 25 }]);
+    const other = { metadata: { ...pod.metadata, name: 'other', uid: 'u2' } };
+    recorder.event({ pod: other, type: 'Normal', reason: 'Started', message: 'a' });
+    await settle(clock, server);
+    expect(await events()).toHaveLength(2);
+    clock.advance(299_999);
+    await record('no');
+    expect(new Set((await events()).map(({ count }) => count))).toEqual(new Set([1, 25]));
+    clock.advance(1);
+    await record('no');
+    // The events that were not sent are counted, too.
+    expect(new Set((await events()).map(({ count }) => count))).toEqual(new Set([1, 32]));
+  });
+});
+
+describe('TestWriteEventError', () => {
+  const failing = (error: () => Error): { client: EventClient; tries: () => number } => {
+    let tries = 0;
+    const fail = (): Promise<KubeEvent> => {
+      tries++;
+      return Promise.reject(error());
+    };
+    return { client: { create: fail, patch: fail }, tries: () => tries };
+  };
+
+  it.each<[string, Error, number, number]>([
+    ['no connection', new ApiError('refused', { kind: 'network' }), 12, 1],
+    ['too many requests', new ApiError('slow down', { kind: 'http', statusCode: 429 }), 12, 1],
+    ['a forbidden event', new ApiError('forbidden', { kind: 'http', statusCode: 403 }), 1, 1],
+    ['a namespace that is being deleted', new ApiError('terminating', { kind: 'http', statusCode: 403 }), 1, 1],
+    ['an Event that is there already', new ApiError('exists', { kind: 'http', statusCode: 409 }), 1, 0],
+  ])('%s', async (_, error, expectedTries, dropped) => {
+    const { client, tries } = failing(() => error);
+    recorder = newRecorder(client);
+    recorder.event({ pod, type: 'Normal', reason: 'Started', message: 'a' });
+    await clock.advanceAsync(0);
+    expect(tries()).toBe(1);
+    await clock.advanceAsync(5000);
+    expect(tries()).toBe(Math.min(2, expectedTries));
+    await clock.advanceAsync(3_600_000);
+    expect([tries(), recorder.inspect().dropped, clock.pendingTimers]).toEqual([expectedTries, dropped, 0]);
+    // One warning, and none for each of the tries.
+    expect(logger.warnings).toHaveLength(dropped);
+  });
+
+  it('says since when it fails, once, and when it works again', async () => {
+    const { client } = failing(() => new ApiError('refused', { kind: 'network' }));
+    let isBroken = true;
+    const works: EventClient = { create: (event) => Promise.resolve(event), patch: (event) => Promise.resolve(event) };
+    recorder = newRecorder({
+      create: (...args) => (isBroken ? client : works).create(...args),
+      patch: (...args) => (isBroken ? client : works).patch(...args),
+    });
+    for (let i = 0; i < 20; i++) recorder.event({ pod, type: 'Normal', reason: 'Started', message: `${i}` });
+    await clock.advanceAsync(60_000);
+    const failingSince = '2026-01-02T03:04:05Z';
+    expect(logger.lines).toMatchObject([
+      { level: 'warn', message: 'Writing events fails', fields: { failingSince, failures: 1, reason: 'refused' } },
+    ]);
+    expect(recorder.inspect()).toEqual({ queued: 19, dropped: 0, failingSince });
+    isBroken = false;
+    await clock.advanceAsync(10_000);
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Writing events works again' });
+    expect(recorder.inspect()).toEqual({ queued: 0, dropped: 0 });
+  });
+
+  it('never blocks: beyond 1000 waiting events the newest are dropped', async () => {
+    recorder = newRecorder({ create: () => new Promise(() => {}), patch: () => new Promise(() => {}) });
+    for (let i = 0; i < 1100; i++) {
+      recorder.event({ pod: { metadata: { name: `p${i}` } }, type: 'Normal', reason: 'Started', message: 'a' });
+    }
+    await clock.advanceAsync(0);
+    expect(recorder.inspect()).toEqual({ queued: 999, dropped: 100 });
+    const stopping = recorder.stop();
+    await clock.advanceAsync(30_000);
+    await stopping;
+    expect(recorder.inspect()).toMatchObject({ queued: 0, dropped: 1100 });
+  });
+});
+
+it('what waits is written before the recorder has stopped, and nothing after that', async () => {
+  recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'a' });
+  await recorder.stop();
+  recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'b' });
+  await settle(clock, server);
+  expect(await events()).toHaveLength(1);
+});
