@@ -6,19 +6,23 @@ const minCapacityBytes = 16 * 1024;
  * memory, because each chunk is an object of its own and keeps the socket's read buffer alive.
  */
 export class ChunkBuffer {
+  /** A single chunk is used as it is. It is exactly full, so a second one makes a buffer of our own, with a reserve. */
   #bytes: Buffer = Buffer.alloc(0);
   #length = 0;
-  /** A single chunk is used as it is; from the second one on, the bytes are in a buffer of our own. */
-  #isOwn = false;
 
   get length(): number {
     return this.#length;
   }
 
   add(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
     if (this.#length === 0) this.#bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    else this.#append(chunk);
-    this.#length += chunk.length;
+    else {
+      if (length > this.#bytes.length)
+        this.#bytes = Buffer.concat([this.#bytes], Math.max(minCapacityBytes, 2 * this.#length, length));
+      this.#bytes.set(chunk, this.#length);
+    }
+    this.#length = length;
   }
 
   /** The collected bytes; empties the buffer. */
@@ -26,18 +30,6 @@ export class ChunkBuffer {
     const bytes = this.#bytes.subarray(0, this.#length);
     this.#bytes = Buffer.alloc(0);
     this.#length = 0;
-    this.#isOwn = false;
     return bytes;
-  }
-
-  #append(chunk: Uint8Array): void {
-    const length = this.#length + chunk.length;
-    if (!this.#isOwn || length > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(minCapacityBytes, 2 * this.#length, length));
-      grown.set(this.#bytes.subarray(0, this.#length));
-      this.#bytes = grown;
-      this.#isOwn = true;
-    }
-    this.#bytes.set(chunk, this.#length);
   }
 }

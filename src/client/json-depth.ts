@@ -34,9 +34,10 @@ export function isNestedTooDeeply(text: string): boolean {
   return false;
 }
 
-/** Says that a response was refused because of `isNestedTooDeeply`. */
-export function nestedTooDeeply(statusCode: number): ApiError {
-  return new ApiError(`the response (${statusCode}) is nested deeper than ${maxJSONDepth} levels`, {
+/** Throws an `ApiError` `invalid-response` for a body that `isNestedTooDeeply`. */
+export function refuseDeepJSON(text: string, statusCode: number): void {
+  if (!isNestedTooDeeply(text)) return;
+  throw new ApiError(`the response (${statusCode}) is nested deeper than ${maxJSONDepth} levels`, {
     kind: 'invalid-response',
     statusCode,
   });

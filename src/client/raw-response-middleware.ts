@@ -1,7 +1,7 @@
 import { bodyOf, type ResponseBody, type SendableRequest, sendThrough } from './agent-pool.ts';
 import type { RequestFacts } from './api-error.ts';
 import { type GeneratedConfiguration, type Observable, sendsByDefault } from './generated-configuration.ts';
-import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
+import { refuseDeepJSON } from './json-depth.ts';
 import type { PatchType } from './pod-client.ts';
 import { secretsOf } from './redact.ts';
 import { isSuccess } from './response-body.ts';
@@ -104,7 +104,7 @@ export class RawResponseMiddleware {
     const text = await context.body.text();
     const statusCode = context.httpStatusCode;
     // client-node would parse it, too.
-    if (isNestedTooDeeply(text)) throw nestedTooDeeply(statusCode);
+    refuseDeepJSON(text, statusCode);
     if (isSuccess(statusCode)) this.response = { statusCode, text };
     // If nobody else reads it, the generated code would make a model that is thrown away.
     const isReadAgain = this.response === undefined || this.#options.configuration?.middleware.length !== 0;

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ApiError } from './api-error.ts';
-import { isNestedTooDeeply, nestedTooDeeply } from './json-depth.ts';
+import { refuseDeepJSON } from './json-depth.ts';
 
 /** The default limit of a response. A list of ten thousand large pods has some 200 MB. */
 export const defaultMaxResponseBytes = 256 * 1024 * 1024;
@@ -37,7 +37,7 @@ export function isSuccess(statusCode: number): boolean {
 
 /** Throws an `ApiError` `invalid-response` for text that is not JSON or is nested too deeply. */
 export function parseJSONBody(text: string, statusCode: number): unknown {
-  if (isNestedTooDeeply(text)) throw nestedTooDeeply(statusCode);
+  refuseDeepJSON(text, statusCode);
   try {
     return JSON.parse(text);
   } catch {

@@ -1,30 +1,22 @@
 import type { Dispatcher } from 'undici/index.js';
-import type { Clock } from '../../clock.ts';
 import { TokenBucket } from '../token-bucket.ts';
-import type { Connecting } from './connector.ts';
+import { ConnectionQueue, type ConnectionQueueOptions } from './connection-queue.ts';
 import type { TlsMaterial } from './credentials.ts';
-import type { DispatcherOptions } from './dispatcher.ts';
-import { createDispatcher } from './dispatcher.ts';
+import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions } from './dispatcher.ts';
 
 /** Keep-alive connections need far fewer: this matters when a server or proxy closes every connection. */
 const maxConnectionsPerSecond = 100;
 
-export interface ConnectionsOptions extends Pick<
-  DispatcherOptions,
-  'origin' | 'proxy' | 'tlsServerName' | 'skipTLSVerify' | 'connectTimeoutMs'
-> {
-  /** Most at a time, not counting streams. */
-  readonly connections: number;
+export interface ConnectionsOptions
+  extends
+    ConnectionQueueOptions,
+    Pick<DispatcherOptions, 'origin' | 'proxy' | 'tlsServerName' | 'skipTLSVerify' | 'connectTimeoutMs'> {
   readonly silenceTimeoutMs: number;
-  readonly clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
 }
 
-/** Connections that were opened with the same TLS material. */
-interface ConnectionSet {
+interface ConnectionSet extends DestroyableDispatcher {
+  /** What its connections were opened with. */
   readonly tls: TlsMaterial;
-  readonly dispatcher: Dispatcher;
-  /** Ends the requests in flight. */
-  destroy(): Promise<void>;
 }
 
 /** The connection of one stream. */
@@ -34,8 +26,10 @@ export interface StreamConnection {
   release(): void;
 }
 
-/** The connections of one transport: a pool for requests, and one for each stream. */
+/** A pool of connections for requests, and one connection for each stream. */
 export class Connections {
+  /** Of the requests that wait for a connection of the pool; streams do not. */
+  readonly queue: ConnectionQueue;
   readonly #options: ConnectionsOptions;
   #pool: ConnectionSet | undefined;
   /** Still to be closed or destroyed: streams, and former pools with a request in flight. */
@@ -44,6 +38,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.queue = new ConnectionQueue(options);
     // All connections may be opened again twice, for example after the API server was restarted.
     const burst = Math.max(maxConnectionsPerSecond, 2 * options.connections);
     this.#newConnections = new TokenBucket(maxConnectionsPerSecond, burst, options.clock);
@@ -100,7 +95,6 @@ export class Connections {
   }
 
   #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
-    const connecting: Connecting = new Set();
     const dispatcher = createDispatcher({
       ...this.#options,
       tls,
@@ -108,16 +102,7 @@ export class Connections {
       headersTimeoutMs: this.#options.silenceTimeoutMs,
       bodyTimeoutMs,
       newConnections: this.#newConnections,
-      connecting,
     });
-    return {
-      tls,
-      dispatcher,
-      destroy: async () => {
-        const destroyed = dispatcher.destroy();
-        for (const connection of connecting) connection.destroy();
-        await destroyed;
-      },
-    };
+    return { tls, ...dispatcher };
   }
 }

@@ -25,7 +25,8 @@ export function trackedConnector(
 /** Takes a token of `newConnections` for each connection. */
 export function pacedConnector(
   connect: buildConnector.connector,
-  { newConnections, connecting }: { readonly newConnections: TokenBucket; readonly connecting: Connecting },
+  newConnections: TokenBucket,
+  connecting: Connecting,
 ): buildConnector.connector {
   const connectNow = promisify(connect);
   return callbackify(async (target: buildConnector.Options) => {

@@ -35,6 +35,10 @@ export interface Credentials {
   readonly tls: TlsMaterial;
 }
 
+interface FreshExecCredential extends ExecCredential {
+  readonly freshUntilMs: number;
+}
+
 export interface CredentialSourceOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'afterFunc'>;
   readonly logger: Logger;
@@ -55,8 +59,7 @@ export class CredentialSource {
   #freshUntilMs = -Infinity;
   #loading: Promise<Credentials> | undefined;
   #lastForcedMs = -Infinity;
-  #execCredential: ExecCredential | undefined;
-  #execFreshUntilMs = -Infinity;
+  #execCredential: FreshExecCredential | undefined;
   /** Of the last run, if it failed: every request would run the plugin again. */
   #execFailure: { readonly error: unknown; readonly backOffMs: number; readonly untilMs: number } | undefined;
 
@@ -119,9 +122,10 @@ export class CredentialSource {
     try {
       const { credentials, lifetimeMs } = await this.#read(this.#config.user(), this.#config.cluster());
       this.#freshUntilMs = startedMs + lifetimeMs;
-      if (isEqual(credentials, this.#current)) return this.#current ?? credentials;
-      const tls = isEqual(credentials.tls, this.#current?.tls) ? this.#current?.tls : undefined;
-      this.#current = { headers: credentials.headers, tls: tls ?? credentials.tls };
+      const previous = this.#current;
+      if (previous !== undefined && isEqual(credentials, previous)) return previous;
+      const { tls } = isEqual(credentials.tls, previous?.tls) && previous !== undefined ? previous : credentials;
+      this.#current = { headers: credentials.headers, tls };
       return this.#current;
     } catch (error) {
       // The configuration is wrong, or a plugin failed: the previous credentials cannot be used any more.
@@ -149,7 +153,7 @@ export class CredentialSource {
     const authorization = token === undefined ? (delegated?.authorization ?? basic(user)) : `Bearer ${token}`;
     const files = [cluster.caFile, user.certFile, user.keyFile, user.tokenFile];
     const isReread = delegated !== undefined || files.some((file) => file !== undefined);
-    const expiresInMs = plugin === undefined ? Infinity : this.#execFreshUntilMs - this.#options.clock.monotonicMs();
+    const expiresInMs = (plugin?.freshUntilMs ?? Infinity) - this.#options.clock.monotonicMs();
     return {
       credentials: {
         headers: {
@@ -174,29 +178,25 @@ export class CredentialSource {
     }
   }
 
-  async #askPlugin(exec: ExecConfig, cluster: KubeCluster): Promise<ExecCredential> {
+  async #askPlugin(exec: ExecConfig, cluster: KubeCluster): Promise<FreshExecCredential> {
     const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
-    if (this.#execCredential !== undefined && clock.monotonicMs() < this.#execFreshUntilMs) return this.#execCredential;
-    if (this.#execFailure !== undefined && clock.monotonicMs() < this.#execFailure.untilMs)
-      throw this.#execFailure.error;
+    const nowMs = clock.monotonicMs();
+    if (this.#execCredential && nowMs < this.#execCredential.freshUntilMs) return this.#execCredential;
+    if (this.#execFailure && nowMs < this.#execFailure.untilMs) throw this.#execFailure.error;
     this.#execCredential = undefined;
     try {
       const options = { env, timeoutMs, signal: this.#closed.signal, clock, logger };
       const credential = await runExecPlugin(exec, cluster, options);
-      this.#execFreshUntilMs = clock.monotonicMs() + lifetimeOf(credential, clock.now());
+      const lifetimeMs = Math.max(minExecLifetimeMs, (credential.expiresAtMs ?? Infinity) - clock.now());
       this.#execFailure = undefined;
-      this.#execCredential = credential;
-      return credential;
+      this.#execCredential = { ...credential, freshUntilMs: clock.monotonicMs() + lifetimeMs };
+      return this.#execCredential;
     } catch (error) {
       const backOffMs = Math.min(maxExecBackOffMs, 2 * (this.#execFailure?.backOffMs ?? minExecBackOffMs / 2));
       this.#execFailure = { error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
       throw error;
     }
   }
-}
-
-function lifetimeOf({ expiresAtMs }: ExecCredential, nowMs: number): number {
-  return expiresAtMs === undefined ? Infinity : Math.max(minExecLifetimeMs, expiresAtMs - nowMs);
 }
 
 async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnType<NonNullable<KubeUser['delegate']>> {

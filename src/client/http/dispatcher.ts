@@ -21,45 +21,55 @@ export interface DispatcherOptions {
   readonly bodyTimeoutMs: number;
   /** A token for each new connection. */
   readonly newConnections: TokenBucket;
-  /**
-   * Connections that are being opened, of which undici's `destroy` knows nothing. Not a signal among
-   * the options of a socket: Node keeps its listener until the signal is aborted.
-   */
-  readonly connecting: Connecting;
+}
+
+/** A set of connections that `destroy()` ends completely. */
+export interface DestroyableDispatcher {
+  readonly dispatcher: Dispatcher;
+  /** Ends the requests in flight, and connections that are being opened, of which undici's `destroy` knows nothing. */
+  destroy(): Promise<void>;
+}
+
+export function createDispatcher(options: DispatcherOptions): DestroyableDispatcher {
+  // Not a signal among the options of a socket: Node keeps its listener until the signal is aborted.
+  const connecting: Connecting = new Set();
+  const dispatcher = connectedBy(options, connecting);
+  return {
+    dispatcher,
+    async destroy() {
+      const destroyed = dispatcher.destroy();
+      for (const connection of connecting) connection.destroy();
+      await destroyed;
+    },
+  };
 }
 
 /** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
-export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, headersTimeoutMs } = options;
+function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispatcher {
+  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, newConnections } = options;
   const plain = { timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
   const secure = {
     ...plain,
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+    ...tls,
+    servername: tlsServerName,
     // Otherwise not set, so that Node's own default applies.
-    ...(skipTLSVerify ? { rejectUnauthorized: false } : {}),
+    ...(skipTLSVerify && { rejectUnauthorized: false }),
   };
   const pool = {
     connections: options.connections,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    headersTimeout: headersTimeoutMs,
+    headersTimeout: options.headersTimeoutMs,
     bodyTimeout: options.bodyTimeoutMs,
   };
-  const connect = trackedConnector(secure, options.connecting);
-  if (proxy === undefined) return new Pool(origin, { ...pool, connect: pacedConnector(connect, options) });
+  const connect = trackedConnector(secure, connecting);
+  const paced = (connector: buildConnector.connector) => pacedConnector(connector, newConnections, connecting);
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect: paced(connect) });
   if (proxy.protocol === 'socks5:') {
-    const throughProxy = socksConnector({
-      proxy,
-      toProxy: trackedConnector(plain, options.connecting),
-      startTls: connect,
-      timeoutMs: connectTimeoutMs,
-      connecting: options.connecting,
-    });
-    return new Pool(origin, { ...pool, connect: pacedConnector(throughProxy, options) });
+    const toProxy = trackedConnector(plain, connecting);
+    const throughProxy = socksConnector({ proxy, toProxy, startTls: connect, timeoutMs: connectTimeoutMs, connecting });
+    return new Pool(origin, { ...pool, connect: paced(throughProxy) });
   }
   return new ProxyAgent({
     ...pool,
@@ -71,7 +81,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       new Pool(url, {
         ...clientOptions,
         headersTimeout: connectTimeoutMs,
-        connect: pacedConnector(namedByHost(clientOptions.connect), options),
+        connect: paced(namedByHost(clientOptions.connect)),
       }),
     // The connections to the API server, each of which is a tunnel.
     factory: (tunnelOrigin: URL, tunnelOptions: object) => {

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../clock.ts';
 import { canonicalTime, epochMsOf } from '../../status/canonical-time.ts';
 import { parseJSON } from '../../status/json.ts';
 import type { Logger } from '../../logger.ts';
-import { ApiError } from '../api-error.ts';
+import { ApiError, type ApiErrorKind } from '../api-error.ts';
 import { ChunkBuffer } from '../chunk-buffer.ts';
 import { redactLikelySecrets } from '../redact.ts';
 import { readCredentialFile } from './credential-file.ts';
@@ -61,10 +61,10 @@ export async function runExecPlugin(
   };
   const env: Record<string, string | undefined> = { ...options.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
   for (const { name, value } of exec.env) env[name] = value;
-  const { stdout, stderr, failed } = await run(exec, env, options);
+  const { stdout, stderr, problem } = await run(exec, env, options);
   const secrets = exec.env.map(({ value }) => value);
   try {
-    if (failed !== undefined) throw failed;
+    if (problem !== undefined) throw failure(exec, problem, options.signal.aborted ? 'aborted' : 'network');
     const credential = readCredential(exec, stdout);
     secrets.push(credential.token ?? '', credential.key ?? '');
     return credential;
@@ -95,7 +95,8 @@ interface PluginRun {
   readonly stdout: string;
   /** The beginning. */
   readonly stderr: string;
-  readonly failed: ApiError | undefined;
+  /** Why it failed, if it did. */
+  readonly problem: string | undefined;
 }
 
 /** Windows has no process groups; there the plugin alone is killed. */
@@ -154,15 +155,7 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
       options.signal.removeEventListener('abort', onAbort);
       if (killedBy !== null) problem ??= `was killed (${killedBy})`;
       else if (code !== 0) problem ??= `ended with exit code ${code}`;
-      resolve({
-        stdout: stdout.take().toString(),
-        stderr: stderr.take().toString(),
-        failed: options.signal.aborted
-          ? new ApiError(`credential plugin \`${exec.command}\` was aborted`, { kind: 'aborted' })
-          : problem === undefined
-            ? undefined
-            : failure(exec, problem),
-      });
+      resolve({ stdout: stdout.take().toString(), stderr: stderr.take().toString(), problem });
     });
   });
 }
@@ -185,6 +178,6 @@ function readCredential(exec: ExecConfig, output: string): ExecCredential {
   return { token, cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
 }
 
-function failure(exec: ExecConfig, problem: string): ApiError {
-  return new ApiError(`credential plugin \`${exec.command}\` ${problem}`, { kind: 'network' });
+function failure(exec: ExecConfig, problem: string, kind: ApiErrorKind = 'network'): ApiError {
+  return new ApiError(`credential plugin \`${exec.command}\` ${problem}`, { kind });
 }

@@ -6,7 +6,7 @@ import type { ClosablePodClient } from '../pod-client.ts';
 import { maxPodBytes } from '../response-body.ts';
 import { podPath } from './api-path.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
-import type { KubeTransport } from './kube-transport.ts';
+import type { KubeRequestOptions, KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
 import { type KubeTransportOptions, resolveTransportOptions } from './transport-options.ts';
 
@@ -28,30 +28,17 @@ export interface HttpPodClient extends ClosablePodClient {
 export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HttpPodClient {
   const transport = createKubeTransport(kubeConfig, options);
   const { connections, clock, logger } = resolveTransportOptions(options);
+  const request = async (method: string, path: string, requestOptions: KubeRequestOptions): Promise<unknown> =>
+    (await transport.request(method, path, { ...requestOptions, maxResponseBytes: maxPodBytes })).json();
   return {
     transport,
     inFlightBound: new InFlightBound({ size: connections, clock, logger }),
-    async getPod({ namespace, name }, request) {
-      const response = await transport.request('GET', podPath(namespace, name), {
-        ...request,
-        maxResponseBytes: maxPodBytes,
-      });
-      return asPod(response.json());
-    },
-    async patchPodStatus({ namespace, name }, { type, body }, request) {
-      const response = await transport.request('PATCH', `${podPath(namespace, name)}/status`, {
-        ...request,
-        body,
-        contentType: type,
-        maxResponseBytes: maxPodBytes,
-      });
-      return asPod(response.json());
-    },
-    async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, request) {
+    getPod: async ({ namespace, name }, options) => asPod(await request('GET', podPath(namespace, name), options)),
+    patchPodStatus: async ({ namespace, name }, { type, body }, options) =>
+      asPod(await request('PATCH', `${podPath(namespace, name)}/status`, { ...options, body, contentType: type })),
+    async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, options) {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds, preconditions: { uid } };
-      const options = { ...request, body, maxResponseBytes: maxPodBytes };
-      const response = await transport.request('DELETE', podPath(namespace, name), options);
-      response.json();
+      await request('DELETE', podPath(namespace, name), { ...options, body });
     },
     close: () => transport.closeIdle(),
   };

@@ -10,7 +10,6 @@ import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
 import { type BufferedResponse, requestBuffered } from '../buffered-response.ts';
 import { decodeBody, defaultMaxResponseBytes, isSuccess, maxErrorBytes, parseJSONBody } from '../response-body.ts';
-import { ConnectionQueue } from './connection-queue.ts';
 import { Connections } from './connections.ts';
 import { isHeartbeat } from './heartbeat.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
@@ -46,12 +45,6 @@ interface Call<Response> {
   readonly send: (dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) => Promise<Response>;
 }
 
-/** Connections, and the requests that wait for one of them. */
-interface RequestLane {
-  readonly connections: Connections;
-  readonly queue: ConnectionQueue;
-}
-
 class UndiciTransport implements KubeTransport {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #credentials: CredentialSource;
@@ -59,9 +52,9 @@ class UndiciTransport implements KubeTransport {
   readonly #host: string;
   readonly #basePath: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #requests: RequestLane;
-  /** On connections of their own: a node whose heartbeats are late is considered dead. */
-  readonly #heartbeats: RequestLane;
+  readonly #connections: Connections;
+  /** Separate: a node whose heartbeats are late is considered dead. */
+  readonly #heartbeatConnections: Connections;
   #closed = false;
 
   constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
@@ -74,22 +67,15 @@ class UndiciTransport implements KubeTransport {
     this.#host = server.host;
     this.#basePath = server.pathname.replace(/\/+$/, '');
     const connectionsOptions = {
+      ...options,
       origin: server.origin,
       proxy: proxyFor(server, cluster.proxyUrl, options.env),
       tlsServerName: cluster.tlsServerName,
       skipTLSVerify: cluster.skipTLSVerify,
-      connections: options.connections,
-      connectTimeoutMs: options.connectTimeoutMs,
-      silenceTimeoutMs: options.silenceTimeoutMs,
-      clock: options.clock,
+      waitTimeoutMs: options.connectionWaitTimeoutMs,
     };
-    const queueOptions = { ...options, waitTimeoutMs: options.connectionWaitTimeoutMs };
-    const createLane = (): RequestLane => ({
-      connections: new Connections(connectionsOptions),
-      queue: new ConnectionQueue(queueOptions),
-    });
-    this.#requests = createLane();
-    this.#heartbeats = createLane();
+    this.#connections = new Connections(connectionsOptions);
+    this.#heartbeatConnections = new Connections(connectionsOptions);
     this.#credentials = new CredentialSource(config, options);
     this.#headers = {
       accept: 'application/json',
@@ -100,23 +86,23 @@ class UndiciTransport implements KubeTransport {
 
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     const { body, contentType = 'application/json', signal, maxResponseBytes = defaultMaxResponseBytes } = options;
-    const { connections, queue } = isHeartbeat(path) ? this.#heartbeats : this.#requests;
+    const connection = isHeartbeat(path) ? this.#heartbeatConnections : this.#connections;
     const call: Call<BufferedResponse> = {
       method,
       path: this.#target(path, options.query),
       headers: { ...(body !== undefined && { 'content-type': contentType }), ...options.headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal,
-      connection: connections,
+      connection,
       send: (dispatcher, request) => requestBuffered(dispatcher, request, signal, maxResponseBytes),
     };
-    const queued = queue.enter(options);
+    const queued = connection.queue.enter(options);
     if (queued !== undefined) await queued;
     let response: BufferedResponse;
     try {
       response = await this.#send(call);
     } finally {
-      queue.leave();
+      connection.queue.leave();
     }
     const text = await decodeBody(response.body, response.headers['content-encoding'], maxResponseBytes);
     return {
@@ -129,7 +115,7 @@ class UndiciTransport implements KubeTransport {
 
   async stream(path: string, options: KubeStreamOptions = {}): Promise<KubeStream> {
     const { signal } = options;
-    const connection = this.#requests.connections.forStream();
+    const connection = this.#connections.forStream();
     try {
       const response = this.#send<Dispatcher.ResponseData>({
         method: 'GET',
@@ -151,13 +137,13 @@ class UndiciTransport implements KubeTransport {
   }
 
   async closeIdle(): Promise<void> {
-    await Promise.all([this.#requests.connections.closeIdle(), this.#heartbeats.connections.closeIdle()]);
+    await Promise.all([this.#connections.closeIdle(), this.#heartbeatConnections.closeIdle()]);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#credentials.close();
-    await Promise.all([this.#requests.connections.destroy(), this.#heartbeats.connections.destroy()]);
+    await Promise.all([this.#connections.destroy(), this.#heartbeatConnections.destroy()]);
   }
 
   #target(path: string, query: QueryParameters | undefined): string {
