@@ -80,7 +80,7 @@ export const outcomeChannelName = 'kubelet-status-manager:outcome';
 export class Outcomes {
   readonly #channel = channel(outcomeChannelName);
   readonly #waiters = new WrittenWaiters();
-  /** The version that a PATCH under way carries, by pod UID; none once the status was dropped. */
+  /** The open version that a PATCH under way carries, by pod UID; none once the status was dropped. */
   readonly #sending = new Map<string, VersionedPodStatus>();
   readonly #metrics: Metrics;
   readonly #subscribers: Subscribers<OutcomeListener>;
@@ -99,10 +99,10 @@ export class Outcomes {
     this.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
   }
 
-  /** A PATCH with this version is sent. */
+  /** A PATCH with this version is sent. A version that is written again has its final outcome. */
   sending(uid: string, versioned: VersionedPodStatus): void {
     this.#closeSending(uid, versioned);
-    this.#sending.set(uid, versioned);
+    if (versioned.unsentSinceMs !== undefined) this.#sending.set(uid, versioned);
   }
 
   /** This version has reached the API server. @param isAgain it had done so before */

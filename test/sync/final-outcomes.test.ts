@@ -70,6 +70,42 @@ it('a version whose PATCH fails while a newer one is set is superseded, not forg
   await h.manager.stop();
 });
 
+describe('the PATCH of a version that has been written, and that somebody has undone, is under way', () => {
+  async function rewriteWhileANewerOneIsSet(
+    isFailing = false,
+  ): Promise<{ h: SyncHarness; pod: Pod; release: () => void }> {
+    const h = new SyncHarness();
+    const pod = h.addPod(podOf('a'));
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['written 1']);
+    h.addPod(pod);
+    const release = h.client.hold({ verb: 'patch' }, 1);
+    if (isFailing) h.client.fail({ verb: 'patch' }, 500);
+    await h.clock.advanceAsync(10_000);
+    h.set('a', '2');
+    return { h, pod, release };
+  }
+
+  it('it fails, and a newer version is set: the written one was reported as superseded, too', async () => {
+    const { h, release } = await rewriteWhileANewerOneIsSet(true);
+    release();
+    await h.clock.advanceAsync(1_000);
+    expect(h.takeOutcomes()).toEqual(['retried 1', 'written 2']);
+    await h.manager.stop();
+  });
+
+  it('the pod is removed: the written one was reported as gone, too', async () => {
+    const { h, pod, release } = await rewriteWhileANewerOneIsSet();
+    observeRemoval(h, pod);
+    release();
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['gone 2']);
+    await h.manager.stop();
+  });
+});
+
 it('a status that was set after a drop is superseded by the next, though a PATCH of the dropped one is under way', async () => {
   const h = new SyncHarness();
   h.addPods('a');
@@ -134,6 +170,7 @@ const weights = {
   recreate: 1,
   deleteByUser: 1,
   observe: 1,
+  undo: 1,
   holdGet: 1,
   holdDelete: 1,
   fail: 1,
@@ -186,6 +223,9 @@ class OutcomeWorld {
         return pod && h.client.put({ ...pod, metadata: { ...pod.metadata, deletionTimestamp } });
       }
       case 'observe':
+        return h.observe('a');
+      case 'undo':
+        h.client.put(this.#pod());
         return h.observe('a');
       case 'holdGet':
       case 'holdPatch':
