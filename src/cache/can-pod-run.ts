@@ -1,7 +1,8 @@
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
-import type { Pod, PodStatus } from '../types.ts';
+import type { Pod } from '../types.ts';
+import type { VersionedPodStatus } from './pod-status-cache.ts';
 
 /**
  * Whether containers of the pod may be started: neither the cached status nor the API object has a
@@ -13,14 +14,9 @@ import type { Pod, PodStatus } from '../types.ts';
  *
  * @param apiPod the API object: the mirror of a static pod
  */
-export function canPodRun(pod: Pod, apiPod: Pod | undefined, cached: CachedStatus | undefined): boolean {
+export function canPodRun(pod: Pod, apiPod: Pod | undefined, cached: VersionedPodStatus | undefined): boolean {
   if (isMirrorPod(pod) || isBeingDeleted(pod)) return false;
   if (isStaticPod(pod) && (pod.spec?.restartPolicy ?? 'Always') === 'Always') return true;
   if (cached?.podIsFinished || isPodPhaseTerminal(cached?.status.phase)) return false;
   return !isPodPhaseTerminal(apiPod?.status?.phase);
-}
-
-interface CachedStatus {
-  readonly status: PodStatus;
-  readonly podIsFinished: boolean;
 }

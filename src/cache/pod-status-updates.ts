@@ -1,4 +1,5 @@
 import cloneDeep from 'lodash/cloneDeep.js';
+import isMatch from 'lodash/isMatch.js';
 import type { Clock } from '../clock.ts';
 import { type PodFields, podFields, statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
@@ -68,59 +69,31 @@ const containerTypeOfMember: readonly (readonly [ContainerStatusesMember, Contai
  * no `await` between reading and writing the cache, and listeners are called afterwards.
  */
 export class PodStatusUpdates {
-  readonly #cache: PodStatusCache;
-  readonly #podManager: PodManager;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
-  readonly #subscribers: Subscribers<PodStatusListener>;
-  readonly #onAccepted: PodStatusUpdatesOptions['onAccepted'];
-  readonly #onUnchanged: PodStatusUpdatesOptions['onUnchanged'];
+  readonly #options: PodStatusUpdatesOptions;
   #hasWarnedOfMissingScheme = false;
   readonly #times = new TimeFormatter();
   /** A cache of its own: one for both would forget our time at each time of the caller. */
   readonly #inputTimes = new TimeFormatter();
 
   constructor(options: PodStatusUpdatesOptions) {
-    this.#cache = options.cache;
-    this.#podManager = options.podManager;
-    this.#clock = options.clock;
-    this.#logger = options.logger;
-    this.#metrics = options.metrics;
-    this.#subscribers = options.subscribers;
-    this.#onAccepted = options.onAccepted;
-    this.#onUnchanged = options.onUnchanged;
+    this.#options = options;
   }
 
   /** Source: kubelet `SetPodStatus`. */
   setPodStatus(pod: Pod, input: PodStatusInput): UpdateResult {
     const status = canonicalPodStatus(input, { strict: true }, this.#inputTimes);
-    const generation = pod.metadata?.generation ?? 0;
-    if (generation === 0) delete status.observedGeneration;
-    else status.observedGeneration = generation;
+    setObservedGeneration(status, pod.metadata?.generation ?? 0);
     return this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false);
   }
 
   /** Source: kubelet `SetContainerReadiness`. */
   setContainerReadiness(podUID: string, containerID: string, ready: boolean): UpdateResult {
-    return this.#updateContainer(
-      podUID,
-      containerID,
-      (container) => container.ready === ready,
-      (container) => ({ ...container, ready }),
-      withReadiness,
-    );
+    return this.#updateContainer(podUID, containerID, { ready }, withReadiness);
   }
 
   /** Source: kubelet `SetContainerStartup`. */
   setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
-    return this.#updateContainer(
-      podUID,
-      containerID,
-      (container) => container.started === started,
-      (container) => ({ ...container, started }),
-      (_pod, status) => status,
-    );
+    return this.#updateContainer(podUID, containerID, { started }, (_pod, status) => status);
   }
 
   /** Source: kubelet `SetPodVolumeHealth`. */
@@ -130,8 +103,8 @@ export class PodStatusUpdates {
     conditions: readonly VolumeHealthConditionInput[],
   ): UpdateResult {
     const healthConditions = canonicalVolumeHealthConditions(conditions, { strict: true });
-    const pod = this.#podManager.getPodByUID(podUID);
-    const cached = this.#cache.get(podUID);
+    const pod = this.#options.podManager.getPodByUID(podUID);
+    const cached = this.#options.cache.get(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod');
     if (cached === undefined) return this.#ignored(podUID, 'no-status');
     const old = cached.status.volumeHealth?.find(({ name }) => name === volumeName);
@@ -148,10 +121,10 @@ export class PodStatusUpdates {
   /** Source: kubelet `TerminatePod`. */
   terminatePod(pod: Pod): UpdateResult {
     const podStatus = canonicalPodStatus(pod.status, { strict: false, unique: true });
-    const status = this.#cache.get(pod.metadata!.uid!)?.status ?? podStatus;
+    const status = this.#options.cache.get(pod.metadata!.uid!)?.status ?? podStatus;
     const isStatic = isStaticPod(pod);
     if (!isStatic && !knownPhases.has(status.phase ?? '')) {
-      this.#logger.error({ ...fieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
+      this.#options.logger.error({ ...fieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
     }
     return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStatic), true, true);
   }
@@ -159,19 +132,18 @@ export class PodStatusUpdates {
   #updateContainer(
     podUID: string,
     containerID: string,
-    isUnchanged: (container: ContainerStatus) => boolean,
-    change: (container: ContainerStatus) => ContainerStatus,
+    change: Partial<Pick<ContainerStatus, 'ready' | 'started'>>,
     regenerate: (pod: Pod, status: PodStatus) => PodStatus,
   ): UpdateResult {
-    const pod = this.#podManager.getPodByUID(podUID);
+    const pod = this.#options.podManager.getPodByUID(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
-    const status = this.#cache.get(podUID)?.status;
+    const status = this.#options.cache.get(podUID)?.status;
     if (status === undefined) return this.#ignored(podUID, 'no-status', containerID);
     for (const member of ['containerStatuses', 'initContainerStatuses'] as const) {
       const container = status[member]?.find((candidate) => candidate.containerID === containerID);
       if (container === undefined) continue;
-      if (isUnchanged(container)) return this.#ignored(podUID, 'unchanged', containerID);
-      const statuses = status[member]!.map((other) => (other === container ? change(other) : other));
+      if (isMatch(container, change)) return this.#ignored(podUID, 'unchanged', containerID);
+      const statuses = status[member]!.map((other) => (other === container ? { ...other, ...change } : other));
       return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [member]: statuses }), false, false);
     }
     if (!containerID.includes('://')) this.#warnOfMissingScheme(podUID, containerID);
@@ -191,7 +163,7 @@ export class PodStatusUpdates {
     isFinished: boolean,
   ): UpdateResult {
     const uid = pod.metadata!.uid!;
-    const cached = this.#cache.get(uid);
+    const cached = this.#options.cache.get(uid);
     const oldStatus = cached?.status ?? this.#statusOfObject(pod);
     const podIsFinished = isFinished || (cached !== undefined && cached.podIsFinished && !isStaticPod(pod));
 
@@ -202,11 +174,11 @@ export class PodStatusUpdates {
     const status = normalizeStatus(pod, newStatus);
     this.#countTerminations(oldStatus, status);
     if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
-      this.#onUnchanged(uid);
+      this.#options.onUnchanged(uid);
       return this.#ignored(uid, 'unchanged');
     }
 
-    const versioned = this.#cache.set(
+    const versioned = this.#options.cache.set(
       uid,
       {
         podName: pod.metadata?.name ?? '',
@@ -215,17 +187,17 @@ export class PodStatusUpdates {
         status,
         urgent: podIsFinished || isUrgent(oldStatus, status),
       },
-      this.#clock.monotonicMs(),
+      this.#options.clock.monotonicMs(),
     );
-    this.#onAccepted(uid, versioned, cached, oldStatus);
-    this.#logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
+    this.#options.onAccepted(uid, versioned, cached, oldStatus);
+    this.#options.logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
     return acceptedResult(status);
   }
 
   /** The status in the API object, for a pod without a cached one; of a static pod, that of its mirror. */
   #statusOfObject(pod: Pod): PodStatus {
-    const { status } = this.#podManager.getMirrorPodByPod(pod) ?? pod;
+    const { status } = this.#options.podManager.getMirrorPodByPod(pod) ?? pod;
     return status === undefined ? {} : canonicalPodStatus(status, { strict: false });
   }
 
@@ -238,10 +210,7 @@ export class PodStatusUpdates {
     if (status.volumeHealth === undefined && oldStatus.volumeHealth !== undefined)
       status.volumeHealth = oldStatus.volumeHealth;
     const oldGeneration = oldStatus.observedGeneration ?? 0;
-    if (oldGeneration > (status.observedGeneration ?? 0)) {
-      if (oldGeneration === 0) delete status.observedGeneration;
-      else status.observedGeneration = oldGeneration;
-    }
+    if (oldGeneration > (status.observedGeneration ?? 0)) setObservedGeneration(status, oldGeneration);
   }
 
   #countTerminations(oldStatus: PodStatus, status: PodStatus): void {
@@ -250,35 +219,39 @@ export class PodStatusUpdates {
         if (state.terminated === undefined) continue;
         const old = oldStatus[member]?.find((container) => container.name === name);
         if (old?.state.terminated !== undefined) continue;
-        this.#metrics.incTerminatedContainers(containerType, state.terminated.exitCode, state.terminated.reason ?? '');
+        this.#options.metrics.incTerminatedContainers(
+          containerType,
+          state.terminated.exitCode,
+          state.terminated.reason ?? '',
+        );
       }
     }
   }
 
   /** Passes a frozen copy to the listeners: the pod belongs to the caller, and no listener may change it for others. */
   #notify(pod: Pod, { status, podIsFinished }: VersionedPodStatus, isAdded: boolean): void {
-    if (this.#subscribers.isEmpty) return;
+    if (this.#options.subscribers.isEmpty) return;
     let copy: Pod | undefined;
     const updated = (): Pod => (copy ??= deepFreeze({ ...cloneDeep({ ...pod, status: undefined }), status }));
-    this.#subscribers.notify((listener) =>
+    this.#options.subscribers.notify((listener) =>
       podIsFinished ? listener.onPodRemoved?.(updated()) : listener.onPodUpdated?.(updated(), status, isAdded),
     );
   }
 
   #rejected(pod: Pod, rejected: Rejection): UpdateResult {
-    this.#logger.error({ ...fieldsOf(pod), ...rejected }, 'Status update on pod aborted');
-    this.#metrics.incRefusedUpdates('illegal-container-transition');
-    return rejectedResult(this.#cache.get(pod.metadata!.uid!)?.status, rejected);
+    this.#options.logger.error({ ...fieldsOf(pod), ...rejected }, 'Status update on pod aborted');
+    this.#options.metrics.incRefusedUpdates('illegal-container-transition');
+    return rejectedResult(this.#options.cache.get(pod.metadata!.uid!)?.status, rejected);
   }
 
   #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
-    const cached = this.#cache.get(podUID);
+    const cached = this.#options.cache.get(podUID);
     // At trace: an agent that sets every status again at each observation would fill the debug log.
     if (ignored === 'unchanged') {
-      this.#logger.trace(statusFields(podUID, cached!), 'Ignoring same status for pod');
+      this.#options.logger.trace(statusFields(podUID, cached!), 'Ignoring same status for pod');
     } else {
       const fields = cached === undefined ? { podUID } : statusFields(podUID, cached);
-      this.#logger.debug({ ...fields, containerID, ignored }, 'Status update on pod ignored');
+      this.#options.logger.debug({ ...fields, containerID, ignored }, 'Status update on pod ignored');
     }
     return ignoredResult(cached?.status, ignored);
   }
@@ -286,14 +259,14 @@ export class PodStatusUpdates {
   #warnOfMissingScheme(podUID: string, containerID: string): void {
     if (this.#hasWarnedOfMissingScheme) return;
     this.#hasWarnedOfMissingScheme = true;
-    this.#logger.warn(
-      { ...podFields(podUID, this.#cache.get(podUID)!), containerID },
+    this.#options.logger.warn(
+      { ...podFields(podUID, this.#options.cache.get(podUID)!), containerID },
       'Unknown container ID without a scheme such as containerd://; logged only once',
     );
   }
 
   #now(): string {
-    return this.#times.formatEpochMs(this.#clock.now());
+    return this.#times.formatEpochMs(this.#options.clock.now());
   }
 }
 
@@ -306,6 +279,12 @@ function haveSameHealth(
   const isIn = (list: readonly VolumeHealthCondition[]) => (condition: VolumeHealthCondition) =>
     list.some(({ status, reason }) => status === condition.status && reason === condition.reason);
   return old.every(isIn(conditions)) && conditions.every(isIn(old));
+}
+
+/** 0 is an absent member, as in Go. */
+function setObservedGeneration(status: Mutable<PodStatus>, generation: number): void {
+  if (generation === 0) delete status.observedGeneration;
+  else status.observedGeneration = generation;
 }
 
 function fieldsOf({ metadata }: Pod): PodFields {

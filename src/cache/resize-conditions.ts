@@ -41,16 +41,10 @@ export class ResizeConditions {
   readonly #conditions = new Map<string, PodResizeConditions>();
   readonly #pendingCounts: PendingResizeCounts;
   #inProgressCount = 0;
-  readonly #podManager: PodManager;
-  readonly #clock: Clock;
-  readonly #metrics: Metrics;
-  readonly #logger: Logger;
+  readonly #options: ResizeConditionsOptions;
 
-  constructor({ podManager, clock, metrics, logger }: ResizeConditionsOptions) {
-    this.#podManager = podManager;
-    this.#clock = clock;
-    this.#metrics = metrics;
-    this.#logger = logger;
+  constructor(options: ResizeConditionsOptions) {
+    this.#options = options;
     this.#pendingCounts = new PendingResizeCounts((uid) => this.#podOf(uid));
   }
 
@@ -78,7 +72,7 @@ export class ResizeConditions {
       observedGeneration,
     );
     const hasSameReason = old?.condition.reason === condition.reason;
-    const sinceMs = hasSameReason ? old!.sinceMs : this.#clock.now();
+    const sinceMs = hasSameReason ? old!.sinceMs : this.#options.clock.now();
     this.#set(uid, { ...conditions, pending: { condition, sinceMs } });
     // Divergence: the kubelet recounts only when the condition is new, so that a changed reason shows late.
     if (!hasSameReason) this.#reportPending();
@@ -135,7 +129,7 @@ export class ResizeConditions {
         this.#set(uid, {
           ...this.#conditions.get(uid),
           ...(type === 'PodResizePending'
-            ? { pending: { condition, sinceMs: this.#clock.now() } }
+            ? { pending: { condition, sinceMs: this.#options.clock.now() } }
             : { inProgress: condition }),
         });
       }
@@ -178,7 +172,7 @@ export class ResizeConditions {
     message: string,
     observedGeneration: number,
   ): PodCondition {
-    const now = timeFromEpochMs(this.#clock.now());
+    const now = timeFromEpochMs(this.#options.clock.now());
     return {
       type,
       ...(observedGeneration !== 0 && { observedGeneration }),
@@ -192,24 +186,24 @@ export class ResizeConditions {
 
   #observeDeferredDuration(uid: string, { condition, sinceMs }: PendingResize, resolution: ResizeResolution): void {
     if (condition.reason !== 'Deferred') return;
-    const seconds = (this.#clock.now() - sinceMs) / 1000;
-    this.#metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podOf(uid)), seconds);
+    const seconds = (this.#options.clock.now() - sinceMs) / 1000;
+    this.#options.metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podOf(uid)), seconds);
   }
 
   /** Never throws, so that no change is left half done: when the pod manager throws, the pod counts as unknown. */
   #podOf(uid: string): Pod | undefined {
     return tryCall(
-      () => this.#podManager.getPodByUID(uid),
-      (thrown) => logThrown(this.#logger, 'podManager', { podUID: uid })(thrown, 'getPodByUID'),
+      () => this.#options.podManager.getPodByUID(uid),
+      (thrown) => logThrown(this.#options.logger, 'podManager', { podUID: uid })(thrown, 'getPodByUID'),
     );
   }
 
   #reportPending(): void {
-    this.#metrics.setPendingResizes(this.#pendingCounts.counts());
+    this.#options.metrics.setPendingResizes(this.#pendingCounts.counts());
   }
 
   #reportInProgress(): void {
-    this.#metrics.setInProgressResizes(this.#inProgressCount);
+    this.#options.metrics.setInProgressResizes(this.#inProgressCount);
   }
 }
 
