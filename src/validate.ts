@@ -80,8 +80,13 @@ export function requireUIDs(path: string, value: unknown): ReadonlySet<string> {
 
 /** An option that counts something or is a time in milliseconds. @throws StatusManagerError INVALID_OPTION */
 export function positiveIntegerOption(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1 || value > maxDurationMs)
-    refuseOption(name, `an integer between 1 and ${maxDurationMs}`, value);
+  return integerOption(name, value, 1, maxDurationMs);
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function integerOption(name: string, value: number, min: number, max: number): number {
+  if (!Number.isInteger(value) || value < min || value > max)
+    refuseOption(name, `an integer between ${min} and ${max}`, value);
   return value;
 }
 

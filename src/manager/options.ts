@@ -24,6 +24,7 @@ import { RequestLimiter } from '../sync/request-limiter.ts';
 import type { Pod } from '../types.ts';
 import { guarded } from '../guarded.ts';
 import type { ClockLike } from '../guarded-clock.ts';
+import { integerOption } from '../validate.ts';
 
 /** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
 export interface StatusManagerOptions<P extends PodManager = PodManager> {
@@ -105,26 +106,6 @@ export const defaultOptions = {
   requestTimeoutMs: 30_000,
 } as const;
 
-/** The options after validation, with defaults filled in. */
-export interface ResolvedOptions<P extends PodManager> {
-  readonly client: CoreV1ApiLike | PodClient | undefined;
-  readonly podDeletionSafety: PodDeletionSafety;
-  readonly podManager: P | undefined;
-  readonly allocationState: AllocationState;
-  readonly journal: Journal | undefined;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly podStartupLatency: PodStartupLatency | undefined;
-  readonly syncPeriodMs: number;
-  readonly concurrency: number;
-  readonly readBeforePatch: ReadBeforePatch;
-  readonly patchStrategy: PatchStrategy;
-  readonly requestTimeoutMs: number;
-  readonly limiter: RequestLimiter;
-  readonly random: () => number;
-}
-
 const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'client',
   'podDeletionSafety',
@@ -146,71 +127,51 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'random',
 ]);
 
+const podManagerMethods = ['getPodByUID', 'getMirrorPodByPod', 'translatePodUID', 'getUIDTranslations'] as const;
+const allocationStateMethods = [
+  'getContainerResourceAllocation',
+  'getPodResizeStatus',
+  'setPodAllocation',
+  'setPodResizeStatus',
+  'delete',
+] as const;
 const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
 const journalMethods = ['accepted', 'settled', 'close'] as const;
 
-/** @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
-export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>): ResolvedOptions<P> {
+/** Checks the options and fills in their defaults. @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
+export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>) {
   if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!optionNames.has(name))
       throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
   }
+  const { podManager, allocationState = noopState } = options;
+  const valueOf = <K extends keyof typeof defaultOptions>(name: K) => options[name] ?? defaultOptions[name];
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock, logger);
   return {
     client: options.client,
     podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety, logger),
-    podManager:
-      options.podManager === undefined
-        ? undefined
-        : requirePort('podManager', options.podManager, [
-            'getPodByUID',
-            'getMirrorPodByPod',
-            'translatePodUID',
-            'getUIDTranslations',
-          ]),
-    allocationState:
-      options.allocationState === undefined
-        ? noopState
-        : requirePort('allocationState', options.allocationState, [
-            'getContainerResourceAllocation',
-            'getPodResizeStatus',
-            'setPodAllocation',
-            'setPodResizeStatus',
-            'delete',
-          ]),
+    podManager: podManager === undefined ? undefined : requirePort('podManager', podManager, podManagerMethods),
+    allocationState: requirePort('allocationState', allocationState, allocationStateMethods),
     journal: resolveJournal(options.journal, logger),
     logger,
     metrics: resolveMetrics(options.metrics, logger),
     clock,
     podStartupLatency: resolvePartialPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
-    syncPeriodMs: integer('syncPeriodMs', options.syncPeriodMs ?? defaultOptions.syncPeriodMs, 100, 3_600_000),
-    concurrency: integer('concurrency', options.concurrency ?? defaultOptions.concurrency, 1, 1_000),
-    readBeforePatch: oneOf('readBeforePatch', options.readBeforePatch ?? defaultOptions.readBeforePatch, [
-      'always',
-      'when-stale',
-    ]),
-    patchStrategy: oneOf('patchStrategy', options.patchStrategy ?? defaultOptions.patchStrategy, [
-      'strategic-merge',
-      'json-patch',
-    ]),
-    requestTimeoutMs: integer(
-      'requestTimeoutMs',
-      options.requestTimeoutMs ?? defaultOptions.requestTimeoutMs,
-      1,
-      600_000,
-    ),
+    syncPeriodMs: integerOption('syncPeriodMs', valueOf('syncPeriodMs'), 100, 3_600_000),
+    concurrency: integerOption('concurrency', valueOf('concurrency'), 1, 1_000),
+    readBeforePatch: oneOf('readBeforePatch', valueOf('readBeforePatch'), ['always', 'when-stale']),
+    patchStrategy: oneOf('patchStrategy', valueOf('patchStrategy'), ['strategic-merge', 'json-patch']),
+    requestTimeoutMs: integerOption('requestTimeoutMs', valueOf('requestTimeoutMs'), 1, 600_000),
     limiter: resolveLimiter(options, clock),
     random: resolveRandom(options.random, logger),
   };
 }
 
-function resolvePodDeletionSafety(value: unknown, logger: Logger): PodDeletionSafety {
-  if (typeof value === 'function')
-    return guardedPodDeletionSafety({ podCouldHaveRunningContainers: value as (pod: Pod) => boolean }, logger);
-  const provider = value as PodDeletionSafety | undefined;
-  if (typeof provider?.podCouldHaveRunningContainers !== 'function')
+function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety'], logger: Logger): PodDeletionSafety {
+  const provider = typeof value === 'function' ? { podCouldHaveRunningContainers: value } : value;
+  if (typeof (provider as PodDeletionSafety | undefined)?.podCouldHaveRunningContainers !== 'function')
     refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value);
   return guardedPodDeletionSafety(provider, logger);
 }
@@ -218,27 +179,15 @@ function resolvePodDeletionSafety(value: unknown, logger: Logger): PodDeletionSa
 function resolveJournal(journal: Journal | undefined, logger: Logger): Journal | undefined {
   if (journal === undefined) return undefined;
   requirePort('journal', journal, journalMethods);
-  const methods = guarded<Pick<Journal, (typeof journalMethods)[number]>>(
-    journal,
-    journalMethods,
-    logThrown(logger, 'journal'),
-  );
+  const methods = guarded<Omit<Journal, 'recovered'>>(journal, journalMethods, logThrown(logger, 'journal'));
   return { ...methods, recovered: journal.recovered };
 }
 
 function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Clock): RequestLimiter {
-  if (limiter === undefined) {
-    return new RequestLimiter({ clock, qps, burst });
-  }
+  if (limiter === undefined) return new RequestLimiter({ clock, qps, burst });
   if (qps !== undefined || burst !== undefined)
     refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);
   return requirePort('limiter', limiter, ['forClient']);
-}
-
-function integer(name: string, value: number, min: number, max: number): number {
-  return Number.isInteger(value) && value >= min && value <= max
-    ? value
-    : refuseOption(name, `an integer between ${min} and ${max}`, value);
 }
 
 function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {

@@ -193,22 +193,16 @@ export class PodReflector implements PodSource {
   /** A signal that is aborted by stop(), or with a TimeoutError when the time last set runs out. */
   #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
     const controller = new AbortController();
-    const onStop = (): void => controller.abort();
-    if (this.#stopping.signal.aborted) onStop();
-    else this.#stopping.signal.addEventListener('abort', onStop, { once: true });
     let timer: Timer | undefined;
     return {
-      signal: controller.signal,
+      signal: AbortSignal.any([this.#stopping.signal, controller.signal]),
       within: (ms) => {
         timer?.stop();
         timer = this.#options.clock.afterFunc(ms, () =>
           controller.abort(new DOMException(`nothing was received for ${ms} ms`, 'TimeoutError')),
         );
       },
-      clear: () => {
-        timer?.stop();
-        this.#stopping.signal.removeEventListener('abort', onStop);
-      },
+      clear: () => timer?.stop(),
     };
   }
 }
