@@ -99,3 +99,9 @@ export { type EventReason, eventReasons } from './events/event-reasons.ts';
 export type { EventRecorder, EventType, ObjectEvent, ObjectReference, PodEvent } from './events/event-recorder.ts';
 export type { KubeEvent, KubeEventPatch } from './events/kube-event.ts';
 export type { ApiRequests, ApiResponse } from './api-requests.ts';
+
+// What happened in the runtime
+export { GenericPLEG, type GenericPLEGOptions } from './pleg/generic-pleg.ts';
+export type { PodLifecycleEvent, PodLifecycleEventType } from './pleg/pod-lifecycle-event.ts';
+export { type Observation, RuntimePodCache, type RuntimePodCacheOptions } from './pleg/runtime-pod-cache.ts';
+export { RuntimeErrorBackoff } from './pleg/runtime-error-backoff.ts';

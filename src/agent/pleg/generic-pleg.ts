@@ -1,0 +1,218 @@
+import type { Clock, Logger, Timer } from '../../index.ts';
+import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import {
+  computeEvents,
+  type PlegContainerStates,
+  plegContainerStates,
+  type PodLifecycleEvent,
+} from './pod-lifecycle-event.ts';
+import type { Observation, RuntimePodCache } from './runtime-pod-cache.ts';
+
+export interface GenericPLEGOptions {
+  readonly runtime: Pick<ContainerRuntime, 'listPods' | 'getPod' | 'subscribe'>;
+  /** Filled with what the runtime shows, before the events about it are sent. */
+  readonly cache: RuntimePodCache;
+  /** Hears of each event. What it throws is logged. */
+  readonly onEvent: (event: PodLifecycleEvent) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** From the end of a relist to the next. Default: 1,000. */
+  readonly relistPeriodMs?: number | undefined;
+  /** After how long without a successful relist the PLEG is unhealthy. Default: 180,000. */
+  readonly relistThresholdMs?: number | undefined;
+  /** Longest wait for one response of the runtime. Default: 120,000. */
+  readonly runtimeTimeoutMs?: number | undefined;
+}
+
+const none: PlegContainerStates = new Map();
+
+/**
+ * Looks at the pods of the runtime every second, and tells what happened since. Events of the
+ * runtime itself make it look at that pod immediately; it needs none. When the runtime fails,
+ * nothing has happened as far as it knows, and it looks again after the next period.
+ * Source: kubelet `GenericPLEG`.
+ *
+ * Divergence: the kubelet asks for the status of each pod that changed, because its list has only the
+ * states of containers. `listPods` has all that there is, so that the cache is renewed at every relist.
+ */
+export class GenericPLEG {
+  readonly #options: GenericPLEGOptions;
+  /** What the events so far have told. */
+  readonly #records = new Map<string, PlegContainerStates>();
+  readonly #podsToReinspect = new Set<string>();
+  readonly #podsToRelist = new Set<string>();
+  /** Relists run one after the other. */
+  #lastRelist: Promise<void> = Promise.resolve();
+  /** Present while it runs. */
+  #run: AbortController | undefined;
+  #timer: Timer | undefined;
+  #unsubscribe: (() => void) | undefined;
+  /** When the last relist that succeeded began. */
+  #relistedAtMs: number | undefined;
+  #loggedFailure = '';
+
+  constructor(options: GenericPLEGOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to relist. Calling it again does nothing. */
+  start(): void {
+    if (this.#run !== undefined) return;
+    const run = new AbortController();
+    this.#run = run;
+    this.#subscribe();
+    const relistAndWait = async (): Promise<void> => {
+      await this.relist();
+      if (run.signal.aborted) return;
+      const { clock, relistPeriodMs = 1000 } = this.#options;
+      this.#timer = clock.afterFunc(relistPeriodMs, () => void relistAndWait());
+    };
+    void relistAndWait();
+  }
+
+  /** Resolves when no relist is running any more. `start` begins again. */
+  async stop(): Promise<void> {
+    this.#run?.abort();
+    this.#run = undefined;
+    this.#timer?.stop();
+    this.#tryCall(() => this.#unsubscribe?.());
+    this.#unsubscribe = undefined;
+    await this.#lastRelist;
+  }
+
+  /** Why the runtime counts as broken; undefined: it does not. Source: kubelet `Healthy`. */
+  unhealthyReason(): string | undefined {
+    if (this.#relistedAtMs === undefined) return 'pleg has yet to be successful';
+    const { clock, relistThresholdMs = 180_000 } = this.#options;
+    const elapsedMs = clock.monotonicMs() - this.#relistedAtMs;
+    if (elapsedMs <= relistThresholdMs) return undefined;
+    return `pleg was last seen active ${elapsedMs / 1000} s ago; threshold is ${relistThresholdMs / 1000} s`;
+  }
+
+  /** At the next relist the pod has an event, even if nothing happened to it. */
+  requestReinspect(podUID: string): void {
+    this.#podsToReinspect.add(podUID);
+  }
+
+  /** Looks at one pod as soon as possible. Does nothing unless the PLEG has been started. */
+  requestRelist(podUID: string): void {
+    if (this.#run === undefined || this.#podsToRelist.has(podUID)) return;
+    this.#podsToRelist.add(podUID);
+    void this.#inTurn(async () => {
+      this.#podsToRelist.delete(podUID);
+      if (this.#run !== undefined) await this.#relistPod(podUID);
+    });
+  }
+
+  /** Looks at all pods now. Never rejects: what fails is logged. */
+  relist(): Promise<void> {
+    return this.#inTurn(() => this.#relistAll());
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    this.#lastRelist = this.#lastRelist.then(work);
+    return this.#lastRelist;
+  }
+
+  async #relistAll(): Promise<void> {
+    const { cache, runtime } = this.#options;
+    const run = this.#run;
+    const observation = cache.beginObservation();
+    try {
+      const pods = await this.#ask((options) => runtime.listPods(options));
+      const current = new Map(pods.map((pod) => [pod.uid, pod]));
+      for (const podUID of new Set([...this.#records.keys(), ...current.keys()]))
+        this.#reconcile(podUID, current.get(podUID), observation);
+      cache.updateTime(observation);
+    } catch (thrown) {
+      return this.#logFailure(thrown, run);
+    }
+    if (this.#loggedFailure !== '') this.#options.logger.info({}, 'GenericPLEG: pods retrieved again');
+    this.#loggedFailure = '';
+    this.#relistedAtMs = observation.monotonicMs;
+  }
+
+  async #relistPod(podUID: string): Promise<void> {
+    const { cache, runtime } = this.#options;
+    const run = this.#run;
+    const observation = cache.beginObservation();
+    try {
+      const pod = await this.#ask((options) => runtime.getPod(podUID, options));
+      this.#reconcile(podUID, pod, observation);
+      cache.setObservedTime(podUID, observation);
+    } catch (thrown) {
+      // The next relist of all pods looks again.
+      this.#logFailure(thrown, run);
+    }
+  }
+
+  /** Source: kubelet `reconcilePodRecord`. */
+  #reconcile(podUID: string, pod: RuntimePod | undefined, observation: Observation): void {
+    const { cache } = this.#options;
+    const current = pod === undefined ? none : plegContainerStates(pod);
+    const isKnown = this.#records.has(podUID) || pod !== undefined;
+    const events = computeEvents(podUID, this.#records.get(podUID) ?? none, current);
+    if (pod === undefined) {
+      cache.delete(podUID);
+      this.#records.delete(podUID);
+    } else {
+      cache.set(pod, observation);
+      this.#records.set(podUID, current);
+    }
+    if (isKnown && this.#podsToReinspect.delete(podUID) && events.length === 0)
+      events.push({ podUID, type: 'PodSync' });
+    for (const event of events) {
+      // As in the kubelet, nobody is told: a container that was created or is unknown needs no sync.
+      if (event.type !== 'ContainerChanged') this.#tryCall(() => this.#options.onEvent(event));
+    }
+  }
+
+  /** Rejects when the runtime does not respond in time, even if it ignores the signal. */
+  async #ask<T>(call: (options: { readonly signal: AbortSignal }) => Promise<T>): Promise<T> {
+    const { clock, runtimeTimeoutMs = 120_000 } = this.#options;
+    const run = this.#run?.signal;
+    const ended = new AbortController();
+    const cancel = (): void => ended.abort(run?.reason);
+    run?.addEventListener('abort', cancel);
+    const timer = clock.afterFunc(runtimeTimeoutMs, () =>
+      ended.abort(new Error(`The runtime has not responded for ${runtimeTimeoutMs / 1000} s`)),
+    );
+    const aborted = new Promise<never>((_, reject) => {
+      ended.signal.addEventListener('abort', () => reject(ended.signal.reason as Error));
+    });
+    try {
+      return await Promise.race([call({ signal: ended.signal }), aborted]);
+    } finally {
+      timer.stop();
+      run?.removeEventListener('abort', cancel);
+    }
+  }
+
+  #subscribe(): void {
+    this.#tryCall(() => {
+      this.#unsubscribe = this.#options.runtime.subscribe?.(({ podUID }) => this.requestRelist(podUID));
+    });
+  }
+
+  #tryCall(call: () => void): void {
+    try {
+      call();
+    } catch (thrown) {
+      this.#options.logger.error({ reason: messageOf(thrown) }, 'GenericPLEG: a method of the caller failed');
+    }
+  }
+
+  /** An error that repeats is logged once, and one that `stop` caused not at all. */
+  #logFailure(thrown: unknown, run: AbortController | undefined): void {
+    if (run?.signal.aborted) return;
+    const reason = messageOf(thrown);
+    const { logger } = this.#options;
+    if (reason === this.#loggedFailure) return logger.debug({ reason }, 'GenericPLEG: unable to retrieve pods');
+    this.#loggedFailure = reason;
+    logger.error({ reason }, 'GenericPLEG: unable to retrieve pods');
+  }
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : `threw ${typeof thrown}`;
+}

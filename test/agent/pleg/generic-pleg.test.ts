@@ -1,0 +1,326 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ContainerRuntime,
+  GenericPLEG,
+  type GenericPLEGOptions,
+  hashContainer,
+  type PodLifecycleEvent,
+  type RuntimeContainerState,
+  type RuntimePod,
+  RuntimePodCache,
+} from 'kubelet-status-manager/agent';
+import { FakeClock, FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+
+function podOf(
+  uid: string,
+  containers: Readonly<Record<string, RuntimeContainerState>>,
+  sandboxes?: Readonly<Record<string, boolean>>,
+): RuntimePod {
+  return {
+    uid,
+    name: uid,
+    namespace: 'default',
+    containers: Object.entries(containers).map(([id, state]) => ({ id, name: id, state, createdAtMs: 0 })),
+    sandboxes: sandboxes && Object.entries(sandboxes).map(([id, ready]) => ({ id, ready })),
+  };
+}
+
+function newPLEG(
+  options: Partial<GenericPLEGOptions> & { readonly getPod?: ContainerRuntime['getPod']; readonly ips?: boolean } = {},
+) {
+  const clock = new FakeClock();
+  const shown: { pods: RuntimePod[] } = { pods: [] };
+  const runtime = {
+    listPods: async () => shown.pods,
+    getPod: options.getPod ?? (async (uid: string) => shown.pods.find((pod) => pod.uid === uid)),
+  };
+  const cache = new RuntimePodCache({ runtime: { runPodSandbox: async () => 'sandbox' }, clock });
+  const events: PodLifecycleEvent[] = [];
+  const pleg = new GenericPLEG({
+    runtime,
+    cache,
+    clock,
+    logger: silentLogger,
+    onEvent: (event) => events.push(event),
+    ...options,
+  });
+  const relist = async (pods: RuntimePod[] = shown.pods): Promise<string[]> => {
+    shown.pods = pods;
+    await pleg.relist();
+    return events.splice(0).map(formatEvent);
+  };
+  return { clock, shown, cache, pleg, relist, events };
+}
+
+function formatEvent({ podUID, type, containerID }: PodLifecycleEvent): string {
+  return [podUID, type, containerID].filter((part) => part !== undefined).join(' ');
+}
+
+describe('TestRelisting', () => {
+  it('reports what runs or has exited, then only what changed', async () => {
+    const { relist } = newPLEG();
+    expect(
+      await relist([podOf('1234', { c1: 'exited', c2: 'running', c3: 'unknown' }), podOf('4567', { c1: 'exited' })]),
+    ).toEqual(['1234 ContainerDied c1', '1234 ContainerStarted c2', '4567 ContainerDied c1']);
+    expect(await relist()).toEqual([]);
+    expect(await relist([podOf('1234', { c2: 'exited', c3: 'running' }), podOf('4567', { c4: 'running' })])).toEqual([
+      '1234 ContainerRemoved c1',
+      '1234 ContainerDied c2',
+      '1234 ContainerStarted c3',
+      '4567 ContainerRemoved c1',
+      '4567 ContainerStarted c4',
+    ]);
+  });
+
+  it('a container that is only created is not reported before it runs', async () => {
+    const { relist } = newPLEG();
+    expect(await relist([podOf('1234', { c1: 'created' })])).toEqual([]);
+    expect(await relist([podOf('1234', { c1: 'running' })])).toEqual(['1234 ContainerStarted c1']);
+  });
+});
+
+describe.each([1, 3])('TestDetectingContainerDeaths, %i relists before', (relists) => {
+  it('testReportMissingContainers', async () => {
+    const { relist } = newPLEG();
+    for (let i = 0; i < relists; i++) await relist([podOf('1234', { c1: 'running', c2: 'running', c3: 'exited' })]);
+    expect(await relist([podOf('1234', { c1: 'running' })])).toEqual([
+      '1234 ContainerDied c2',
+      '1234 ContainerRemoved c2',
+      '1234 ContainerRemoved c3',
+    ]);
+  });
+
+  it('testReportMissingPods', async () => {
+    const { relist } = newPLEG();
+    for (let i = 0; i < relists; i++) await relist([podOf('1234', { c2: 'running' })]);
+    expect(await relist([])).toEqual(['1234 ContainerDied c2', '1234 ContainerRemoved c2']);
+  });
+});
+
+describe('TestRelistingWithSandboxes', () => {
+  it('sandboxes are reported as containers are', async () => {
+    const { relist } = newPLEG();
+    expect(
+      await relist([podOf('1234', { c1: 'exited' }, { s1: false, s2: true }), podOf('4567', {}, { s3: false })]),
+    ).toEqual(['1234 ContainerDied c1', '1234 ContainerDied s1', '1234 ContainerStarted s2', '4567 ContainerDied s3']);
+    expect(await relist()).toEqual([]);
+    expect(await relist([podOf('1234', {}, { s2: false }), podOf('4567', {}, { s4: true })])).toEqual([
+      '1234 ContainerRemoved c1',
+      '1234 ContainerRemoved s1',
+      '1234 ContainerDied s2',
+      '4567 ContainerRemoved s3',
+      '4567 ContainerStarted s4',
+    ]);
+  });
+});
+
+describe('TestRelistWithCache', () => {
+  it('the cache has the new status when the event is sent', async () => {
+    const seen: unknown[] = [];
+    const kit = newPLEG({ onEvent: ({ podUID }) => seen.push(kit.cache.get(podUID)?.containers[0]?.state) });
+    await kit.relist([podOf('1234', { c1: 'running' })]);
+    await kit.relist([podOf('1234', { c1: 'exited' })]);
+    expect(seen).toEqual(['running', 'exited']);
+  });
+
+  it('a relist that fails changes nothing; the next one reports what happened since', async () => {
+    const log = recordingLogger();
+    let isBroken = false;
+    let pods = [podOf('1234', { c1: 'running' })];
+    const runtime = {
+      listPods: async () => {
+        if (isBroken) throw new Error('connection refused');
+        return pods;
+      },
+      getPod: async () => undefined,
+    };
+    const { cache, relist, clock, pleg } = newPLEG({ runtime, logger: log });
+    await relist();
+    isBroken = true;
+    pods = [];
+    clock.advance(1000);
+    expect(await relist()).toEqual([]);
+    expect(await relist()).toEqual([]);
+    expect(cache.get('1234')?.containers).toHaveLength(1);
+    isBroken = false;
+    expect(await relist()).toEqual(['1234 ContainerDied c1', '1234 ContainerRemoved c1']);
+    expect(pleg.unhealthyReason()).toBeUndefined();
+    const lines = log.lines.filter(({ level }) => level !== 'debug');
+    expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
+      ['error', 'GenericPLEG: unable to retrieve pods', { reason: 'connection refused' }],
+      ['info', 'GenericPLEG: pods retrieved again', {}],
+    ]);
+  });
+});
+
+it('TestRemoveCacheEntry', async () => {
+  const { relist, cache } = newPLEG();
+  await relist([podOf('1234', { c1: 'running' })]);
+  await relist([]);
+  expect(cache.get('1234')).toMatchObject({ containers: [], sandboxes: [] });
+});
+
+it('TestHealthy', async () => {
+  const { pleg, clock, relist } = newPLEG();
+  expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful');
+  clock.advance(600_000);
+  expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful');
+  await relist();
+  clock.advance(60_000);
+  expect(pleg.unhealthyReason()).toBeUndefined();
+  clock.advance(180_000);
+  expect(pleg.unhealthyReason()).toBe('pleg was last seen active 240 s ago; threshold is 180 s');
+});
+
+describe('TestReinspect', () => {
+  const pod = podOf('test-pod', { c1: 'running' });
+
+  it('RequestReinspect a pod not previously listed, success', async () => {
+    const { pleg, relist } = newPLEG();
+    await relist([pod]);
+    pleg.requestReinspect('test-pod');
+    expect(await relist()).toEqual(['test-pod PodSync']);
+    expect(await relist()).toEqual([]);
+  });
+
+  it('RequestReinspect a pod not previously listed, failure', async () => {
+    let isBroken = false;
+    const runtime = {
+      listPods: async () => {
+        if (isBroken) throw new Error('fail');
+        return [pod];
+      },
+      getPod: async () => undefined,
+    };
+    const { pleg, relist } = newPLEG({ runtime });
+    await relist();
+    isBroken = true;
+    pleg.requestReinspect('test-pod');
+    expect(await relist()).toEqual([]);
+    isBroken = false;
+    expect(await relist()).toEqual(['test-pod PodSync']);
+  });
+
+  it('RequestReinspect of a pod already listed for reinspection, success', async () => {
+    const { pleg, relist } = newPLEG();
+    await relist([pod]);
+    pleg.requestReinspect('test-pod');
+    pleg.requestReinspect('test-pod');
+    expect(await relist()).toEqual(['test-pod PodSync']);
+  });
+
+  it("Don't request reinspection", async () => {
+    const { relist } = newPLEG();
+    await relist([pod]);
+    expect(await relist()).toEqual([]);
+  });
+
+  it('Pod deleted, should clear reinspect', async () => {
+    const { pleg, relist } = newPLEG();
+    await relist([podOf('test-pod', {})]);
+    pleg.requestReinspect('test-pod');
+    expect(await relist([])).toEqual(['test-pod PodSync']);
+    expect(await relist([podOf('test-pod', {})])).toEqual([]);
+  });
+});
+
+describe('TestRelistIPChange', () => {
+  const withIP = (state: RuntimeContainerState, ready: boolean, ip?: string): RuntimePod => ({
+    ...podOf('test-pod', { c1: state }),
+    sandboxes: [{ id: 's1', ready, ...(ip !== undefined && { network: { ip } }) }],
+  });
+
+  it('test-0: a pod that has ended keeps its address', async () => {
+    const { relist, cache } = newPLEG();
+    await relist([withIP('running', true, '192.168.1.5')]);
+    expect(cache.get('test-pod')?.ips).toEqual(['192.168.1.5']);
+    await relist([withIP('exited', false)]);
+    expect(cache.get('test-pod')?.ips).toEqual(['192.168.1.5']);
+    await relist([withIP('exited', true)]);
+    expect(cache.get('test-pod')?.ips).toEqual([]);
+  });
+});
+
+describe('TestWorkerLoop', () => {
+  it('relists immediately, and again a period after each relist', async () => {
+    const kit = newPLEG();
+    kit.shown.pods = [podOf('1234', { c1: 'running' })];
+    kit.pleg.start();
+    await kit.clock.advanceAsync(0);
+    expect(kit.events.splice(0).map(formatEvent)).toEqual(['1234 ContainerStarted c1']);
+    kit.shown.pods = [];
+    await kit.clock.advanceAsync(999);
+    expect(kit.events).toEqual([]);
+    await kit.clock.advanceAsync(1);
+    expect(kit.events).toHaveLength(2);
+    await kit.pleg.stop();
+    expect(kit.clock.pendingTimers).toBe(0);
+  });
+
+  it('an event of the runtime is seen without waiting for the next relist', async () => {
+    const clock = new FakeClock();
+    const runtime = new FakeContainerRuntime({ clock });
+    const kit = newPLEG({ runtime, clock });
+    kit.pleg.start();
+    await clock.advanceAsync(0);
+    const container = { name: 'app', image: 'app' };
+    const pod = { metadata: { uid: '1234', name: 'p', namespace: 'n' }, spec: { containers: [container] } };
+    const id = await runtime.createContainer({ pod, container, attempt: 0, hash: hashContainer(container) });
+    await runtime.startContainer(id);
+    await clock.advanceAsync(0);
+    expect(kit.events.map(formatEvent)).toEqual([`1234 ContainerStarted ${id}`]);
+    await kit.pleg.stop();
+    runtime.exit(id);
+    await clock.advanceAsync(5000);
+    expect(kit.events).toHaveLength(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a port that fails', () => {
+  it('a listener that throws stops nothing', async () => {
+    const log = recordingLogger();
+    const seen: string[] = [];
+    const { relist } = newPLEG({
+      logger: log,
+      onEvent: (event) => {
+        seen.push(formatEvent(event));
+        throw new Error('broken listener');
+      },
+    });
+    await relist([podOf('1234', { c1: 'running', c2: 'running' })]);
+    expect(seen).toEqual(['1234 ContainerStarted c1', '1234 ContainerStarted c2']);
+    expect(log.lines.map(({ fields }) => fields)).toEqual([
+      { reason: 'broken listener' },
+      { reason: 'broken listener' },
+    ]);
+  });
+
+  it('a runtime that never responds is given up after two minutes, and makes the PLEG unhealthy', async () => {
+    const log = recordingLogger();
+    const runtime = { listPods: () => new Promise<never>(() => {}), getPod: async () => undefined };
+    const { pleg, clock } = newPLEG({ runtime, logger: log });
+    pleg.start();
+    await clock.advanceAsync(120_000);
+    expect(log.lines.map(({ fields }) => fields)).toEqual([{ reason: 'The runtime has not responded for 120 s' }]);
+    expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful');
+    await pleg.stop();
+    expect(log.lines).toHaveLength(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('a subscribe that throws leaves the periodic relist', async () => {
+    const runtime = {
+      listPods: async () => [podOf('1234', { c1: 'running' })],
+      getPod: async () => undefined,
+      subscribe: () => {
+        throw new Error('no events today');
+      },
+    };
+    const { pleg, clock, events } = newPLEG({ runtime });
+    pleg.start();
+    await clock.advanceAsync(0);
+    expect(events.map(formatEvent)).toEqual(['1234 ContainerStarted c1']);
+    await pleg.stop();
+  });
+});
