@@ -125,6 +125,8 @@ export interface Metrics {
   incRequests(verb: RequestVerb, outcome: RequestOutcome, code: string): void;
   /** How long one request took, its wait for a connection included. client-go: `rest_client_request_duration_seconds`. */
   observeRequestDuration(verb: RequestVerb, seconds: number): void;
+  /** Statuses that could not be sent before the deadline of `stop({ drain: true })`. */
+  incUnsentAtStop(count: number): void;
   /** One refused update of the cache. */
   incRefusedUpdates(reason: RefusedUpdateReason): void;
   /** One outcome of one version of a status, as `onOutcome` gets it. */
@@ -147,6 +149,7 @@ export const noopMetrics: Metrics = {
   observeDeferredResizeDuration: nothing,
   incRequests: nothing,
   observeRequestDuration: nothing,
+  incUnsentAtStop: nothing,
   incRefusedUpdates: nothing,
   incOutcomes: nothing,
   registerStatusGauges: () => nothing,

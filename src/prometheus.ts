@@ -115,6 +115,10 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     labelNames: ['verb'],
     buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
   });
+  const unsentAtStop = metricIn(register, Counter, {
+    name: 'kubelet_status_manager_unsent_at_stop_total',
+    help: 'Pod statuses that could not be sent before the deadline of a drain.',
+  });
   const refusedUpdates = metricIn(register, Counter<'reason'>, {
     name: 'kubelet_status_manager_refused_updates_total',
     help: 'Updates that the cache refused.',
@@ -148,6 +152,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
       deferredResizeDuration.observe({ resolution, priority_bucket: priorityBucket }, seconds),
     incRequests: (verb, outcome, code) => requests.inc({ verb, outcome, code }),
     observeRequestDuration: (verb, seconds) => requestDuration.observe({ verb }, seconds),
+    incUnsentAtStop: (count) => unsentAtStop.inc(count),
     incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
     incOutcomes: (outcome) => outcomes.inc({ outcome }),
     registerStatusGauges(read: () => StatusGauges) {

@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { StatusGauges } from '../src/metrics.ts';
 import { createPrometheusMetrics, type PrometheusMetricsOptions } from '../src/prometheus.ts';
 
-/** What a scrape shows, a line per value, without comments and the build info. */
+/** What a scrape shows, a line per value, without comments, the build info and what is unsent at stop. */
 async function scrape(register: Registry): Promise<string[]> {
   const text = await register.metrics();
-  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.includes('build_info'));
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#') && !/build_info|unsent_at_stop/.test(line));
 }
 
 async function linesOf(register: Registry, name: string): Promise<string[]> {
@@ -60,6 +62,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
     labels: ['verb'],
     buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
   },
+  { name: 'kubelet_status_manager_unsent_at_stop_total', type: 'counter', labels: [] },
   { name: 'kubelet_status_manager_refused_updates_total', type: 'counter', labels: ['reason'] },
   { name: 'kubelet_status_manager_outcomes_total', type: 'counter', labels: ['outcome'] },
 ];

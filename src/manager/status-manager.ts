@@ -144,6 +144,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       podManager: this.podManager,
       clock,
       logger,
+      metrics,
     };
     const resendDetector = new ResendDetector(logger);
     const droppedMembers = new DroppedMembers(logger);
@@ -151,7 +152,6 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#syncer = new PodSyncer({
       ...shared,
       requests: this.#requests,
-      metrics,
       resendDetector,
       droppedMembers,
       podDeletionSafety: resolved.podDeletionSafety,

@@ -3,6 +3,7 @@ import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { podFields } from '../log-fields.ts';
 import { type Logger, thrownFields } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { ApiOutage, type OutageInspection } from './api-outage.ts';
 import { BackOff, type BackOffEntry } from './back-off.ts';
@@ -33,6 +34,7 @@ export interface SyncLoopOptions {
   readonly outcomes: Outcomes;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Metrics;
   readonly random: () => number;
   readonly syncPeriodMs: number;
   readonly concurrency: number;
@@ -128,6 +130,7 @@ export class SyncLoop {
       queue: this.#queue,
       backOff: this.#backOff,
       terminatingPods: this.#terminatingPods,
+      hasStopped: this.#state === 'stopped',
       isSending: this.#isSending,
     };
     return waitingFor(uid, sources, nowMs);
@@ -234,9 +237,10 @@ export class SyncLoop {
   }
 
   #warnOfUnsent(drainMs: number): void {
-    const { cache, logger } = this.#options;
+    const { cache, logger, metrics } = this.#options;
     const uids = cache.unsentUIDs();
     const pods = uids.slice(0, maxLoggedPods).map((uid) => podFields(uid, cache.get(uid)!).pod);
+    metrics.incUnsentAtStop(uids.length);
     logger.warn({ unsent: uids.length, pods, drainMs }, 'Stopping with pod statuses that could not be sent in time');
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { podFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
+import { timeFromEpochMs } from '../status/canonical-time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
 
 /** A pod that waits longer than this is logged. */
@@ -104,11 +105,13 @@ export class TerminatingPods {
   }
 
   #logIfStuck(entry: Entry, fields: object, message: string): void {
-    const forMs = this.#options.clock.monotonicMs() - entry.sinceMs;
+    const { clock, logger } = this.#options;
+    const forMs = clock.monotonicMs() - entry.sinceMs;
     if (entry.isLogged || forMs < stuckAfterMs) return;
     entry.isLogged = true;
     const { subject } = entry;
-    this.#options.logger.warn({ ...podFields(subject.podUID, subject), ...fields, forMs: Math.round(forMs) }, message);
+    const since = timeFromEpochMs(clock.now() - forMs);
+    logger.warn({ ...podFields(subject.podUID, subject), ...fields, since }, message);
   }
 
   #entry(subject: OutcomeSubject, finalizers: readonly string[]): Entry {

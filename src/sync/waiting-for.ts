@@ -52,12 +52,13 @@ export interface WaitingForSources {
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;
   readonly terminatingPods: TerminatingPods;
+  readonly hasStopped: boolean;
   readonly isSending: boolean;
 }
 
 /** Undefined when the pod waits for nothing. Makes no request and changes nothing. */
 export function waitingFor(uid: string, sources: WaitingForSources, nowMs: number): WaitingFor | undefined {
-  const { cache, inFlight, queue, backOff, limiter, terminatingPods, isSending } = sources;
+  const { cache, inFlight, queue, backOff, limiter, terminatingPods, hasStopped, isSending } = sources;
   const phase = inFlight.phaseOf(uid);
   if (phase !== undefined) {
     const forMs = nowMs - phase.sinceMs;
@@ -70,7 +71,7 @@ export function waitingFor(uid: string, sources: WaitingForSources, nowMs: numbe
     return limiter.isPaused ? { kind: 'retry-after', nextTryInMs: limiter.pauseMs, forMs } : { kind: 'turn', forMs };
   }
   const versioned = cache.get(uid);
-  const failed = backOff.get(uid);
+  const failed = hasStopped ? undefined : backOff.get(uid);
   if (failed !== undefined && versioned !== undefined) {
     return {
       kind: 'back-off',

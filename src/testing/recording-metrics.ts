@@ -35,6 +35,7 @@ export class RecordingMetrics implements Metrics {
   /** In seconds; one for each of `requests`. */
   readonly requestDurations: number[] = [];
   readonly refusedUpdates: string[] = [];
+  unsentAtStop = 0;
   readonly outcomes: OutcomeKind[] = [];
   /** The last counts; undefined when none were set. */
   pendingResizes: readonly PendingResizeCount[] | undefined;
@@ -68,6 +69,10 @@ export class RecordingMetrics implements Metrics {
 
   observeRequestDuration(_verb: string, seconds: number): void {
     this.requestDurations.push(seconds);
+  }
+
+  incUnsentAtStop(count: number): void {
+    this.unsentAtStop += count;
   }
 
   incRefusedUpdates(reason: string): void {
