@@ -2,9 +2,8 @@ import isEqual from 'lodash/isEqual.js';
 import type { Clock } from '../../clock.ts';
 import { StatusManagerError } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
-import { RegularFileError } from '../../regular-file.ts';
+import { readRegularFile, RegularFileError } from '../../regular-file.ts';
 import { ApiError, describeApiError } from '../api-error.ts';
-import { readCredentialFile } from './credential-file.ts';
 import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
 import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
@@ -21,6 +20,9 @@ const minExecBackOffMs = 1_000;
 const maxExecBackOffMs = 60_000;
 /** A plugin that returns expired credentials is not run for every request. */
 const minExecLifetimeMs = 5_000;
+
+/** Tokens and keys have a few kilobytes; a bundle of all public certificate authorities has some 300. */
+const maxCredentialFileBytes = 4 * 1024 * 1024;
 
 /** PEM; absent members leave Node's defaults. */
 export interface TlsMaterial {
@@ -141,10 +143,10 @@ export class CredentialSource {
   }
 
   async #read(user: KubeUser, cluster: KubeCluster): Promise<{ credentials: Credentials; lifetimeMs: number }> {
-    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user.exec, cluster) : undefined;
+    const ca = await readPem(cluster.caData, cluster.caFile);
+    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user.exec, cluster, ca) : undefined;
     const delegated = user.delegate ? await askDelegate(user.delegate) : undefined;
-    const [ca, cert, key, fileToken] = await Promise.all([
-      readPem(cluster.caData, cluster.caFile),
+    const [cert, key, fileToken] = await Promise.all([
       plugin?.cert ?? delegated?.cert?.toString() ?? readPem(user.certData, user.certFile),
       plugin?.key ?? delegated?.key?.toString() ?? readPem(user.keyData, user.keyFile),
       user.tokenFile === undefined ? undefined : this.#readToken(user.tokenFile, user.token),
@@ -178,7 +180,7 @@ export class CredentialSource {
     }
   }
 
-  async #askPlugin(exec: ExecConfig, cluster: KubeCluster): Promise<FreshExecCredential> {
+  async #askPlugin(exec: ExecConfig, cluster: KubeCluster, ca: string | undefined): Promise<FreshExecCredential> {
     const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
     const nowMs = clock.monotonicMs();
     if (this.#execCredential && nowMs < this.#execCredential.freshUntilMs) return this.#execCredential;
@@ -186,7 +188,8 @@ export class CredentialSource {
     this.#execCredential = undefined;
     try {
       const options = { env, timeoutMs, signal: this.#closed.signal, clock, logger };
-      const credential = await runExecPlugin(exec, cluster, options);
+      const caData = ca && Buffer.from(ca).toString('base64');
+      const credential = await runExecPlugin(exec, { ...cluster, caData }, options);
       const lifetimeMs = Math.max(minExecLifetimeMs, (credential.expiresAtMs ?? Infinity) - clock.now());
       this.#execFailure = undefined;
       this.#execCredential = { ...credential, freshUntilMs: clock.monotonicMs() + lifetimeMs };
@@ -209,6 +212,11 @@ async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnT
       kind: 'network',
     });
   }
+}
+
+/** Reads a certificate, key or token file. Rejects as `readRegularFile` does. */
+function readCredentialFile(file: string): Promise<Buffer> {
+  return readRegularFile(file, maxCredentialFileBytes);
 }
 
 async function readPem(base64: string | undefined, file: string | undefined): Promise<string | undefined> {

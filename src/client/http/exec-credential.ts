@@ -6,7 +6,6 @@ import type { Logger } from '../../logger.ts';
 import { ApiError, type ApiErrorKind } from '../api-error.ts';
 import { ChunkBuffer } from '../chunk-buffer.ts';
 import { redactLikelySecrets } from '../redact.ts';
-import { readCredentialFile } from './credential-file.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
 import { optionalText, record } from './kube-config-values.ts';
 
@@ -54,10 +53,7 @@ export async function runExecPlugin(
   const info = {
     kind: 'ExecCredential',
     apiVersion,
-    spec: {
-      interactive: false,
-      ...(exec.provideClusterInfo ? { cluster: await describeCluster(cluster) } : {}),
-    },
+    spec: { interactive: false, cluster: exec.provideClusterInfo ? describeCluster(cluster) : undefined },
   };
   const env: Record<string, string | undefined> = { ...options.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
   for (const { name, value } of exec.env) env[name] = value;
@@ -76,18 +72,16 @@ export async function runExecPlugin(
   }
 }
 
-async function describeCluster(cluster: KubeCluster): Promise<object> {
-  const caData =
-    cluster.caData ??
-    (cluster.caFile === undefined ? undefined : (await readCredentialFile(cluster.caFile)).toString('base64'));
+/** Members that are undefined are absent from the JSON. */
+function describeCluster(cluster: KubeCluster): object {
   return {
     server: cluster.server,
-    ...(cluster.tlsServerName === undefined ? {} : { 'tls-server-name': cluster.tlsServerName }),
-    ...(cluster.skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
-    ...(caData === undefined ? {} : { 'certificate-authority-data': caData }),
-    ...(cluster.proxyUrl === undefined ? {} : { 'proxy-url': cluster.proxyUrl }),
-    ...(cluster.disableCompression ? { 'disable-compression': true } : {}),
-    ...(cluster.execExtension === undefined ? {} : { config: cluster.execExtension }),
+    'tls-server-name': cluster.tlsServerName,
+    'insecure-skip-tls-verify': cluster.skipTLSVerify || undefined,
+    'certificate-authority-data': cluster.caData,
+    'proxy-url': cluster.proxyUrl,
+    'disable-compression': cluster.disableCompression || undefined,
+    config: cluster.execExtension,
   };
 }
 

@@ -1,15 +1,9 @@
-/** A variable of an exec plugin's environment. */
-export interface ExecEnvVar {
-  readonly name: string;
-  readonly value: string;
-}
-
 /** How to run a credential plugin. Source: client.authentication.k8s.io `ExecConfig`. */
 export interface ExecConfig {
   readonly apiVersion?: string | undefined;
   readonly command: string;
   readonly args: readonly string[];
-  readonly env: readonly ExecEnvVar[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly installHint?: string | undefined;
   readonly provideClusterInfo: boolean;
   readonly interactiveMode?: string | undefined;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { StatusManagerError } from '../../errors.ts';
 import { isObject, type Raw } from '../../status/json.ts';
-import type { ExecConfig, ExecEnvVar } from './kube-config-types.ts';
+import type { ExecConfig } from './kube-config-types.ts';
 
 export function readExec(value: unknown, directory?: string): ExecConfig {
   const exec = record(value);
@@ -19,7 +19,7 @@ export function readExec(value: unknown, directory?: string): ExecConfig {
   };
 }
 
-function readEnv(value: unknown): ExecEnvVar[] {
+function readEnv(value: unknown): ExecConfig['env'] {
   if (!Array.isArray(value)) return [];
   return value.map((entry: unknown) => {
     const variable = record(entry);

@@ -96,8 +96,7 @@ class UndiciTransport implements KubeTransport {
       connection,
       send: (dispatcher, request) => requestBuffered(dispatcher, request, signal, maxResponseBytes),
     };
-    const queued = connection.queue.enter(options);
-    if (queued !== undefined) await queued;
+    await connection.queue.enter(options);
     let response: BufferedResponse;
     try {
       response = await this.#send(call);
