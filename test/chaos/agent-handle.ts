@@ -11,11 +11,11 @@ const stderrKept = 2_000;
 
 /** How an agent process ended. */
 export interface AgentEnd extends StoppedAgent {
-  /** What was wrong with the way it ended; undefined when nothing was. */
+  /** What was wrong with the way it ended; undefined if nothing was. */
   readonly problem: string | undefined;
 }
 
-/** One agent process, seen from the run. */
+/** One agent process, as the run controls it. */
 export class AgentHandle {
   readonly config: AgentConfig;
   readonly #child: ChildProcess;
@@ -24,7 +24,7 @@ export class AgentHandle {
   #stderr = '';
   #isEnding = false;
 
-  /** @param onReport hears of every report, in order; @param onCrash of an end that nobody asked for */
+  /** @param onReport called for every report, in order; @param onCrash called when the process ends unexpectedly */
   constructor(config: AgentConfig, onReport: (report: AgentReport) => void, onCrash: (why: string) => void) {
     this.config = config;
     this.#child = fork(agentFile, [], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] });
@@ -50,7 +50,7 @@ export class AgentHandle {
     if (this.#child.connected) this.#child.send(command, () => {});
   }
 
-  /** The next report of this kind; undefined when none comes in time. */
+  /** Resolves with the next report of this kind, or with undefined if there is none within the deadline. */
   next<Kind extends AgentReport['kind']>(
     kind: Kind,
     deadlineMs: number,
@@ -68,28 +68,29 @@ export class AgentHandle {
     });
   }
 
-  /** As a power cut or the OOM killer ends it. What it had said is heard. */
+  /** Ends it like a power cut or the OOM killer. Reports that it has sent before still arrive. */
   async kill(): Promise<void> {
     this.#isEnding = true;
     this.#child.kill('SIGKILL');
     await this.#closed;
   }
 
-  /** Lets it end in good order, and judges that. */
+  /** Stops it gracefully, and checks that it exits as it should. */
   async stop(drain: boolean): Promise<AgentEnd> {
     this.#isEnding = true;
     const stopping = this.next('stopped', stopDeadlineMs);
     this.tell({ do: 'stop', drain });
     const stopped = await Promise.race([stopping, this.#closed.then(() => undefined)]);
     let problem = stopped === undefined ? 'did not stop in time' : undefined;
-    if (stopped !== undefined && !(await this.#endsByItself())) problem = 'did not end by itself after it had stopped';
+    if (stopped !== undefined && !(await this.#exitsOnItsOwn()))
+      problem = 'did not exit on its own after it had stopped';
     if (this.#child.exitCode === null) await this.kill();
     if (problem === undefined && this.#child.exitCode !== 0) problem = `ended with ${this.#child.exitCode}`;
     if (problem !== undefined) problem = `${problem} ${this.#stderr}`.trim();
     return { left: [], outcomes: {}, broken: [], thrown: 0, ...stopped, problem };
   }
 
-  async #endsByItself(): Promise<boolean> {
+  async #exitsOnItsOwn(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => resolve(false), endDeadlineMs);

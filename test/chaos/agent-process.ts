@@ -4,17 +4,17 @@ import { installDisk } from './disk.ts';
 import type { AgentCommand, AgentReport } from './protocol.ts';
 
 /*
- * An agent in a process of its own, so that it can be killed. It ends by itself when it has been
- * stopped: whatever keeps it alive then is a leak.
+ * An agent in its own process, so that it can be killed. It exits on its own after it was stopped;
+ * whatever keeps it alive is a leak.
  */
 
 const stdout = 1;
 const leakDeadlineMs = 5_000;
 
-/** Synchronous: what has been said outlives a SIGKILL. */
-function say(report: AgentReport): void {
-  const said = report.kind === 'accepted' ? { ...report, isDiskFull: disk.isFull } : report;
-  const line = Buffer.from(`${JSON.stringify(said)}\n`);
+/** Synchronous, so that reports are not lost when the process gets SIGKILL. */
+function send(report: AgentReport): void {
+  const sent = report.kind === 'accepted' ? { ...report, isDiskFull: disk.isFull } : report;
+  const line = Buffer.from(`${JSON.stringify(sent)}\n`);
   for (let written = 0; written < line.length;) written += writeSync(stdout, line, written);
 }
 
@@ -26,7 +26,7 @@ process.on('message', (command: AgentCommand) => {
   switch (command.do) {
     case 'run':
       resourcesBefore = process.getActiveResourcesInfo();
-      agent = new Agent(command.config, say);
+      agent = new Agent(command.config, send);
       void agent.start();
       break;
     case 'jump':
@@ -35,8 +35,8 @@ process.on('message', (command: AgentCommand) => {
     case 'disk':
       disk.isFull = command.isFull;
       break;
-    case 'speak':
-      agent?.speak();
+    case 'report':
+      agent?.startReporting();
       break;
     case 'settle':
       agent?.settle();
@@ -48,11 +48,11 @@ process.on('message', (command: AgentCommand) => {
       void stop(command.drain);
   }
 });
-// Whoever started this is gone.
+// The parent process is gone.
 process.on('disconnect', () => {
   if (agent !== undefined) process.exit(3);
 });
-process.on('warning', ({ name, message }) => say({ kind: 'log', level: 'error', message: name, reason: message }));
+process.on('warning', ({ name, message }) => send({ kind: 'log', level: 'error', message: name, reason: message }));
 
 async function stop(drain: boolean): Promise<void> {
   const stopped = (await agent?.stop(drain)) ?? { outcomes: {}, broken: [], thrown: 0 };
@@ -63,11 +63,11 @@ async function stop(drain: boolean): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     left = resourcesLeft();
   }
-  say({ kind: 'stopped', left, ...stopped });
+  send({ kind: 'stopped', left, ...stopped });
   process.disconnect();
 }
 
-/** Sockets, timers, handles and requests that were not there before the agent ran. */
+/** Sockets, timers, handles and requests that did not exist before the agent ran. */
 function resourcesLeft(): string[] {
   const left = process.getActiveResourcesInfo().filter((name) => name !== 'Immediate');
   for (const name of resourcesBefore) {

@@ -11,10 +11,10 @@ import { onPurpose, throwingListener, throwingLogger, throwingPodListener } from
 const versionsPerIncarnation = 1_000_000;
 const orphanPeriodMs = 1_000;
 
-/** A node agent on the public API: informer, transport, status manager, journal, and random lives of its pods. */
+/** A node agent on the public API: informer, transport, status manager, journal, and pods with random lifecycles. */
 export class Agent {
   readonly #config: AgentConfig;
-  readonly #say: (report: AgentReport) => void;
+  readonly #send: (report: AgentReport) => void;
   readonly #random: Random;
   readonly #clock: Clock & { jump(ms: number): void };
   readonly #logger: Logger;
@@ -32,15 +32,15 @@ export class Agent {
   #isRunning = false;
   #isStopped = false;
 
-  constructor(config: AgentConfig, say: (report: AgentReport) => void) {
+  constructor(config: AgentConfig, send: (report: AgentReport) => void) {
     this.#config = config;
-    this.#say = say;
+    this.#send = send;
     this.#isSilent = config.isSilent;
     this.#lastVersion = config.incarnation * versionsPerIncarnation;
     this.#random = new Random(`${config.seed}/agent-${config.incarnation}`);
     this.#clock = jumpingClock();
     const onThrow = (): void => void this.#thrown++;
-    this.#logger = throwingLogger(reportingLogger(say), this.#random.fork('logger'), onThrow);
+    this.#logger = throwingLogger(reportingLogger(send), this.#random.fork('logger'), onThrow);
     this.#client = createPodClient(kubeConfig(config), {
       userAgent: `chaos-agent/${config.incarnation}`,
       clock: this.#clock,
@@ -60,7 +60,7 @@ export class Agent {
     this.#pods.subscribe(throwingPodListener(this.#random.fork('pod listener'), onThrow));
   }
 
-  /** Resolves when the agent has begun its work, or was stopped before it could. */
+  /** Resolves when the agent runs, or when it was stopped before that. */
   async start(): Promise<void> {
     const { journalDir, options } = this.#config;
     if (journalDir !== undefined) mkdirSync(journalDir, { recursive: true });
@@ -93,14 +93,14 @@ export class Agent {
     this.#isRunning = true;
     if (!this.#isSilent) this.#beginLives();
     this.#orphanTimer = setInterval(() => this.#removeOrphans(), orphanPeriodMs);
-    this.#say({ kind: 'running' });
+    this.#send({ kind: 'running' });
   }
 
   jump(ms: number): void {
     this.#clock.jump(ms);
   }
 
-  speak(): void {
+  startReporting(): void {
     const wasSilent = this.#isSilent;
     this.#isSilent = false;
     if (wasSilent && this.#isRunning) this.#beginLives();
@@ -113,7 +113,7 @@ export class Agent {
 
   show(): void {
     const { pods = [] } = this.#manager?.inspect() ?? {};
-    this.#say({
+    this.#send({
       kind: 'shown',
       pods: pods.map((pod) => ({
         uid: pod.podUID,
@@ -132,7 +132,7 @@ export class Agent {
     await this.#manager?.stop({ drain, deadlineMs: 1_000 });
     await this.#pods.stop();
     await this.#client.transport.close();
-    // Outcomes that a setter causes are reported in a turn of their own.
+    // Outcomes that a setter causes are reported in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     const broken = this.#ledger.broken(this.#manager?.inspect().pods ?? []);
     return { outcomes: this.#ledger.counts, broken, thrown: this.#thrown };
@@ -157,7 +157,7 @@ export class Agent {
       clock: this.#clock,
       random: this.#random.fork(`${name}`),
       nextVersion: () => ++this.#lastVersion,
-      say: this.#say,
+      send: this.#send,
       runtime: this.#config.runtime[uid!],
     });
     this.#lives.set(uid!, life);
@@ -165,7 +165,7 @@ export class Agent {
     if (this.#isSettling) life.settle();
   }
 
-  /** A silent agent finds nothing that runs: what the journal says of a pod's end may be written. */
+  /** A silent agent has no running containers, so a terminal phase from the journal may be written. */
   #couldHaveRunningContainers(pod: Pod): boolean {
     if (this.#isSilent) return false;
     return this.#lives.get(pod.metadata?.uid ?? '')?.couldHaveRunningContainers ?? false;
@@ -198,15 +198,15 @@ function kubeConfig({ server, token, exec, proxyUrl }: AgentConfig): object {
   };
 }
 
-function reportingLogger(say: (report: AgentReport) => void): Logger {
+function reportingLogger(send: (report: AgentReport) => void): Logger {
   const at =
     (level: 'warn' | 'error') =>
     (fields: object, message: string): void => {
       const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
       const why = err instanceof Error ? err.stack : reason;
-      // What the run has brought about itself.
+      // Expected, because the run has caused it.
       if (typeof why === 'string' && (why.includes(onPurpose) || why.includes('ENOSPC'))) return;
-      say({ kind: 'log', level, message, reason: typeof why === 'string' ? why : '' });
+      send({ kind: 'log', level, message, reason: typeof why === 'string' ? why : '' });
     };
   const nothing = (): void => {};
   return { trace: nothing, debug: nothing, info: nothing, warn: at('warn'), error: at('error') };

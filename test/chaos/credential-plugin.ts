@@ -2,15 +2,15 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Random } from './random.ts';
 
-/** How an exec credential plugin behaves: its token is right, wrong, late, or there is none. */
+/** How an exec credential plugin behaves: its token is valid, wrong, late, or missing. */
 export const pluginModes = ['rotate', 'wrong', 'hang', 'fail'] as const;
 export type PluginMode = (typeof pluginModes)[number];
 
 const lifetimeMs = 3_000;
 
 /**
- * An exec credential plugin of an agent, whose credential expires after seconds. It is a shell
- * script, which starts faster than Node.js, and reads its behaviour from files.
+ * An exec credential plugin for an agent, whose credential expires after a few seconds. It is a shell
+ * script, because that starts faster than Node.js, and it reads its behaviour from files.
  */
 export class CredentialPlugin {
   readonly #dir: string;
@@ -24,12 +24,12 @@ export class CredentialPlugin {
     mkdirSync(dir, { recursive: true });
   }
 
-  /** The `exec` of a kubeconfig's user. */
+  /** The `exec` member of a kubeconfig's user. */
   get exec(): object {
     const script = [
       `cd '${this.#dir}' || exit 1`,
       'read -r mode <mode',
-      'case "$mode" in hang) sleep 60 ;; fail) echo "no credential today" >&2; exit 1 ;; esac',
+      'case "$mode" in hang) sleep 60 ;; fail) echo "no credential available" >&2; exit 1 ;; esac',
       'cat credential.json',
     ].join('\n');
     return {

@@ -1,15 +1,15 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Of the process' own output; everything above is a file. */
+/** File descriptors up to this one are the output of the process; higher ones are files. */
 const lastStandardFd = 2;
 
-/** The disk of this process, which can be full: no file grows then, what is within a file can be rewritten. */
+/** The disk of this process, which can be full. Then no file can grow, but existing bytes can be overwritten. */
 export interface Disk {
   isFull: boolean;
 }
 
-/** Replaces `fs.writeSync` for the whole process: a process of its own is what an agent has here. */
+/** Replaces `fs.writeSync` for the complete process, which is possible because each agent has its own process. */
 export function installDisk(): Disk {
   const disk: Disk = { isFull: false };
   const writeSync = fs.writeSync.bind(fs) as (fd: number, ...rest: unknown[]) => number;

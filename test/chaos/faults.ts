@@ -1,12 +1,12 @@
 import { fault, type Fault } from '../../src/testing/faults/fault.ts';
 import { Random } from './random.ts';
 
-/** What a request to the API server is, by its method and path. */
+/** The kind of a request to the API server, by its method and path. */
 export type RequestKind = 'get' | 'patch' | 'delete' | 'list' | 'watch' | 'other';
 
 /**
- * 500 … hang: the request never reaches the API server. lost-answer … duplicate-request: it does,
- * and its answer suffers.
+ * With `500` … `hang`, the request never reaches the API server. With `lost-response` … `duplicate-request`,
+ * it does, and the fault affects its response.
  */
 const requestFaults = {
   '500': 8,
@@ -15,13 +15,13 @@ const requestFaults = {
   html: 6,
   reset: 8,
   hang: 4,
-  'lost-answer': 8,
-  'html-answer': 4,
+  'lost-response': 8,
+  'html-response': 4,
   'hang-after': 3,
   'reset-mid-body': 8,
   trickle: 6,
   delay: 10,
-  'duplicate-answer': 6,
+  'duplicate-response': 6,
   'duplicate-request': 6,
 };
 const watchFaults = {
@@ -40,7 +40,7 @@ const watchFaults = {
 export type RequestFault = keyof typeof requestFaults;
 export type WatchFault = keyof typeof watchFaults;
 
-/** One fault and the random numbers that go with it. */
+/** One fault and the random numbers that it uses. */
 export interface ChaosFault {
   readonly kind: RequestFault | WatchFault;
   readonly random: Random;
@@ -50,8 +50,8 @@ const retryAfterMs = 2_000;
 export const htmlPage = '<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>\n';
 
 /**
- * The fault in the words of the testing kit; undefined for what a proxy alone can do: to a response
- * that the API server has given, or twice.
+ * The fault as `kubelet-status-manager/testing` has it. Undefined for a fault that only a proxy can
+ * cause: one of a response that the API server has sent, or of a request that is sent twice.
  */
 export function kitFault({ kind, random }: ChaosFault): Fault | undefined {
   switch (kind) {
@@ -81,14 +81,14 @@ export function kitFault({ kind, random }: ChaosFault): Fault | undefined {
   }
 }
 
-/** How bad it is in a span of time: the share of requests that a fault befalls. */
-const weathers = { calm: 0.03, rough: 0.25, storm: 0.7 };
+/** The share of requests that are affected by a fault, which changes from one span of time to the next. */
+const faultShares = { low: 0.03, medium: 0.25, high: 0.7 };
 const spanMs = 1_500;
 const watchFaultShare = 0.3;
 
 /**
- * Which request meets which fault, decided by the seed: the n-th request of a kind for a pod meets
- * the same fault in every run, if it comes in the same weather.
+ * Decides by the seed which request is affected by which fault. The n-th request of a kind for a pod
+ * has the same fault in every run, if it arrives in a span with the same share of faults.
  */
 export class FaultSchedule {
   readonly #seed: string;
@@ -98,7 +98,7 @@ export class FaultSchedule {
     this.#seed = seed;
   }
 
-  /** @param key the pod's name, or whatever else tells requests of one kind apart; @param atMs since the start */
+  /** @param key the pod's name, or whatever else distinguishes requests of one kind; @param atMs since the start */
   faultFor(kind: RequestKind, key: string, atMs: number): ChaosFault | undefined {
     const name = `${kind}/${key}`;
     const count = (this.#counts.get(name) ?? 0) + 1;
@@ -111,6 +111,6 @@ export class FaultSchedule {
 
   #shareAt(atMs: number): number {
     const span = Math.floor(atMs / spanMs);
-    return weathers[new Random(`${this.#seed}/weather/${span}`).weighted({ calm: 4, rough: 4, storm: 2 })];
+    return faultShares[new Random(`${this.#seed}/share/${span}`).weighted({ low: 4, medium: 4, high: 2 })];
   }
 }

@@ -27,47 +27,47 @@ export interface Call {
   readonly incarnation: number;
   readonly fault: string | undefined;
   readonly arrivedAtMs: number;
-  /** undefined while it is under way. */
+  /** undefined while the request is in flight. */
   endedAtMs: number | undefined;
-  /** Who ended it: an answer in full, the agent, or the proxy with a broken answer. */
-  endedBy: 'answer' | 'agent' | 'proxy' | undefined;
-  /** How long the proxy itself was held up while the request was under way, in ms. */
+  /** What ended it: a complete response, the agent, or the proxy with a broken response. */
+  endedBy: 'response' | 'agent' | 'proxy' | undefined;
+  /** How long the event loop of the proxy was blocked while the request was in flight, in ms. */
   proxyLagMs: number;
-  /** Of the answer that the agent got. */
+  /** The status code of the response to the agent. */
   status: number | undefined;
-  /** How long the agent was told to wait, in ms. */
+  /** The `Retry-After` of the response, in ms. */
   retryAfterMs: number | undefined;
-  /** Of a PATCH or DELETE. */
+  /** The UID that a PATCH or DELETE has as its precondition. */
   uid: string | undefined;
-  /** Of a DELETE: what was asked, and the pod that the API server says it has deleted or begun to delete. */
+  /** Only for a DELETE: its options, and the pod in the response of the API server. */
   deletion?: Deletion | undefined;
 }
 
 export interface Deletion {
   readonly gracePeriodSeconds: unknown;
-  /** undefined when the API server did not accept it. */
+  /** undefined if the API server did not accept it. */
   readonly deleted: { readonly phase: unknown; readonly deletionTimestamp: unknown } | undefined;
 }
 
 export interface FaultyProxyOptions {
-  /** Of the API server: `https://127.0.0.1:PORT`. */
+  /** The URL of the API server: `https://127.0.0.1:PORT`. */
   readonly target: string;
   /** PEM. */
   readonly ca: () => string;
   readonly seed: string;
 }
 
-interface Answer {
+interface BufferedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
 }
 
-/** An HTTP proxy on loopback, between an agent and an API server, that does what networks and overloaded servers do. */
+/** An HTTP proxy on loopback, between an agent and an API server, that fails in the ways in which networks and overloaded servers fail. */
 export class FaultyProxy {
   /** Every request, in order of arrival. */
   readonly calls: Call[] = [];
-  /** Faults that were done, by kind. */
+  /** The number of faults, by kind. */
   readonly faults: Record<string, number> = {};
   readonly #options: FaultyProxyOptions;
   readonly #schedule: FaultSchedule;
@@ -77,8 +77,8 @@ export class FaultyProxy {
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #lag = new LoopLag();
   #startedAtMs = Date.now();
-  #isCalm = false;
-  #isAway = false;
+  #areFaultsStopped = false;
+  #isDown = false;
   #port = 0;
 
   static async start(options: FaultyProxyOptions): Promise<FaultyProxy> {
@@ -99,7 +99,7 @@ export class FaultyProxy {
     this.#server.requestTimeout = 0;
     this.#server.on('clientError', (_error, socket) => socket.destroy());
     this.#server.on('connection', (socket) => {
-      if (this.#isAway) return socket.destroy();
+      if (this.#isDown) return socket.destroy();
       this.#sockets.add(socket);
       socket.setNoDelay(true);
       socket.on('error', () => {});
@@ -112,22 +112,22 @@ export class FaultyProxy {
     return `http://${loopback}:${this.#port}`;
   }
 
-  /** Faults end: what hangs is cut, and from now on everything is passed on as it is. */
-  calm(): void {
-    this.#isCalm = true;
-    this.#isAway = false;
+  /** Stops all faults: requests that hang are cut, and from now on everything is forwarded unchanged. */
+  stopFaults(): void {
+    this.#areFaultsStopped = true;
+    this.#isDown = false;
     for (const call of this.calls) if (call.endedAtMs === undefined) end(call, 'proxy');
     this.#cutAll();
   }
 
-  /** For this long nobody gets through, as when a network is down. */
-  goAway(ms: number): void {
+  /** Accepts no connections for this long, as when the network is down. */
+  goDown(ms: number): void {
     this.#count('outage');
-    this.#isAway = true;
+    this.#isDown = true;
     for (const call of this.calls) if (call.endedAtMs === undefined) end(call, 'proxy');
     this.#cutAll();
     this.#later(ms, () => {
-      this.#isAway = false;
+      this.#isDown = false;
     });
   }
 
@@ -149,7 +149,9 @@ export class FaultyProxy {
     const exchange = new HttpExchange(request, response);
     const target = classify(exchange);
     const now = Date.now();
-    const fault = this.#isCalm ? undefined : this.#schedule.faultFor(target.kind, target.pod, now - this.#startedAtMs);
+    const fault = this.#areFaultsStopped
+      ? undefined
+      : this.#schedule.faultFor(target.kind, target.pod, now - this.#startedAtMs);
     const call: Call = {
       ...target,
       incarnation: Number(/^chaos-agent\/(\d+)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? 0),
@@ -177,7 +179,7 @@ export class FaultyProxy {
       if (target.kind === 'watch') await this.#watch(request, response, exchange, call, fault, aborter.signal);
       else await this.#exchange(request, body, response, exchange, call, fault, aborter.signal);
     } catch {
-      // The API server is away, or the agent has gone: either way there is nobody to answer, or nothing to say.
+      // The API server is down, or the agent has disconnected. In both cases no response can be sent.
       this.#cut(response, call);
     }
   }
@@ -193,12 +195,12 @@ export class FaultyProxy {
   ): Promise<void> {
     const kit = fault && kitFault(fault);
     if (kit !== undefined && this.#isMetBefore(kit, exchange, call)) return;
-    const answer = await this.#forward(request, body, signal);
+    const buffered = await this.#forward(request, body, signal);
     if (fault?.kind === 'duplicate-request') await this.#forward(request, body, signal);
-    if (call.kind === 'delete') call.deletion = readDeletion(body, answer);
+    if (call.kind === 'delete') call.deletion = readDeletion(body, buffered);
     if (signal.aborted) return;
-    if (fault === undefined) return send(response, call, answer);
-    if (kit?.kind !== 'hang') await this.#spoil(fault, answer, response, exchange, call);
+    if (fault === undefined) return send(response, call, buffered);
+    if (kit?.kind !== 'hang') await this.#breakResponse(fault, buffered, response, exchange, call);
   }
 
   /** Faults that keep a request from the API server. */
@@ -222,49 +224,49 @@ export class FaultyProxy {
     }
   }
 
-  /** Faults that befall the answer. */
-  async #spoil(
+  /** Faults that affect the response. */
+  async #breakResponse(
     { kind, random }: ChaosFault,
-    answer: Answer,
+    buffered: BufferedResponse,
     response: ServerResponse,
     exchange: HttpExchange,
     call: Call,
   ): Promise<void> {
-    const { body } = answer;
+    const { body } = buffered;
     switch (kind) {
-      case 'lost-answer':
+      case 'lost-response':
         return random.chance(0.5) ? this.#cut(response, call) : respond(exchange, call, fault.status(500), 500);
-      case 'html-answer':
+      case 'html-response':
         return send(response, call, {
-          ...answer,
+          ...buffered,
           headers: { 'content-type': 'text/html' },
           body: Buffer.from(htmlPage),
         });
       case 'reset-mid-body':
         end(call, 'proxy');
         exchange.cutAfter(Math.floor(body.length / 2));
-        writeHead(response, answer, body.length);
+        writeHead(response, buffered, body.length);
         response.end(body);
         return;
       case 'trickle': {
         const pieces = random.integer(5, 40);
-        writeHead(response, answer, body.length);
-        call.status = answer.status;
+        writeHead(response, buffered, body.length);
+        call.status = buffered.status;
         for (let i = 0; i < pieces - 1 && !response.destroyed; i++) {
           response.write(body.subarray(cutAt(body, i, pieces), cutAt(body, i + 1, pieces)));
           await this.#delay(random.integer(1, 60));
         }
-        end(call, 'answer');
+        end(call, 'response');
         response.end(body.subarray(cutAt(body, pieces - 1, pieces)));
         return;
       }
       case 'delay':
         await this.#delay(random.integer(20, 1_200));
-        return send(response, call, answer);
-      case 'duplicate-answer':
-        return sendTwice(response, call, answer);
+        return send(response, call, buffered);
+      case 'duplicate-response':
+        return sendTwice(response, call, buffered);
       default:
-        return send(response, call, answer);
+        return send(response, call, buffered);
     }
   }
 
@@ -289,15 +291,15 @@ export class FaultyProxy {
         if (call.endedAtMs !== undefined) return;
         if (fault.kind === 'watch-reset') return this.#resetWatch(fault, response, call);
         isSilent = kit?.kind === 'hang';
-        if (!isSilent) end(call, 'answer');
+        if (!isSilent) end(call, 'response');
         if (kit !== undefined) exchange.apply(kit);
         return undefined;
       });
     }
     for await (const chunk of upstream) if (!response.destroyed) response.write(chunk as Buffer);
-    // Who hears nothing does not hear the end either.
+    // An agent that gets no events is not told about the end of the watch either.
     if (isSilent) return;
-    end(call, 'answer');
+    end(call, 'response');
     response.end();
   }
 
@@ -306,15 +308,15 @@ export class FaultyProxy {
     void this.#delay(random.integer(0, 20)).then(() => this.#cut(response, call));
   }
 
-  async #forward(request: IncomingMessage, body: Buffer, signal: AbortSignal): Promise<Answer> {
+  async #forward(request: IncomingMessage, body: Buffer, signal: AbortSignal): Promise<BufferedResponse> {
     const upstream = await this.#open(request, body, signal);
     return { status: upstream.statusCode ?? 0, headers: upstream.headers, body: await readBody(upstream) };
   }
 
-  /** Sends the request on; rejects when the API server does not answer or the agent goes away. */
+  /** Forwards the request. Rejects when the API server does not respond or the agent disconnects. */
   #open(request: IncomingMessage, body: Buffer, signal: AbortSignal): Promise<IncomingMessage> {
     const { host: _host, connection: _connection, 'transfer-encoding': _encoding, ...headers } = request.headers;
-    // A DELETE's answer is read here.
+    // The response to a DELETE is read here.
     if (request.method === 'DELETE') delete headers['accept-encoding'];
     const options: RequestOptions & { ca?: string } = {
       method: request.method,
@@ -373,19 +375,19 @@ async function readBody(message: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Which UID a strategic merge patch, a JSON patch or a DELETE is meant for. */
+/** The UID that a strategic merge patch, a JSON patch or a DELETE has as its precondition. */
 function readUID(body: Buffer): string | undefined {
   const asked = parse(body) as Json;
   if (!Array.isArray(asked)) return asked?.metadata?.uid ?? asked?.preconditions?.uid;
   return asked.find(({ op, path }) => op === 'test' && path === '/metadata/uid')?.value;
 }
 
-function readDeletion(body: Buffer, answer: Answer): Deletion {
-  const pod = parse(answer.body) as Json;
+function readDeletion(body: Buffer, buffered: BufferedResponse): Deletion {
+  const pod = parse(buffered.body) as Json;
   return {
     gracePeriodSeconds: (parse(body) as Json)?.gracePeriodSeconds,
     deleted:
-      answer.status === 200
+      buffered.status === 200
         ? { phase: pod?.status?.phase, deletionTimestamp: pod?.metadata?.deletionTimestamp }
         : undefined,
   };
@@ -399,32 +401,32 @@ function parse(json: Buffer): unknown {
   }
 }
 
-/** Responds as the fault says, in place of the API server. */
+/** Sends the response of the fault instead of a response of the API server. */
 function respond(exchange: HttpExchange, call: Call, fault: FaultOf<'status' | 'body'>, status: number): void {
-  end(call, 'answer');
+  end(call, 'response');
   call.status = status;
   exchange.respond(fault);
 }
 
-/** Whoever ended it first has ended it. */
+/** Records what ended the request. The first call counts. */
 function end(call: Call, by: NonNullable<Call['endedBy']>): void {
   if (call.endedAtMs !== undefined) return;
   call.endedAtMs = Date.now();
   call.endedBy = by;
 }
 
-function send(response: ServerResponse, call: Call, answer: Answer): void {
-  end(call, 'answer');
-  call.status = answer.status;
-  const retryAfter = answer.headers['retry-after'];
+function send(response: ServerResponse, call: Call, buffered: BufferedResponse): void {
+  end(call, 'response');
+  call.status = buffered.status;
+  const retryAfter = buffered.headers['retry-after'];
   if (typeof retryAfter === 'string') call.retryAfterMs = Number(retryAfter) * 1000;
-  writeHead(response, answer, answer.body.length);
-  response.end(answer.body);
+  writeHead(response, buffered, buffered.body.length);
+  response.end(buffered.body);
 }
 
-/** The same answer again behind the first, in one write, as no request has asked for. */
-function sendTwice(response: ServerResponse, call: Call, { status, headers, body }: Answer): void {
-  end(call, 'answer');
+/** Sends the same response a second time in the same write, without a request for it. */
+function sendTwice(response: ServerResponse, call: Call, { status, headers, body }: BufferedResponse): void {
+  end(call, 'response');
   call.status = status;
   const type = String(headers['content-type'] ?? 'application/json');
   const encoding =
@@ -432,11 +434,11 @@ function sendTwice(response: ServerResponse, call: Call, { status, headers, body
   const head = `HTTP/1.1 ${status} Again\r\ncontent-type: ${type}\r\n${encoding}content-length: ${body.length}\r\n\r\n`;
   const once = Buffer.concat([Buffer.from(head), body]);
   response.socket?.write(Buffer.concat([once, once]));
-  // node:http would keep the connection for this response.
+  // node:http would keep the connection open for this response.
   setTimeout(() => response.destroy(), 100).unref();
 }
 
-function writeHead(response: ServerResponse, { status, headers }: Answer, length?: number): void {
+function writeHead(response: ServerResponse, { status, headers }: BufferedResponse, length?: number): void {
   const kept = ['content-type', 'content-encoding', 'retry-after', 'cache-control'].filter((name) => headers[name]);
   response.writeHead(status, {
     ...Object.fromEntries(kept.map((name) => [name, headers[name]])),

@@ -1,6 +1,6 @@
 import type { Json, KubeHttp, WatchStream } from '../support/kube-http.ts';
 
-/** One state of a pod on the API server, in the order in which they came to be. */
+/** One version of a pod on the API server. */
 export interface HistoryEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly resourceVersion: number;
@@ -11,8 +11,9 @@ const podsPath = '/api/v1/pods';
 const retryMs = 100;
 
 /**
- * Every state of every pod, by a watch from the start, resumed where it broke. What a restarted
- * API server no longer tells in a watch is read from etcd's history, one resourceVersion at a time.
+ * Records every version of every pod with a watch that starts at the beginning and is resumed where
+ * it was interrupted. Versions that a restarted API server no longer sends in a watch are read from
+ * etcd's history, one resourceVersion at a time.
  */
 export class HistoryRecorder {
   readonly events: HistoryEvent[] = [];
@@ -33,7 +34,7 @@ export class HistoryRecorder {
     this.#running = this.#run();
   }
 
-  /** Resolves when all that has happened until now has been recorded. */
+  /** Resolves when everything that has happened until now is recorded. */
   async stop(): Promise<void> {
     const { body } = await this.#http.request('GET', podsPath);
     this.#isStopped = true;
@@ -47,7 +48,7 @@ export class HistoryRecorder {
       try {
         await this.#follow();
       } catch {
-        // The API server is away.
+        // The API server is down.
       }
       if (!this.#isStopped) await new Promise((resolve) => setTimeout(resolve, retryMs));
     }

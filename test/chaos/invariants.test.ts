@@ -42,7 +42,7 @@ function call(overrides: Partial<Call>): Call {
     fault: undefined,
     arrivedAtMs: 0,
     endedAtMs: 10,
-    endedBy: 'answer',
+    endedBy: 'response',
     proxyLagMs: 0,
     status: 200,
     retryAfterMs: undefined,
@@ -68,12 +68,12 @@ function invariantsOf(violations: readonly Violation[]): string[] {
   return violations.map(({ invariant }) => invariant);
 }
 
-/** Checks that never see anything make every chaos run green. */
+/** A check that never finds anything would let every chaos run pass. */
 describe('the invariants of the chaos run', () => {
   it.each<[string, readonly HistoryEvent[], readonly string[]]>([
-    ['that go on', history(version(1), version(1), version(2)), []],
-    ['that go back', history(version(2), version(1)), ['versions never go back']],
-    ['that are lost', history(version(2), {}), ['versions never go back']],
+    ['that increase', history(version(1), version(1), version(2)), []],
+    ['that decrease', history(version(2), version(1)), ['versions never decrease']],
+    ['that are lost', history(version(2), {}), ['versions never decrease']],
     ['of another pod', history(version(1, 'b')), ['no write to another UID']],
   ])('versions %s', (_what, events, expected) => {
     expect(invariantsOf(checkVersions(events))).toEqual(expected);
@@ -81,31 +81,31 @@ describe('the invariants of the chaos run', () => {
 
   it.each<[string, readonly Json[], number]>([
     ['stays', [{ phase: 'Running' }, { phase: 'Failed' }, { phase: 'Failed' }], 0],
-    ['comes back to life', [{ phase: 'Failed' }, { phase: 'Running' }], 1],
-    ['becomes the other one', [{ phase: 'Failed' }, { phase: 'Succeeded' }], 1],
+    ['becomes Running again', [{ phase: 'Failed' }, { phase: 'Running' }], 1],
+    ['changes to the other one', [{ phase: 'Failed' }, { phase: 'Succeeded' }], 1],
   ])('a terminal phase that %s', (_what, statuses, count) => {
     expect(checkTerminalIsFinal(history(...statuses))).toHaveLength(count);
   });
 
   it.each<[string, readonly Json[], number]>([
     ['renewed', [{}, foreign('f1'), foreign('f2')], 0],
-    ['written over with an older one', [foreign('f2'), foreign('f1')], 1],
+    ['overwritten with an older one', [foreign('f2'), foreign('f1')], 1],
     ['removed', [foreign('f1'), {}], 1],
-  ])("others' condition that is %s", (_what, statuses, count) => {
+  ])('a foreign condition that is %s', (_what, statuses, count) => {
     expect(checkForeignConditions(history(...statuses))).toHaveLength(count);
   });
 
   it.each<[string, readonly Call[], readonly string[]]>([
-    ['as it should be', [deletion()], []],
-    ['with grace', [deletion({ deletion: { ...deletion().deletion!, gracePeriodSeconds: 30 } })], ['grace']],
-    ['for any UID', [deletion({ uid: undefined })], ['UID']],
-    ['before the containers had ended', [deletion({ arrivedAtMs: 49 })], ['before']],
+    ['that is correct', [deletion()], []],
+    ['with a grace period', [deletion({ deletion: { ...deletion().deletion!, gracePeriodSeconds: 30 } })], ['grace']],
+    ['without a UID', [deletion({ uid: undefined })], ['UID']],
+    ['before the containers had terminated', [deletion({ arrivedAtMs: 49 })], ['before']],
     ['of a running pod', [deletion({}, { phase: 'Running' })], ['in phase Running']],
-    ['that nobody had asked for', [deletion({}, { deletionTimestamp: undefined })], ['nobody']],
+    ['without a deletionTimestamp', [deletion({}, { deletionTimestamp: undefined })], ['not requested']],
     ['twice', [deletion(), deletion()], ['twice']],
     ['again by a later agent', [deletion(), deletion({ incarnation: 2 })], []],
-    ['again after the answer was lost', [deletion({ endedBy: 'proxy', status: undefined }), deletion()], []],
-    ['again after an answer that nobody can read', [deletion({ fault: 'html-answer' }), deletion()], []],
+    ['again after the response was lost', [deletion({ endedBy: 'proxy', status: undefined }), deletion()], []],
+    ['again after an unreadable response', [deletion({ fault: 'html-response' }), deletion()], []],
     ['again after a new status', [deletion(), call({}), deletion()], []],
     ['that was refused', [deletion({ deletion: { gracePeriodSeconds: 0, deleted: undefined } })], []],
   ])('a DELETE %s', (_what, calls, expected) => {
@@ -116,17 +116,17 @@ describe('the invariants of the chaos run', () => {
 
   it.each<[string, readonly Call[], readonly string[]]>([
     ['one after the other', [call({}), call({ arrivedAtMs: 10, endedAtMs: 20 })], []],
-    ['for two pods at once', [call({}), call({ uid: 'b' })], []],
-    ['for three pods at once', [call({}), call({ uid: 'b' }), call({ uid: 'c' })], ['concurrency']],
-    ['for one pod at once', [call({}), call({ arrivedAtMs: 9 })], ['one write a pod']],
+    ['for two pods at the same time', [call({}), call({ uid: 'b' })], []],
+    ['for three pods at the same time', [call({}), call({ uid: 'b' }), call({ uid: 'c' })], ['concurrency']],
+    ['for one pod at the same time', [call({}), call({ arrivedAtMs: 9 })], ['one write per pod']],
     ['of two agents', [call({}), call({ incarnation: 2 })], []],
     [
-      'given up by the agent a moment ago',
+      'aborted by the agent a moment ago',
       [call({ endedBy: 'agent', endedAtMs: 1_100 }), call({ arrivedAtMs: 300, endedAtMs: 1_100 })],
       [],
     ],
     [
-      'given up by the agent while the proxy itself was held up: a saturated machine reported 9 of 8',
+      'aborted by the agent while the proxy itself was blocked: a saturated machine reported 9 of 8',
       [
         call({ endedBy: 'agent', endedAtMs: 4_100, proxyLagMs: 3_000 }),
         call({ arrivedAtMs: 1_500, endedAtMs: 4_100, uid: 'b' }),
@@ -140,20 +140,20 @@ describe('the invariants of the chaos run', () => {
   });
 
   it.each([
-    ['as many as the bucket gives', 21, 0],
+    ['as many as the bucket allows', 21, 0],
     ['more', 22, 1],
   ])('%s', (_what, count, violations) => {
     const calls = Array.from({ length: count }, (_, i) => call({ arrivedAtMs: i < 9 ? 0 : 200 }));
-    // In these 200 ms: a burst of 8, 1 at the edge, and what 200 ms and the slack of a second give.
+    // Allowed in these 200 ms: a burst of 8, 1 at the boundary, and the tokens of 200 ms and the tolerance of a second.
     const limits = new Map([[1, { concurrency: 8, qps: 10, burst: 8 }]]);
     expect(checkRate(calls, limits)).toHaveLength(violations);
   });
 
   it.each([
-    ['that may have crossed', 300, 0],
+    ['that may have been sent before the response arrived', 300, 0],
     ['in the middle', 1_000, 1],
     ['after the pause', 2_100, 0],
-  ])('a request %s where the API server has asked for two seconds', (_what, arrivedAtMs, count) => {
+  ])('a request %s when the API server has sent Retry-After with two seconds', (_what, arrivedAtMs, count) => {
     const throttled = call({ status: 429, retryAfterMs: 2_000, endedAtMs: 0 });
     expect(checkPauses([throttled, call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b' })])).toHaveLength(count);
     const ofAnotherPod = call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b', pod: 'default/other' });
@@ -166,7 +166,7 @@ describe('the invariants of the chaos run', () => {
     expect(checkTunnel(arrivals.map((ms) => ms * 4))).toEqual([]);
   });
 
-  it('a run that met too few faults', () => {
+  it('a run with too few faults', () => {
     const faults = { 'proxy fin': 30, kill: 1 };
     expect(checkFaults(faults, ['proxy', 'kill'], 20_000)).toEqual([]);
     expect(checkFaults(faults, ['disk full'], 20_000)).toMatchObject([{ details: 'none of kind disk full' }]);
@@ -177,7 +177,7 @@ describe('the invariants of the chaos run', () => {
   const unready = { type: 'Ready', status: 'False' };
   it.each<[string, Json, RegExp | undefined]>([
     ['the same', {}, undefined],
-    ["others' conditions, too", { conditions: [{ type: 'other', status: 'True' }, unready] }, undefined],
+    ['foreign conditions, too', { conditions: [{ type: 'other', status: 'True' }, unready] }, undefined],
     ['another phase', { phase: 'Pending' }, /^phase: "Running" is cached, "Pending"/],
     ['another message', { message: 'm' }, /^message/],
     ['another Ready', { conditions: [{ ...unready, status: 'True' }] }, /^conditions/],

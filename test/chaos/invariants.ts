@@ -5,27 +5,27 @@ import type { HistoryEvent } from './history.ts';
 import { type AgentOptions, readMessage } from './protocol.ts';
 import { foreignConditionType } from './users.ts';
 
-/** A promise of the manager that was broken. */
+/** A guarantee of the manager that was violated. */
 export interface Violation {
   readonly invariant: string;
   readonly details: string;
 }
 
-/** By incarnation of the agent. */
+/** By the number of the agent process. */
 export type Limits = ReadonlyMap<number, Pick<AgentOptions, 'concurrency' | 'qps' | 'burst'>>;
 
-// Generous: a busy machine must not look like a broken promise.
-/** The proxy hears of an agent's giving up a while after the agent has gone on. */
+// The limits are generous, because a busy machine must not look like a violation.
+/** The proxy notices that an agent has aborted a request some time after the agent sends the next one. */
 const abortSlackMs = 1_000;
-/** How much requests may bunch up on their way to the proxy. */
+/** How much closer together requests may arrive at the proxy than they were sent. */
 const bunchingSlackMs = 1_000;
-/** An answer and a request may cross. */
+/** A request may have been sent before the response arrived. */
 const crossingSlackMs = 800;
-/** Of a few dozen pods, an informer and a restart; a storm is thousands. */
+/** Enough for a few dozen pods, an informer and a restart. A connection storm has thousands. */
 const maxConnectionsPerSecond = 250;
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 
-/** The versions that a pod's status carries never go back, and are those of that pod. */
+/** The versions in a pod's status never decrease, and belong to that pod. */
 export function checkVersions(history: readonly HistoryEvent[]): Violation[] {
   const violations: Violation[] = [];
   const versions = new Map<string, number>();
@@ -41,7 +41,7 @@ export function checkVersions(history: readonly HistoryEvent[]): Violation[] {
       });
     } else if (version < last) {
       violations.push({
-        invariant: 'versions never go back',
+        invariant: 'versions never decrease',
         details: `${name} ${uid} @${resourceVersion}: ${last} → ${version}`,
       });
     }
@@ -68,7 +68,7 @@ export function checkTerminalIsFinal(history: readonly HistoryEvent[]): Violatio
   return violations;
 }
 
-/** What others wrote stays, and stays as they wrote it last. */
+/** Foreign conditions stay as their writers last wrote them. */
 export function checkForeignConditions(history: readonly HistoryEvent[]): Violation[] {
   const violations: Violation[] = [];
   const versions = new Map<string, number>();
@@ -80,7 +80,7 @@ export function checkForeignConditions(history: readonly HistoryEvent[]): Violat
     const last = versions.get(uid) ?? 0;
     if (version < last) {
       violations.push({
-        invariant: "others' conditions stay",
+        invariant: 'foreign conditions stay',
         details: `${name} ${uid} @${resourceVersion}: f${last} → ${String(message)}`,
       });
     }
@@ -90,9 +90,10 @@ export function checkForeignConditions(history: readonly HistoryEvent[]): Violat
 }
 
 /**
- * A DELETE of an agent is for good (grace 0), is meant for one UID, comes after the containers
- * have ended and the terminal phase is on the API server, and is not repeated by an agent that
- * knows of its success and has written nothing since. @param ended when the pod's containers had stopped, by UID
+ * A DELETE of an agent has a grace period of 0 and a UID as precondition. It is sent after the
+ * containers have terminated and the terminal phase is on the API server, and is not repeated by an
+ * agent that got a success response and has written nothing since.
+ * @param ended when the pod's containers had terminated, by UID
  */
 export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, number>): Violation[] {
   const violations: Violation[] = [];
@@ -102,41 +103,41 @@ export function checkDeletes(calls: readonly Call[], ended: ReadonlyMap<string, 
     if (kind === 'patch') successful.delete(key);
     if (kind !== 'delete' || deletion === undefined) continue;
     const { gracePeriodSeconds, deleted } = deletion;
-    const complain = (details: string): void => {
-      violations.push({ invariant: 'one DELETE, and not early', details: `${pod} ${uid ?? ''}: ${details}` });
+    const addViolation = (details: string): void => {
+      violations.push({ invariant: 'one DELETE, not too early', details: `${pod} ${uid ?? ''}: ${details}` });
     };
-    if (uid === undefined || gracePeriodSeconds !== 0) complain('without UID or with grace');
+    if (uid === undefined || gracePeriodSeconds !== 0) addViolation('without UID or with a grace period');
     if (deleted === undefined || uid === undefined) continue;
     const endedAtMs = ended.get(uid);
-    if (endedAtMs === undefined || endedAtMs > arrivedAtMs) complain('before its containers had ended');
-    if (!terminalPhases.has(deleted.phase)) complain(`in phase ${String(deleted.phase)}`);
-    if (deleted.deletionTimestamp == null) complain('nobody had asked for it');
-    if (successful.has(key)) complain('twice');
-    if (endedBy === 'answer' && status === 200 && fault !== 'html-answer') successful.add(key);
+    if (endedAtMs === undefined || endedAtMs > arrivedAtMs) addViolation('before its containers had terminated');
+    if (!terminalPhases.has(deleted.phase)) addViolation(`in phase ${String(deleted.phase)}`);
+    if (deleted.deletionTimestamp == null) addViolation('the deletion was not requested');
+    if (successful.has(key)) addViolation('twice');
+    if (endedBy === 'response' && status === 200 && fault !== 'html-response') successful.add(key);
   }
   return violations;
 }
 
-/** Never more requests at once than `concurrency`, and never two writes for one pod. */
+/** Never more requests at the same time than `concurrency`, and never two writes for one pod. */
 export function checkConcurrency(calls: readonly Call[], limits: Limits): Violation[] {
   const violations: Violation[] = [];
   for (const [incarnation, { concurrency }] of limits) {
     const own = podCalls(calls, incarnation);
-    const complain = (invariant: string, calls: readonly Call[]): void => {
+    const addViolation = (invariant: string, calls: readonly Call[]): void => {
       const details = `agent ${incarnation}, of ${concurrency}: ${calls.map(describe).join('; ')}`;
       violations.push({ invariant, details });
     };
-    const together = mostAtOnce(own);
-    if (together.length > concurrency) complain('concurrency', together);
+    const together = mostConcurrent(own);
+    if (together.length > concurrency) addViolation('concurrency', together);
     for (const writes of groupByUID(own).values()) {
-      const writesTogether = mostAtOnce(writes);
-      if (writesTogether.length > 1) complain('one write a pod', writesTogether);
+      const writesTogether = mostConcurrent(writes);
+      if (writesTogether.length > 1) addViolation('one write per pod', writesTogether);
     }
   }
   return violations;
 }
 
-/** No window of time has more requests than the token bucket gives. */
+/** No window of time has more requests than the token bucket allows. */
 export function checkRate(calls: readonly Call[], limits: Limits): Violation[] {
   for (const [incarnation, { qps, burst }] of limits) {
     if (qps === undefined) continue;
@@ -150,7 +151,7 @@ export function checkRate(calls: readonly Call[], limits: Limits): Violation[] {
           return [
             {
               invariant: 'rate',
-              details: `agent ${incarnation}: ${count} requests in ${windowMs} ms, allowed are ${Math.floor(allowed)}`,
+              details: `agent ${incarnation}: ${count} requests in ${windowMs} ms, but only ${Math.floor(allowed)} are allowed`,
             },
           ];
         }
@@ -160,11 +161,11 @@ export function checkRate(calls: readonly Call[], limits: Limits): Violation[] {
   return [];
 }
 
-/** While the API server has asked the agent to wait with a pod, no request for that pod comes. */
+/** While a `Retry-After` of the API server applies to a pod, no request for that pod arrives. */
 export function checkPauses(calls: readonly Call[]): Violation[] {
   const violations: Violation[] = [];
   for (const { kind, incarnation, retryAfterMs, endedAtMs, endedBy, pod, status } of calls) {
-    if (retryAfterMs === undefined || endedAtMs === undefined || endedBy !== 'answer' || !isPodKind(kind)) continue;
+    if (retryAfterMs === undefined || endedAtMs === undefined || endedBy !== 'response' || !isPodKind(kind)) continue;
     const early = calls.find(
       (call) =>
         call.incarnation === incarnation &&
@@ -175,12 +176,12 @@ export function checkPauses(calls: readonly Call[]): Violation[] {
     );
     if (early === undefined) continue;
     const details = `agent ${incarnation}: ${early.kind} of ${early.pod} ${early.arrivedAtMs - endedAtMs} ms after the ${status} of a ${kind}`;
-    violations.push({ invariant: 'Retry-After is obeyed', details });
+    violations.push({ invariant: 'Retry-After is respected', details });
   }
   return violations;
 }
 
-/** However a proxy on the way behaves, it is not flooded with connections. @param arrivalsMs when they came, in order */
+/** A proxy is not flooded with connections, however it behaves. @param arrivalsMs when connections arrived, in order */
 export function checkTunnel(arrivalsMs: readonly number[]): Violation[] {
   let first = 0;
   let most = 0;
@@ -189,13 +190,13 @@ export function checkTunnel(arrivalsMs: readonly number[]): Violation[] {
     most = Math.max(most, last - first + 1);
   }
   if (most <= maxConnectionsPerSecond) return [];
-  return [{ invariant: 'no storm of connections', details: `${most} connections in a second` }];
+  return [{ invariant: 'no connection storm', details: `${most} connections in a second` }];
 }
 
-/** From this length on a run must have met every kind of fault. */
+/** A run of at least this length must include every kind of fault. */
 const longEnoughMs = 20_000;
 
-/** A run that met too few faults proves nothing. @param expected what the names of the faults begin with */
+/** A run with too few faults proves nothing. @param expected prefixes of the names of the faults */
 export function checkFaults(
   faults: Readonly<Record<string, number>>,
   expected: readonly string[],
@@ -211,7 +212,7 @@ export function checkFaults(
   ];
 }
 
-/** What the API server shows of a pod but what is cached says otherwise; undefined when they agree. */
+/** The first difference between the cached status and the one on the API server; undefined if there is none. */
 export function differenceTo(cached: PodStatus, shown: Json): string | undefined {
   const ready = ({ conditions }: Json): unknown =>
     (conditions as Json[] | undefined)
@@ -249,15 +250,15 @@ function isPodKind(kind: Call['kind']): boolean {
   return kind === 'get' || kind === 'patch' || kind === 'delete';
 }
 
-/** Without reads, which do not say for which of two pods of one name they are. */
+/** Excludes reads, which have no UID and so may be for either of two pods with the same name. */
 function groupByUID(calls: readonly Call[]): Map<string, Call[]> {
   const groups = new Map<string, Call[]>();
   for (const call of calls) if (call.uid !== undefined) groups.set(call.uid, [...(groups.get(call.uid) ?? []), call]);
   return groups;
 }
 
-/** The requests that were under way together when most were. */
-function mostAtOnce(calls: readonly Call[]): readonly Call[] {
+/** The largest set of requests that were in flight at the same time. */
+function mostConcurrent(calls: readonly Call[]): readonly Call[] {
   const edges = calls.flatMap((call) => {
     const { arrivedAtMs, endedAtMs, endedBy, proxyLagMs } = call;
     const slackMs = endedBy === 'agent' ? abortSlackMs + proxyLagMs : 0;
@@ -268,7 +269,7 @@ function mostAtOnce(calls: readonly Call[]): readonly Call[] {
       { atMs: endMs, call, isEnd: true },
     ];
   });
-  // An end and a beginning in the same millisecond: the end was first.
+  // If one request ends and another starts in the same millisecond, the end counts as first.
   edges.sort((a, b) => a.atMs - b.atMs || Number(b.isEnd) - Number(a.isEnd));
   const now = new Set<Call>();
   let most: readonly Call[] = [];
@@ -282,5 +283,5 @@ function mostAtOnce(calls: readonly Call[]): readonly Call[] {
 
 function describe({ kind, pod, fault, arrivedAtMs, endedAtMs, endedBy, proxyLagMs }: Call): string {
   const took = endedAtMs === undefined ? 'for ever' : `${endedAtMs - arrivedAtMs} ms`;
-  return `${kind} ${pod} at ${arrivedAtMs % 1_000_000} (${took}, ${fault ?? 'no fault'}, ended by ${endedBy ?? 'nobody'}, proxy late by ${proxyLagMs} ms)`;
+  return `${kind} ${pod} at ${arrivedAtMs % 1_000_000} (${took}, ${fault ?? 'no fault'}, ended by ${endedBy ?? 'nothing'}, proxy late by ${proxyLagMs} ms)`;
 }

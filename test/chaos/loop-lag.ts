@@ -1,6 +1,6 @@
 const intervalMs = 50;
 
-/** How late this process is: on a saturated machine it sees what happens elsewhere only after a while. */
+/** Measures event loop lag: on a saturated machine, this process notices events of other processes late. */
 export class LoopLag {
   readonly #delays: { readonly atMs: number; readonly lateMs: number }[] = [];
   readonly #timer: NodeJS.Timeout;
@@ -10,7 +10,7 @@ export class LoopLag {
     this.#timer = setInterval(() => this.#measure(), intervalMs).unref();
   }
 
-  /** By how many milliseconds it was late, in all, since this time. */
+  /** The total lag since this time, in milliseconds. */
   sinceMs(startMs: number): number {
     this.#measure();
     return this.#delays.reduce((sum, { atMs, lateMs }) => (atMs >= startMs ? sum + lateMs : sum), 0);

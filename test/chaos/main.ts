@@ -19,21 +19,26 @@ interface Options {
 
 const program = new Command('npm run chaos --')
   .description(
-    'Random lives of a node agent against API servers behind a faulty proxy, and whether the manager keeps its promises.',
+    'Runs a node agent with random pod lifecycles against API servers behind a faulty proxy, and checks that the manager keeps its guarantees.',
   )
   .option('--seed <seed>', 'decides what happens; any text', String(Math.floor(Math.random() * maxSeed)))
-  .option('--for <duration>', 'for example 20s or 2m; starting and a slow end come on top', readDuration, 60_000)
+  .option(
+    '--for <duration>',
+    'for example 20s or 2m; starting up and settling take additional time',
+    readDuration,
+    60_000,
+  )
   .addOption(
-    new Option('--server <kind>', 'default: both where KUBEBUILDER_ASSETS is set, else memory').choices([
+    new Option('--server <kind>', 'default: both if KUBEBUILDER_ASSETS is set, otherwise memory').choices([
       ...serverKinds,
       'both',
     ]),
   )
-  .option('--concurrency <n>', 'default: another one for each agent', readConcurrency)
+  .option('--concurrency <n>', 'default: at random for each agent', readConcurrency)
   .addOption(new Option('--read-before-patch <when>', 'default: at random').choices(['always', 'when-stale']))
   .addOption(new Option('--patch-strategy <strategy>', 'default: at random').choices(['strategic-merge', 'json-patch']))
-  .option('--evidence <path>', 'after a violation: all requests and states of the pods, as path-SERVER.json')
-  .addHelpText('after', '\nExit code: 0 no violation, 1 some, 2 wrong usage or a run that could not be made.')
+  .option('--evidence <path>', 'after a violation, write all requests and versions of the pods to path-SERVER.json')
+  .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage or a run that failed.')
   .exitOverride();
 
 async function main(): Promise<number> {
@@ -66,7 +71,7 @@ async function main(): Promise<number> {
     return printResults(seed, forMs, results) === 0 ? 0 : 1;
   } catch (error) {
     stopShowing();
-    process.stderr.write(`The run could not be made: ${(error as Error).stack}\n`);
+    process.stderr.write(`The run failed: ${(error as Error).stack}\n`);
     return 2;
   }
 }
@@ -87,7 +92,7 @@ function showProgress(forMs: number): () => void {
 function readDuration(text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs === undefined || durationMs < 2_000 || durationMs > 86_400_000) {
-    throw new InvalidArgumentError('Expected a time from 2s to 24h such as 20s or 1m30s.');
+    throw new InvalidArgumentError('Expected a duration from 2s to 24h, such as 20s or 1m30s.');
   }
   return durationMs;
 }

@@ -18,7 +18,7 @@ function setUp() {
 }
 
 describe('OutcomeLedger', () => {
-  it('finds nothing wrong when each version gets its outcome', async () => {
+  it('finds no violation when each version gets its outcome', async () => {
     const { ledger, manager, observed, report } = setUp();
     manager.subscribe({ onOutcome: report });
     observed.setPodStatus(pod, { phase: 'Pending' });
@@ -37,12 +37,12 @@ describe('OutcomeLedger', () => {
     ]);
   });
 
-  it('finds an outcome too many', async () => {
+  it('finds a surplus outcome', async () => {
     const { ledger, manager, observed, report } = setUp();
     manager.subscribe({ onOutcome: report });
     observed.setPodStatus(pod, { phase: 'Pending' });
     await manager.syncBatch(true);
     report({ podUID: 'uid-a', podNamespace: 'default', podName: 'a', version: 1, outcome: 'written' });
-    expect(ledger.broken([])).toEqual(['uid-a: written of version 1, but every version had its outcome']);
+    expect(ledger.broken([])).toEqual(['uid-a: written of version 1, but every version already had its outcome']);
   });
 });

@@ -1,13 +1,13 @@
 import type { PodInspection, StatusManager, StatusOutcome, UpdateResult } from '../../src/index.ts';
 
-/** What a pod's life calls of the manager. */
+/** The methods of the manager that a pod's lifecycle calls. */
 export type LifeManager = Pick<
   StatusManager,
   'getPodStatus' | 'setPodStatus' | 'setContainerReadiness' | 'setContainerStartup' | 'terminatePod'
 >;
 
 const finalOutcomes: ReadonlySet<StatusOutcome['outcome']> = new Set(['written', 'unchanged', 'superseded', 'gone']);
-/** The newest version, and the one in a PATCH that was given up. */
+/** The newest version, and the one in a PATCH that was aborted. */
 const maxOpenWhenUnsent = 2;
 
 /** Checks that each accepted version gets exactly one final outcome, and that every `whenWritten` settles. */
@@ -18,7 +18,7 @@ export class OutcomeLedger {
   readonly #broken: string[] = [];
   #waiting = 0;
 
-  /** The manager, with every accepted version entered here. */
+  /** Wraps the manager, so that every accepted version is tracked. */
   observe(manager: StatusManager): LifeManager {
     const enter = (podUID: string, result: UpdateResult): UpdateResult => {
       if (result.changed) this.#accept(manager, podUID);
@@ -35,7 +35,7 @@ export class OutcomeLedger {
     };
   }
 
-  /** What the journal held counts as accepted. */
+  /** Versions from the journal count as accepted. */
   recovered(manager: StatusManager): void {
     for (const { podUID } of manager.recovered) this.#accept(manager, podUID);
   }
@@ -45,10 +45,11 @@ export class OutcomeLedger {
     if (!finalOutcomes.has(outcome)) return;
     const open = (this.#open.get(podUID) ?? 0) - 1;
     this.#open.set(podUID, open);
-    if (open < 0) this.#broken.push(`${podUID}: ${outcome} of version ${version}, but every version had its outcome`);
+    if (open < 0)
+      this.#broken.push(`${podUID}: ${outcome} of version ${version}, but every version already had its outcome`);
   }
 
-  /** After the manager has stopped: what is wrong, in words. */
+  /** Call it after the manager has stopped. Returns a description of every violation. */
   broken(pods: readonly PodInspection[]): string[] {
     const unsent = new Set(pods.filter(({ unsentForMs }) => unsentForMs !== undefined).map(({ podUID }) => podUID));
     const withoutOutcome = [...this.#open]

@@ -15,16 +15,16 @@ export interface PodLifeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly nextVersion: () => number;
-  readonly say: (report: AgentReport) => void;
-  /** As an earlier agent left it. */
+  readonly send: (report: AgentReport) => void;
+  /** The state that an earlier agent left. */
   readonly runtime: PodRuntime | undefined;
 }
 
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 
 /**
- * What happens to one pod on this node, at random: its containers start, get ready and unready,
- * crash, restart and end, and every change is reported to the status manager as an agent does it.
+ * The random lifecycle of one pod on this node: its containers start, become ready and unready,
+ * crash, restart and terminate. Every change is reported to the status manager as an agent does it.
  */
 export class PodLife {
   readonly #options: PodLifeOptions;
@@ -64,7 +64,7 @@ export class PodLife {
     if (this.#isDeleted && this.#state === 'living') this.#beginEnd();
   }
 
-  /** What is under way comes to its end, a pod that was never reported is, and nothing new is begun. */
+  /** Finishes a termination in progress, reports the pod if it was never reported, and starts nothing new. */
   settle(): void {
     this.#isSettling = true;
     if (this.#state === 'living' && this.#options.manager.getPodStatus(this.#uid) === undefined) this.#report();
@@ -106,13 +106,13 @@ export class PodLife {
       case 'readiness':
         if (container.state !== 'running') return;
         container.ready = !container.ready;
-        this.#tellRuntime();
+        this.#reportRuntime();
         manager.setContainerReadiness(this.#uid, containerID(container), container.ready);
         return;
       case 'startup':
         if (container.state !== 'running') return;
         container.started = !container.started;
-        this.#tellRuntime();
+        this.#reportRuntime();
         manager.setContainerStartup(this.#uid, containerID(container), container.started);
         return;
       case 'burst':
@@ -133,7 +133,7 @@ export class PodLife {
 
   #startContainer(container: RuntimeContainer): void {
     Object.assign(container, { state: 'running', startedAt: this.#now(), started: true });
-    this.#tellRuntime();
+    this.#reportRuntime();
     this.#report();
   }
 
@@ -142,21 +142,21 @@ export class PodLife {
     const finishedAt = this.#now();
     container.last = { exitCode: 1, startedAt, finishedAt };
     Object.assign(container, { restartCount: container.restartCount + 1, startedAt: finishedAt, ready: false });
-    this.#tellRuntime();
+    this.#reportRuntime();
     this.#report();
   }
 
-  /** For good: the pod has ended when all its containers have. */
+  /** Terminates a container without a restart. The pod ends when all its containers have terminated. */
   #exit(container: RuntimeContainer, restarts: string): void {
     if (restarts === 'Always' || container.state !== 'running') return;
     const exitCode = restarts === 'Never' ? this.#options.random.integer(0, 1) : 0;
     this.#terminate(container, exitCode);
-    this.#tellRuntime();
+    this.#reportRuntime();
     if (this.#hasStopped) this.#beginEnd();
     else this.#report();
   }
 
-  /** Stops what runs, after a while, and says so; now and then it says so before it is true. */
+  /** Stops the containers after a while and reports it; sometimes it is reported before they have stopped. */
   #beginEnd(): void {
     const { random, clock } = this.#options;
     this.#timer?.stop();
@@ -164,7 +164,7 @@ export class PodLife {
     const isEarly = random.chance(0.3);
     this.#timer = clock.afterFunc(random.integer(0, 400), () => {
       for (const container of this.#runtime.containers) this.#terminate(container, 143);
-      this.#tellRuntime();
+      this.#reportRuntime();
       if (!isEarly) return this.#end();
       this.#report(true);
       this.#timer = clock.afterFunc(random.integer(100, 600), () => this.#end());
@@ -175,9 +175,9 @@ export class PodLife {
     this.#state = 'ended';
     for (const container of this.#runtime.containers) this.#terminate(container, 143);
     this.#runtime.ended = true;
-    this.#tellRuntime();
+    this.#reportRuntime();
     this.#report(true);
-    this.#options.say({ kind: 'ended', uid: this.#uid, atMs: Date.now() });
+    this.#options.send({ kind: 'ended', uid: this.#uid, atMs: Date.now() });
     this.#options.manager.terminatePod(this.#pod);
   }
 
@@ -187,7 +187,7 @@ export class PodLife {
   }
 
   #report(podIsTerminal = false): void {
-    const { manager, nextVersion, say } = this.#options;
+    const { manager, nextVersion, send } = this.#options;
     const isUp = this.#runtime.containers.some(({ startedAt }) => startedAt !== '');
     const status = generateAPIPodStatus(this.#pod, {
       containerStatuses: this.#runtime.containers.map(containerStatus),
@@ -202,13 +202,13 @@ export class PodLife {
       ...status,
       message: messageOf(version, this.#uid),
     });
-    if (changed) say({ kind: 'accepted', uid: this.#uid, version });
-    if (rejected !== undefined) say({ kind: 'rejected', uid: this.#uid, reason: rejected.reason });
+    if (changed) send({ kind: 'accepted', uid: this.#uid, version });
+    if (rejected !== undefined) send({ kind: 'rejected', uid: this.#uid, reason: rejected.reason });
   }
 
-  /** Before the manager is told, so that no later agent can know less than the API server. */
-  #tellRuntime(): void {
-    this.#options.say({ kind: 'runtime', uid: this.#uid, runtime: this.#runtime });
+  /** Called before the manager is told, so that a later agent never knows less than the API server. */
+  #reportRuntime(): void {
+    this.#options.send({ kind: 'runtime', uid: this.#uid, runtime: this.#runtime });
   }
 
   #now(): string {

@@ -1,6 +1,6 @@
 import type { PatchStrategy, PodStatus, ReadBeforePatch } from '../../src/index.ts';
 
-/** What the run tells an agent process (over IPC) and what that says (lines of JSON on stdout). */
+/** The commands of the run to an agent process (over IPC) and the reports of that process (lines of JSON on stdout). */
 
 export interface AgentOptions {
   readonly concurrency: number;
@@ -12,7 +12,7 @@ export interface AgentOptions {
   readonly burst?: number | undefined;
 }
 
-/** One container as the container runtime has it, which outlives the agent. */
+/** One container in the container runtime, which outlives the agent. */
 export interface RuntimeContainer {
   readonly name: string;
   state: 'waiting' | 'running' | 'terminated';
@@ -32,22 +32,22 @@ export interface PodRuntime {
 }
 
 export interface AgentConfig {
-  /** The proxy. */
+  /** The URL of the faulty proxy. */
   readonly server: string;
   readonly token: string;
-  /** An exec credential plugin, in place of the token. */
+  /** An exec credential plugin that replaces the token. */
   readonly exec?: object | undefined;
-  /** A forward proxy on the way to `server`. */
+  /** A forward proxy for connections to `server`. */
   readonly proxyUrl?: string | undefined;
   readonly nodeName: string;
-  /** 1 for the first agent process, one more for each that takes its place. */
+  /** 1 for the first agent process, and one more for each process that replaces it. */
   readonly incarnation: number;
   readonly seed: string;
   readonly journalDir?: string | undefined;
-  /** Begin without reporting anything, so that only the journal speaks. */
+  /** Starts without reporting any status, so that only statuses from the journal are sent. */
   readonly isSilent: boolean;
   readonly options: AgentOptions;
-  /** By pod UID, as the last agent left it. */
+  /** By pod UID, as the previous agent left it. */
   readonly runtime: Readonly<Record<string, PodRuntime>>;
 }
 
@@ -55,31 +55,31 @@ export type AgentCommand =
   | { readonly do: 'run'; readonly config: AgentConfig }
   /** The wall clock jumps. */
   | { readonly do: 'jump'; readonly ms: number }
-  /** The disk of the agent is full, or has room again. */
+  /** The disk of the agent is full, or has space again. */
   | { readonly do: 'disk'; readonly isFull: boolean }
-  /** Ends the silence of an agent that began silently. */
-  | { readonly do: 'speak' }
-  /** Nothing happens at random any more; pods that are deleted still end. */
+  /** Tells an agent that started silently to report statuses. */
+  | { readonly do: 'report' }
+  /** Stops all random changes. Deleted pods still terminate. */
   | { readonly do: 'settle' }
-  /** To be answered by `shown`. */
+  /** Requests the report `shown`. */
   | { readonly do: 'show' }
   | { readonly do: 'stop'; readonly drain: boolean };
 
-/** What is cached of one pod. */
+/** The cache entry of one pod. */
 export interface ShownPod {
   readonly uid: string;
   readonly status: PodStatus;
-  /** The manager's own words about it, for people. */
+  /** The pod's entry of `inspect()`, for people. */
   readonly state: string;
 }
 
-/** What an agent says of itself when it has stopped. */
+/** The report of an agent that has stopped. */
 export interface StoppedAgent {
-  /** What is still alive in the process. */
+  /** Resources that are still active in the process. */
   readonly left: readonly string[];
-  /** Outcomes of its updates, counted. */
+  /** The number of its updates by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** What was wrong with outcomes and `whenWritten`. */
+  /** Violations of the guarantees about outcomes and `whenWritten`. */
   readonly broken: readonly string[];
   /** How often a listener or the logger threw on purpose. */
   readonly thrown: number;
@@ -87,11 +87,11 @@ export interface StoppedAgent {
 
 export type AgentReport =
   | { readonly kind: 'running' }
-  /** The manager has accepted a status with this version in it. */
+  /** The manager has accepted a status that contains this version. */
   | { readonly kind: 'accepted'; readonly uid: string; readonly version: number; readonly isDiskFull?: boolean }
   | { readonly kind: 'rejected'; readonly uid: string; readonly reason: string }
   | { readonly kind: 'runtime'; readonly uid: string; readonly runtime: PodRuntime }
-  /** All containers have stopped for good; comes before the manager is told. */
+  /** All containers have terminated. Sent before the manager is told. */
   | { readonly kind: 'ended'; readonly uid: string; readonly atMs: number }
   | {
       readonly kind: 'shown';
@@ -100,17 +100,17 @@ export type AgentReport =
       readonly known: readonly string[];
     }
   | { readonly kind: 'log'; readonly level: 'warn' | 'error'; readonly message: string; readonly reason: string }
-  /** Comes last, when everything has been stopped. */
+  /** The last report, when everything has stopped. */
   | ({ readonly kind: 'stopped' } & StoppedAgent);
 
 const versionPattern = /^v(\d+) of (\S+)$/;
 
-/** The status message that carries a version and whose it is through the API server. */
+/** A status message that contains a version and the UID of its pod, so that both can be read on the API server. */
 export function messageOf(version: number, uid: string): string {
   return `v${version} of ${uid}`;
 }
 
-/** undefined when the message is none of ours. */
+/** undefined if the message is not one of ours. */
 export function readMessage(message: unknown): { readonly version: number; readonly uid: string } | undefined {
   const match = typeof message === 'string' ? versionPattern.exec(message) : null;
   return match === null ? undefined : { version: Number(match[1]), uid: match[2]! };

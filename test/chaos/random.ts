@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Random numbers that a seed determines (mulberry32). Each thing that acts at random has a stream
- * of its own, so that what one of them draws does not shift what the others draw.
+ * Random numbers that are determined by a seed (mulberry32). Each user of random numbers has its own
+ * stream, so that the numbers drawn by one do not affect the others.
  */
 export class Random {
   readonly #seed: string;
@@ -13,7 +13,7 @@ export class Random {
     this.#state = createHash('sha256').update(seed).digest().readUInt32LE(0);
   }
 
-  /** A stream of its own for `label`; does not depend on what was drawn here. */
+  /** A separate stream for `label`, which does not depend on the numbers drawn here. */
   fork(label: string): Random {
     return new Random(`${this.#seed}/${label}`);
   }
@@ -40,7 +40,7 @@ export class Random {
     return choices[this.integer(0, choices.length - 1)]!;
   }
 
-  /** One of the keys, each as often as its weight says. */
+  /** One of the keys, with a probability proportional to its weight. */
   weighted<Key extends string>(weights: Readonly<Record<Key, number>>): Key {
     const entries = Object.entries(weights) as [Key, number][];
     let rest = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

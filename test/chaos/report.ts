@@ -3,7 +3,7 @@ import type { RunResult } from './run.ts';
 
 const shownViolations = 20;
 
-/** One line for people, and one of JSON where nobody looks on; violations go to stderr. Returns how many there are. */
+/** Prints one line for people, and one line of JSON if stdout is not a terminal. Violations go to stderr. Returns their number. */
 export function printResults(seed: string, forMs: number, results: readonly RunResult[]): number {
   const violations = results.flatMap(({ server, violations }) =>
     violations.map((violation) => ({ server, ...violation })),

@@ -27,11 +27,11 @@ import { podNames, Users } from './users.ts';
 export interface RunOptions {
   readonly server: ServerKind;
   readonly seed: string;
-  /** How long, starting and stopping not included. */
+  /** How long, not including starting and stopping. */
   readonly forMs: number;
-  /** What is not left to chance. */
+  /** Options that are not chosen at random. */
   readonly fixed: Partial<Pick<AgentOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>>;
-  /** File for all requests and all states of the pods, written when an invariant was violated. */
+  /** A file for all requests and all versions of the pods, which is written when an invariant was violated. */
   readonly evidence: string | undefined;
 }
 
@@ -41,19 +41,19 @@ export interface RunResult {
   readonly faults: Readonly<Record<string, number>>;
   /** Statuses that the manager accepted. */
   readonly updates: number;
-  /** What became of them, as far as an agent lived to tell. */
+  /** Their outcomes, as far as the agents lived to report them. */
   readonly outcomes: Readonly<Record<string, number>>;
-  readonly deeds: Readonly<Record<string, number>>;
+  readonly actions: Readonly<Record<string, number>>;
   readonly pods: number;
   readonly agents: { readonly started: number; readonly killed: number };
-  /** From the end of the faults until the API server showed the last status of every pod; undefined when it never did. */
+  /** Time from the end of the faults until the API server showed the last status of every pod; undefined if it never did. */
   readonly settledAfterMs: number | undefined;
   readonly violations: readonly Violation[];
 }
 
-/** The share of the time that belongs to the faults; the rest is for settling. */
+/** The share of the time with faults. The rest is for settling. */
 const chaosShare = 0.75;
-/** How long the last statuses may take to arrive once all is well. */
+/** How long the last statuses may take to arrive once the faults have stopped. */
 const settleDeadlineMs = 75_000;
 const settlePollMs = 250;
 const podCounts: Readonly<Record<ServerKind, number>> = { memory: 32, 'kube-apiserver': 20 };
@@ -80,7 +80,7 @@ class Run {
   #journalDir: string | undefined;
   #plugin: CredentialPlugin | undefined;
   #tunnel: Tunnel | undefined;
-  /** Accepted while the disk was full: a crash may cost them. */
+  /** UIDs of statuses that were accepted while the disk was full, so that a crash may lose them. */
   readonly #notRecorded = new Set<string>();
   #server!: ChaosServer;
   #proxy!: FaultyProxy;
@@ -124,12 +124,12 @@ class Run {
       const settledAfterMs = await this.#settle(users);
       await this.#stopAgent(true);
       await this.#tunnel?.close();
-      // The proxy hears a moment later that the tunnel's connections are closed.
+      // The proxy notices a moment later that the connections of the tunnel are closed.
       if (this.#tunnel !== undefined) await new Promise((resolve) => setTimeout(resolve, 200));
       const open = await this.#proxy.close();
-      if (open > 0) this.#complain('nothing is left', `${open} connections of agents were open at the end`);
+      if (open > 0) this.#addViolation('no resources are leaked', `${open} connections of agents were open at the end`);
       const history = await this.#server.history();
-      this.#judge(history);
+      this.#evaluate(history);
       if (this.#violations.length > 0 && evidence !== undefined) {
         const { calls } = this.#proxy;
         await writeFile(
@@ -144,7 +144,7 @@ class Run {
         faults: this.#proxy.faults,
         updates: this.#updates,
         outcomes: this.#outcomes,
-        deeds: users.deeds,
+        actions: users.actions,
         pods: new Set(history.map(({ pod }) => pod.metadata.uid)).size,
         agents: { started: this.#incarnation, killed: this.#killed },
         settledAfterMs,
@@ -157,7 +157,7 @@ class Run {
     }
   }
 
-  /** What a run of this shape meets when it is long enough. */
+  /** The faults that a run with these options must include if it is long enough. */
   #expectedFaults(): string[] {
     return [
       'server',
@@ -170,7 +170,7 @@ class Run {
     ];
   }
 
-  #judge(history: Parameters<typeof checkVersions>[0]): void {
+  #evaluate(history: Parameters<typeof checkVersions>[0]): void {
     const { calls } = this.#proxy;
     this.#violations.push(
       ...checkVersions(history),
@@ -184,7 +184,7 @@ class Run {
     );
   }
 
-  /** All that goes wrong around the agent, side by side. */
+  /** Runs everything that disturbs the agent, in parallel. */
   async #chaos(forMs: number): Promise<void> {
     const over = setTimeout(() => {
       this.#isOver = true;
@@ -197,7 +197,7 @@ class Run {
         this.#disturbNetwork(),
         this.#jumpClocks(),
         this.#fillDisk(),
-        this.#spoilCredentials(),
+        this.#breakCredentials(),
       ]);
     } finally {
       clearTimeout(over);
@@ -214,14 +214,14 @@ class Run {
       else await this.#stopAgent(random.chance(0.5));
       this.#startAgent(isSilent);
       if (isSilent) await this.#pause(random.integer(300, 1_500));
-      this.#agent.tell({ do: 'speak' });
+      this.#agent.tell({ do: 'report' });
     }
   }
 
   async #disturbServer(forMs: number): Promise<void> {
     const random = this.#random.fork('server');
     const isReal = this.#options.server === 'kube-apiserver';
-    // A real one takes some seconds to come back.
+    // A real API server takes some seconds to restart.
     const pauses = isReal ? [0.1 * forMs, 0.35 * forMs] : [2_500, 6_000];
     for (;;) {
       await this.#pause(random.integer(Math.round(pauses[0]!), Math.round(pauses[1]!)));
@@ -243,7 +243,7 @@ class Run {
     for (;;) {
       await this.#pause(random.integer(2_000, 7_000));
       if (this.#isOver) return;
-      this.#proxy.goAway(random.integer(100, 1_500));
+      this.#proxy.goDown(random.integer(100, 1_500));
     }
   }
 
@@ -270,7 +270,7 @@ class Run {
     }
   }
 
-  async #spoilCredentials(): Promise<void> {
+  async #breakCredentials(): Promise<void> {
     const plugin = this.#plugin;
     if (plugin === undefined) return;
     const random = this.#random.fork('credentials');
@@ -285,47 +285,47 @@ class Run {
     }
   }
 
-  /** Resolves with how long it took until the API server showed what had been accepted last. */
+  /** Resolves with the time until the API server showed the last accepted statuses. */
   async #settle(users: Users): Promise<number | undefined> {
     const random = this.#random.fork('settle');
-    this.#proxy.calm();
-    this.#tunnel?.calm();
+    this.#proxy.stopFaults();
+    this.#tunnel?.stopFaults();
     this.#plugin?.set('rotate');
     const startedAtMs = Date.now();
     if (this.#journalDir !== undefined && random.chance(0.7)) {
       await this.#killAgent();
       this.#startAgent(true);
-      const owed = new Map([...this.#accepted].filter(([uid]) => !this.#notRecorded.has(uid)));
-      await this.#until('a journaled status arrives', startedAtMs, () => this.#whatIsOwed(owed));
-      this.#agent.tell({ do: 'speak' });
+      const expected = new Map([...this.#accepted].filter(([uid]) => !this.#notRecorded.has(uid)));
+      await this.#until('a journaled status arrives', startedAtMs, () => this.#missingVersion(expected));
+      this.#agent.tell({ do: 'report' });
     }
     this.#agent.tell({ do: 'settle' });
-    const mayGo = new Set(this.#names.filter(() => random.chance(0.5)));
-    await users.release((name) => mayGo.has(name));
-    return this.#until('every last status arrives', startedAtMs, () => this.#whatDiffers());
+    const mayBeReleased = new Set(this.#names.filter(() => random.chance(0.5)));
+    await users.release((name) => mayBeReleased.has(name));
+    return this.#until('every last status arrives', startedAtMs, () => this.#findDifference());
   }
 
   async #until(
     invariant: string,
     startedAtMs: number,
-    whatIsWrong: () => Promise<string | undefined>,
+    findProblem: () => Promise<string | undefined>,
   ): Promise<number | undefined> {
     for (;;) {
-      const wrong = await whatIsWrong();
+      const wrong = await findProblem();
       const passedMs = Date.now() - startedAtMs;
       if (wrong === undefined) return passedMs;
       if (passedMs > settleDeadlineMs) {
-        this.#complain(invariant, `after ${settleDeadlineMs / 1000} s: ${wrong}`);
+        this.#addViolation(invariant, `after ${settleDeadlineMs / 1000} s: ${wrong}`);
         return undefined;
       }
       await new Promise((resolve) => setTimeout(resolve, settlePollMs));
     }
   }
 
-  /** A journaled version that the API server does not show. */
-  async #whatIsOwed(owed: ReadonlyMap<string, number>): Promise<string | undefined> {
+  /** Describes a journaled version that the API server does not show. */
+  async #missingVersion(expected: ReadonlyMap<string, number>): Promise<string | undefined> {
     for (const { metadata, status } of await this.#pods()) {
-      const version = owed.get(metadata.uid) ?? 0;
+      const version = expected.get(metadata.uid) ?? 0;
       const shown = readMessage(status?.message)?.version ?? 0;
       if (shown < version)
         return `${metadata.name} ${metadata.uid}: ${version} was accepted, ${shown} is on the API server`;
@@ -333,11 +333,11 @@ class Run {
     return undefined;
   }
 
-  async #whatDiffers(): Promise<string | undefined> {
+  async #findDifference(): Promise<string | undefined> {
     const showing = this.#agent.next('shown', 5_000);
     this.#agent.tell({ do: 'show' });
     const shown = await showing;
-    if (shown === undefined) return 'the agent does not answer';
+    if (shown === undefined) return 'the agent does not respond';
     const cached = new Map(shown.pods.map((pod) => [pod.uid, pod]));
     for (const { metadata, status } of await this.#pods()) {
       const { uid, name } = metadata;
@@ -358,7 +358,7 @@ class Run {
     const { deletionTimestamp, finalizers = [] } = metadata;
     return (
       differenceTo(cached.status, status) ??
-      (deletionTimestamp != null && finalizers.length === 0 ? 'it is still there' : undefined)
+      (deletionTimestamp != null && finalizers.length === 0 ? 'its object still exists' : undefined)
     );
   }
 
@@ -368,7 +368,7 @@ class Run {
 
   #startAgent(isSilent: boolean): void {
     this.#incarnation++;
-    // What an agent without a journal had not sent is lost with it.
+    // Statuses that an agent without a journal has not sent are lost with it.
     if (this.#journalDir === undefined) this.#accepted.clear();
     const random = this.#random.fork(`options-${this.#incarnation}`);
     const qps = random.chance(0.3) ? random.integer(20, 60) : undefined;
@@ -397,7 +397,7 @@ class Run {
         runtime: this.#runtime,
       },
       (report) => this.#onReport(report),
-      (why) => this.#complain('the agent lives', why),
+      (why) => this.#addViolation('the agent keeps running', why),
     );
   }
 
@@ -405,15 +405,15 @@ class Run {
     this.#killed++;
     this.#count('kill');
     await this.#agent.kill();
-    // What a full disk did not take is lost with the process.
+    // Statuses that could not be written to a full disk are lost with the process.
     for (const uid of this.#notRecorded) this.#accepted.delete(uid);
   }
 
   async #stopAgent(drain: boolean): Promise<void> {
     const { left, outcomes, broken, thrown, problem } = await this.#agent.stop(drain);
-    if (problem !== undefined) this.#complain('the agent ends', problem);
-    if (left.length > 0) this.#complain('nothing is left', left.join(', '));
-    for (const details of broken) this.#complain('one outcome a version', details);
+    if (problem !== undefined) this.#addViolation('the agent exits cleanly', problem);
+    if (left.length > 0) this.#addViolation('no resources are leaked', left.join(', '));
+    for (const details of broken) this.#addViolation('one outcome per version', details);
     if (thrown > 0) this.#proxy.faults['thrown'] = (this.#proxy.faults['thrown'] ?? 0) + thrown;
     for (const [outcome, count] of Object.entries(outcomes)) {
       this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + count;
@@ -429,7 +429,7 @@ class Run {
         else this.#notRecorded.delete(report.uid);
         break;
       case 'rejected':
-        this.#complain('legal updates are accepted', `${report.uid}: ${report.reason}`);
+        this.#addViolation('legal updates are accepted', `${report.uid}: ${report.reason}`);
         break;
       case 'runtime':
         this.#runtime[report.uid] = report.runtime;
@@ -438,13 +438,13 @@ class Run {
         if (!this.#ended.has(report.uid)) this.#ended.set(report.uid, report.atMs);
         break;
       case 'log':
-        if (report.level === 'error') this.#complain('no error is logged', `${report.message}: ${report.reason}`);
+        if (report.level === 'error') this.#addViolation('no error is logged', `${report.message}: ${report.reason}`);
         break;
       default:
     }
   }
 
-  #complain(invariant: string, details: string): void {
+  #addViolation(invariant: string, details: string): void {
     this.#violations.push({ invariant, details });
   }
 
@@ -452,7 +452,7 @@ class Run {
     this.#proxy.faults[fault] = (this.#proxy.faults[fault] ?? 0) + 1;
   }
 
-  /** Ends early when the chaos is over. */
+  /** Resolves early when the chaos is over. */
   #pause(ms: number): Promise<void> {
     if (this.#isOver) return Promise.resolve();
     return new Promise((resolve) => {
@@ -465,7 +465,7 @@ class Run {
   }
 }
 
-/** Deleted for good but for its finalizers: the agent is done with it. */
+/** The pod is deleted except for its finalizers, so the agent has nothing left to do for it. */
 function isHeldBack({ deletionGracePeriodSeconds, finalizers = [] }: Json, { phase }: Json): boolean {
   return deletionGracePeriodSeconds === 0 && finalizers.length > 0 && (phase === 'Succeeded' || phase === 'Failed');
 }

@@ -5,20 +5,20 @@ import { type HistoryEvent, HistoryRecorder } from './history.ts';
 
 export const nodeName = 'node-a';
 
-/** An API server under chaos: it can be killed and started again, and knows all that happened on it. */
+/** An API server of the chaos run. It can be killed and started again, and records everything that happens on it. */
 export interface ChaosServer {
   readonly url: string;
   /** PEM. */
   readonly ca: string;
   readonly nodeToken: string;
-  /** As admin, past the proxy. */
+  /** Sends requests as the admin, without the proxy. */
   readonly http: KubeHttp;
-  /** In good order, or as a crash does it. */
+  /** Stops the server gracefully, or as a crash would. */
   down(how: 'stop' | 'kill'): Promise<void>;
   up(): Promise<void>;
-  /** Makes every watch from before too old. */
+  /** Expires the resourceVersions of all watches to come. */
   compact?(): void;
-  /** Every state of every pod. To be called last: nothing is recorded after that. */
+  /** Every version of every pod. Call it last, because nothing is recorded after that. */
   history(): Promise<HistoryEvent[]>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface ChaosServer {
 export const serverKinds = ['memory', 'kube-apiserver'] as const;
 export type ServerKind = (typeof serverKinds)[number];
 
-/** @param podNames of all pods that will ever be, as `namespace/name` */
+/** @param podNames of all pods of the run, as `namespace/name` */
 export function startServer(kind: ServerKind, podNames: readonly string[]): Promise<ChaosServer> {
   return kind === 'memory' ? startApiServer(podNames) : startKubeApiServer();
 }
@@ -37,7 +37,7 @@ async function startApiServer(podNames: readonly string[]): Promise<ChaosServer>
   const http = new KubeHttp({ url: server.url, caData: Buffer.from(ca).toString('base64'), token: server.token });
   await createNode(http);
   const events: HistoryEvent[] = [];
-  /** Before the server forgets. */
+  /** Called before the server compacts its history. */
   const remember = (): void => {
     const last = events.at(-1)?.resourceVersion ?? 0;
     const entries = podNames.flatMap((name) => server.history(name)).map(historyEvent);

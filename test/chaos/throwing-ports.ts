@@ -1,12 +1,12 @@
 import type { Logger, LogFunction, Pod, StatusListener } from '../../src/index.ts';
 import type { Random } from './random.ts';
 
-/** What listeners and loggers of an agent throw on purpose. */
+/** The message of errors that listeners and loggers throw on purpose. */
 export const onPurpose = 'thrown on purpose';
 
 const share = 0.05;
 
-/** The logger, which now and then throws after it has logged. */
+/** Wraps the logger, so that it sometimes throws after it has logged. */
 export function throwingLogger(logger: Logger, random: Random, onThrow: () => void): Logger {
   const wrap =
     (log: LogFunction): LogFunction =>
@@ -18,13 +18,13 @@ export function throwingLogger(logger: Logger, random: Random, onThrow: () => vo
   return { trace: wrap(trace), debug: wrap(debug), info: wrap(info), warn: wrap(warn), error: wrap(error) };
 }
 
-/** A listener that now and then throws. */
+/** A listener that sometimes throws. */
 export function throwingListener(random: Random, onThrow: () => void): StatusListener {
   const listen = (): void => throwSometimes(random, onThrow);
   return { onPodUpdated: listen, onPodRemoved: listen, onOutcome: listen };
 }
 
-/** The same for the pods of an informer. */
+/** The same for the listener of an informer. */
 export function throwingPodListener(random: Random, onThrow: () => void): Record<string, (pod: Pod) => void> {
   const listen = (): void => throwSometimes(random, onThrow);
   return { onPodAdded: listen, onPodUpdated: listen, onPodRemoved: listen };

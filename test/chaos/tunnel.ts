@@ -8,18 +8,18 @@ const silenceMs = 1_000;
 const behaviours = { pass: 70, fin: 10, reset: 6, refuse: 8, silence: 6 };
 
 /**
- * A forward proxy on loopback between an agent and the API server, which takes CONNECT and now and
- * then closes, refuses, or says nothing.
+ * A forward proxy on loopback between an agent and the API server. It supports CONNECT, and sometimes
+ * closes the connection, refuses it, or does not respond.
  */
 export class Tunnel {
-  /** When each connection came, by `Date.now()`. */
+  /** When each connection arrived, by `Date.now()`. */
   readonly arrivalsMs: number[] = [];
   readonly #server: Server;
   readonly #random: Random;
   readonly #onFault: (fault: string) => void;
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  #isCalm = false;
+  #areFaultsStopped = false;
 
   static async start(random: Random, onFault: (fault: string) => void): Promise<Tunnel> {
     const tunnel = new Tunnel(random, onFault);
@@ -43,9 +43,9 @@ export class Tunnel {
     return `http://${loopback}:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** From now on every connection is passed on. */
-  calm(): void {
-    this.#isCalm = true;
+  /** From now on, every connection is forwarded. */
+  stopFaults(): void {
+    this.#areFaultsStopped = true;
   }
 
   async close(): Promise<void> {
@@ -57,7 +57,7 @@ export class Tunnel {
   }
 
   #connect({ url = '' }: IncomingMessage, client: Socket, head: Buffer): void {
-    const behaviour = this.#isCalm ? 'pass' : this.#random.weighted(behaviours);
+    const behaviour = this.#areFaultsStopped ? 'pass' : this.#random.weighted(behaviours);
     if (behaviour !== 'pass') this.#onFault(`proxy ${behaviour}`);
     switch (behaviour) {
       case 'fin':

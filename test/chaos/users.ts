@@ -6,7 +6,7 @@ const podsPath = '/api/v1/namespaces/default/pods';
 const strategicMergePatch = 'application/strategic-merge-patch+json';
 const mergePatch = 'application/merge-patch+json';
 const finalizer = 'chaos.example.com/hold';
-/** Written by others than the agent, into every pod's status. */
+/** A condition that others than the agent write into every pod's status. */
 export const foreignConditionType = 'chaos.example.com/gate';
 
 const goneWithinMs = 4_000;
@@ -17,13 +17,13 @@ export function podNames(count: number): string[] {
 }
 
 /**
- * Users and controllers: they create pods, delete them, hold them back with finalizers, write
- * conditions of their own and the agent's, and create them again under the same name. One
- * sequence of deeds for each name; what the API server does not answer is left undone.
+ * Users and controllers. They create pods, delete them, delay their removal with finalizers, write
+ * their own conditions and the agent's, and create pods again under the same name. There is one
+ * sequence of actions for each name. A request that fails is not repeated.
  */
 export class Users {
-  /** Deeds that were done, by kind. */
-  readonly deeds: Record<string, number> = {};
+  /** The number of successful actions, by kind. */
+  readonly actions: Record<string, number> = {};
   readonly #http: KubeHttp;
   readonly #random: Random;
   readonly #foreignVersions = new Map<string, number>();
@@ -40,17 +40,17 @@ export class Users {
     this.#running = Promise.all(names.map((name) => this.#live(name, this.#random.fork(name))));
   }
 
-  /** Ends their deeds, and lets go of some of the pods that were held back. */
+  /** Stops all actions. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const wake of this.#wake) wake();
     await this.#running;
   }
 
-  /** Takes the finalizers off those pods whose names `mayGo`. */
-  async release(mayGo: (name: string) => boolean): Promise<void> {
+  /** Removes the finalizers of pods for whose name `mayBeReleased` is true. */
+  async release(mayBeReleased: (name: string) => boolean): Promise<void> {
     const pods: Json[] = (await this.#http.request('GET', podsPath)).body.items;
-    for (const { metadata } of pods) if (mayGo(metadata.name)) await this.#removeFinalizers(metadata.name);
+    for (const { metadata } of pods) if (mayBeReleased(metadata.name)) await this.#removeFinalizers(metadata.name);
   }
 
   async #live(name: string, random: Random): Promise<void> {
@@ -62,7 +62,7 @@ export class Users {
   }
 
   async #use(name: string, random: Random): Promise<void> {
-    for (let deeds = random.integer(1, 12); deeds > 0 && !this.#isStopped; deeds--) {
+    for (let actions = random.integer(1, 12); actions > 0 && !this.#isStopped; actions--) {
       await this.#pause(random.integer(150, 900));
       switch (random.weighted({ condition: 5, ready: 1, label: 2, nothing: 3 })) {
         case 'condition':
@@ -73,7 +73,7 @@ export class Users {
           break;
         case 'label':
           await this.#attempt('label', () =>
-            this.#patch(name, mergePatch, { metadata: { labels: { n: String(deeds) } } }),
+            this.#patch(name, mergePatch, { metadata: { labels: { n: String(actions) } } }),
           );
           break;
         default:
@@ -84,7 +84,7 @@ export class Users {
     await this.#attempt(gracePeriodSeconds === 0 ? 'force delete' : 'delete', () =>
       this.#delete(name, gracePeriodSeconds),
     );
-    // Somebody is impatient.
+    // Sometimes a user deletes it a second time, with a shorter grace period.
     if (random.chance(0.2)) await this.#attempt('delete', () => this.#delete(name, 2));
     const releaseAtMs = Date.now() + random.integer(500, goneWithinMs);
     while (!this.#isStopped && (await this.#exists(name))) {
@@ -159,7 +159,7 @@ export class Users {
   async #attempt(deed: string, run: () => Promise<boolean>): Promise<boolean> {
     if (this.#isStopped) return false;
     const isDone = await run().catch(() => false);
-    if (isDone) this.deeds[deed] = (this.deeds[deed] ?? 0) + 1;
+    if (isDone) this.actions[deed] = (this.actions[deed] ?? 0) + 1;
     return isDone;
   }
 
