@@ -61,7 +61,7 @@ async function rejection(promise: Promise<unknown>): Promise<ApiError> {
 describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   it("reads the server's own JSON: unknown members, times as strings", async () => {
     await using server = await startHttpServer();
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     const client = createCoreV1PodClient(makeApi(server));
     expect(await client.getPod(ref, { signal })).toEqual(pod);
     expect(server.requests).toMatchObject([{ method: 'GET', url: '/api/v1/namespaces/default/pods/a', body: '' }]);
@@ -74,7 +74,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     { type: 'application/json-patch+json', body: [{ op: 'test', path: '/metadata/uid', value: 'u1' }] },
   ])('patches pods/status as $type', async (patch) => {
     await using server = await startHttpServer();
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     const client = createCoreV1PodClient(makeApi(server));
     expect(await client.patchPodStatus(ref, patch, { signal })).toEqual(pod);
     expect(server.requests).toMatchObject([{ method: 'PATCH', url: '/api/v1/namespaces/default/pods/a/status' }]);
@@ -87,7 +87,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     'deletes with a UID precondition and the grace period: %j',
     async (returned) => {
       await using server = await startHttpServer();
-      server.answerWith(returned);
+      server.respondWith(returned);
       const client = createCoreV1PodClient(makeApi(server));
       await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
       expect(server.requests).toMatchObject([{ method: 'DELETE', url: '/api/v1/namespaces/default/pods/a' }]);
@@ -101,7 +101,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it('a response of nested lists blocked the process for seconds: refused before client-node parses it', async () => {
     await using server = await startHttpServer();
-    server.answerWith({ body: '['.repeat(200_000) });
+    server.respondWith({ body: '['.repeat(200_000) });
     const client = createCoreV1PodClient(makeApi(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
       kind: 'invalid-response',
@@ -125,7 +125,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     'cost 1.22 times the CPU of the kubelet: the request goes out through undici, not through node-fetch, under the same name',
     async () => {
       await using server = await startHttpServer();
-      server.answerWith({ body: pod });
+      server.respondWith({ body: pod });
       const api = makeApi(server);
       const { httpApi } = generatedConfiguration(api)!;
       const send = vi.spyOn(Object.getPrototypeOf(httpApi) as typeof httpApi, 'send');
@@ -141,7 +141,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it('sends through an HTTP library of the caller, with middleware of the caller, which sees the response', async () => {
     await using server = await startHttpServer();
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     const api = makeApi(server);
     const configuration = generatedConfiguration(api)!;
     const { httpApi } = configuration;
@@ -174,7 +174,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it('an error that quoted the token showed it: it is redacted', async () => {
     await using server = await startHttpServer();
-    server.answerWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });
+    server.respondWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });
     const client = createCoreV1PodClient(makeApi(server));
     const { message } = await rejection(client.getPod(ref, { signal }));
     expect(message).toBe('400 Bad: no: Bearer [redacted]');
@@ -190,7 +190,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
       details: { causes: [{ reason: 'FieldValueInvalid', message: 'm', field: 'metadata.uid' }] },
       code: 422,
     };
-    server.answerWith({ status: 422, body, headers: { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' } });
+    server.respondWith({ status: 422, body, headers: { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' } });
     const clock = new FakeClock('2026-01-02T03:04:05Z');
     const client = createCoreV1PodClient(makeApi(server), { clock });
     expect(await rejection(client.patchPodStatus(ref, strategicPatch, { signal }))).toMatchObject({
@@ -213,7 +213,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     ['nothing', { body: '' }],
   ])('calls a 200 with %s an invalid response', async (_, returned) => {
     await using server = await startHttpServer();
-    server.answerWith(returned);
+    server.respondWith(returned);
     const client = createCoreV1PodClient(makeApi(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
       kind: 'invalid-response',
@@ -225,7 +225,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it('takes a pod whose content type the generated code does not know', async () => {
     await using server = await startHttpServer();
-    server.answerWith({ body: pod, headers: { 'content-type': 'application/octet-stream' } });
+    server.respondWith({ body: pod, headers: { 'content-type': 'application/octet-stream' } });
     const client = createCoreV1PodClient(makeApi(server));
     expect(await client.getPod(ref, { signal })).toEqual(pod);
     await client.close();
@@ -233,7 +233,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it.each(['reset', 'cut-body'] as const)('calls a connection that is cut a network failure: %s', async (fault) => {
     await using server = await startHttpServer();
-    server.answerWith({ body: pod, fault });
+    server.respondWith({ body: pod, fault });
     const client = createCoreV1PodClient(makeApi(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ kind: 'network', statusCode: undefined });
     await client.close();
@@ -251,7 +251,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     ['aborted', new Error('stopped')],
   ])('aborts a hung request and tells why: %s', async (kind, reason) => {
     await using server = await startHttpServer();
-    server.answerWith({ fault: 'hang' });
+    server.respondWith({ fault: 'hang' });
     const client = createCoreV1PodClient(makeApi(server));
     const controller = new AbortController();
     const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
@@ -263,7 +263,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 
   it("runs the caller's own middleware too, which finds the body unread", async () => {
     await using server = await startHttpServer();
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     const seen: string[] = [];
     const configuration = clientNode.createConfiguration({
       baseServer: new clientNode.ServerConfiguration(server.url, {}),
@@ -301,7 +301,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
   it.each([false, true])('are shared by requests one after another, TLS: %s', async (tls) => {
     await using server = await startHttpServer({ tls });
-    server.answerWith(...Array.from({ length: 10 }, () => ({ body: pod })));
+    server.respondWith(...Array.from({ length: 10 }, () => ({ body: pod })));
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 10);
     expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
@@ -310,7 +310,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
   it('stay open after a failure that the server reported', async () => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith(...Array.from({ length: 10 }, () => ({ status: 404 })));
+    server.respondWith(...Array.from({ length: 10 }, () => ({ status: 404 })));
     const client = createCoreV1PodClient(makeApi(server));
     for (let i = 0; i < 10; i++) await rejection(client.getPod(ref, { signal }));
     expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
@@ -322,7 +322,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     ['a reset', { fault: 'reset' } as const],
   ])('are opened again after %s', async (_, returned) => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith({ body: pod }, returned, ...Array.from({ length: 10 }, () => ({ body: pod })));
+    server.respondWith({ body: pod }, returned, ...Array.from({ length: 10 }, () => ({ body: pod })));
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 1);
     await rejection(client.getPod(ref, { signal }));
@@ -338,7 +338,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await using server = await startHttpServer({ tls: true });
     let release: () => void = () => {};
     const after = new Promise<void>((resolve) => (release = resolve));
-    server.answerWith({ body: pod }, { body: pod, after }, { status: 401 });
+    server.respondWith({ body: pod }, { body: pod, after }, { status: 401 });
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 1);
     const slow = client.getPod(ref, { signal });
@@ -352,7 +352,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
   it('are closed by close(), and opened again by the next request', async () => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith({ body: pod }, { body: pod });
+    server.respondWith({ body: pod }, { body: pod });
     const client = createCoreV1PodClient(makeApi(server));
     await getPods(client, 1);
     await client.close();
@@ -365,7 +365,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
   it('of a client that the manager created itself are closed by its stop()', async () => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith({ body: pod }, { body: pod });
+    server.respondWith({ body: pod }, { body: pod });
     const manager = new StatusManager({ client: makeApi(server), podDeletionSafety: () => true });
     manager.setPodStatus(pod, { phase: 'Failed' });
     await manager.syncBatch(false);
@@ -376,7 +376,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
   it('are not shared by two clients', async () => {
     await using server = await startHttpServer({ tls: true });
-    server.answerWith({ body: pod }, { body: pod });
+    server.respondWith({ body: pod }, { body: pod });
     const api = makeApi(server);
     const clients = [createCoreV1PodClient(api), createCoreV1PodClient(api)];
     for (const client of clients) await getPods(client, 1);
@@ -392,7 +392,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
     expect(server.requests).toEqual([]);
     loadKubeConfig(kubeConfig, server);
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     await getPods(client, 1);
     await client.close();
   });

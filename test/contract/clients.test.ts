@@ -9,8 +9,8 @@ import { expectFailure, uniqueName } from './pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
 
 /*
- * What the sync path relies on, of every `PodClient` there is. Answers that no server gives on
- * demand: scripted-clients.test.ts.
+ * What the sync path relies on, for every `PodClient`. Responses that no server sends on demand are
+ * in scripted-clients.test.ts.
  */
 
 const { signal } = new AbortController();
@@ -41,7 +41,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         return { ref: { namespace: 'default', name }, uid: pod.metadata.uid as string };
       }
 
-      it('GET gives the pod as the server wrote it', async () => {
+      it('GET returns the pod as the server wrote it', async () => {
         const { ref } = await createPod();
         await server.pods.patchStatus(ref.name, {
           startTime: '2024-01-01T00:00:00Z',
@@ -73,9 +73,9 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
           signal,
         });
         const patch = strategic(uid, { conditions: [condition('C'), { $patch: 'delete', type: 'A' }] });
-        const answer: Json = await nodeClient.patchPodStatus(ref, patch, { signal });
-        expect(answer.status.conditions.map(({ type }: Json) => type as string).toSorted()).toEqual(['B', 'C']);
-        expect(answer).toEqual((await server.pods.get(ref.name)).body);
+        const response: Json = await nodeClient.patchPodStatus(ref, patch, { signal });
+        expect(response.status.conditions.map(({ type }: Json) => type as string).toSorted()).toEqual(['B', 'C']);
+        expect(response).toEqual((await server.pods.get(ref.name)).body);
       });
 
       it('a JSON patch arrives as one', async () => {
@@ -90,7 +90,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         expect((await nodeClient.patchPodStatus(ref, patch, { signal })).status?.phase).toBe('Running');
       });
 
-      it('DELETE takes the pod away, with the grace period that is asked for', async () => {
+      it('DELETE removes the pod, with the requested grace period', async () => {
         const { ref, uid } = await createPod();
         await nodeClient.deletePod(ref, { uid, gracePeriodSeconds: 20 }, { signal });
         expect((await server.pods.get(ref.name)).body.metadata.deletionGracePeriodSeconds).toBe(20);
@@ -148,35 +148,35 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
             code: 409,
           },
           {
-            what: 'a status that the server will not have',
+            what: 'a status that the server rejects',
             request: ({ ref, uid }) => nodeClient.patchPodStatus(ref, strategic(uid, { podIP: 'x' }), { signal }),
             verb: 'patch',
             expected: 'refused',
             code: 422,
           },
           {
-            what: 'a GET of what does not exist',
+            what: 'a GET of a pod that does not exist',
             request: () => client.getPod(missing, { signal }),
             verb: 'get',
             expected: 'not-visible',
             code: 404,
           },
           {
-            what: "a node user's GET of what does not exist",
+            what: "a node user's GET of a pod that does not exist",
             request: () => nodeClient.getPod(missing, { signal }),
             verb: 'get',
             expected: isAsNewest('get-of-missing-pod') ? 'forbidden' : 'not-visible',
             code: isAsNewest('get-of-missing-pod') ? 403 : 404,
           },
           {
-            what: "a node user's PATCH of what does not exist",
+            what: "a node user's PATCH of a pod that does not exist",
             request: () => nodeClient.patchPodStatus(missing, strategic('u', { phase: 'Running' }), { signal }),
             verb: 'patch',
             expected: 'not-visible',
             code: 404,
           },
           {
-            what: "a node user's DELETE of what does not exist",
+            what: "a node user's DELETE of a pod that does not exist",
             request: () => nodeClient.deletePod(missing, { uid: 'u', gracePeriodSeconds: 0 }, { signal }),
             verb: 'delete',
             expected: 'not-visible',
@@ -205,7 +205,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
           expect(error.causes[0]).toMatchObject({ reason: 'FieldValueInvalid', field: 'status.podIPs[0]' });
         });
 
-        it('a token that is not known: transient (401), without naming it', async () => {
+        it('an unknown token: transient (401), and the message does not contain the token', async () => {
           const { ref } = await createPod();
           const stranger = await create({ ...server, token: 'unknown-token' });
           const error = await failureOf(stranger.getPod(ref, { signal }));

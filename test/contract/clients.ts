@@ -4,7 +4,7 @@ import { ApiError } from '../../src/client/api-error.ts';
 import type { ClosablePodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 
-/** Whom to talk to, and as whom. */
+/** The server and the credentials. */
 export interface ClientTarget {
   readonly url: string;
   readonly caData?: string;
@@ -16,7 +16,7 @@ export interface ContractClientKind {
   create(target: ClientTarget): Promise<ClosablePodClient>;
 }
 
-/** Every way to a `PodClient`; each must pass the same contract. */
+/** Every implementation of `PodClient`. All must pass the same contract. */
 export const contractClients: readonly ContractClientKind[] = [
   {
     name: `CoreV1Api of client-node ${clientNodeMajor}`,
@@ -34,7 +34,7 @@ export const contractClients: readonly ContractClientKind[] = [
 ];
 
 function kubeConfigOf({ url, caData, token }: ClientTarget): object {
-  // client-node speaks plain HTTP only to those who say that they do without TLS.
+  // client-node uses plain HTTP only if TLS verification is explicitly disabled.
   const authority =
     caData === undefined ? { 'insecure-skip-tls-verify': true } : { 'certificate-authority-data': caData };
   return {
@@ -53,7 +53,7 @@ export const strategic = (uid: string, status: Record<string, unknown>): PodStat
   body: { metadata: { uid }, status },
 });
 
-/** The `ApiError` that the request rejects with; anything else is an error. */
+/** Resolves with the `ApiError` that the request rejects with; throws for anything else. */
 export async function failureOf(request: Promise<unknown>): Promise<ApiError> {
   const error: unknown = await request.then(
     () => new Error('Expected the request to fail'),

@@ -8,9 +8,9 @@ import { describeWatch } from './cases/watch.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
 
 /*
- * What an API server does with the requests that matter here. Every expectation was measured on
- * kube-apiserver v1.37.1; the in-memory ApiServer must behave the same, and older servers, too, but
- * for what version-facts.ts says of them.
+ * How an API server responds to the requests that matter here. Every expectation was observed on
+ * kube-apiserver v1.37.1. The in-memory ApiServer must behave the same, and so must older servers,
+ * except for the differences in version-facts.ts.
  */
 for (const kind of contractServers) {
   const { name, available, start } = kind;
@@ -27,7 +27,7 @@ for (const kind of contractServers) {
     describeDelete(server, kind);
     describeNodeUser(server, kind);
     describeTables(server);
-    // Last, for it makes the server forget.
+    // Last, because it compacts the server's history.
     describeWatch(server, kind);
   });
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ApiServer } from '../../src/testing/index.ts';
 
-/** A Python that has the clients, `python3` unless PYTHON names another. */
+/** A Python that has the clients: the environment variable PYTHON, or `python3`. */
 const python = process.env['PYTHON'] ?? 'python3';
 const hasPython = (module: string): boolean => spawnSync(python, ['-c', `import ${module}`]).status === 0;
 const oracle =
@@ -21,8 +21,8 @@ interface Outcome {
 }
 
 /**
- * Runs a program with a kubeconfig of a new ApiServer that has the Node node-a, to its end or until it prints
- * `words`.
+ * Runs a program with the kubeconfig of a new ApiServer that has the Node node-a, until it exits or until it
+ * prints `words`.
  */
 async function run(
   program: string,
@@ -56,7 +56,7 @@ const script = (text: string) => async (folder: string) => {
   return [file];
 };
 
-describe('clients of others on ApiServer', () => {
+describe('other clients on ApiServer', () => {
   const hasKubernetes = hasPython('kubernetes');
   it.skipIf(!hasKubernetes)(`Python kubernetes${unless(hasKubernetes, 'it')}`, { timeout: 30_000 }, async () => {
     const { output } = await run(

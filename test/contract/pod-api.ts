@@ -22,7 +22,7 @@ export function uniqueName(prefix = 'pod'): string {
   return `${prefix}-${lastNumber}`;
 }
 
-/** A one-container pod bound to node-a; `metadata` and `spec` are laid over it. */
+/** A pod with one container that is bound to node-a; `metadata` and `spec` override its members. */
 export function podManifest(name: string, overrides: { metadata?: Json; spec?: Json } = {}): PodManifest {
   return {
     apiVersion: 'v1',
@@ -37,7 +37,7 @@ export function podManifest(name: string, overrides: { metadata?: Json; spec?: J
   };
 }
 
-/** The requests that the cases make of pods in `default`, as the server's admin unless a token is given. */
+/** The requests of the cases for pods in `default`, as the server's admin unless a token is given. */
 export class PodApi {
   readonly #http: KubeHttp;
 
@@ -45,7 +45,7 @@ export class PodApi {
     this.#http = http;
   }
 
-  /** Creates a pod that must be accepted, and resolves with it. */
+  /** Creates a pod, which must succeed, and resolves with it. */
   async create(name: string, overrides: { metadata?: Json; spec?: Json } = {}): Promise<Json> {
     const response = await this.#http.request('POST', PODS_PATH, { body: podManifest(name, overrides) });
     return bodyOf(response, 201);
@@ -56,8 +56,8 @@ export class PodApi {
   }
 
   /**
-   * Resolves when the node authorizer has caught up: it knows pods from a watch, so that for a moment
-   * a node's user is refused the GET of its new pod (403), and may still ask for one that is gone (404).
+   * Resolves when the node authorizer is up to date. It gets pods from a watch, so for a moment a node's
+   * user gets 403 to the GET of its new pod, and 404 instead of 403 to the GET of a deleted pod.
    */
   async untilAuthorizerKnows(name: string, fate: 'created' | 'deleted', nodeUser: KubeRequestOptions): Promise<void> {
     const behind = fate === 'created' ? 403 : 404;
@@ -84,7 +84,7 @@ export class PodApi {
   }
 }
 
-/** Expects a `Status` of this code, reason and whatever else is given, down to its details. */
+/** Expects a `Status` with this code and reason, and with all other given members, including its details. */
 export function expectFailure(response: KubeResponse, code: number, reason: string, rest: Json = {}): void {
   expect(response.body).toMatchObject({
     kind: 'Status',
@@ -97,7 +97,7 @@ export function expectFailure(response: KubeResponse, code: number, reason: stri
   expect(response.status).toBe(code);
 }
 
-/** Expects a 200 and returns what came. */
+/** Expects a 200 and returns the body. */
 export function expectOk(response: KubeResponse): Json {
   return bodyOf(response, 200);
 }

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ApiError, FailureClass } from '../../src/client/api-error.ts';
 import { classifyApiError } from '../../src/client/api-error.ts';
 import type { ClosablePodClient } from '../../src/client/pod-client.ts';
-import { type HttpServer, type ScriptedAnswer, startHttpServer } from '../support/http-server.ts';
+import { type HttpServer, type ScriptedResponse, startHttpServer } from '../support/http-server.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
 
-/* Answers and failures that no server gives on demand, the same for every `PodClient`. */
+/* Responses and failures that no server produces on demand, the same for every `PodClient`. */
 
 const { signal } = new AbortController();
 
@@ -29,14 +29,14 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     status: { newMember: 'kept', startTime: '2024-01-01T00:00:00Z', volumeHealth: [{ name: 'v' }], conditions: [] },
   };
 
-  it('keeps members that it does not know, and times as they are written', async () => {
-    server.answerWith({ body: pod }, { body: pod });
+  it('keeps unknown members, and times in their original format', async () => {
+    server.respondWith({ body: pod }, { body: pod });
     expect(await client.getPod(ref, { signal })).toEqual(pod);
     expect(await client.patchPodStatus(ref, strategic('u', { phase: 'Running' }), { signal })).toEqual(pod);
   });
 
   it('sends the bearer token, the content type of the patch and its body as given', async () => {
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     const patch = strategic('u', { newMember: null, podIPs: [{ ip: '10.0.0.1' }] });
     await client.patchPodStatus(ref, patch, { signal });
     const [request] = server.requests;
@@ -49,20 +49,20 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
   });
 
   it('sends UID precondition and grace period in the body of the DELETE', async () => {
-    server.answerWith({ body: pod });
+    server.respondWith({ body: pod });
     await client.deletePod(ref, { uid: 'u', gracePeriodSeconds: 0 }, { signal });
     const [request] = server.requests;
     expect(request).toMatchObject({ method: 'DELETE', url: '/api/v1/namespaces/default/pods/p' });
     expect(JSON.parse(request?.body ?? '')).toMatchObject({ gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
   });
 
-  it('uses its connections again', async () => {
-    server.answerWith(...Array.from({ length: 10 }, () => ({ body: pod })));
+  it('reuses its connections', async () => {
+    server.respondWith(...Array.from({ length: 10 }, () => ({ body: pod })));
     for (let count = 0; count < 10; count += 1) await client.getPod(ref, { signal });
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
   });
 
-  it.for<[string, ScriptedAnswer, Partial<ApiError>, FailureClass]>([
+  it.for<[string, ScriptedResponse, Partial<ApiError>, FailureClass]>([
     [
       '200 with HTML',
       { body: '<html></html>', headers: { 'content-type': 'text/html' } },
@@ -71,7 +71,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     ],
     ['200 with text', { body: 'ok' }, { kind: 'invalid-response' }, 'transient'],
     [
-      '200 with half a pod',
+      '200 with a truncated pod',
       { body: '{"kind":"Pod","meta', headers: { 'content-type': 'application/json' } },
       { kind: 'invalid-response' },
       'transient',
@@ -97,8 +97,8 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
       'throttled',
     ],
     ['a reset connection', { fault: 'reset' }, { kind: 'network' }, 'transient'],
-  ])('%s becomes an ApiError', async ([, answer, expected, expectedClass]) => {
-    server.answerWith(answer, answer);
+  ])('%s becomes an ApiError', async ([, response, expected, expectedClass]) => {
+    server.respondWith(response, response);
     for (const [verb, request] of [
       ['get', () => client.getPod(ref, { signal })],
       ['patch', () => client.patchPodStatus(ref, strategic('u', { phase: 'Running' }), { signal })],
@@ -111,8 +111,8 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     expect(server.requests).toHaveLength(2);
   });
 
-  it('a body that is cut off is transient, whatever it is called', async () => {
-    server.answerWith({ fault: 'cut-body', body: { ...pod, padding: 'x'.repeat(10_000) } });
+  it('a truncated body is transient, whatever kind of error it is', async () => {
+    server.respondWith({ fault: 'cut-body', body: { ...pod, padding: 'x'.repeat(10_000) } });
     expect(classifyApiError(await failureOf(client.getPod(ref, { signal })), 'get')).toBe('transient');
   });
 
@@ -127,7 +127,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     expect(classifyApiError(error, 'get')).toBe('transient');
   });
 
-  it('sends nothing when the signal is aborted already', async () => {
+  it('sends nothing when the signal is already aborted', async () => {
     const error = await failureOf(client.getPod(ref, { signal: AbortSignal.abort() }));
     expect(error.kind).toBe('aborted');
     expect(server.requests).toHaveLength(0);
@@ -136,8 +136,8 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
   it.for([
     ['aborted', () => new DOMException('stopping', 'AbortError')],
     ['timeout', () => new DOMException('too late', 'TimeoutError')],
-  ] as const)('gives up a request under way when its signal is aborted: %s', async ([kind, reason]) => {
-    server.answerWith({ fault: 'hang' });
+  ] as const)('aborts a request in flight when its signal is aborted: %s', async ([kind, reason]) => {
+    server.respondWith({ fault: 'hang' });
     const controller = new AbortController();
     const failure = failureOf(client.getPod(ref, { signal: controller.signal }));
     await server.received(1);

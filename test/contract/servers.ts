@@ -9,39 +9,39 @@ import { KubeHttp } from '../support/kube-http.ts';
 import { PodApi } from './pod-api.ts';
 import { isAsNewest, type VersionFactName } from './version-facts.ts';
 
-/** A running server with the nodes node-a and node-b, and node-c that is a user but has no Node yet. */
+/** A running server with the Nodes node-a and node-b, and a user for node-c that has no Node yet. */
 export interface ContractServer {
   readonly url: string;
-  /** Absent where the server speaks plain HTTP. */
+  /** Absent for a server without TLS. */
   readonly caData?: string;
   readonly adminToken: string;
   nodeToken(nodeName: string): string;
-  /** As admin. */
+  /** Sends requests as the admin. */
   readonly http: KubeHttp;
   readonly pods: PodApi;
-  /** Makes the server forget what happened up to now, so that a watch from there is too old. */
+  /** Compacts the server's history, so that a watch from an earlier resourceVersion is too old. */
   forgetHistory(): Promise<void>;
-  /** Ends the server as a crash would; connections are cut. */
+  /** Stops the server as a crash would; connections are cut. */
   kill(): Promise<void>;
-  /** Starts it again where it was, with all its objects. */
+  /** Starts it again at the same address, with all its objects. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ContractServerKind {
-  /** Says why, when it is not available. */
+  /** The reason if it is not available. */
   readonly name: string;
   readonly available: boolean;
-  /** Of kube-apiserver, or the one that is imitated: `1.37.1`. */
+  /** The version of kube-apiserver, or the version that ApiServer imitates: `1.37.1`. */
   readonly version: string;
-  /** Whether it does what the newest does; see version-facts.ts. */
+  /** Whether it behaves as the newest version does; see version-facts.ts. */
   isAsNewest(fact: VersionFactName): boolean;
   start(): Promise<ContractServer>;
 }
 
 const EXISTING_NODES = ['node-a', 'node-b'];
 const NODE_NAMES = [...EXISTING_NODES, 'node-c'];
-/** Of one kube-apiserver and a test file full of cases. */
+/** Time limit for one kube-apiserver and all cases of a test file. */
 export const START_TIMEOUT_MS = 90_000;
 
 const newestVersion = '1.37.1';
@@ -65,7 +65,7 @@ function kubeApiServer(assets: string): ContractServerKind {
         nodeToken: (nodeName) => controlPlane.nodeToken(nodeName),
         http,
         pods: new PodApi(http),
-        // Its watch cache begins anew.
+        // Its watch cache starts empty.
         forgetHistory: async () => {
           await controlPlane.killApiServer();
           await controlPlane.startApiServer();
@@ -81,7 +81,7 @@ function kubeApiServer(assets: string): ContractServerKind {
   };
 }
 
-/** Shows in the names of skipped tests why there is no real server. */
+/** The reason in the names of skipped tests why there is no real server. */
 function skipped(reason: string): ContractServerKind {
   return {
     name: `kube-apiserver (skipped: ${reason})`,

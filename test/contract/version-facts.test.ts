@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
 import { coveredVersionOf, coveredVersions, versionFacts } from './version-facts.ts';
 
-/* Each fact of the table, observed on each server; the in-memory ApiServer behaves as the newest. */
+/* Observes each fact of the table on each server. The in-memory ApiServer behaves as the newest version. */
 for (const { name, available, version, start } of contractServers) {
   const isCovered = coveredVersions.some((covered) => version.startsWith(`${covered}.`));
   describe.skipIf(!available || !isCovered)(`facts by version on ${name}`, () => {
@@ -18,7 +18,7 @@ for (const { name, available, version, start } of contractServers) {
   });
 }
 
-it('a version that is not covered behaves as the nearest one before it', () => {
+it('a version that is not covered behaves as the nearest earlier one', () => {
   expect(['1.28.0', '1.30.14', '1.32.9', '1.34.1', '1.37.1', '1.40.0'].map(coveredVersionOf)).toEqual([
     ...['1.30', '1.30', '1.30', '1.33', '1.37', '1.37'],
   ]);

@@ -2,15 +2,15 @@ import type { Json } from '../support/kube-http.ts';
 import { PODS_PATH, podManifest, STRATEGIC_MERGE_PATCH, uniqueName } from './pod-api.ts';
 import type { ContractServer } from './servers.ts';
 
-/** The minor versions of kube-apiserver that the facts were measured on, oldest first. */
+/** The minor versions of kube-apiserver on which the facts were observed, oldest first. */
 export const coveredVersions = ['1.30', '1.33', '1.37'] as const;
 export type CoveredVersion = (typeof coveredVersions)[number];
 
-/** One thing that API servers do differently by version, or that one might expect them to. */
+/** A behaviour that depends on the version of the API server, or that one might expect to. */
 export interface VersionFact {
-  /** As docs/testing.md says it. */
+  /** The row title in docs/testing.md. */
   readonly what: string;
-  /** What is observed, by version. */
+  /** The behaviour by version. */
   readonly on: Readonly<Record<CoveredVersion, string>>;
   observe(server: ContractServer): Promise<string>;
 }
@@ -31,7 +31,7 @@ async function createPod(server: ContractServer, overrides: { metadata?: Json; s
   return name;
 }
 
-/** Creates the pod with a terminated container in its status, and reports it running. */
+/** Creates the pod with a terminated container in its status, and reports that container as running. */
 async function statusOfRestart(server: ContractServer, spec: Json): Promise<string> {
   const name = await createPod(server, { spec });
   const terminated = { name: 'c', state: { terminated: { exitCode: 1 } } };
@@ -100,31 +100,31 @@ const facts = {
   },
   'newer-status-members': {
     what: '`status.volumeHealth` of a wrong type',
-    on: since('1.37', 'dropped, as any unknown member', '422'),
+    on: since('1.37', 'dropped, like any unknown member', '422'),
     observe: async (server) => {
       const { status } = await server.pods.patchStatus(await createPod(server), { volumeHealth: 5 });
-      return status === 200 ? 'dropped, as any unknown member' : String(status);
+      return status === 200 ? 'dropped, like any unknown member' : String(status);
     },
   },
   'observed-generation': {
     what: '`status.observedGeneration` in a status patch',
-    on: since('1.37', 'dropped, as any unknown member', 'kept'),
+    on: since('1.37', 'dropped, like any unknown member', 'kept'),
     observe: async (server) => {
       const { body } = await server.pods.patchStatus(await createPod(server), { observedGeneration: 1 });
-      return body.status.observedGeneration === undefined ? 'dropped, as any unknown member' : 'kept';
+      return body.status.observedGeneration === undefined ? 'dropped, like any unknown member' : 'kept';
     },
   },
   'pod-resources': {
-    what: '`status.resources`, those of the pod itself, in a status patch',
-    on: since('1.37', 'dropped, as any unknown member', 'kept'),
+    what: '`status.resources` of the pod itself, in a status patch',
+    on: since('1.37', 'dropped, like any unknown member', 'kept'),
     observe: async (server) => {
       const status = { resources: { requests: { cpu: '1' } } };
       const { body } = await server.pods.patchStatus(await createPod(server), status);
-      return body.status.resources === undefined ? 'dropped, as any unknown member' : 'kept';
+      return body.status.resources === undefined ? 'dropped, like any unknown member' : 'kept';
     },
   },
   'container-restart-policy': {
-    what: 'A `restartPolicy` of its own for a regular container',
+    what: 'A regular container with its own `restartPolicy`',
     on: since('1.37', '422', 'accepted'),
     observe: async (server) => {
       const containers = [{ name: 'c', image: 'i', restartPolicy: 'Never' }];
@@ -167,11 +167,11 @@ const facts = {
   },
   'newer-claim-statuses': {
     what: "A node's user: sets `extendedResourceClaimStatus`",
-    on: since('1.37', 'dropped, as any unknown member', '403'),
+    on: since('1.37', 'dropped, like any unknown member', '403'),
     observe: async (server) => {
       const status = { extendedResourceClaimStatus: { resourceClaimName: 'a', requestMappings: [] } };
       const response = await server.pods.patchStatus(await createPod(server), status, asNodeA(server));
-      return response.status === 200 ? 'dropped, as any unknown member' : String(response.status);
+      return response.status === 200 ? 'dropped, like any unknown member' : String(response.status);
     },
   },
   'watch-list': {
@@ -195,18 +195,18 @@ const facts = {
 export type VersionFactName = keyof typeof facts;
 
 /**
- * What differs between the covered versions of kube-apiserver. The contract reads it where a
- * version differs, one test per version observes each fact, and docs/testing.md has the table.
+ * The differences between the covered versions of kube-apiserver. The contract reads them where a
+ * version differs. One test per version observes each fact, and docs/testing.md has the table.
  */
 export const versionFacts: Readonly<Record<VersionFactName, VersionFact>> = facts;
 
-/** The covered version that this one (`1.33.13`) behaves as: itself, or the nearest one before it. */
+/** The covered version that this one (`1.33.13`) behaves as: its own minor version, or the nearest earlier one. */
 export function coveredVersionOf(version: string): CoveredVersion {
   const minor = (text: string): number => Number(text.split('.')[1]);
   return coveredVersions.findLast((covered) => minor(covered) <= minor(version)) ?? coveredVersions[0];
 }
 
-/** Whether the version does what the newest does; the contract is written for the newest. */
+/** Whether the version behaves as the newest one, for which the contract is written. */
 export function isAsNewest(version: string, fact: VersionFactName): boolean {
   const { on } = versionFacts[fact];
   return on[coveredVersionOf(version)] === on[coveredVersions.at(-1)!];

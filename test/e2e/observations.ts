@@ -1,7 +1,7 @@
 import type { ContainerStatusInput } from '../../src/index.ts';
 import type { ObservedPod } from '../../src/status/generate.ts';
 
-/* What the agent sees of a pod whose one container is called `c`, as it goes through its life. */
+/* What the agent observes during the lifecycle of a pod whose only container is called `c`. */
 
 export const CONTAINER_ID = 'test://c';
 
@@ -18,7 +18,7 @@ export const creating: ObservedPod = {
   containerStatuses: [{ ...container, ready: false, state: { waiting: { reason: 'ContainerCreating' } } }],
 };
 
-/** Not ready yet: `setContainerReadiness` makes it so. */
+/** Not ready yet, until `setContainerReadiness` is called. */
 export const running: ObservedPod = {
   ...sandbox,
   containerStatuses: [
@@ -26,7 +26,7 @@ export const running: ObservedPod = {
   ],
 };
 
-/** The container has ended after SIGTERM. */
+/** The container has terminated after SIGTERM. */
 export const exited: ObservedPod = {
   ...sandbox,
   containerStatuses: [

@@ -15,8 +15,8 @@ import { CONTAINER_ID, creating, exited, running } from './observations.ts';
 import { TestNode, type TestNodeOptions } from './test-node.ts';
 
 /*
- * A pod's life from pending to gone, the manager at work as the node's own user: node authorizer
- * and NodeRestriction are in force. Users act as admin.
+ * A pod's lifecycle from creation to deletion. The manager is the node's own user, with the node
+ * authorizer and NodeRestriction enabled. Users act as the admin.
  */
 const setups = contractServers.flatMap((serverKind) =>
   contractClients.map((clientKind) => ({ serverKind, clientKind, title: `${serverKind.name}, ${clientKind.name}` })),
@@ -40,14 +40,14 @@ for (const { serverKind, clientKind, title } of setups) {
       pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
     const isTerminating = (pod: Pod): boolean => pod.metadata?.deletionTimestamp != null;
 
-    /** Reports what the agent sees, as an agent does. */
+    /** Reports what the agent observes, as an agent does. */
     function report(pod: Pod, observed: ObservedPod, message?: string): void {
       const previous = node.manager.getPodStatus(uidOf(pod));
       const status = generateAPIPodStatus(pod, { ...observed, previous });
       node.manager.setPodStatus(pod, message === undefined ? status : { ...status, message });
     }
 
-    /** Creates a pod as a user, and takes it to Running and Ready on the API server. */
+    /** Creates a pod as a user, and waits until it is Running and Ready on the API server. */
     async function bringUp(metadata: object = {}): Promise<{ name: string; uid: string }> {
       const name = uniqueName('pod');
       await server.pods.create(name, { metadata });
@@ -65,7 +65,7 @@ for (const { serverKind, clientKind, title } of setups) {
       return { name, uid };
     }
 
-    /** A user deletes the pod; its container ends in good order. */
+    /** A user deletes the pod, and its container terminates gracefully. */
     async function takeDown(name: string): Promise<void> {
       expectOk(await server.pods.delete(name));
       const pod = await node.pod(name, isTerminating);
@@ -81,7 +81,7 @@ for (const { serverKind, clientKind, title } of setups) {
       { patchStrategy: 'json-patch' },
       { readBeforePatch: 'when-stale' },
       { readBeforePatch: 'when-stale', patchStrategy: 'json-patch', concurrency: 1 },
-    ])('a plain pod, with %j: pending, running, ready, deleted by a user, terminated, gone', async (options) => {
+    ])('a regular pod, with %j: pending, running, ready, deleted by a user, terminated, removed', async (options) => {
       await startNode(options);
       const { name, uid } = await bringUp();
       await takeDown(name);
@@ -104,7 +104,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.manager.inspect().pods).toEqual([]);
     });
 
-    it('a pod of which nothing changes costs no request, however often it is looked at', async () => {
+    it('an unchanged pod causes no request, however often it is compared', async () => {
       await startNode();
       const { name } = await bringUp();
       const requests = node.client.verbsFor(name);
@@ -112,7 +112,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.client.verbsFor(name)).toEqual(requests);
     });
 
-    it('keeps the pod while a container could be running, however often it looks', async () => {
+    it('keeps the pod while a container could be running, however often it is checked', async () => {
       await startNode();
       const { name, uid } = await bringUp();
       expectOk(await server.pods.delete(name));
@@ -145,7 +145,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.client.verbsFor(name)).toEqual(verbs);
     });
 
-    it('a pod recreated under its name while its old status is on its way: the new one never gets it', async () => {
+    it('a pod recreated under its name while its old status is in flight: the new pod never gets the old status', async () => {
       await startNode();
       const { name, uid } = await bringUp();
       const held = node.client.holdNextPatch();
@@ -172,7 +172,7 @@ for (const { serverKind, clientKind, title } of setups) {
     });
 
     it.skipIf(title.startsWith('ApiServer'))(
-      'a foreign writer of Ready is named, and not who writes another condition (the ApiServer has no managedFields)',
+      'names a foreign writer of Ready, but not a writer of another condition (the ApiServer has no managedFields)',
       async () => {
         await startNode();
         const { name, uid } = await bringUp();
@@ -187,7 +187,7 @@ for (const { serverKind, clientKind, title } of setups) {
           await node.pod(name, (pod) => readyOf(pod) === 'False');
           await node.pod(name, (pod) => readyOf(pod) === 'True');
         }
-        // The event of the last PATCH may come before its response.
+        // The event of the last PATCH may arrive before its response.
         expect(await node.manager.flush(10_000)).toBe(0);
         expect(node.logger.warnings.map(({ fields }) => fields)).toEqual([
           expect.objectContaining({ podUID: uid, members: ['conditions'], managers: ['culprit'] }),
@@ -195,7 +195,7 @@ for (const { serverKind, clientKind, title } of setups) {
       },
     );
 
-    it("a static pod's status goes to its mirror, and to a mirror that takes its place", async () => {
+    it("a static pod's status goes to its mirror, and to a mirror that replaces it", async () => {
       await startNode();
       const name = uniqueName('static-pod');
       const nodeUID = (await server.http.request('GET', '/api/v1/nodes/node-a')).body.metadata.uid as string;
@@ -220,7 +220,7 @@ for (const { serverKind, clientKind, title } of setups) {
         spec: { containers: [{ name: 'c' }] },
       };
       node.podManager.addPod(staticPod);
-      // Nothing can be sent before there is a mirror.
+      // Nothing can be sent before the mirror exists.
       report(staticPod, creating);
       await node.manager.syncBatch(true);
       expect(node.client.verbsFor(name)).toEqual([]);
@@ -230,7 +230,7 @@ for (const { serverKind, clientKind, title } of setups) {
       node.manager.setContainerReadiness('static-uid', CONTAINER_ID, true);
       await node.pod(name, (pod) => readyOf(pod) === 'True');
 
-      // A user deletes the mirror, the agent makes another: the next full batch writes to that one.
+      // A user deletes the mirror and the agent creates another: the next full batch writes to that one.
       expectOk(await server.pods.delete(name, { gracePeriodSeconds: 0 }));
       await node.gone(name);
       const second = await createMirror();
@@ -239,7 +239,7 @@ for (const { serverKind, clientKind, title } of setups) {
       expect(node.client.verbsFor(name)).not.toContain('delete');
     });
 
-    it('the API server dies and comes back: what was set in the meantime arrives, and the pod can go', async () => {
+    it('the API server crashes and restarts: statuses set in the meantime arrive, and the pod can be deleted', async () => {
       await startNode();
       const { name, uid } = await bringUp();
       await server.kill();

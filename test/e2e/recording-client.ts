@@ -3,13 +3,13 @@ import type { PodClient } from '../../src/client/pod-client.ts';
 export interface RecordedRequest {
   readonly verb: 'get' | 'patch' | 'delete';
   readonly name: string;
-  /** The UID that a PATCH or DELETE was meant for. */
+  /** The UID that a PATCH or DELETE has as its precondition. */
   readonly uid: string | undefined;
-  /** HTTP status of the response: 200, or that of the error; undefined without one. */
+  /** The HTTP status of the response: 200, or that of the error. Undefined without a response. */
   readonly status: number | undefined;
 }
 
-/** Passes requests on to a real client, writes down what becomes of them, and can hold one back. */
+/** Forwards requests to a real client, records their results, and can hold one back. */
 export class RecordingClient implements PodClient {
   readonly requests: RecordedRequest[] = [];
   readonly #client: PodClient;
@@ -19,7 +19,7 @@ export class RecordingClient implements PodClient {
     this.#client = client;
   }
 
-  /** Holds the next PATCH back: `reached` resolves when it is about to be sent, `open` lets it go. */
+  /** Holds the next PATCH back: `reached` resolves when it is about to be sent, and `open` sends it. */
   holdNextPatch(): { readonly reached: Promise<void>; readonly open: () => void } {
     const reached = signal();
     const opened = signal();
@@ -65,7 +65,7 @@ export class RecordingClient implements PodClient {
   }
 }
 
-/** `Promise.withResolvers`, which Node 20 has not. */
+/** `Promise.withResolvers`, which Node 20 does not have. */
 function signal(): { readonly given: Promise<void>; readonly give: () => void } {
   let give = (): void => {};
   const given = new Promise<void>((resolve) => {

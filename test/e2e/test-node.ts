@@ -23,9 +23,8 @@ interface Waiter {
 }
 
 /**
- * The rest of a node agent around a StatusManager, as small as it can be: it watches the pods bound
- * to its node as the node's own user and keeps the pod manager up to date. What containers do is
- * up to the test.
+ * A minimal node agent around a StatusManager. As the node's own user, it watches the pods bound to
+ * its node and keeps the pod manager up to date. The test decides what containers do.
  */
 export class TestNode {
   readonly manager: StatusManager;
@@ -36,7 +35,7 @@ export class TestNode {
   /** UIDs of pods with containers that could be running. */
   readonly couldBeRunning = new Set<string>();
   readonly #podClient: ClosablePodClient;
-  /** As seen, by name: the newest object, and all that there were. */
+  /** The newest object and all observed objects, by name. */
   readonly #pods = new Map<string, Pod>();
   readonly #history = new Map<string, string[]>();
   readonly #outcomes: StatusOutcome[] = [];
@@ -72,11 +71,11 @@ export class TestNode {
     });
   }
 
-  /** Lists the pods and watches from there, at the start and after the API server was away. */
+  /** Lists the pods and watches from there. Called at the start and after the API server was down. */
   async watchPods(): Promise<void> {
     this.#watch?.close();
     const list = await this.http.request('GET', `/api/v1/pods?${OWN_PODS}`);
-    if (list.status !== 200) throw new Error(`The list of pods ended with ${list.status}`);
+    if (list.status !== 200) throw new Error(`Listing pods failed with ${list.status}`);
     const { items, metadata } = list.body;
     const names = new Set<string>(items.map((pod: Json) => pod.metadata.name as string));
     for (const pod of items) this.#onEvent('MODIFIED', pod);
@@ -86,7 +85,7 @@ export class TestNode {
     void this.#readOn(this.#watch);
   }
 
-  /** Resolves with the pod of this name when it is as wanted. */
+  /** Resolves with the pod of this name when it matches. */
   async pod(name: string, isWanted: (pod: Pod) => boolean = () => true): Promise<Pod> {
     await this.#until(() => {
       const pod = this.#pods.get(name);
@@ -95,7 +94,7 @@ export class TestNode {
     return this.#pods.get(name) as Pod;
   }
 
-  /** Resolves when there is no pod of this name, and the pod manager has forgotten it. */
+  /** Resolves when there is no pod of this name, also in the pod manager. */
   gone(name: string): Promise<void> {
     return this.#until(() => !this.#pods.has(name));
   }
@@ -121,7 +120,7 @@ export class TestNode {
     try {
       for await (const { type, object } of watch) this.#onEvent(type, object);
     } catch {
-      // The API server went away, or the node was stopped; the test says when to watch again.
+      // The API server is down, or the node was stopped. The test calls `watch` again.
     }
   }
 

@@ -16,13 +16,13 @@ Exit code: 0 no divergence, 1 some, 2 wrong usage or a file that cannot be read.
 
 const shownDivergences = 20;
 
-/** Where the text goes: stdout and stderr of a process, or a test. */
+/** Receives the output: stdout and stderr of a process, or a test. */
 export interface Output {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Runs the command line `args`; resolves with the exit code. */
+/** Runs the command line `args` and resolves with the exit code. */
 export async function runParity(args: readonly string[], stdout: Output, stderr: Output): Promise<number> {
   try {
     const { files, options, help } = readArguments(args);

@@ -1,7 +1,7 @@
 import isEqual from 'lodash/isEqual.js';
 import type { RecordedRequest } from './trace.ts';
 
-/** One place where we and the kubelet differ. */
+/** One difference between us and the kubelet. */
 export interface Divergence {
   readonly trace: string;
   readonly step: number;
@@ -11,7 +11,7 @@ export interface Divergence {
   readonly got: unknown;
 }
 
-/** The first places below `path` in which two JSON values differ, at most `limit`. */
+/** The first differences between two JSON values below `path`, at most `limit`. */
 export function differences(
   expected: unknown,
   got: unknown,
@@ -28,7 +28,7 @@ export function differences(
   return [{ path, expected, got }];
 }
 
-/** A request without what says nothing: a null member that the server's object did not have. */
+/** A request without null members that the server's object did not have, because they have no effect. */
 export function withoutEmptyNulls(request: RecordedRequest, serverStatus: unknown): RecordedRequest {
   const body = request.body as { metadata?: unknown; status?: unknown } | undefined;
   if (!isContainer(body) || !isContainer(body.status)) return request;
@@ -58,7 +58,7 @@ function dropNulls(patch: unknown, server: unknown): unknown {
   return kept;
 }
 
-/** An element that the server does not have is stored whole, its nulls too. */
+/** An element that the server does not have is stored completely, including its nulls. */
 function dropNullsOfElement(element: unknown, current: unknown): unknown {
   return current === undefined ? element : dropNulls(element, current);
 }

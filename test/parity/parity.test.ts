@@ -9,7 +9,7 @@ import { withoutEmptyNulls } from './compare.ts';
 import { type ReplayOptions, replayTrace } from './replay.ts';
 import { readTraces, type Trace, type TraceStep } from './trace.ts';
 
-/** Every fifth of the 1,500 random traces that the kubelet's status manager was recorded with. */
+/** Every fifth of the 1,500 random traces that were recorded from the kubelet's status manager. */
 const tracesFile = fileURLToPath(new URL('testdata/traces.jsonl.gz', import.meta.url));
 
 async function loadTraces(): Promise<Trace[]> {
@@ -40,17 +40,17 @@ describe('parity with the kubelet', () => {
   );
 });
 
-type Doctor = (step: TraceStep) => TraceStep | undefined;
+type Tamper = (step: TraceStep) => TraceStep | undefined;
 
-/** The trace with the first step changed for which `doctor` has a change; its number. */
-function doctored(traces: readonly Trace[], doctor: Doctor): { trace: Trace; step: number } {
+/** The trace with a change to the first step that `tamper` can change, and the number of that step. */
+function tampered(traces: readonly Trace[], tamper: Tamper): { trace: Trace; step: number } {
   for (const trace of traces) {
     for (const [step, original] of trace.steps.entries()) {
-      const changed = doctor(original);
+      const changed = tamper(original);
       if (changed !== undefined) return { trace: { ...trace, steps: trace.steps.with(step, changed) }, step };
     }
   }
-  throw new Error('no step to doctor');
+  throw new Error('no step to tamper with');
 }
 
 function first<T>(record: Readonly<Record<string, T>> | undefined): [string, T] | undefined {
@@ -63,7 +63,7 @@ describe('the harness notices', () => {
     traces = await loadTraces();
   });
 
-  it.each<[string, string, Doctor]>([
+  it.each<[string, string, Tamper]>([
     [
       'another return value',
       'returns',
@@ -104,7 +104,7 @@ describe('the harness notices', () => {
           : undefined,
     ],
     [
-      'one that should not have',
+      'a cached status that should not have changed',
       'cache.',
       ({ expect, ...step }) => {
         if (first(expect?.cache) === undefined) return undefined;
@@ -113,7 +113,7 @@ describe('the harness notices', () => {
       },
     ],
     [
-      'a request too many',
+      'a surplus request',
       'requests.',
       ({ expect, ...step }) => {
         const [pod, requests] = first(expect?.requests) ?? [];
@@ -130,7 +130,7 @@ describe('the harness notices', () => {
         if (pod === undefined) return undefined;
         const [get, patch, ...others] = requests!;
         const body = patch!.body as { status: object };
-        const changed = { ...patch!, body: { ...body, status: { ...body.status, message: 'doctored' } } };
+        const changed = { ...patch!, body: { ...body, status: { ...body.status, message: 'tampered' } } };
         return { ...step, expect: { ...expect, requests: { ...expect!.requests, [pod]: [get!, changed, ...others] } } };
       },
     ],
@@ -161,16 +161,16 @@ describe('the harness notices', () => {
       'thrown',
       (step) => (step.op === 'setContainerReadiness' ? { ...step, containerID: '' } : undefined),
     ],
-    ['a step that it does not know', 'thrown', (step) => ({ ...step, op: 'unheard of' })],
-  ])('%s', async (_, path, doctor) => {
-    const { trace, step } = doctored(traces, doctor);
+    ['an unknown step', 'thrown', (step) => ({ ...step, op: 'unknown' })],
+  ])('%s', async (_, path, tamper) => {
+    const { trace, step } = tampered(traces, tamper);
     const divergences = await replayTrace(trace);
     expect(divergences.length).toBeGreaterThan(0);
     expect(divergences[0]).toMatchObject({ trace: trace.name, step, op: trace.steps[step]!.op });
     expect(divergences[0]!.path).toMatch(new RegExp(`^${path.replace('.', '\\.')}`));
   });
 
-  it('nothing in a null that says nothing, but one that removes something', () => {
+  it('a null that removes a member, but not a null without effect', () => {
     const request = { verb: 'patch', body: { metadata: { uid: 'u' }, status: { message: null, phase: null } } };
     expect(withoutEmptyNulls(request, { phase: 'Running' })).toEqual({
       verb: 'patch',
@@ -200,14 +200,14 @@ describe('npm run parity', () => {
     return { code, out, err };
   }
 
-  it('ends with the counts, and 0 without a divergence, over .jsonl and .jsonl.gz and with all options', async () => {
+  it('prints the counts and exits with 0 without a divergence, for .jsonl and .jsonl.gz and with all options', async () => {
     const plain = file('plain.jsonl', lines);
     const zipped = file('zipped.jsonl.gz', gzipSync(lines));
     expect(await run(plain, zipped)).toEqual({ code: 0, out: '4 traces, 160 steps, 0 divergences\n', err: '' });
     expect(await run('--concurrency', '1', '--when-stale', plain)).toMatchObject({ code: 0 });
   });
 
-  it('tells pod status rows from traces by their content', async () => {
+  it('distinguishes pod status rows from traces by their content', async () => {
     const rowsFile = fileURLToPath(new URL('testdata/pod-status.jsonl.gz', import.meta.url));
     const [row] = gunzipSync(readFileSync(rowsFile)).toString().split('\n');
     const mixed = file('mixed.jsonl', `${lines}${row}\n`);
@@ -223,11 +223,11 @@ describe('npm run parity', () => {
     expect(out).toContain('1 pod status rows, 1 divergences\n');
   });
 
-  it('prints each divergence, and ends with 1', async () => {
-    const { trace, step } = doctored(two, ({ expect, ...rest }) =>
+  it('prints each divergence, and exits with 1', async () => {
+    const { trace, step } = tampered(two, ({ expect, ...rest }) =>
       rest.op === 'syncBatch' ? { ...rest, expect: { ...expect, returns: 99 } } : undefined,
     );
-    const { code, out, err } = await run(file('doctored.jsonl', `${JSON.stringify(trace)}\n${lines}`));
+    const { code, out, err } = await run(file('tampered.jsonl', `${JSON.stringify(trace)}\n${lines}`));
     expect({ code, err }).toEqual({ code: 1, err: '' });
     expect(out).toContain(`${trace.name} step ${step} (syncBatch) returns\n  expected 99\n  got      `);
     expect(out.endsWith('\n3 traces, 120 steps, 1 divergences\n')).toBe(true);
@@ -236,23 +236,23 @@ describe('npm run parity', () => {
   it.each([
     ['no file', []],
     ['an unknown option', ['--fast', 'x.jsonl']],
-    ['a concurrency that is no number', ['--concurrency', 'many', 'x.jsonl']],
-    ['a concurrency of none', ['--concurrency', '0', 'x.jsonl']],
-    ['a file that is not there', ['no-such-file.jsonl']],
-    ['a zipped file that is not there', ['no-such-file.jsonl.gz']],
-  ])('ends with 2 and says why: %s', async (_, args) => {
+    ['a concurrency that is not a number', ['--concurrency', 'many', 'x.jsonl']],
+    ['a concurrency of 0', ['--concurrency', '0', 'x.jsonl']],
+    ['a missing file', ['no-such-file.jsonl']],
+    ['a missing compressed file', ['no-such-file.jsonl.gz']],
+  ])('exits with 2 and the reason: %s', async (_, args) => {
     const { code, out, err } = await run(...args);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain('Usage: npm run parity');
   });
 
-  it('ends with 2 when a file is no trace, and is not silent about half a file', async () => {
+  it('exits with 2 when a file is not a trace, also when only its second half is not', async () => {
     expect(await run(file('text.jsonl', 'hello\n'))).toMatchObject({ code: 2, out: '' });
     expect(await run(file('no.jsonl.gz', 'hello\n'))).toMatchObject({ code: 2, out: '' });
     expect(await run(file('half.jsonl.gz', gzipSync(lines).subarray(0, 5_000)))).toMatchObject({ code: 2 });
   });
 
-  it('explains itself', async () => {
+  it('prints its usage', async () => {
     expect(await run('--help')).toMatchObject({ code: 0, out: expect.stringContaining('Exit code:'), err: '' });
   });
 });

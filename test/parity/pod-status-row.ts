@@ -1,6 +1,6 @@
 import type { CanonicalTime, Pod, PodConditionInput, PodStatusInput } from 'kubelet-status-manager';
 
-/** What the kubelet shows and does next for a pod in one moment. */
+/** The status and the next actions of the kubelet for a pod at one moment. */
 export interface PodStatusRow {
   readonly name: string;
   readonly pod: Pod;

@@ -4,7 +4,7 @@ import type { PodStatusRow } from './pod-status-row.ts';
 import { replayPodStatusRow } from './replay-pod-status.ts';
 import { readRecords } from './trace.ts';
 
-/** The lives of every eighth of the 300 pods whose rows were recorded with the kubelet. */
+/** The rows of every eighth of the 300 pods that were recorded from the kubelet. */
 const rowsFile = fileURLToPath(new URL('testdata/pod-status.jsonl.gz', import.meta.url));
 
 let rows: PodStatusRow[];
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe('pod status rows', () => {
-  it('status and actions of 304 rows are the kubelet’s', () => {
+  it('status and actions of 304 rows are the same as the kubelet’s', () => {
     expect(rows).toHaveLength(304);
     expect(rows.flatMap(replayPodStatusRow)).toEqual([]);
   });
@@ -34,7 +34,7 @@ describe('the harness notices', () => {
       'restartAllContainers',
       (row) => ({ ...row, restartAllContainers: !row.restartAllContainers }),
     ],
-    ['a status that cannot be made', 'thrown', (row) => ({ ...row, nodeIPs: 'none' as unknown as string[] })],
+    ['a status that cannot be generated', 'thrown', (row) => ({ ...row, nodeIPs: 'none' as unknown as string[] })],
   ])('%s', (_, path, change) => {
     expect(replayPodStatusRow(change(rows[0]!)).map((divergence) => divergence.path)).toContain(path);
   });

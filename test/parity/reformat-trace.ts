@@ -1,12 +1,12 @@
 import { type Pick, reformat, reformatStatus } from '../support/reformat.ts';
 import type { Trace, TraceStep } from './trace.ts';
 
-/** Steps whose pod is read by this library alone; the API server's objects are compared as they are. */
+/** Steps whose pod is read by this library only. The API server's objects are compared unchanged. */
 const podsReadByUs: ReadonlySet<string> = new Set(['pods.set', 'setPodStatus', 'terminatePod']);
 
 /**
- * The same trace with the statuses that callers and pod managers give in other valid formats, chosen
- * by `seed`. The kubelet reads all formats into the same structs, so the expectations stay.
+ * The same trace with the statuses of callers and pod managers in other valid formats, chosen by
+ * `seed`. The kubelet reads all formats into the same structs, so the expectations stay the same.
  */
 export function reformatTrace(trace: Trace, seed: number): Trace {
   const pick = seededPick(seed);
@@ -25,7 +25,7 @@ function reformatStep(step: TraceStep, pick: Pick): TraceStep {
   };
 }
 
-/** The choices of one seed are the same at each run. Source: Numerical Recipes, linear congruential generator. */
+/** The same seed always gives the same choices. Source: Numerical Recipes, linear congruential generator. */
 function seededPick(seed: number): Pick {
   let state = seed >>> 0;
   return (choices) => {

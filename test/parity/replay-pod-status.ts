@@ -16,7 +16,7 @@ import type { PodStatusRow, RowActions, RowContainer, RowSandbox } from './pod-s
 
 const shownDifferences = 20;
 
-/** Where our status and actions differ from the kubelet's. */
+/** The differences between our status and actions and the kubelet's. */
 export function replayPodStatusRow(recorded: PodStatusRow): Divergence[] {
   const row = withOneLastState(recorded);
   const expected = {
@@ -73,10 +73,10 @@ function resultsOf(row: PodStatusRow): { status: unknown; restartAllContainers: 
 }
 
 /**
- * The kubelet's status, but for two deliberate differences of docs/parity.md: addresses once
- * reported stay while the sandbox shows none, and the resources of a running pod follow from its
- * spec (the kubelet reads its cgroup; the recorded pods have none).
- * Some rows have a condition twice, which no API server does: in canonical form the last one stays.
+ * The kubelet's status, except for two deliberate differences of docs/parity.md: reported addresses
+ * stay while the sandbox shows none, and the resources of a running pod follow from its spec (the
+ * kubelet reads its cgroup; the recorded pods have none).
+ * Some rows have a condition twice, which no API server has. In canonical form the last one stays.
  */
 function expectedStatus({ status, pod, previous, podIPs }: PodStatusRow): PodStatus {
   const resources = pod.status?.phase === 'Running' ? podStatusResources(pod.spec ?? {}).resources : status.resources;
@@ -86,7 +86,7 @@ function expectedStatus({ status, pod, previous, podIPs }: PodStatusRow): PodSta
   return canonicalPodStatus({ ...status, resources, ...ips }, { strict: true });
 }
 
-/** A lastState of two states at once, which only the kubelet makes, without the one that is no end. */
+/** Removes the state other than `terminated` from a lastState with two states, which only the kubelet produces. */
 function withOneLastState(row: PodStatusRow): PodStatusRow {
   return cloneDeepWith(row, (value: unknown, key) =>
     key === 'lastState' && isEnd(value) ? { terminated: value.terminated } : undefined,
@@ -143,7 +143,7 @@ function namesOf(actions: PodActions): RowActions {
   };
 }
 
-/** The kubelet keeps them in a map, which has no order. */
+/** The kubelet has them in a map, which has no order. */
 function sortedKills(actions: RowActions): RowActions {
   return {
     ...actions,

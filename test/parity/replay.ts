@@ -23,11 +23,11 @@ import type { Expectation, RecordedRequest, Trace, TraceStep } from './trace.ts'
 type ManagerOptions = Pick<StatusManagerOptions, 'concurrency' | 'readBeforePatch' | 'patchStrategy'>;
 
 export interface ReplayOptions extends ManagerOptions {
-  /** Give the statuses in other valid formats, chosen by this seed. Default: as they were recorded. */
+  /** Converts the statuses to other valid formats, chosen by this seed. Default: as they were recorded. */
   readonly reformatSeed?: number;
 }
 
-/** What of the world is compared after each step. */
+/** The state that is compared after each step. */
 interface Snapshot {
   readonly cache: ReadonlyMap<string, { version: number; podIsFinished: boolean; status: PodStatus }>;
   readonly sent: ReadonlyMap<string, number>;
@@ -35,8 +35,8 @@ interface Snapshot {
 }
 
 /**
- * Replays a trace through the public API and returns where we differ from what it expects. With
- * `when-stale` or `json-patch` the requests differ by design, and only their effects are compared.
+ * Replays a trace through the public API and returns the differences from its expectations. With
+ * `when-stale` or `json-patch` the requests differ by design, so only their effects are compared.
  */
 export async function replayTrace(
   recorded: Trace,
@@ -48,14 +48,14 @@ export async function replayTrace(
   for (const [step, traceStep] of trace.steps.entries()) {
     for (const difference of await replay.step(traceStep).catch(thrown))
       divergences.push({ trace: trace.name, step, op: traceStep.op, ...difference });
-    // What follows would only repeat it.
+    // Later steps would only repeat the difference.
     if (divergences.length > 0) break;
   }
   await replay.end();
   return divergences;
 }
 
-/** A step that throws is a difference, too. */
+/** A step that throws is also a difference. */
 function thrown(error: unknown): ReturnType<typeof differences> {
   return [{ path: 'thrown', expected: undefined, got: String(error) }];
 }
@@ -68,11 +68,11 @@ class Replay {
   readonly #manager: StatusManager;
   readonly #comparesRequests: boolean;
   readonly #events = new ScriptedEvents();
-  /** The same script, used up by the requests that the kubelet made. */
+  /** The same script, applied to the requests that the kubelet made. */
   readonly #kubeletEvents = new ScriptedEvents();
   /** `namespace/name` by UID, mirrors included. */
   readonly #keys = new Map<string, string>();
-  /** Pods that are not compared any more; see `#leaveOut`. */
+  /** Pods that are no longer compared; see `#leaveOut`. */
   readonly #leftOut = new Set<string>();
   #requests: Record<string, { request: RecordedRequest; serverStatus: unknown }[]> = {};
   #notified: unknown[] = [];
@@ -197,7 +197,7 @@ class Replay {
       request,
       serverStatus: pod?.status,
     });
-    const { failure, recreation } = this.#events.meet(`${namespace}/${name}`, verb, pod !== undefined);
+    const { failure, recreation } = this.#events.apply(`${namespace}/${name}`, verb, pod !== undefined);
     if (failure !== undefined) throw new ApiError('scripted failure', { kind: 'http', statusCode: failure });
     if (recreation !== undefined) return () => this.#server.put(recreation);
   }
@@ -238,15 +238,14 @@ class Replay {
   }
 
   /**
-   * Scripted events belong to a request, not to the world: when the kubelet ran into one with a
-   * request that we never made, or we with one that it never made, the two saw different API
-   * servers. A PATCH that fails with 404, 409 or 422 is answered by reading and sending again, so
-   * that a scripted one is over before the kubelet's next batch. Such a pod, and no other, is not
-   * compared from there on.
+   * Scripted events belong to a request. If an event affected a request of the kubelet that we never
+   * made, or the other way round, the two saw different API servers. We respond to a PATCH that fails
+   * with 404, 409 or 422 by reading and sending again, so a scripted event may be used up before the
+   * kubelet's next batch. Such a pod, and no other, is not compared from there on.
    */
   #leaveOut(before: Snapshot, { requests = {} }: Expectation = {}): void {
     for (const [key, list] of Object.entries(requests))
-      for (const { verb } of list) this.#kubeletEvents.meet(key, verb, before.api.has(key));
+      for (const { verb } of list) this.#kubeletEvents.apply(key, verb, before.api.has(key));
     const [ours, theirs] = [this.#events.takeMet(), this.#kubeletEvents.takeMet()];
     for (const key of new Set([...ours.keys(), ...theirs.keys()])) {
       const met = ours.get(key) ?? [];
@@ -256,10 +255,10 @@ class Replay {
   }
 
   /**
-   * What both did to the API server, the cache and those who listen. Not compared are the order of
-   * conditions and which of their members are null: they depend on what a patch was computed from.
-   * Neither is the cached time of a DisruptionTarget, which the kubelet refreshes before a PATCH
-   * that may fail, so at other moments than we.
+   * The effects of both on the API server, the cache and the listeners. The order of conditions and
+   * their null members are not compared, because they depend on what a patch was computed from. The
+   * cached time of a DisruptionTarget is not compared either, because the kubelet refreshes it before
+   * a PATCH that may fail, and so at other moments than we do.
    */
   #compareEffects(
     step: TraceStep,
@@ -301,7 +300,7 @@ class Replay {
   }
 }
 
-/** A cached status without the status itself. */
+/** A cache entry without the status itself. */
 function version(cached: unknown): unknown {
   return cached == null ? null : { ...cached, status: null };
 }
@@ -358,7 +357,7 @@ function shown(pods: ReadonlyMap<string, Pod>): Map<string, unknown> {
   return new Map([...pods].map(([key, pod]) => [key, { uid: pod.metadata?.uid, status: pod.status ?? {} }]));
 }
 
-/** Entries that are new or different; null for those that are gone. */
+/** New and changed entries; null for removed ones. */
 function changes(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changed: Record<string, unknown> = {};
   for (const key of before.keys()) if (!after.has(key)) changed[key] = null;

@@ -5,15 +5,15 @@ interface Failure {
   times: number;
 }
 
-/** What becomes of a request. */
-export interface Encounter {
+/** The effect of the script on a request. */
+export interface ScriptedEffect {
   /** The HTTP status that it fails with. */
   readonly failure?: number;
-  /** The object that takes the place of the one that is read. */
+  /** The object that replaces the one that was read. */
   readonly recreation?: Pod;
 }
 
-/** What a trace's script does to single requests, and which requests have met it. Pods by `namespace/name`. */
+/** The script of a trace for single requests, and the requests that it has affected. Pods by `namespace/name`. */
 export class ScriptedEvents {
   readonly #failures = new Map<string, Failure>();
   readonly #recreations = new Map<string, Pod>();
@@ -24,13 +24,13 @@ export class ScriptedEvents {
     this.#failures.set(`${verb} ${key}`, { code, times });
   }
 
-  /** Replaces an earlier recreation of the same pod that no GET has met. */
+  /** Replaces an earlier recreation of the same pod that has not affected a GET yet. */
   recreateAfterGet(key: string, pod: Pod): void {
     this.#recreations.set(key, pod);
   }
 
-  /** One request is made; `isThere`: the API server has such a pod. */
-  meet(key: string, verb: string, isThere: boolean): Encounter {
+  /** Called for each request. `isThere`: the API server has such a pod. */
+  apply(key: string, verb: string, isThere: boolean): ScriptedEffect {
     const failure = this.#failures.get(`${verb} ${key}`);
     if (failure !== undefined && failure.times > 0) {
       failure.times--;
@@ -44,7 +44,7 @@ export class ScriptedEvents {
     return { recreation };
   }
 
-  /** What has been met since the last call. */
+  /** The events that have affected requests since the last call. */
   takeMet(): ReadonlyMap<string, readonly string[]> {
     const met = this.#met;
     this.#met = new Map();

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Pod, PodStatusInput, VolumeHealthConditionInput } from 'kubelet-status-manager';
 
-/** One call or event, with its arguments; empty arguments are left out of the JSON. */
+/** One call or event, with its arguments. Empty arguments are omitted from the JSON. */
 export interface TraceStep {
   readonly op: string;
   readonly uid?: string;
@@ -31,7 +31,7 @@ export interface TraceStep {
   readonly expect?: Expectation;
 }
 
-/** What the kubelet did in a step; a member that is absent means "nothing". */
+/** What the kubelet did in a step. An absent member means "nothing". */
 export interface Expectation {
   readonly returns?: unknown;
   readonly signal?: boolean;
@@ -55,12 +55,12 @@ export interface Trace {
   readonly steps: readonly TraceStep[];
 }
 
-/** The traces of a file that holds nothing else. */
+/** The traces of a file that contains nothing else. */
 export function readTraces(file: string): AsyncGenerator<Trace> {
   return readRecords<Trace>(file);
 }
 
-/** The JSON values of a `.jsonl` or `.jsonl.gz` file, one a line. */
+/** The JSON values of a `.jsonl` or `.jsonl.gz` file, one per line. */
 export async function* readRecords<T>(file: string): AsyncGenerator<T> {
   const bytes = createReadStream(file);
   const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
@@ -70,7 +70,7 @@ export async function* readRecords<T>(file: string): AsyncGenerator<T> {
   }
 }
 
-/** Not by readline, which on Node 26 ends a line at U+2028 and U+2029 as well: JSON has them in its strings. */
+/** Does not use readline, which on Node 26 also splits lines at U+2028 and U+2029, which JSON strings may contain. */
 async function* linesOf(input: Readable): AsyncGenerator<string> {
   let rest = '';
   for await (const text of input.setEncoding('utf8') as AsyncIterable<string>) {

@@ -13,7 +13,7 @@ import type {
   VolumeMountStatus,
 } from '../../src/types.ts';
 
-/** Names that byte order, UTF-16 order and locale order sort differently. */
+/** Names that are sorted differently in byte order, UTF-16 order and locale order. */
 const names = ['a', 'B', 'b', 'é', '\u{1d11e}', '\uffee', 'constructor'] as const;
 const text = fc.constantFrom('r', 's', 'Some text', 'naïve ☃');
 
@@ -23,7 +23,7 @@ const nameArbitrary = fc.constantFrom(...names);
 const canonicalTimeArbitrary = fc.constantFrom('2026-01-02T03:04:05Z', '2026-01-02T03:04:06Z', '1969-12-31T23:59:59Z');
 const nullableTime = fc.option(canonicalTimeArbitrary, { nil: null });
 
-/** A quantity in Go's canonical spelling. */
+/** A quantity in Go's canonical format. */
 const canonicalQuantityArbitrary = fc.constantFrom('0', '1', '500m', '1k', '1e3', '1Gi', '1536Mi', '100n');
 
 const resourceList = fc.dictionary(
@@ -41,7 +41,7 @@ function listByKey<T>(element: fc.Arbitrary<T>, key: keyof T): fc.Arbitrary<T[]>
 }
 
 export interface PodStatusArbitraryOptions {
-  /** Let objects at every level have a member named `x-new`, which no Kubernetes type has. */
+  /** Objects at every level may have a member named `x-new`, which no Kubernetes type has. */
   readonly unknownMembers?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface PodStatusArbitraryOptions {
 function createPodStatusArbitrary({ unknownMembers = false }: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
   const unknownValue = fc
     .constantFrom<unknown>(1, 'new', true, ['a'], [{ name: 'a' }], { 'x-new': 1 }, { 'x-new': 2, other: {} })
-    // A value of its own each time, for tests that change what they are given.
+    // A new value each time, because some tests modify it.
     .map((value) => structuredClone(value));
 
   function object<T, Required extends keyof T = never>(
@@ -260,7 +260,7 @@ export function relatedPodStatusesArbitrary(
   });
 }
 
-/** What a hostile or broken server may answer: JSON of any shape, and statuses whose members are such. */
+/** What a hostile or broken server may send: JSON of any shape, and statuses with such members. */
 export const brokenPodStatusArbitrary: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue(),
   fc
@@ -287,7 +287,7 @@ export const brokenPodStatusArbitrary: fc.Arbitrary<unknown> = fc.oneof(
     })),
 );
 
-/** The value, frozen at every level, so that a test fails where it is written to. */
+/** Freezes the value at every level, so that a test fails if something modifies it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -11,7 +11,7 @@ import { KubeHttp } from './kube-http.ts';
 import { ProcessGroup, type ServerProcess } from './process-group.ts';
 
 /*
- * A real etcd and kube-apiserver for tests, benchmarks and chaos runs; no vitest in here.
+ * A real etcd and kube-apiserver for tests, benchmarks and chaos runs. It does not depend on vitest.
  *
  * KUBEBUILDER_ASSETS names the folder of the two binaries, as for envtest; KUBEBUILDER_ASSETS_MORE
  * names further ones, of other versions, separated as in PATH. One control plane takes 4 to 6 s and some 400 MB: start one per test file (`beforeAll`, `afterAll`) and keep tests apart
@@ -26,13 +26,13 @@ const POLL_MS = 50;
 export interface ControlPlaneOptions {
   /** The folder of the two binaries. Default: KUBEBUILDER_ASSETS. */
   readonly assets?: string;
-  /** One user `system:node:NAME` is made for each; their Node objects are not. Default `['node-a']`. */
+  /** A user `system:node:NAME` is created for each, but no Node objects. Default `['node-a']`. */
   readonly nodeNames?: readonly string[];
-  /** The folder to make a temporary one in for the data, which `stop()` removes. Default: the system's. */
+  /** The folder for the temporary data folder, which `stop()` removes. Default: the system's. */
   readonly dir?: string;
 }
 
-/** A plain kubeconfig, as `KubeConfig.loadFromOptions` or `loadFromString(JSON.stringify(…))` take it. */
+/** A plain kubeconfig, for `KubeConfig.loadFromOptions` or `loadFromString(JSON.stringify(…))`. */
 export interface KubeConfigObject {
   readonly apiVersion: 'v1';
   readonly kind: 'Config';
@@ -49,29 +49,29 @@ export interface KubeConfigObject {
 }
 
 export interface ControlPlane {
-  /** `https://127.0.0.1:PORT`; stays the same when the API server is restarted. */
+  /** `https://127.0.0.1:PORT`. It does not change when the API server is restarted. */
   readonly url: string;
   /** The serving certificate, base64 of PEM. */
   readonly caData: string;
-  /** Of a user in `system:masters`. */
+  /** The token of a user in `system:masters`. */
   readonly adminToken: string;
-  /** Where the data and the servers' logs are. */
+  /** The folder with the data and the servers' logs. */
   readonly dir: string;
-  /** Of the user `system:node:NAME` in `system:nodes`; throws for a name that was not asked for. */
+  /** The token of the user `system:node:NAME` in `system:nodes`. Throws for a name that is not in `nodeNames`. */
   nodeToken(nodeName: string): string;
   /** @param user `'admin'` or a node's name */
   kubeConfig(user: string): KubeConfigObject;
-  /** Lets the API server end in good order (SIGTERM). */
+  /** Stops the API server gracefully (SIGTERM). */
   stopApiServer(): Promise<void>;
-  /** Ends the API server as a crash would (SIGKILL). */
+  /** Stops the API server as a crash would (SIGKILL). */
   killApiServer(): Promise<void>;
   /** Starts it again on the same port and data, and waits until it is ready. */
   startApiServer(): Promise<void>;
-  /** Ends everything and removes the data. May be called twice. */
+  /** Stops both servers and removes the data. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Whether `startControlPlane` can work here; the reason goes into the names of skipped tests. */
+/** Whether `startControlPlane` can work here. The reason is used in the names of skipped tests. */
 export function controlPlaneAvailable(): { readonly available: boolean; readonly reason: string } {
   const assets = process.env['KUBEBUILDER_ASSETS'];
   if (assets === undefined || assets === '') return { available: false, reason: 'KUBEBUILDER_ASSETS is not set' };
@@ -80,7 +80,7 @@ export function controlPlaneAvailable(): { readonly available: boolean; readonly
   return { available: false, reason: `KUBEBUILDER_ASSETS holds no executable ${missing}` };
 }
 
-/** The folders that KUBEBUILDER_ASSETS_MORE names. @throws Error for one without the two binaries */
+/** The folders in KUBEBUILDER_ASSETS_MORE. @throws Error for a folder without the two binaries */
 export function moreControlPlaneAssets(): string[] {
   const folders = (process.env['KUBEBUILDER_ASSETS_MORE'] ?? '').split(path.delimiter).filter((one) => one !== '');
   for (const folder of folders) {
@@ -90,7 +90,7 @@ export function moreControlPlaneAssets(): string[] {
   return folders;
 }
 
-/** What the kube-apiserver in this folder says its version is: `1.37.1`. */
+/** The version of the kube-apiserver in this folder: `1.37.1`. */
 export function kubeApiServerVersion(assets: string): string {
   const text = execFileSync(path.join(assets, 'kube-apiserver'), ['--version'], { encoding: 'utf8' });
   const version = /\bv(\d+\.\d+\.\d+)/.exec(text)?.[1];
@@ -111,13 +111,13 @@ function missingBinary(assets: string): string | undefined {
 
 /**
  * Starts etcd and kube-apiserver with the Node authorizer, RBAC and NodeRestriction, and resolves
- * when the API server is ready and the namespace `default` exists. Its processes end with this
- * one, however this one ends.
+ * when the API server is ready and the namespace `default` exists. Its processes are stopped when
+ * this process ends, however it ends.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { available, reason } = controlPlaneAvailable();
   if (options.assets === undefined && !available) throw new Error(`Cannot start a control plane: ${reason}`);
-  // A port that was free a moment ago may be taken by the time a server binds it.
+  // A port that was free a moment ago may be in use when a server binds it.
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startOnce(options);
@@ -166,7 +166,7 @@ async function startOnce({
 
   function token(user: string): string {
     const found = tokens.get(user);
-    if (found === undefined) throw new Error(`No user ${user}: name it in nodeNames`);
+    if (found === undefined) throw new Error(`No user ${user}: add it to nodeNames`);
     return found;
   }
 
@@ -182,7 +182,7 @@ async function startOnce({
     '--unsafe-no-fsync',
   ]);
   try {
-    // An API server would join whoever listens there, so ours must be up before it is started.
+    // An API server would connect to any etcd on this port, so ours must be running before it is started.
     await waitFor(async () => (await fetch(`${etcdUrl}/health`)).ok, [etcd]);
     await startApiServer();
   } catch (error) {
@@ -251,13 +251,13 @@ async function waitUntilReady(
   return caData;
 }
 
-/** Polls; a check that throws is one that is not true yet. Rejects when a server has ended, even after the check passed. */
+/** Polls until the check is true; an error counts as false. Rejects if a server has exited, even after the check passed. */
 async function waitFor(check: () => Promise<boolean>, servers: readonly ServerProcess[]): Promise<void> {
   const deadline = Date.now() + START_DEADLINE_MS;
   for (;;) {
     const passed = await check().catch(() => false);
     for (const server of servers) {
-      if (!server.isAlive()) throw new EarlyExitError(`${server.name} ended early:\n${await server.logTail()}`);
+      if (!server.isAlive()) throw new EarlyExitError(`${server.name} exited early:\n${await server.logTail()}`);
     }
     if (passed) return;
     if (Date.now() > deadline) {
@@ -269,7 +269,7 @@ async function waitFor(check: () => Promise<boolean>, servers: readonly ServerPr
 }
 
 async function freePorts(count: number): Promise<number[]> {
-  // All are open at the same time, so that no port comes twice.
+  // All are open at the same time, so that no port is returned twice.
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = createServer().listen(0, '127.0.0.1');

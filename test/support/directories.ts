@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** Directories for a test. */
+/** Temporary directories for a test. */
 export class TestDirectories {
   readonly #created: string[] = [];
 
@@ -12,7 +12,7 @@ export class TestDirectories {
     return dir;
   }
 
-  /** What a process finds there that starts after the one that uses it was killed now: the files, and no lock. */
+  /** What a process would find that starts after a crash of the one that uses the directory: its files, but no lock. */
   afterCrash(dir: string): string {
     const copy = this.create();
     cpSync(dir, copy, { recursive: true, filter: (name) => !path.basename(name).startsWith('pod-status.lock') });

@@ -10,19 +10,19 @@ export interface RecordedRequest {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** Requests with the same number came over the same connection. */
+  /** Requests with the same number arrived on the same connection. */
   readonly connection: number;
 }
 
-export interface ScriptedAnswer {
+export interface ScriptedResponse {
   /** Default 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string goes out as it is, all else as JSON. */
+  /** A string is sent unchanged, everything else as JSON. */
   readonly body?: unknown;
-  /** The answer waits for it. */
+  /** The response waits for this promise. */
   readonly after?: Promise<void>;
-  /** `hang`: no answer at all. `reset`: the connection is cut. `cut-body`: cut after half of the body. */
+  /** `hang`: no response. `reset`: the connection is cut. `cut-body`: cut after half of the body. */
   readonly fault?: 'hang' | 'reset' | 'cut-body';
 }
 
@@ -31,9 +31,9 @@ export interface HttpServer extends AsyncDisposable {
   /** The certificate to trust, base64 of PEM as in a kubeconfig; empty without TLS. */
   readonly caData: string;
   readonly requests: readonly RecordedRequest[];
-  /** Answers of the next requests, in order; without one a request gets 500. */
-  answerWith(...answers: readonly ScriptedAnswer[]): void;
-  /** Resolves once `count` requests have come in altogether. */
+  /** The responses to the next requests, in order. Without one, a request gets 500. */
+  respondWith(...responses: readonly ScriptedResponse[]): void;
+  /** Resolves once `count` requests have arrived in total. */
   received(count: number): Promise<void>;
   /** Resolves once no connection is open. */
   disconnected(): Promise<void>;
@@ -41,10 +41,10 @@ export interface HttpServer extends AsyncDisposable {
 
 const testdata = new URL('./testdata/', import.meta.url);
 
-/** A local server that records requests and gives scripted answers. */
+/** A local server that records requests and sends scripted responses. */
 export async function startHttpServer(options: { readonly tls?: boolean } = {}): Promise<HttpServer> {
   const requests: RecordedRequest[] = [];
-  const script: ScriptedAnswer[] = [];
+  const script: ScriptedResponse[] = [];
   const sockets = new Map<Socket, number>();
   const waitingForDisconnect: (() => void)[] = [];
   const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
@@ -62,9 +62,9 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
         connection: sockets.get(request.socket) ?? 0,
       });
       for (const waiter of waiting) if (requests.length >= waiter.count) waiter.resolve();
-      const scripted = script.shift() ?? { status: 500, body: 'no answer scripted' };
-      if (scripted.after === undefined) answer(response, scripted);
-      else void scripted.after.then(() => answer(response, scripted));
+      const scripted = script.shift() ?? { status: 500, body: 'no scripted response' };
+      if (scripted.after === undefined) respond(response, scripted);
+      else void scripted.after.then(() => respond(response, scripted));
     });
   };
 
@@ -72,7 +72,7 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
   const server = options.tls
     ? createHttpsServer({ cert: certificate, key: readFileSync(new URL('test-only-tls-key.pem', testdata)) }, onRequest)
     : createHttpServer(onRequest);
-  // Idle connections are the client's to close.
+  // The client must close idle connections.
   server.keepAliveTimeout = 0;
   server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.set(socket, ++connections);
@@ -87,7 +87,7 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     caData: options.tls ? certificate.toString('base64') : '',
     requests,
-    answerWith: (...answers) => void script.push(...answers),
+    respondWith: (...responses) => void script.push(...responses),
     received: (count) =>
       requests.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
     disconnected: () =>
@@ -100,7 +100,7 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
   };
 }
 
-function answer(response: ServerResponse, { status = 200, headers, body, fault }: ScriptedAnswer): void {
+function respond(response: ServerResponse, { status = 200, headers, body, fault }: ScriptedResponse): void {
   if (fault === 'hang') return;
   if (fault === 'reset') {
     response.destroy();
@@ -109,7 +109,7 @@ function answer(response: ServerResponse, { status = 200, headers, body, fault }
   const text = typeof body === 'string' ? body : JSON.stringify(body ?? {});
   const type = typeof body === 'string' ? 'text/plain' : 'application/json';
   const payload = Buffer.from(text);
-  // Chunked, like the API server's longer answers: client-node 1.4 does not notice the cut of another kind.
+  // Chunked, like longer responses of the API server. client-node 1.4 only notices a truncation of these.
   response.writeHead(status, { 'content-type': type, 'transfer-encoding': 'chunked', ...headers });
   if (fault === 'cut-body') response.write(payload.subarray(0, payload.length >> 1), () => response.destroy());
   else response.end(payload);

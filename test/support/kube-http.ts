@@ -1,9 +1,9 @@
 import { Agent, request as undiciRequest } from 'undici';
 
 export interface KubeHttpOptions {
-  /** Where the API server is, without a path: `https://127.0.0.1:6443`. */
+  /** The URL of the API server, without a path: `https://127.0.0.1:6443`. */
   readonly url: string;
-  /** Bearer token of requests that name none. */
+  /** The bearer token of requests that have none. */
   readonly token?: string;
   /** The serving certificate's authority, base64 of PEM as in a kubeconfig. */
   readonly caData?: string;
@@ -11,7 +11,7 @@ export interface KubeHttpOptions {
 
 export interface KubeRequestOptions {
   readonly token?: string;
-  /** Sent as JSON; a string goes out as it is. */
+  /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown;
   /** Default `application/json`. */
   readonly contentType?: string;
@@ -19,14 +19,14 @@ export interface KubeRequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** JSON as it came; tests read into it freely and let a failing expectation tell what is missing. */
+/** Unchecked JSON. Tests access any member, and a failing expectation shows what is missing. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
 export interface KubeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Parsed when it is JSON, else the text. */
+  /** Parsed if it is JSON, otherwise the text. */
   readonly body: Json;
 }
 
@@ -39,7 +39,7 @@ export interface WatchStream extends AsyncIterable<WatchEvent> {
   readonly status: number;
   /** The next event; `done` when the server has ended the watch. */
   next(): Promise<IteratorResult<WatchEvent, undefined>>;
-  /** Aborts the request, whatever has been read of it. */
+  /** Aborts the request, however much of it has been read. */
   close(): void;
 }
 
@@ -57,7 +57,7 @@ export class KubeHttp {
     });
   }
 
-  /** Resolves for every status; rejects when there is no answer. */
+  /** Resolves for every status code. Rejects if there is no response. */
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     const response = await this.#send(method, path, options);
     return {
@@ -68,8 +68,8 @@ export class KubeHttp {
   }
 
   /**
-   * Opens a watch. The iterator ends when the server ends the answer. An answer that is no stream
-   * of events (a Status with an error code) comes as its only item, with type `ERROR`.
+   * Opens a watch. The iterator ends when the server ends the response. A response that is not a stream
+   * of events (a Status with an error code) is returned as its only item, with type `ERROR`.
    */
   async watch(path: string, options: KubeRequestOptions = {}): Promise<WatchStream> {
     const controller = new AbortController();
@@ -79,7 +79,7 @@ export class KubeHttp {
       status: response.statusCode,
       next: () => events.next(),
       close: () => {
-        // The body rejects with an AbortError, which nobody is left to read.
+        // The body rejects with an AbortError, which nothing handles any more.
         response.body.on('error', () => {});
         controller.abort();
       },

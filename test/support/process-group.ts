@@ -7,16 +7,16 @@ import path from 'node:path';
 export interface ServerProcess {
   readonly name: string;
   isAlive(): boolean;
-  /** The last lines of what it printed. */
+  /** The last lines of its output. */
   logTail(): Promise<string>;
-  /** Resolves when it has ended; at once when it had before. */
+  /** Resolves when it has exited; immediately if it already had. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
 /**
- * The servers of one control plane and a shell that outlives this process: it is told over its
- * standard input which processes live, and when that input ends, be it because this process was
- * killed, it kills them and removes the folder.
+ * The servers of one control plane, and a shell that outlives this process. The shell reads from its
+ * standard input which processes are running. When that input ends, even because this process was
+ * killed, the shell kills them and removes the folder.
  */
 export class ProcessGroup {
   readonly #dir: string;
@@ -32,7 +32,7 @@ export class ProcessGroup {
       detached: true,
     });
     this.#watchdog.unref();
-    // Somebody may have ended the shell: no reason to end the tests.
+    // If something has killed the shell, the tests can still continue.
     this.#watchdog.stdin?.on('error', () => {});
     const input = this.#watchdog.stdin as unknown as { unref?: () => void };
     input.unref?.();
@@ -41,7 +41,7 @@ export class ProcessGroup {
   start(name: string, file: string, args: readonly string[]): ServerProcess {
     const logFile = path.join(this.#dir, `${name}.log`);
     const log = openSync(logFile, 'a', 0o600);
-    // A process group of its own: Ctrl-C in a terminal is for the tests, which then end this.
+    // It has its own process group, so that Ctrl-C in a terminal only reaches the tests, which then stop it.
     const child = spawn(file, args, {
       stdio: ['ignore', log, log],
       detached: true,
@@ -66,7 +66,7 @@ export class ProcessGroup {
       logTail: async () => (await readFile(logFile, 'utf8').catch(() => '')).split('\n').slice(-20).join('\n'),
       kill: async (signal) => {
         if (!this.#running.has(child)) return;
-        // Awaiting its exit must keep this process alive, which an unreferenced child does not.
+        // An unreferenced child would not keep this process alive while its exit is awaited.
         child.ref();
         child.kill(signal);
         await exited;

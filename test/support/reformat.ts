@@ -1,4 +1,4 @@
-/** Takes one of several choices; what decides is up to the caller: a seed, or fast-check. */
+/** Picks one of several choices. The caller decides how: with a seed, or with fast-check. */
 export type Pick = (choices: readonly unknown[]) => unknown;
 
 const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
@@ -37,8 +37,8 @@ const specialQuantities: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 /**
- * The same pod status as others may write it: times as Dates, with fractions and offsets, other
- * texts for quantities, other orders of members, empty and null members, unknown null members.
+ * The same pod status in another valid format: times as Dates or with fractions and offsets, other
+ * formats of quantities, other orders of members, empty and null members, unknown null members.
  */
 export function reformatStatus(status: object, pick: Pick): object {
   const other = reformat(status, '', pick) as Record<string, unknown>;
@@ -46,7 +46,7 @@ export function reformatStatus(status: object, pick: Pick): object {
   return other;
 }
 
-/** The same for a part of a status. `member` is the name under which it stands there. */
+/** The same for a part of a status. `member` is the name of that part. */
 export function reformat(value: unknown, member: string, pick: Pick): unknown {
   if (member === 'x-new' || typeof value !== 'object') return reformatScalar(value, member, pick);
   if (value === null) return times.has(member) ? pick([null, undefined, '0001-01-01T00:00:00Z']) : null;

@@ -3,13 +3,13 @@ import { gunzipSync } from 'node:zlib';
 
 const folder = new URL('../../../shared/traces/', import.meta.url);
 
-/** The recorded traces are not part of the repository; tests over them skip where they are not beside it. */
+/** The recorded traces are not part of the repository. Tests that use them are skipped if they are not next to it. */
 export const hasSharedTraces = existsSync(folder);
 
-/** Goes into the name of a test that skips, to say why. */
-export const whereSharedTraces = hasSharedTraces ? '' : ' (skipped: ../shared/traces is not there)';
+/** The reason in the names of skipped tests. */
+export const whereSharedTraces = hasSharedTraces ? '' : ' (skipped: ../shared/traces does not exist)';
 
-/** The JSON documents, one a line, of a recorded file. */
+/** The JSON documents of a recorded file, one per line. */
 export function readSharedTrace<T>(file: string): T[] {
   return parseJsonLines(gunzipSync(readFileSync(new URL(file, folder))).toString('utf8'));
 }

@@ -31,7 +31,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect((await server().pods.get(name)).body.metadata).toEqual(metadata);
     });
 
-    it('keeps a grace period that runs when asked again or for a longer one; a shorter one moves it', async () => {
+    it('keeps a running grace period when requested again or with a longer one; a shorter one shortens it', async () => {
       const { name } = await create();
       const first = expectOk(await server().pods.delete(name));
       expect(expectOk(await server().pods.delete(name))).toEqual(first);
@@ -44,13 +44,13 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect(metadata.resourceVersion).not.toBe(first.metadata.resourceVersion);
     });
 
-    it('takes the grace period from the query, too', async () => {
+    it('accepts the grace period in the query, too', async () => {
       const { name } = await create();
       const { metadata } = expectOk(await server().pods.delete(`${name}?gracePeriodSeconds=7`));
       expect(metadata.deletionGracePeriodSeconds).toBe(7);
     });
 
-    it('lets a pod be patched in its grace period, and a terminal phase does not end it', async () => {
+    it('accepts a patch of the pod in its grace period, which a terminal phase does not end', async () => {
       const { name } = await create();
       await server().pods.delete(name);
       expectOk(await server().pods.patchStatus(name, { phase: 'Failed' }));
@@ -91,13 +91,13 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       await expectGone(name);
     });
 
-    it('takes a negative grace period for one second', async () => {
+    it('treats a negative grace period as one second', async () => {
       const { name } = await create();
       const { metadata } = expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }));
       expect(metadata.deletionGracePeriodSeconds).toBe(1);
     });
 
-    it('takes a negative grace period for one second when another runs, too', async () => {
+    it('treats a negative grace period as one second also while another one runs', async () => {
       const { name } = await create();
       const first = expectOk(await server().pods.delete(name, { gracePeriodSeconds: 31 }));
       const second = expectOk(await server().pods.delete(name, { gracePeriodSeconds: -5 }));
@@ -109,7 +109,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }))).toEqual(second);
     });
 
-    it('refuses a name that does not exist with 404', async () => {
+    it('rejects a name that does not exist with 404', async () => {
       const name = uniqueName('missing');
       expectFailure(await server().pods.delete(name), 404, 'NotFound', { details: { name, kind: 'pods' } });
     });
@@ -117,14 +117,14 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
     it.for<[string, Json]>([
       ['uid', { uid: 'other' }],
       ['resourceVersion', { resourceVersion: '1' }],
-    ])('refuses a wrong %s precondition with 409', async ([, preconditions]) => {
+    ])('rejects a wrong %s precondition with 409', async ([, preconditions]) => {
       const { name, pod } = await create();
       const response = await server().pods.delete(name, { gracePeriodSeconds: 0, preconditions });
       expectFailure(response, 409, 'Conflict', { details: { name, kind: 'Pod' } });
       expect((await server().pods.get(name)).body).toEqual(pod);
     });
 
-    it('accepts the right uid, and a recreated pod has another', async () => {
+    it('accepts the right uid, and a recreated pod has another one', async () => {
       const { name, pod } = await create();
       const preconditions = { uid: pod.metadata.uid };
       expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0, preconditions }));
@@ -145,17 +145,17 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect(expectOk(await server().pods.get(name)).metadata.finalizers).toEqual(finalizers);
     });
 
-    it('keep a grace period that is over from a negative one', async () => {
+    it('keep an expired grace period when a negative one is requested', async () => {
       const { name } = await create({ metadata: { finalizers } });
       const first = expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }));
       expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }))).toEqual(first);
     });
 
-    it('removed after the grace period, the response holds the object as it was', async () => {
+    it('removed after the grace period, the response contains the object as it was', async () => {
       const { name } = await create({ metadata: { finalizers } });
       await server().pods.delete(name, { gracePeriodSeconds: 0 });
-      const answer = await server().pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH);
-      expect(expectOk(answer).metadata).not.toHaveProperty('finalizers');
+      const response = await server().pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH);
+      expect(expectOk(response).metadata).not.toHaveProperty('finalizers');
       await expectGone(name);
     });
 
@@ -166,7 +166,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect(expectOk(await server().pods.get(name)).metadata.deletionGracePeriodSeconds).toBe(30);
     });
 
-    it('keep a terminal pod, its grace period cut to 0', async () => {
+    it('keep a terminal pod, and its grace period is reduced to 0', async () => {
       const { name } = await create({ metadata: { finalizers } });
       await server().pods.patchStatus(name, { phase: 'Succeeded' });
       expect(expectOk(await server().pods.delete(name)).metadata.deletionGracePeriodSeconds).toBe(0);

@@ -28,7 +28,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
     });
 
     describe('pods', () => {
-      it('may read, patch and delete its own', async () => {
+      it('may read, patch and delete its own pods', async () => {
         const name = uniqueName('own');
         await server().pods.create(name);
         await server().pods.untilAuthorizerKnows(name, 'created', asNode());
@@ -38,7 +38,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       });
 
       it.skipIf(!isAsNewest('get-of-missing-pod'))(
-        'is refused the GET of a foreign, a missing and a deleted one alike, with 403',
+        'gets 403 to the GET of a pod of another node, a missing pod and a deleted pod alike',
         async () => {
           const deleted = uniqueName('deleted');
           await server().pods.create(deleted);
@@ -52,7 +52,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
         },
       );
 
-      it('gets 404 to the PATCH and DELETE of a missing one, 403 to those of a foreign one', async () => {
+      it('gets 404 to the PATCH and DELETE of a missing pod, and 403 to those of a pod of another node', async () => {
         const missing = uniqueName('missing');
         for (const [name, code, reason] of [
           [missing, 404, 'NotFound'],
@@ -64,7 +64,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
         }
       });
 
-      it('may not patch the pod itself, nor labels by way of its status', async () => {
+      it('may not patch the pod itself, nor its labels through the status', async () => {
         const body = { metadata: { labels: { a: 'b' } } };
         for (const path of [own, `${own}/status`]) {
           expectFailure(await server().pods.patch(path, body, STRATEGIC_MERGE_PATCH, asNode()), 403, 'Forbidden', {
@@ -95,7 +95,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       });
 
       it.skipIf(!isAsNewest('claim-statuses-kept'))(
-        'may write a status with the resourceClaimStatuses that it has, but neither change nor remove them',
+        'may write a status with the resourceClaimStatuses that the pod has, but neither change nor remove them',
         async () => {
           const name = uniqueName('claims');
           const claims = (claimName: string): Json => ({
@@ -117,7 +117,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       );
 
       it.skipIf(!isAsNewest('list-of-all-pods'))(
-        'may list and watch with its own spec.nodeName as field selector only',
+        'may list and watch only with its own spec.nodeName as field selector',
         async () => {
           const { http } = server();
           const ownPods = 'fieldSelector=spec.nodeName%3Dnode-a';
@@ -155,7 +155,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       });
 
       it.for<[string, () => { metadata?: Json; spec?: Json }]>([
-        ['a pod that is no mirror', () => ({ metadata: { ownerReferences: owner() } })],
+        ['a pod that is not a mirror', () => ({ metadata: { ownerReferences: owner() } })],
         ['a mirror without ownerReference', () => ({ metadata: { annotations } })],
         [
           'a mirror owned by a Node of another uid',
@@ -198,20 +198,23 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
         });
       });
 
-      it.skipIf(!isAsNewest('get-of-other-node'))("is refused another's Node and the list of all", async () => {
-        const { http } = server();
-        expectFailure(await http.request('GET', '/api/v1/nodes/node-b', asNode()), 403, 'Forbidden', {
-          details: { name: 'node-b', kind: 'nodes' },
-        });
-        expectFailure(await http.request('GET', '/api/v1/nodes', asNode()), 403, 'Forbidden');
-        const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-x' } };
-        expectFailure(await http.request('POST', '/api/v1/nodes', { ...asNode(), body }), 403, 'Forbidden');
-        const conditions = { status: { conditions: [{ type: 'Ready', status: 'True' }] } };
-        const patch = { ...asNode(), contentType: STRATEGIC_MERGE_PATCH, body: conditions };
-        expectFailure(await http.request('PATCH', '/api/v1/nodes/node-b/status', patch), 403, 'Forbidden');
-      });
+      it.skipIf(!isAsNewest('get-of-other-node'))(
+        'gets 403 to the GET of another Node and to the list of all Nodes',
+        async () => {
+          const { http } = server();
+          expectFailure(await http.request('GET', '/api/v1/nodes/node-b', asNode()), 403, 'Forbidden', {
+            details: { name: 'node-b', kind: 'nodes' },
+          });
+          expectFailure(await http.request('GET', '/api/v1/nodes', asNode()), 403, 'Forbidden');
+          const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-x' } };
+          expectFailure(await http.request('POST', '/api/v1/nodes', { ...asNode(), body }), 403, 'Forbidden');
+          const conditions = { status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+          const patch = { ...asNode(), contentType: STRATEGIC_MERGE_PATCH, body: conditions };
+          expectFailure(await http.request('PATCH', '/api/v1/nodes/node-b/status', patch), 403, 'Forbidden');
+        },
+      );
 
-      it('may create, read and renew the Lease of its own name only', async () => {
+      it('may create, read and renew only the Lease with its own name', async () => {
         const { http } = server();
         const lease = (name: string): Json => ({
           apiVersion: 'coordination.k8s.io/v1',

@@ -11,12 +11,12 @@ import {
 } from '../pod-api.ts';
 import type { ContractServer, ContractServerKind } from '../servers.ts';
 
-/** Creating, reading, listing and binding pods, and how failures look. */
+/** Creating, reading, listing and binding pods, and the responses to failures. */
 export function describeObjects(server: () => ContractServer, { isAsNewest }: ContractServerKind): void {
   const generation = (value: number): Json => (isAsNewest('pod-generation') ? { generation: value } : {});
 
   describe('creating a pod', () => {
-    it('fills in what the server owns', async () => {
+    it('fills in the members that the server sets', async () => {
       const name = uniqueName('create');
       const pod = await server().pods.create(name);
       expect(pod).toMatchObject({
@@ -49,26 +49,26 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       expect(pod.status.qosClass).toBe(qosClass);
     });
 
-    it('ignores a status that is given', async () => {
+    it('ignores the status in the request', async () => {
       const body = { ...podManifest(uniqueName('create')), status: { phase: 'Running', message: 'm' } };
       const { status } = (await server().http.request('POST', PODS_PATH, { body })).body;
       expect(status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
     });
 
-    it('makes a name from generateName', async () => {
+    it('creates a name from generateName', async () => {
       const body = podManifest('x', { metadata: { name: undefined, generateName: 'generated-' } });
       const { metadata } = (await server().http.request('POST', PODS_PATH, { body })).body;
       expect(metadata.name).toMatch(/^generated-[a-z0-9]{5}$/);
     });
 
-    it('refuses a name that is taken with 409 AlreadyExists', async () => {
+    it('rejects an existing name with 409 AlreadyExists', async () => {
       const name = uniqueName('create');
       await server().pods.create(name);
       const again = await server().http.request('POST', PODS_PATH, { body: podManifest(name) });
       expectFailure(again, 409, 'AlreadyExists', { details: { name, kind: 'pods' } });
     });
 
-    it('refuses a bad name and no containers with 422 and a cause for each', async () => {
+    it('rejects an invalid name and a missing container list with 422 and a cause for each', async () => {
       const body = podManifest('Bad_Name', { spec: { containers: [] } });
       const response = await server().http.request('POST', PODS_PATH, { body });
       expectFailure(response, 422, 'Invalid', { details: { name: 'Bad_Name', kind: 'Pod' } });
@@ -78,7 +78,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       ]);
     });
 
-    it("refuses a namespace that is not the URL's, and a broken body, with 400", async () => {
+    it("rejects a namespace other than the URL's, and an invalid body, with 400", async () => {
       const body = podManifest('x', { metadata: { namespace: 'other' } });
       expectFailure(await server().http.request('POST', PODS_PATH, { body }), 400, 'BadRequest');
       expectFailure(await server().http.request('POST', PODS_PATH, { body: '{' }), 400, 'BadRequest');
@@ -86,20 +86,20 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
 
     it.for<[string, Json]>([
       ['a nodeName that YAML has read as a boolean', { nodeName: false }],
-      ['readinessGates that are no list', { readinessGates: 'x' }],
-    ])('refuses %s with 400', async ([, spec]) => {
+      ['readinessGates that are not a list', { readinessGates: 'x' }],
+    ])('rejects %s with 400', async ([, spec]) => {
       const body = podManifest(uniqueName('typed'), { spec });
       expectFailure(await server().http.request('POST', PODS_PATH, { body }), 400, 'BadRequest');
     });
 
-    it('refuses a content type that is no JSON with 415', async () => {
+    it('rejects a content type other than JSON with 415', async () => {
       const response = await server().http.request('POST', PODS_PATH, { body: '{}', contentType: 'text/plain' });
       expectFailure(response, 415, 'UnsupportedMediaType');
     });
   });
 
   describe('changing a pod', () => {
-    it('raises the generation with the spec, not with labels', async () => {
+    it('increases the generation with the spec, but not with labels', async () => {
       const name = uniqueName('change');
       await server().pods.create(name);
       const labelled = await server().pods.patch(name, { metadata: { labels: { a: 'b' } } }, MERGE_PATCH);
@@ -110,14 +110,14 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       expect(changed.spec.containers[0]).toMatchObject({ image: 'other', imagePullPolicy: 'Always' });
     });
 
-    it('leaves the status alone', async () => {
+    it('does not modify the status', async () => {
       const name = uniqueName('change');
       const { status } = await server().pods.create(name);
       const patched = await server().pods.patch(name, { status: { phase: 'Running' } }, MERGE_PATCH);
       expect(expectOk(patched).status).toEqual(status);
     });
 
-    it('refuses another node with 422', async () => {
+    it('rejects another node with 422', async () => {
       const name = uniqueName('change');
       await server().pods.create(name);
       const response = await server().pods.patch(name, { spec: { nodeName: 'node-b' } }, MERGE_PATCH);
@@ -128,7 +128,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
   });
 
   describe('binding', () => {
-    it('puts a pod on a node once, with PodScheduled, generation untouched', async () => {
+    it('binds a pod to a node once, with PodScheduled and without changing the generation', async () => {
       const name = uniqueName('bind');
       await server().pods.create(name, { spec: { nodeName: undefined } });
       const bind = (node: string): Promise<Json> =>
@@ -165,7 +165,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       expect(await list('spec.nodeName=node-b')).toEqual([]);
     });
 
-    it('writes kind and apiVersion on the list, not on its items', async () => {
+    it('sets kind and apiVersion on the list, but not on its items', async () => {
       await server().pods.create(uniqueName('list'));
       const list = expectOk(await server().http.request('GET', PODS_PATH));
       expect(list).toMatchObject({ kind: 'PodList', apiVersion: 'v1' });
@@ -174,12 +174,12 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       expect(list.items[0]).not.toHaveProperty('apiVersion');
     });
 
-    it('refuses a field it cannot select by with 400', async () => {
+    it('rejects an unsupported field selector with 400', async () => {
       const response = await server().http.request('GET', `${PODS_PATH}?fieldSelector=spec.frobnicate%3Dx`);
       expectFailure(response, 400, 'BadRequest');
     });
 
-    it('refuses resourceVersionMatch without resourceVersion, and sendInitialEvents, with 422', async () => {
+    it('rejects resourceVersionMatch without resourceVersion, and sendInitialEvents, with 422', async () => {
       for (const [query, field] of [
         ['resourceVersionMatch=NotOlderThan', 'resourceVersionMatch'],
         ['sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0', 'sendInitialEvents'],
@@ -191,7 +191,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
     });
   });
 
-  describe('what is not there', () => {
+  describe('missing objects', () => {
     it('responds with 404 with the name and the resource', async () => {
       const name = uniqueName('missing');
       expectFailure(await server().pods.get(name), 404, 'NotFound', { details: { name, kind: 'pods' } });
@@ -214,7 +214,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
       expectFailure(await http.request('PUT', PODS_PATH, { body: {} }), 405, 'MethodNotAllowed');
     });
 
-    it('responds with 401 to a token it does not know', async () => {
+    it('responds with 401 to an unknown token', async () => {
       const response = await server().http.request('GET', PODS_PATH, { token: 'unknown' });
       expectFailure(response, 401, 'Unauthorized');
     });

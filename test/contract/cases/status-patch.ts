@@ -28,7 +28,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
   const generation = isAsNewest('pod-generation') ? { generation: 1 } : {};
 
   describe('which object', () => {
-    it('responds with the complete pod as it is after the patch, generation untouched', async () => {
+    it('responds with the complete pod after the patch, with the same generation', async () => {
       const { name, pod } = await startWith();
       const body = expectOk(await server().pods.patchStatus(name, { phase: 'Running', message: 'm' }));
       expect(body).toMatchObject({
@@ -42,14 +42,14 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       expect((await server().pods.get(name)).body).toEqual(body);
     });
 
-    it('refuses a name that does not exist with 404', async () => {
+    it('rejects a name that does not exist with 404', async () => {
       const name = uniqueName('missing');
       expectFailure(await server().pods.patchStatus(name, { phase: 'Running' }), 404, 'NotFound', {
         details: { name, kind: 'pods' },
       });
     });
 
-    it("refuses another object's uid with 422 and its cause, and changes nothing", async () => {
+    it("rejects another object's uid with 422 and a cause, and changes nothing", async () => {
       const { name, pod } = await startWith();
       const body = { metadata: { uid: 'other' }, status: { phase: 'Running' } };
       const cause = { reason: 'FieldValueInvalid', field: 'metadata.uid' };
@@ -60,7 +60,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       expect((await server().pods.get(name)).body).toEqual(pod);
     });
 
-    it('refuses an outdated resourceVersion with 409', async () => {
+    it('rejects an outdated resourceVersion with 409', async () => {
       const { name } = await startWith();
       const body = { metadata: { resourceVersion: '1' }, status: { phase: 'Running' } };
       expectFailure(await server().pods.patch(`${name}/status`, body, STRATEGIC_MERGE_PATCH), 409, 'Conflict', {
@@ -68,13 +68,13 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       });
     });
 
-    it("refuses a name that is not the URL's with 400", async () => {
+    it("rejects a name other than the URL's with 400", async () => {
       const { name } = await startWith();
       const body = { metadata: { name: 'other' }, status: { phase: 'Running' } };
       expectFailure(await server().pods.patch(`${name}/status`, body, STRATEGIC_MERGE_PATCH), 400, 'BadRequest');
     });
 
-    it('drops changes of the spec, takes those of labels and annotations', async () => {
+    it('drops changes of the spec, but accepts those of labels and annotations', async () => {
       const { name, pod } = await startWith();
       const body = {
         metadata: { labels: { a: 'b' }, annotations: { c: 'd' } },
@@ -88,14 +88,14 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
     it('stores nothing with dryRun=All', async () => {
       const { name, pod } = await startWith();
       const body = { status: { message: 'dry' } };
-      const answer = await server().pods.patch(`${name}/status?dryRun=All`, body, STRATEGIC_MERGE_PATCH);
-      expect(expectOk(answer).status.message).toBe('dry');
+      const response = await server().pods.patch(`${name}/status?dryRun=All`, body, STRATEGIC_MERGE_PATCH);
+      expect(expectOk(response).status.message).toBe('dry');
       expect((await server().pods.get(name)).body).toEqual(pod);
     });
   });
 
   describe('patch types', () => {
-    it.for(['application/json', 'text/plain'])('refuses %s with 415', async (contentType) => {
+    it.for(['application/json', 'text/plain'])('rejects %s with 415', async (contentType) => {
       const { name } = await startWith();
       expectFailure(await server().pods.patch(`${name}/status`, {}, contentType), 415, 'UnsupportedMediaType');
     });
@@ -106,7 +106,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       ['merge', MERGE_PATCH, '{'],
       ['JSON', JSON_PATCH, '{'],
       ['JSON', JSON_PATCH, '{"op":"test"}'],
-    ] as const)('refuses the malformed %s patch (%s) %s with 400', async ([, contentType, body]) => {
+    ] as const)('rejects the malformed %s patch (%s) %s with 400', async ([, contentType, body]) => {
       const { name } = await startWith();
       expectFailure(await server().pods.patch(`${name}/status`, body, contentType), 400, 'BadRequest');
     });
@@ -121,7 +121,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
   });
 
   describe('JSON patch', () => {
-    it('applies operations whose tests hold', async () => {
+    it('applies operations whose tests succeed', async () => {
       const { name, pod } = await startWith();
       const operations = [
         { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
@@ -137,11 +137,11 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
 
     it.for<[string, Json]>([
       ['a failed test', { op: 'test', path: '/metadata/uid', value: 'other' }],
-      ['a test of what is not there', { op: 'test', path: '/status/message', value: 'm' }],
-      ['a removal of what is not there', { op: 'remove', path: '/status/message' }],
-      ['a replacement below what is not there', { op: 'replace', path: '/status/nope/x', value: 1 }],
+      ['a test of a missing member', { op: 'test', path: '/status/message', value: 'm' }],
+      ['a removal of a missing member', { op: 'remove', path: '/status/message' }],
+      ['a replacement below a missing member', { op: 'replace', path: '/status/nope/x', value: 1 }],
       ['an unknown operation', { op: 'frob', path: '/status/phase', value: 'Running' }],
-    ])('refuses %s with 422 without causes, and changes nothing', async ([, operation]) => {
+    ])('rejects %s with 422 without causes, and changes nothing', async ([, operation]) => {
       const { name, pod } = await startWith();
       const operations = [{ op: 'replace', path: '/status/phase', value: 'Running' }, operation];
       const response = await server().pods.patch(`${name}/status`, operations, JSON_PATCH);
@@ -151,7 +151,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
     });
   });
 
-  describe('what changes nothing keeps the resourceVersion', () => {
+  describe('a patch that changes nothing keeps the resourceVersion', () => {
     it.for<[string, (pod: Json) => Json, string]>([
       ['only the uid', (pod) => ({ metadata: { uid: pod.metadata.uid } }), STRATEGIC_MERGE_PATCH],
       ['the same phase', () => ({ status: { phase: 'Running' } }), STRATEGIC_MERGE_PATCH],
@@ -163,7 +163,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       ['the same in a merge patch', () => ({ status: { phase: 'Running' } }), MERGE_PATCH],
       ['the same in a JSON patch', () => [{ op: 'replace', path: '/status/phase', value: 'Running' }], JSON_PATCH],
       [
-        'the same instant elsewhere',
+        'the same instant in another time zone',
         () => ({ status: { startTime: '2024-01-01T02:00:00+02:00' } }),
         STRATEGIC_MERGE_PATCH,
       ],
@@ -185,14 +185,14 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
   });
 
   describe('what is stored', () => {
-    it.skipIf(!isAsNewest('qos-class'))('refuses another qosClass with 422', async () => {
+    it.skipIf(!isAsNewest('qos-class'))('rejects another qosClass with 422', async () => {
       const { name } = await startWith();
       expectFailure(await server().pods.patchStatus(name, { qosClass: 'Guaranteed' }), 422, 'Invalid', {
         details: { name, kind: 'Pod', causes: [{ reason: 'FieldValueInvalid', field: 'status.qosClass' }] },
       });
     });
 
-    it('fills podIPs from podIP, but not hostIPs from hostIP', async () => {
+    it('fills in podIPs from podIP, but not hostIPs from hostIP', async () => {
       const { name } = await startWith();
       const { status } = expectOk(await server().pods.patchStatus(name, { podIP: '10.0.0.5', hostIP: '10.1.0.1' }));
       expect(status).toEqual({
@@ -219,7 +219,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
     it.for<[string, Json, string]>([
       ['podIPs', { podIP: 'nonsense', podIPs: [{ ip: 'nonsense' }] }, 'status.podIPs[0]'],
       ['hostIPs', { hostIP: 'nonsense', hostIPs: [{ ip: 'nonsense' }] }, 'status.hostIPs[0]'],
-    ])('refuses a bad address in %s with 422', async ([, status, field]) => {
+    ])('rejects an invalid address in %s with 422', async ([, status, field]) => {
       const { name } = await startWith();
       const response = await server().pods.patchStatus(name, status);
       expectFailure(response, 422, 'Invalid', { details: { name, kind: 'Pod' } });
@@ -231,7 +231,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       ['::FFFF:102:304', 'must not be an IPv4-mapped IPv6 address'],
       ['0:0:0:0:0:ffff:102:304', 'must not be an IPv4-mapped IPv6 address'],
       ['fe80::1%eth0', 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
-    ])('refuses the address %s with 422', async ([ip, rule], { skip }) => {
+    ])('rejects the address %s with 422', async ([ip, rule], { skip }) => {
       skip(rule.includes('IPv4-mapped') && !isAsNewest('mapped-address'), differs);
       const { name } = await startWith();
       const response = await server().pods.patchStatus(name, {
@@ -251,10 +251,13 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       });
     });
 
-    it.for(['::1.2.3.4', '::ffff:0:1.2.3.4', '1::ffff:102:304', '2001:DB8::1'])('takes the address %s', async (ip) => {
-      const { name } = await startWith();
-      expect(expectOk(await server().pods.patchStatus(name, { podIP: ip, podIPs: [{ ip }] })).status.podIP).toBe(ip);
-    });
+    it.for(['::1.2.3.4', '::ffff:0:1.2.3.4', '1::ffff:102:304', '2001:DB8::1'])(
+      'accepts the address %s',
+      async (ip) => {
+        const { name } = await startWith();
+        expect(expectOk(await server().pods.patchStatus(name, { podIP: ip, podIPs: [{ ip }] })).status.podIP).toBe(ip);
+      },
+    );
 
     it('strips volumeHealth', async () => {
       const { name } = await startWith();
@@ -296,7 +299,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       expect(status.message).toBe('m');
     });
 
-    it('cuts times to whole seconds in UTC', async () => {
+    it('truncates times to whole seconds in UTC', async () => {
       const { name } = await startWith();
       const { status } = expectOk(
         await server().pods.patchStatus(name, {
@@ -313,7 +316,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       });
     });
 
-    it('writes quantities canonically and fills a container status up', async () => {
+    it('normalizes quantities and fills in defaults of a container status', async () => {
       const { name } = await startWith();
       const { status } = expectOk(
         await server().pods.patchStatus(name, {
@@ -343,11 +346,11 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
     });
 
     it.for<[string, Json]>([
-      ['a bad time', { startTime: 'yesterday' }],
-      ['a bad quantity', { containerStatuses: [{ name: 'c', allocatedResources: { cpu: 'x' } }] }],
-      ['a number for a string', { phase: 5 }],
-      ['a number for a list that is stripped', { volumeHealth: 5 }],
-    ])('refuses %s with 422 on the patch', async ([, status], { skip }) => {
+      ['an invalid time', { startTime: 'yesterday' }],
+      ['an invalid quantity', { containerStatuses: [{ name: 'c', allocatedResources: { cpu: 'x' } }] }],
+      ['a number instead of a string', { phase: 5 }],
+      ['a number instead of a list that is stripped', { volumeHealth: 5 }],
+    ])('rejects %s with 422 on the patch', async ([, status], { skip }) => {
       skip('volumeHealth' in status && !isAsNewest('newer-status-members'), differs);
       const { name } = await startWith();
       expectFailure(await server().pods.patchStatus(name, status), 422, 'Invalid', {
@@ -355,7 +358,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       });
     });
 
-    it('lets a terminal phase be left', async () => {
+    it('allows a pod to leave a terminal phase', async () => {
       const { name } = await startWith({ phase: 'Failed' });
       expect(expectOk(await server().pods.patchStatus(name, { phase: 'Running' })).status.phase).toBe('Running');
     });
@@ -381,7 +384,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
     });
     const others = (restartPolicy: string): Json => ({ restartPolicy, containers: [{ name: 'other', image: 'i' }] });
 
-    /** A policy of one container that older servers refuse; theirs is that of sidecars alone. */
+    /** A restart policy of a single container, which older servers accept for sidecars only. */
     function hasOwnPolicy({ containers, initContainers = [] }: Json): boolean {
       const ofInit = initContainers[0]?.restartPolicy;
       return containers[0].restartPolicy !== undefined || (ofInit !== undefined && ofInit !== 'Always');
@@ -480,7 +483,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
     });
 
     it.for<List>(['containerStatuses', 'ephemeralContainerStatuses'])(
-      'may not run again as the second of its name in %s',
+      'may not run again as the second entry of its name in %s',
       async (list) => {
         expectForbidden(await runAgain(list, 1, regular('Never'), [terminated(1), running]), list);
       },
@@ -497,12 +500,12 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
 
     it.for<[string, Json, string[]]>([
       [
-        'reorders by a lone $setElementOrder',
+        'reorders by $setElementOrder alone',
         { '$setElementOrder/conditions': [{ type: 'B' }, { type: 'A' }] },
         ['B', 'A'],
       ],
       [
-        'puts a new element where $setElementOrder says, those it does not name in between',
+        'places a new element by $setElementOrder, and elements that are missing there in between',
         { '$setElementOrder/conditions': [{ type: 'C' }, { type: 'B' }], conditions: [condition('C')] },
         ['C', 'A', 'B'],
       ],
@@ -534,18 +537,18 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
 
     it.for<[string, Json]>([
       [
-        'an order that is not the list',
+        'an order that does not match the list',
         { '$setElementOrder/conditions': [{ type: 'B' }], conditions: [condition('Z')] },
       ],
       ['an element without its key', { conditions: [{ status: 'True' }] }],
-    ])('fails on %s with 500', async ([, status]) => {
+    ])('rejects %s with 500', async ([, status]) => {
       const { name } = await startWith({ conditions: [condition('A'), condition('B')] });
       const response = await server().pods.patchStatus(name, status);
       expect(response.status).toBe(500);
       expect(response.body).toMatchObject({ kind: 'Status', status: 'Failure', code: 500 });
     });
 
-    it('accepts duplicate condition types, patches the first, and is repaired by a delete directive beside the complete element', async () => {
+    it('accepts duplicate condition types, patches the first one, and is repaired by a delete directive together with the complete element', async () => {
       const { name } = await startWith();
       const operations = [
         {

@@ -3,10 +3,10 @@ import type { Json } from '../../support/kube-http.ts';
 import { expectFailure, expectOk, PODS_PATH, uniqueName } from '../pod-api.ts';
 import type { ContractServer } from '../servers.ts';
 
-/** As kubectl asks. */
+/** The Accept header of kubectl. */
 const asTable = { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' } };
 
-/** Answers as a `Table`, which is what `kubectl get` prints. */
+/** Responses in the form of a `Table`, which is what `kubectl get` prints. */
 export function describeTables(server: () => ContractServer): void {
   describe('Tables', () => {
     const columnsOf = (table: Json): Json[] =>
@@ -50,7 +50,7 @@ export function describeTables(server: () => ContractServer): void {
     it.for([
       ['None', null],
       ['Object', 'Pod'],
-    ] as const)('carry what includeObject=%s asks for', async ([includeObject, kind]) => {
+    ] as const)('contain the objects that includeObject=%s requests', async ([includeObject, kind]) => {
       const table = expectOk(await server().pods.get(`${name}?includeObject=${includeObject}`, asTable));
       expect(table.rows[0].object?.kind ?? null).toBe(kind);
     });
@@ -139,7 +139,7 @@ export function describeTables(server: () => ContractServer): void {
       ]);
     });
 
-    it('come on a watch, too: the columns with the first event only', async () => {
+    it('are also sent on a watch, with the columns in the first event only', async () => {
       const query = `watch=true&timeoutSeconds=5&fieldSelector=metadata.name%3D${name}`;
       const events = await server().http.watch(`${PODS_PATH}?${query}`, asTable);
       const first = await events.next();
@@ -152,11 +152,11 @@ export function describeTables(server: () => ContractServer): void {
       events.close();
     });
 
-    it('are not for failures: those are a Status', async () => {
+    it('are not sent for failures, which are a Status', async () => {
       expectFailure(await server().pods.get(uniqueName('missing'), asTable), 404, 'NotFound');
     });
 
-    it('are one of the forms there are: 406 to others', async () => {
+    it('are one of the supported forms; others get 406', async () => {
       const response = await server().http.request('GET', PODS_PATH, { headers: { accept: 'application/frob' } });
       expectFailure(response, 406, 'NotAcceptable');
     });

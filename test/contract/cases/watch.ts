@@ -5,13 +5,13 @@ import type { ContractServer, ContractServerKind } from '../servers.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Watches of pods. Those that must last some seconds run side by side. */
+/** Watches of pods. Tests that take some seconds run in parallel. */
 export function describeWatch(server: () => ContractServer, { isAsNewest }: ContractServerKind): void {
   const watch = (query: Record<string, string>): Promise<WatchStream> =>
     server().http.watch(`${PODS_PATH}?${new URLSearchParams({ watch: 'true', ...query }).toString()}`);
   const byRun = (run: string): { labelSelector: string } => ({ labelSelector: `run=${run}` });
 
-  /** One pod with a label of its own to select it by. */
+  /** One pod with a unique label to select it. */
   async function createPod(): Promise<{ name: string; pod: Json }> {
     const name = uniqueName('watch');
     return { name, pod: await server().pods.create(name, { metadata: { labels: { run: name } } }) };
@@ -39,9 +39,9 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
     it.for<[string, Record<string, string>]>([
       ['from resourceVersion 0', { resourceVersion: '0' }],
       ['without resourceVersion', {}],
-    ])('%s begins with what there is, and goes on with changes', async ([, query]) => {
+    ])('%s starts with the existing objects and continues with changes', async ([, query]) => {
       const { name, pod } = await createPod();
-      // What a cache may still lack of the pod just made arrives as a change, as ADDED too.
+      // If the watch cache does not have the new pod yet, the pod arrives as a change, which is also ADDED.
       const events = await watch({ ...byRun(name), ...query });
       expect(await take(events, 1)).toEqual([{ type: 'ADDED', object: pod }]);
       const patched = expectOk(await server().pods.patchStatus(name, { phase: 'Running' }));
@@ -49,13 +49,13 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       events.close();
     });
 
-    it('from a resourceVersion tells each change after it once, however late it is opened', async () => {
+    it('from a resourceVersion sends each later change once, however late it is opened', async () => {
       const { name, pod } = await createPod();
       await server().pods.patchStatus(name, { phase: 'Running' });
       const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
       await server().pods.patchStatus(name, { phase: 'Failed' });
       await server().pods.delete(name);
-      // The removal, too, is a change first: of the deletionTimestamp.
+      // The removal is also preceded by a change: of the deletionTimestamp.
       expect((await take(events, 4)).map(brief)).toEqual([
         'MODIFIED Running',
         'MODIFIED Failed',
@@ -65,7 +65,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       events.close();
     });
 
-    it('tells nothing of a PATCH that changes nothing', async () => {
+    it('sends no event for a PATCH that changes nothing', async () => {
       const { name, pod } = await createPod();
       const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
       await server().pods.patchStatus(name, { phase: 'Pending' });
@@ -74,7 +74,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       events.close();
     });
 
-    it('tells the start of a grace period as a change, the end as a deletion with a newer resourceVersion', async () => {
+    it('sends the start of a grace period as a change, and its end as a deletion with a newer resourceVersion', async () => {
       const { name, pod } = await createPod();
       const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
       const deleting = expectOk(await server().pods.delete(name));
@@ -89,7 +89,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       events.close();
     });
 
-    it('makes of what leaves and enters the selection a deletion and an addition', async () => {
+    it('sends a deletion for an object that leaves the selection, and an addition for one that enters it', async () => {
       const { name, pod } = await createPod();
       const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
       for (const run of ['other', name])
@@ -101,7 +101,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       await server().pods.patchStatus(name, { phase: 'Running' });
       await server().pods.patchStatus(name, { phase: 'Failed' });
       const told = await take(running, 2);
-      // The deleted object is what was selected, at the version that left.
+      // The deleted object is the selected one, with the resourceVersion of the change that left the selection.
       expect(told.map(brief)).toEqual(['ADDED Running', 'DELETED Running']);
       running.close();
     });
@@ -116,7 +116,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       ],
       ['bookmarks without resourceVersion', {}],
       ['bookmarks at 0', { resourceVersion: '0' }],
-    ])('%s marks their end by a bookmark', async ([what, query], { skip }) => {
+    ])('%s marks their end with a bookmark', async ([what, query], { skip }) => {
       const fact = what.startsWith('sendInitialEvents') ? 'watch-list' : 'initial-events-end';
       skip(!isAsNewest(fact), 'this version differs, see version-facts.ts');
       const { name, pod } = await createPod();
@@ -159,7 +159,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
         'sendInitialEvents with resourceVersionMatch=Exact',
         { sendInitialEvents: 'true', resourceVersionMatch: 'Exact', resourceVersion: '1' },
       ],
-    ])('refuses %s with 422', async ([, query]) => {
+    ])('rejects %s with 422', async ([, query]) => {
       const response = await server().http.request(
         'GET',
         `${PODS_PATH}?${new URLSearchParams({ watch: 'true', timeoutSeconds: '1', ...query }).toString()}`,
@@ -172,7 +172,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
   });
 
   describe.concurrent('the end of a watch', () => {
-    it('comes cleanly after timeoutSeconds', async () => {
+    it('is clean after timeoutSeconds', async () => {
       const { name } = await createPod();
       const events = await readToEnd(await watch({ ...byRun(name), resourceVersion: '0', timeoutSeconds: '1' }));
       expect(events.map(brief)).toEqual(['ADDED Pending']);
@@ -198,8 +198,8 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
     });
   });
 
-  describe('a history that is forgotten', () => {
-    it('makes a watch from there a 410 Expired, as an event of a 200', async () => {
+  describe('a compacted history', () => {
+    it('ends a watch from there with 410 Expired, as an event of a response with 200', async () => {
       const { name, pod } = await createPod();
       await server().pods.patchStatus(name, { phase: 'Running' });
       await server().forgetHistory();

@@ -7,14 +7,15 @@ import { scenarios } from './scenarios.ts';
 import { sendRequest } from './send.ts';
 
 /*
- * The same raw requests to the in-memory ApiServer and to a real kube-apiserver. What differs is on the list
- * of declared differences: ApiServer refuses it with a clear message, or the difference is harmless.
+ * Sends the same raw requests to the in-memory ApiServer and to a real kube-apiserver. All differences are in
+ * the list of declared differences: either ApiServer rejects the request with a clear message, or the difference
+ * is harmless.
  */
 const [inMemory, real] = contractServers;
 const { name, available } = real!;
 
 describe('the raw requests of the comparison', () => {
-  it('are at least 300, and each declared difference is shown by one', () => {
+  it('are at least 300, and each declared difference is shown by one of them', () => {
     const requests = scenarios.flatMap(({ requests }) => requests);
     expect(requests.length).toBeGreaterThanOrEqual(300);
     const shown = new Set(requests.map(({ difference }) => difference).filter((one) => one !== undefined));
@@ -40,23 +41,23 @@ describe.skipIf(!available)(`ApiServer and ${name} respond alike`, () => {
     it.for(requests.map((request, j) => ({ ...request, j })))('$j $title', async (request) => {
       const [memoryServer, realServer] = servers as [ContractServer, ContractServer];
       const memory = await sendRequest(memoryServer, request, namespace, seen.memory);
-      let answer = await sendRequest(realServer, request, namespace, seen.real);
+      let response = await sendRequest(realServer, request, namespace, seen.real);
       const expected = normalizedResponse(memory, namespace);
-      // The authorizer of a real server knows pods from a watch, so that it is behind for a moment.
+      // The authorizer of a real server gets pods from a watch, so it lags behind for a moment.
       if (request.user !== undefined && request.user !== 'admin') {
-        for (let tries = 0; tries < 50 && answer.status !== memory.status; tries++) {
-          answer = await sendRequest(realServer, request, namespace, seen.real);
+        for (let tries = 0; tries < 50 && response.status !== memory.status; tries++) {
+          response = await sendRequest(realServer, request, namespace, seen.real);
         }
       }
       seen.memory.push(memory.body);
-      seen.real.push(answer.body);
+      seen.real.push(response.body);
       const difference = declaredDifferences.find(({ id }) => id === request.difference);
       if (difference === undefined) {
-        expect(expected).toEqual(normalizedResponse(answer, namespace));
+        expect(expected).toEqual(normalizedResponse(response, namespace));
         return;
       }
-      // What is no difference any more leaves the list.
-      expect(expected).not.toEqual(normalizedResponse(answer, namespace));
+      // Differences that no longer exist must be removed from the list.
+      expect(expected).not.toEqual(normalizedResponse(response, namespace));
       if (difference.refusal === undefined) return;
       expect([406, 415, 501]).toContain(memory.status);
       expect(memory.body.message).toContain(difference.refusal);

@@ -1,9 +1,9 @@
-/** Where ApiServer and a real kube-apiserver differ. docs/testing.md has the same list, held by a test. */
+/** Where ApiServer and a real kube-apiserver differ. docs/testing.md has the same list, which a test checks. */
 export interface DeclaredDifference {
   readonly id: string;
-  /** What a user of ApiServer meets; without a pipe, for it stands in a table. */
+  /** The difference, for users of ApiServer. Without a pipe character, because it is shown in a table. */
   readonly text: string;
-  /** What the refusal (406, 415 or 501) says; absent for a difference that is harmless. */
+  /** Part of the error message (406, 415 or 501). Absent for a harmless difference. */
   readonly refusal?: string;
 }
 

@@ -4,8 +4,9 @@ const time = /^20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * What of a response must be the same on both servers. Times of the run, UIDs, resourceVersions and generated
- * names are replaced; of a Status the words go, but its code, reason, details and the fields of its causes stay.
+ * The parts of a response that must be the same on both servers. Times of the run, UIDs, resourceVersions and
+ * generated names are replaced. The messages of a Status are removed; its code, reason, details and the fields of
+ * its causes stay.
  */
 export function normalizedResponse({ status, headers, body }: KubeResponse, namespace: string): Json {
   return { status, warnings: warningsOf(headers['warning']), body: normalizedBody(body, namespace) };

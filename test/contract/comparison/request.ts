@@ -1,13 +1,13 @@
-/** Who asks: the admin, or the user of a node. */
+/** The user of the request: the admin, or a node's user. */
 export type RequestUser = 'admin' | 'node-a' | 'node-b';
 
 /** One raw request of the comparison. */
 export interface ComparedRequest {
   readonly title: string;
   readonly method: string;
-  /** `NS` stands for the namespace of the scenario. */
+  /** `NS` is replaced with the namespace of the scenario. */
   readonly path: string;
-  /** Sent as JSON; a string goes out as it is. A function gets the bodies of the scenario's responses so far. */
+  /** Sent as JSON; a string is sent unchanged. A function gets the bodies of the scenario's responses so far. */
   readonly body?: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export interface ComparedRequest {
   readonly difference?: string;
 }
 
-/** Requests in a namespace of their own, in this order. */
+/** Requests in a separate namespace, in this order. */
 export interface Scenario {
   readonly title: string;
   readonly requests: readonly ComparedRequest[];
@@ -40,7 +40,7 @@ export const patch = (path: string, contentType: string, body: unknown, rest: Re
   request('PATCH', path, body, { contentType, ...rest });
 
 function request(method: string, path: string, body: unknown, rest: Rest): ComparedRequest {
-  const text = typeof body === 'function' ? 'a body made of responses' : (JSON.stringify(body) ?? '');
+  const text = typeof body === 'function' ? 'a body made from responses' : (JSON.stringify(body) ?? '');
   const short = text.length > 140 ? `${text.slice(0, 140)}…` : text;
   return { title: `${method} ${path} ${short}`.trim(), method, path, ...(body === undefined ? {} : { body }), ...rest };
 }

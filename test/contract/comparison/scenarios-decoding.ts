@@ -14,7 +14,7 @@ import {
 
 const DRY = `${PODS}?dryRun=All`;
 
-/** Members of a pod with a value of another type than Go's. */
+/** Members of a pod with a value of another type than in Go. */
 const wrongTypes: readonly object[] = [
   pod('p', { containers: [container({ ports: [{ containerPort: '80' }] })] }),
   pod('p', { containers: [container({ ports: { containerPort: 80 } })] }),

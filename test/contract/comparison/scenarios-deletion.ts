@@ -3,7 +3,7 @@ import { del, get, MERGE, NODES, patch, pod, PODS, post, put, type Scenario, STR
 const P = `${PODS}/p`;
 const create = post(PODS, pod('p'));
 
-/** Each on a pod of its own, with the pod as it is afterwards. */
+/** Each for a new pod, followed by a GET of the pod. */
 const single: readonly (readonly [path: string, body?: unknown])[] = [
   [P],
   [P, {}],

@@ -8,7 +8,7 @@ const time = '2001-02-03T04:05:06Z';
 const microTime = '2001-02-03T04:05:06.000007Z';
 const node = (rest: object = {}): object => ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'NS' }, ...rest });
 const named = (name: string, rest: object = {}): object => ({ metadata: { name }, ...rest });
-/** An event whose object is in the namespace that the titles call NS. */
+/** An event for an object in the namespace that is called NS in the titles. */
 const event = (name: string, rest: object = {}): object => ({
   metadata: { name },
   involvedObject: { kind: 'Pod', name: 'p' },

@@ -2,7 +2,7 @@ import { container, pod, PODS, post, type Scenario, titled } from './request.ts'
 
 const DRY = `${PODS}?dryRun=All`;
 
-/** A pod whose one container has these members. */
+/** A pod whose only container has these members. */
 const c = (members: object, spec: object = {}): object => pod('p', { containers: [container(members)], ...spec });
 const port = (members: object, spec: object = {}): object => c({ ports: [members] }, spec);
 const probe = (members: object): object => c({ livenessProbe: members });
@@ -13,7 +13,7 @@ const toleration = (members: object): object => pod('p', { tolerations: [members
 const volume = (members: object): object => pod('p', { volumes: [{ name: 'v', ...members }] });
 const exec = { exec: { command: ['true'] } };
 
-/** Pods that are odd but valid. */
+/** Pods that are unusual but valid. */
 const warned = new Set<object>();
 const odd = (body: object): object => {
   warned.add(body);

@@ -2,7 +2,7 @@ import type { Json, KubeResponse } from '../../support/kube-http.ts';
 import type { ContractServer } from '../servers.ts';
 import type { ComparedRequest } from './request.ts';
 
-/** Sends a request of the comparison with the namespace of its scenario in the place of `NS`. */
+/** Sends a request of the comparison with the namespace of its scenario in place of `NS`. */
 export function sendRequest(
   server: ContractServer,
   { method, path, body, contentType, headers, user = 'admin' }: ComparedRequest,

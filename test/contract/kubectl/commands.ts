@@ -1,11 +1,11 @@
 /** One kubectl command of the comparison. */
 export interface KubectlCommand {
   readonly command: string;
-  /** A file for `-f FILE`, as JSON. */
+  /** The contents of the file for `-f FILE`, as JSON. */
   readonly file?: unknown;
-  /** What ApiServer's refusal says, where the lines are not the same. */
+  /** Part of ApiServer's error message, if it rejects the command. */
   readonly refusal?: string;
-  /** The same exit code and the same start of the error, in other words. */
+  /** The error has the same exit code and the same prefix, but a different text. */
   readonly wordsDiffer?: true;
 }
 
@@ -50,7 +50,7 @@ const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespac
 const useJSON = 'set ContentType: application/json';
 const notServed = 'does not serve';
 
-/** Run in this order on both servers. Words are split at spaces; a space inside of a word is written as `␣`. */
+/** Run in this order on both servers. Arguments are split at spaces; a space inside an argument is written as `␣`. */
 export const commands: readonly KubectlCommand[] = [
   run('get pods'),
   run('get nodes'),

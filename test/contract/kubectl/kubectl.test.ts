@@ -17,7 +17,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** One of the servers, with a home for kubectl. */
+/** One of the servers, with a home directory for kubectl. */
 interface Contestant {
   readonly server: ContractServer;
   readonly home: string;
@@ -87,7 +87,7 @@ async function outcomeOf({ command, file }: KubectlCommand, { server, home }: Co
   });
 }
 
-/** Without what differs from run to run: times, ages, UIDs, resourceVersions and the width of columns. */
+/** Removes what differs between runs: times, ages, UIDs, resourceVersions and the width of columns. */
 function normalized(text: string): string {
   return text
     .replaceAll(/20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>')
