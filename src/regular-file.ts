@@ -1,5 +1,6 @@
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 
 /** Why a file was not read. Its message names the file and never quotes what is in it. */
 export type RegularFileErrorCode = 'NOT_A_REGULAR_FILE' | 'FILE_TOO_LARGE';
@@ -16,7 +17,6 @@ export class RegularFileError extends Error {
 
 /** Opening a FIFO for reading would otherwise block until somebody writes to it. Absent on Windows. */
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-const minGrowthBytes = 64 * 1024;
 
 /**
  * The content of a regular file, or of what a symbolic link to one points to. Never blocks on a
@@ -26,36 +26,18 @@ const minGrowthBytes = 64 * 1024;
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
   const handle = await open(path, openFlags);
   try {
-    const buffer = bufferFor(path, await handle.stat(), maxBytes);
-    return await readToEnd(handle, path, buffer, maxBytes);
+    const stats = await handle.stat();
+    if (!stats.isFile()) {
+      throw new RegularFileError('NOT_A_REGULAR_FILE', `${path} is ${kindOf(stats)}, not a regular file`);
+    }
+    if (stats.size > maxBytes) throw tooLarge(path, maxBytes);
+    // `end` is inclusive: one byte too many shows that the file has grown.
+    const content = await buffer(handle.createReadStream({ end: maxBytes, autoClose: false }));
+    if (content.length > maxBytes) throw tooLarge(path, maxBytes);
+    return content;
   } finally {
     await handle.close();
   }
-}
-
-async function readToEnd(handle: FileHandle, path: string, first: Buffer, maxBytes: number): Promise<Buffer> {
-  let buffer = first;
-  let length = 0;
-  for (;;) {
-    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
-    length += bytesRead;
-    if (length > maxBytes) throw tooLarge(path, maxBytes);
-    if (bytesRead === 0) return buffer.subarray(0, length);
-    buffer = withRoom(buffer, length);
-  }
-}
-
-/** One byte more than the file has, so that a file that does not grow is read in one step. */
-function bufferFor(path: string, stats: Stats, maxBytes: number): Buffer {
-  if (!stats.isFile()) {
-    throw new RegularFileError('NOT_A_REGULAR_FILE', `${path} is ${kindOf(stats)}, not a regular file`);
-  }
-  if (stats.size > maxBytes) throw tooLarge(path, maxBytes);
-  return Buffer.allocUnsafe(stats.size + 1);
-}
-
-function withRoom(buffer: Buffer, length: number): Buffer {
-  return length < buffer.length ? buffer : Buffer.concat([buffer], length + Math.max(length, minGrowthBytes));
 }
 
 function kindOf(stats: Stats): string {

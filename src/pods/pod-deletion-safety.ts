@@ -20,27 +20,26 @@ export interface PodDeletionSafety {
 export function guardedPodDeletionSafety(provider: PodDeletionSafety, logger: Logger): PodDeletionSafety {
   return {
     podCouldHaveRunningContainers(pod) {
-      const logFailure = (fields: object): void =>
-        logger.error(
-          { ...fields, podUID: pod.metadata?.uid },
-          'podCouldHaveRunningContainers failed: the pod counts as having running containers',
-        );
-      let result: unknown;
+      let failure: object;
       try {
-        result = provider.podCouldHaveRunningContainers(pod);
+        const result: unknown = provider.podCouldHaveRunningContainers(pod);
+        if (typeof result === 'boolean') return result;
+        // Nobody waits for a promise, and its rejection must not end the process.
+        if (isThenable(result)) Promise.resolve(result).catch(() => {});
+        failure = { reason: `Expected a boolean, got ${kindOf(result)}` };
       } catch (thrown) {
-        logFailure(thrownFields(thrown));
-        return true;
+        failure = thrownFields(thrown);
       }
-      if (typeof result === 'boolean') return result;
-      if (isThenable(result)) {
-        // Nobody waits for it, and its rejection must not end the process.
-        Promise.resolve(result).catch(() => {});
-        logFailure({ reason: 'Expected a boolean, got a promise: the method must be synchronous' });
-      } else {
-        logFailure({ reason: `Expected a boolean, got ${result === null ? 'null' : typeof result}` });
-      }
+      logger.error(
+        { ...failure, podUID: pod.metadata?.uid },
+        'podCouldHaveRunningContainers failed: the pod counts as having running containers',
+      );
       return true;
     },
   };
+}
+
+function kindOf(result: unknown): string {
+  if (isThenable(result)) return 'a promise: the method must be synchronous';
+  return result === null ? 'null' : typeof result;
 }
