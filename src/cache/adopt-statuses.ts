@@ -2,15 +2,7 @@ import type { PodManager } from '../pods/pod-manager.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod } from '../types.ts';
-import type { PodStatusCache, VersionedPodStatus } from './pod-status-cache.ts';
-
-/** A status that an earlier run of the agent accepted and did not send. */
-export interface RecordedStatus extends Pick<
-  VersionedPodStatus,
-  'podNamespace' | 'podName' | 'podIsFinished' | 'status'
-> {
-  readonly podUID: string;
-}
+import type { PodStatusCache } from './pod-status-cache.ts';
 
 /**
  * After a restart: caches what the API server shows of these pods as version 1, sent. Skips pods
@@ -29,11 +21,4 @@ export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManage
     adopted++;
   }
   return adopted;
-}
-
-/** After a restart: caches a status from the journal as version 1, unsent. */
-export function adoptRecordedStatus(cache: PodStatusCache, recorded: RecordedStatus, nowMs: number): void {
-  const { podUID, podNamespace, podName, podIsFinished } = recorded;
-  const status = canonicalPodStatus(recorded.status, { strict: false, unique: true });
-  cache.set(podUID, { podNamespace, podName, podIsFinished, status, urgent: podIsFinished }, nowMs);
 }

@@ -1,7 +1,7 @@
 import cloneDeep from 'lodash/cloneDeep.js';
 import isMatch from 'lodash/isMatch.js';
 import type { Clock } from '../clock.ts';
-import { type PodFields, podFields, statusFields } from '../log-fields.ts';
+import { podFields, statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
@@ -287,7 +287,7 @@ function setObservedGeneration(status: Mutable<PodStatus>, generation: number): 
   else status.observedGeneration = generation;
 }
 
-function fieldsOf({ metadata }: Pod): PodFields {
+function fieldsOf({ metadata }: Pod): object {
   return podFields(metadata!.uid!, { podNamespace: metadata?.namespace ?? '', podName: metadata?.name ?? '' });
 }
 

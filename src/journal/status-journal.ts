@@ -18,20 +18,15 @@ export class StatusJournal {
   constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
     this.#journal = journal;
     this.#clock = clock;
+    for (const { podUID, acceptedAt } of journal?.recovered ?? []) {
+      this.#recovered.set(podUID, acceptedAt);
+      this.#noteTimes(acceptedAt);
+    }
   }
 
   /** Statuses of an earlier run that were neither set again nor sent since: pod UID → when it was accepted. */
   get recovered(): ReadonlyMap<string, string> {
     return this.#recovered;
-  }
-
-  /** Calls `restore` with each status that an earlier run left unsent. */
-  recover(restore: (entry: JournalEntry) => void): void {
-    for (const entry of this.#journal?.recovered ?? []) {
-      this.#recovered.set(entry.podUID, entry.acceptedAt);
-      this.#noteTimes(entry.acceptedAt);
-      restore(entry);
-    }
   }
 
   accepted(podUID: string, accepted: Omit<JournalEntry, 'podUID' | 'acceptedAt'>, oldStatus: PodStatus): void {
@@ -42,21 +37,13 @@ export class StatusJournal {
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
   }
 
-  /** The same status was set again in this run, so it is no longer known from an earlier run only. */
+  /** The status was set again or sent in this run, so it is no longer known from an earlier run only. */
   confirmed(podUID: string): void {
     this.#recovered.delete(podUID);
   }
 
-  /**
-   * @param isComplete false while a terminal phase is held back: it is written when the containers
-   * have ended, possibly by a later run
-   */
-  sent(podUID: string, isComplete: boolean): void {
-    this.#recovered.delete(podUID);
-    if (isComplete) this.#journal?.settled(podUID);
-  }
-
-  dropped(podUID: string): void {
+  /** As `Journal.settled`. */
+  settled(podUID: string): void {
     this.#recovered.delete(podUID);
     this.#journal?.settled(podUID);
   }

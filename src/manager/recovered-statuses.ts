@@ -1,10 +1,9 @@
-import { adoptRecordedStatus } from '../cache/adopt-statuses.ts';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Clock } from '../clock.ts';
 import type { JournalEntry } from '../journal/journal.ts';
-import type { StatusJournal } from '../journal/status-journal.ts';
 import { podFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 
 /**
@@ -15,24 +14,24 @@ export interface RecoveredStatus extends Omit<JournalEntry, 'status'> {
   readonly phase: string | undefined;
 }
 
-/** Caches the statuses in the journal, to be sent after `start()`, and logs each. */
+/** Caches the statuses that a journal has recovered as version 1, unsent, and logs each. They are sent after `start()`. */
 export function recoverStatuses(
-  journal: StatusJournal,
+  entries: readonly JournalEntry[],
   cache: PodStatusCache,
   clock: Clock,
   logger: Logger,
 ): readonly RecoveredStatus[] {
-  const recovered: RecoveredStatus[] = [];
-  journal.recover((entry) => {
-    adoptRecordedStatus(cache, entry, clock.monotonicMs());
-    const { podUID, podNamespace, podName, podIsFinished, acceptedAt, status } = entry;
-    const { phase } = status;
-    recovered.push(Object.freeze({ podUID, podNamespace, podName, phase, podIsFinished, acceptedAt }));
+  const recovered = entries.map(({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status: recorded }) => {
+    const status = canonicalPodStatus(recorded, { strict: false, unique: true });
+    const next = { podNamespace, podName, podIsFinished, status, urgent: podIsFinished };
+    cache.set(podUID, next, clock.monotonicMs());
+    const { phase } = recorded;
     const hasEnded = podIsFinished || isPodPhaseTerminal(phase);
     logger[hasEnded ? 'warn' : 'info'](
-      { ...podFields(podUID, entry), phase, podIsFinished, acceptedAt },
+      { ...podFields(podUID, next), phase, podIsFinished, acceptedAt },
       hasEnded ? 'Recovered the unsent end of a pod: it must not run again' : 'Recovered an unsent status',
     );
+    return Object.freeze({ podUID, podNamespace, podName, phase, podIsFinished, acceptedAt });
   });
   return Object.freeze(recovered);
 }

@@ -135,7 +135,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       unregister?.();
     };
 
-    this.recovered = recoverStatuses(this.#journal, this.#cache, clock, logger);
+    this.recovered = recoverStatuses(resolved.journal?.recovered ?? [], this.#cache, clock, logger);
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
@@ -160,7 +160,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       readBeforePatch: resolved.readBeforePatch,
       recovered: this.#journal.recovered,
       outcomes: this.#outcomes,
-      onSent: (uid, isComplete) => this.#journal.sent(uid, isComplete),
+      onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
       deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
     });
     this.#loop = new SyncLoop({
@@ -570,7 +570,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     const versioned = this.#cache.get(uid);
     this.#cache.delete(uid);
     if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
-    this.#journal.dropped(uid);
+    this.#journal.settled(uid);
     this.#resizeConditions.delete(uid);
     this.#syncer?.forget(uid);
     this.#loop?.forget(uid);
