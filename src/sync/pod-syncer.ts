@@ -166,6 +166,7 @@ export class PodSyncer {
   forget(uid: string): void {
     this.#trusted.forget(uid);
     this.#options.resendDetector.forget(uid);
+    this.#options.droppedMembers.forget(uid);
   }
 
   async #read(versioned: VersionedPodStatus, permits: SyncPermits): Promise<ApiPod> {
@@ -209,7 +210,7 @@ export class PodSyncer {
         }
         podStartupLatency?.recordStatusUpdated(pod);
         const response = apiPodOf(pod);
-        droppedMembers.learn(merged, response.status);
+        droppedMembers.learn(uid, api.status, merged, response.status);
         // Somebody else has written since the object was trusted.
         if (api.trustedAs !== undefined && !equalJSON(response.status, merged)) {
           return { kind: 'read-first', response };
@@ -227,7 +228,7 @@ export class PodSyncer {
     const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
-    const decision = decide(droppedMembers.asKept(versioned.status), api, {
+    const decision = decide(droppedMembers.asKept(uid, versioned.status, api.status), api, {
       uid,
       translatedUID: podManager.translatePodUID(api.uid),
       pod: podManager.getPodByUID(uid),
@@ -302,12 +303,13 @@ export class PodSyncer {
     disruptionTarget: PodCondition | undefined,
   ): VersionedPodStatus {
     const { conditions } = versioned.status;
-    if (disruptionTarget === undefined || conditions === undefined || conditions.includes(disruptionTarget)) {
-      return versioned;
-    }
+    const cached = conditions?.find(({ type }) => type === disruptionTarget?.type);
+    if (disruptionTarget === undefined || conditions === undefined || cached === undefined) return versioned;
+    const { lastTransitionTime } = disruptionTarget;
+    if (cached.lastTransitionTime === lastTransitionTime) return versioned;
     return this.#options.cache.replaceStatus(uid, versioned, {
       ...versioned.status,
-      conditions: conditions.map((other) => (other.type === disruptionTarget.type ? disruptionTarget : other)),
+      conditions: conditions.map((other) => (other === cached ? { ...cached, lastTransitionTime } : other)),
     });
   }
 }
