@@ -5,9 +5,9 @@ import type { Logger } from '../logger.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 
 /** After this time without a success an outage is logged. */
-export const outageAfterMs = 30_000;
-/** No pod waits longer than this for its next try, so a longer time without a failure ends a row of failures. */
-const maxGapMs = 600_000;
+const outageAfterMs = 30_000;
+/** As long as a pod is unsent it is tried more often than this, so after a longer time the last failure says nothing. */
+const maxGapMs = 900_000;
 
 const failuresOfOutage: ReadonlySet<FailureClass> = new Set(['transient', 'throttled']);
 
@@ -59,9 +59,15 @@ export class ApiOutage {
 
   /** Undefined while the API server is up. */
   inspect(): OutageInspection | undefined {
-    if (this.#last === undefined) return undefined;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#last === undefined || this.#isOutdated(nowMs)) return undefined;
     const { verb, failure, statusCode, message } = this.#last;
-    return { forMs: this.#options.clock.monotonicMs() - this.#sinceMs, verb, failure, statusCode, message };
+    return { forMs: nowMs - this.#sinceMs, verb, failure, statusCode, message };
+  }
+
+  /** Logged as an outage: one pod that fails is not worth a line of its own. */
+  get isDown(): boolean {
+    return this.#state === 'down';
   }
 
   failed(request: FailedRequest): void {
@@ -71,8 +77,7 @@ export class ApiOutage {
     }
     const { clock, countUnsent, logger } = this.#options;
     const nowMs = clock.monotonicMs();
-    const isNew = this.#state === 'up' || (this.#state === 'failing' && nowMs - this.#lastFailureMs > maxGapMs);
-    if (isNew) {
+    if (this.#state === 'up' || this.#isOutdated(nowMs)) {
       this.#state = 'failing';
       this.#sinceMs = nowMs - request.tookMs;
     }
@@ -97,6 +102,10 @@ export class ApiOutage {
     const nowMs = clock.monotonicMs();
     const fields = { since: this.#since(nowMs), outageMs: Math.round(nowMs - this.#sinceMs), unsent: countUnsent() };
     logger.warn(fields, 'Pod statuses can be written again: the API server has recovered');
+  }
+
+  #isOutdated(nowMs: number): boolean {
+    return nowMs - this.#lastFailureMs > maxGapMs;
   }
 
   #since(nowMs: number): string {

@@ -4,7 +4,7 @@ import { statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import type { ApiOutage } from './api-outage.ts';
-import type { BackOff, BackOffCause } from './back-off.ts';
+import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { failureClassTable, unknownError } from './failure-classes.ts';
 import { type Outcomes, subjectOf } from './outcomes.ts';
@@ -22,6 +22,9 @@ export interface SyncResultHandlerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/** A pod that fails for so long while others are written is logged once at warn. */
+const lastingAfterMs = 60_000;
 
 /**
  * What follows from the way a sync ended: the pod's back-off, a pause for all, the log, and the
@@ -71,7 +74,8 @@ export class SyncResultHandler {
 
   #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
     const message = 'The API server does not keep what is written';
-    const nextTryInMs = this.#putOff(uid, { reason: 'hot-loop', version: versioned.version, message });
+    const entry = this.#putOff(uid, { reason: 'hot-loop', version: versioned.version, message });
+    const nextTryInMs = nextTryOf(entry);
     this.#options.outcomes.report({ ...subjectOf(uid, versioned), outcome: 'hot-loop', nextTryInMs });
   }
 
@@ -82,25 +86,37 @@ export class SyncResultHandler {
     const { message, statusCode, retryAfterMs } = error;
     const cause = { reason: failure, version: versioned.version, verb, statusCode, message, atLeastMs: retryAfterMs };
     const isRepeated = backOff.get(uid)?.reason === failure;
-    const nextTryInMs = this.#putOff(uid, cause);
+    const entry = this.#putOff(uid, cause);
+    const nextTryInMs = nextTryOf(entry);
     if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
 
+    apiOutage.failed({ verb, failure, statusCode, message, tookMs });
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
     const row = error.kind === 'unknown' ? unknownError : failureClassTable[failure];
-    logger[isRepeated ? row.repeatedLevel : row.level](fields, verb === 'delete' ? row.deletionMessage : row.message);
+    const level = isRepeated ? row.repeatedLevel : row.level;
+    const lasts = row.level === 'info' && this.#lasts(entry);
+    if (lasts) entry.isLoggedAsLasting = true;
+    logger[lasts ? 'warn' : level](fields, verb === 'delete' ? row.deletionMessage : row.message);
     const kind =
       failure === 'refused' || failure === 'forbidden'
         ? { outcome: failure }
         : { outcome: 'retried' as const, failure };
-    apiOutage.failed({ verb, failure, statusCode, message, tookMs });
     outcomes.report({ ...subject, ...kind, error, nextTryInMs });
   }
 
-  /** @returns in how many milliseconds the same version is tried again */
-  #putOff(uid: string, cause: Omit<BackOffCause, 'isShown'>): number {
+  /** The pod fails on its own for so long that the default log is to show it once. */
+  #lasts({ failedAtMs, sinceMs, isLoggedAsLasting }: BackOffEntry): boolean {
+    return !isLoggedAsLasting && !this.#options.apiOutage.isDown && failedAtMs - sinceMs >= lastingAfterMs;
+  }
+
+  #putOff(uid: string, cause: Omit<BackOffCause, 'isShown'>): BackOffEntry {
     const { backOff, clock, podManager } = this.#options;
     const isShown = podManager.getPodByUID(uid) !== undefined;
-    const { dueMs, failedAtMs } = backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());
-    return Math.ceil(dueMs - failedAtMs);
+    return backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());
   }
+}
+
+/** In how many milliseconds the same version is tried again. */
+function nextTryOf({ dueMs, failedAtMs }: BackOffEntry): number {
+  return Math.ceil(dueMs - failedAtMs);
 }

@@ -6,7 +6,7 @@ import { timeFromEpochMs } from '../status/canonical-time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
 
 /** A pod that waits longer than this is logged. */
-export const stuckAfterMs = 60_000;
+const stuckAfterMs = 60_000;
 
 /** A pod whose DELETE the API server has accepted and that finalizers keep. */
 export interface RequestedDeletion {
@@ -35,7 +35,7 @@ export interface TerminatingPodsOptions {
 /**
  * Pods whose end waits for somebody else: for `podCouldHaveRunningContainers` to return false, or,
  * after the API server has accepted the DELETE, for the finalizers. Each is logged once at warn when
- * a full batch finds that it has waited for a minute (`stuckAfterMs`).
+ * a full batch finds that it has waited for a minute.
  *
  * Only the pod manager can tell when an object that finalizers kept is gone, so nothing is noted of a
  * pod that it does not show.

@@ -96,6 +96,40 @@ describe('an outage of the API server was silent for 30 minutes', () => {
     expect(h.logger.warnings).toEqual([]);
     await h.manager.stop();
   });
+
+  it('a failure of a pod that is gone is not shown by inspect() for good', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 500, 1);
+    h.set('a', 'fails once');
+    await h.settle();
+    h.manager.removeOrphanedStatuses([]);
+    expect(h.manager.inspect().outage).toMatchObject({ statusCode: 500 });
+    await h.clock.advanceAsync(3_600_000);
+    expect(h.manager.inspect().outage).toBeUndefined();
+    await h.manager.stop();
+  });
+});
+
+describe('a pod that alone fails for a minute, while others are written', () => {
+  it('is warned of once', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({ name: 'a' }, 500, always);
+    h.set('a', 'unseen');
+    for (let minute = 0; minute < 10; minute++) {
+      for (let second = 0; second < 60; second += 10) {
+        h.set('b', `written ${minute}:${second}`);
+        await h.clock.advanceAsync(10_000);
+      }
+    }
+    expect(h.logger.warnings.map(({ message, fields }) => [message, fields['pod'], fields['reason']])).toEqual([
+      ['Failed to update status for pod', 'default/a', 'scripted 500'],
+    ]);
+    await h.manager.stop();
+  });
 });
 
 describe('a drain that gives up was silent', () => {
