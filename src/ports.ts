@@ -24,11 +24,7 @@ export function resolveLogger(logger: Partial<Logger> | undefined): Logger {
 
 /** Default: nothing is measured. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
 export function resolveMetrics(metrics: Partial<Metrics> | undefined, logger: Logger): Metrics {
-  return guarded(
-    checkPartialPort('metrics', metrics, metricsMethods) ?? noopMetrics,
-    metricsMethods,
-    logThrown(logger, 'metrics'),
-  );
+  return resolvePartialPort('metrics', metrics, metricsMethods, logger) ?? noopMetrics;
 }
 
 /** Default: the system clock. @throws StatusManagerError INVALID_OPTION */

@@ -1,5 +1,6 @@
 import cloneDeep from 'lodash/cloneDeep.js';
 import isMatch from 'lodash/isMatch.js';
+import xorWith from 'lodash/xorWith.js';
 import type { Clock } from '../clock.ts';
 import { podFields, statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
@@ -273,12 +274,11 @@ export class PodStatusUpdates {
 const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
 
 function haveSameHealth(
-  old: readonly VolumeHealthCondition[] = [],
-  conditions: readonly VolumeHealthCondition[] = [],
+  old: readonly VolumeHealthCondition[] | undefined,
+  conditions: readonly VolumeHealthCondition[] | undefined,
 ): boolean {
-  const isIn = (list: readonly VolumeHealthCondition[]) => (condition: VolumeHealthCondition) =>
-    list.some(({ status, reason }) => status === condition.status && reason === condition.reason);
-  return old.every(isIn(conditions)) && conditions.every(isIn(old));
+  const isSame = (a: VolumeHealthCondition, b: VolumeHealthCondition) => a.status === b.status && a.reason === b.reason;
+  return xorWith(old, conditions, isSame).length === 0;
 }
 
 /** 0 is an absent member, as in Go. */

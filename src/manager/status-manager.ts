@@ -518,17 +518,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   async #stop(drainMs: number | undefined): Promise<void> {
     await this.#loop?.stop(drainMs);
-    const closers: readonly ((() => void | Promise<void>) | undefined)[] = [
-      this.#stopWatchingMirrors,
-      this.#leaveGauges,
-      this.#closeClient,
-    ];
-    for (const close of closers) {
-      try {
-        await close?.();
-      } catch (error) {
-        this.#logger.warn(thrownFields(error), 'Closing failed');
-      }
+    for (const close of [this.#stopWatchingMirrors, this.#leaveGauges, this.#closeClient]) {
+      await tryCall<void | Promise<void>>(
+        () => close?.(),
+        (thrown) => this.#logger.warn(thrownFields(thrown), 'Closing failed'),
+      );
     }
     await this.#journal.close();
   }

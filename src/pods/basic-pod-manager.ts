@@ -3,12 +3,6 @@ import { requirePod, requirePods, requireText } from '../validate.ts';
 import type { PodManager, UIDTranslations } from './pod-manager.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 
-function uidOf(pod: Pod): string {
-  const uid = pod?.metadata?.uid;
-  requireText('pod.metadata.uid', uid);
-  return uid;
-}
-
 /**
  * The pods of this node in memory, mirror pods beside them. It keeps the objects it is given:
  * hand in a new object for every change.
@@ -17,7 +11,6 @@ function uidOf(pod: Pod): string {
 export class BasicPodManager implements PodManager {
   readonly #podByUID = new Map<string, Pod>();
   readonly #podByFullName = new Map<string, Pod>();
-  readonly #mirrorPodByUID = new Map<string, Pod>();
   readonly #mirrorPodByFullName = new Map<string, Pod>();
   readonly #podUIDByMirrorUID = new Map<string, string>();
   readonly #staticPodUIDs = new Set<string>();
@@ -29,8 +22,9 @@ export class BasicPodManager implements PodManager {
    */
   setPods(pods: Iterable<Pod>): void {
     const all = requirePods('pods', pods);
-    for (const index of [this.#podByUID, this.#podByFullName, this.#mirrorPodByUID, this.#mirrorPodByFullName])
-      index.clear();
+    this.#podByUID.clear();
+    this.#podByFullName.clear();
+    this.#mirrorPodByFullName.clear();
     this.#podUIDByMirrorUID.clear();
     this.#staticPodUIDs.clear();
     for (const pod of all) this.addPod(pod);
@@ -44,13 +38,12 @@ export class BasicPodManager implements PodManager {
   /** @throws StatusManagerError INVALID_ARGUMENT; nothing has changed then */
   updatePod(pod: Pod): void {
     requirePod(pod);
-    const uid = uidOf(pod);
+    const uid = pod.metadata!.uid!;
     const fullName = getPodFullName(pod);
     if (isMirrorPod(pod)) {
-      this.#mirrorPodByUID.set(uid, pod);
       this.#mirrorPodByFullName.set(fullName, pod);
       const mirrored = this.#podByFullName.get(fullName);
-      if (mirrored) this.#setTranslation(uid, uidOf(mirrored));
+      if (mirrored) this.#setTranslation(uid, mirrored.metadata!.uid!);
       return;
     }
     this.#podByUID.set(uid, pod);
@@ -58,7 +51,7 @@ export class BasicPodManager implements PodManager {
     if (isStaticPod(pod)) this.#staticPodUIDs.add(uid);
     else this.#staticPodUIDs.delete(uid);
     const mirror = this.#mirrorPodByFullName.get(fullName);
-    if (mirror) this.#setTranslation(uidOf(mirror), uid);
+    if (mirror) this.#setTranslation(mirror.metadata!.uid!, uid);
   }
 
   /**
@@ -66,10 +59,10 @@ export class BasicPodManager implements PodManager {
    * the entry under its full name even when a newer pod has taken the name, as the kubelet does.
    */
   removePod(pod: Pod): void {
-    const uid = uidOf(pod);
+    const uid = pod?.metadata?.uid;
+    requireText('pod.metadata.uid', uid);
     const fullName = getPodFullName(pod);
     if (isMirrorPod(pod)) {
-      this.#mirrorPodByUID.delete(uid);
       this.#mirrorPodByFullName.delete(fullName);
       this.#podUIDByMirrorUID.delete(uid);
       return;
@@ -89,7 +82,7 @@ export class BasicPodManager implements PodManager {
   }
 
   getMirrorPodByPod(pod: Pod): Pod | undefined {
-    // Most nodes' pods are asked for far more often than there are mirrors: do not even build the name.
+    // On the hot path, and most nodes have no mirror pods: not even the name is built.
     return this.#mirrorPodByFullName.size === 0 ? undefined : this.#mirrorPodByFullName.get(getPodFullName(pod));
   }
 
@@ -109,6 +102,7 @@ export class BasicPodManager implements PodManager {
     for (const [mirrorUID, podUID] of this.#podUIDByMirrorUID) podToMirror.set(podUID, mirrorUID);
     return { podToMirror, mirrorToPod: new Map(this.#podUIDByMirrorUID) };
   }
+
   #setTranslation(mirrorUID: string, podUID: string): void {
     if (this.#podUIDByMirrorUID.get(mirrorUID) === podUID) return;
     this.#podUIDByMirrorUID.set(mirrorUID, podUID);
