@@ -1,6 +1,6 @@
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
+import { isMirrorPod, isMirrorPodOf, isStaticPod } from '../status/static-pods.ts';
 import type { Pod } from '../types.ts';
 import type { VersionedPodStatus } from './pod-status-cache.ts';
 
@@ -12,11 +12,12 @@ import type { VersionedPodStatus } from './pod-status-cache.ts';
  * shutdown of the node may have set that phase, and nobody creates a static pod again.
  * Source: kubelet `podWorkers.UpdatePod`, `filterOutInactivePods`.
  *
- * @param apiPod the API object: the mirror of a static pod
+ * @param apiPod the API object: the mirror of a static pod, or of an earlier one of the same name
  */
 export function canPodRun(pod: Pod, apiPod: Pod | undefined, cached: VersionedPodStatus | undefined): boolean {
   if (isMirrorPod(pod) || isBeingDeleted(pod)) return false;
   if (isStaticPod(pod) && (pod.spec?.restartPolicy ?? 'Always') === 'Always') return true;
   if (cached?.podIsFinished || isPodPhaseTerminal(cached?.status.phase)) return false;
-  return !isPodPhaseTerminal(apiPod?.status?.phase);
+  if (apiPod === undefined || (isStaticPod(pod) && !isMirrorPodOf(apiPod, pod))) return true;
+  return !isPodPhaseTerminal(apiPod.status?.phase);
 }

@@ -79,9 +79,10 @@ export function decide(status: PodStatus, api: ApiPod, facts: NodeFacts): Decisi
   return isTrusted ? { kind: 'read-first' } : { kind: 'unchanged', merged, disruptionTarget };
 }
 
-/** A status from the journal may be of a static pod that the pod manager has not been told of yet. */
-function isOfStaticPod(api: ApiPod, { pod, recordedAt }: NodeFacts): boolean {
-  return pod === undefined ? recordedAt !== undefined && isMirrorPod(api.pod) : isStaticPod(pod);
+/** A status from the journal may be of a static pod that the pod manager has not been told of yet: it translates no UID. */
+function isOfStaticPod(api: ApiPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
+  if (pod !== undefined) return isStaticPod(pod);
+  return recordedAt !== undefined && translatedUID === api.uid && isMirrorPod(api.pod);
 }
 
 /** True when a patch writes or removes the complete list of conditions, of which others own a part. */

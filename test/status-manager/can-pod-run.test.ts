@@ -57,6 +57,28 @@ describe('canPodRun', () => {
     }
   });
 
+  it('a changed static pod never ran while the API server still had the ended mirror of the old one, of the same name', () => {
+    const t = new TestManager();
+    const { staticPod: pod, mirrorPod } = staticPod('Never');
+    const { annotations } = pod.metadata!;
+    const mirrorOf = (hash: string): Pod => ({
+      ...mirrorPod,
+      metadata: { ...mirrorPod.metadata, annotations: { 'kubernetes.io/config.mirror': hash } },
+      status: { phase: 'Succeeded' },
+    });
+    const changed = {
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { ...annotations, 'kubernetes.io/config.hash': 'new' } },
+    };
+    for (const [hash, expected] of [
+      ['old', true],
+      ['new', false],
+    ] as const) {
+      t.podManager.setPods([changed, mirrorOf(hash)]);
+      expect(t.manager.canPodRun(changed)).toBe(expected);
+    }
+  });
+
   it('rejects an argument that is not a pod', () => {
     expect(() => new TestManager().manager.canPodRun({})).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pod.metadata' }),

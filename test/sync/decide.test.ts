@@ -62,9 +62,15 @@ const rows: readonly Row[] = [
   },
   {
     what: 'the object is an unknown mirror, and the status is from the journal',
-    api: podOf({}, { annotations: mirrorAnnotations }),
-    facts: { translatedUID: 'uid-b', recordedAt: now },
+    api: podOf({}, { uid: 'mirror', annotations: mirrorAnnotations }),
+    facts: { translatedUID: 'mirror', recordedAt: now },
     expected: { kind: 'unknown-mirror' },
+  },
+  {
+    what: 'the object is the mirror of a static pod with another UID, and a status from the journal was tried for good',
+    api: podOf({}, { uid: 'mirror', annotations: mirrorAnnotations }),
+    facts: { translatedUID: 'uid-b', recordedAt: now },
+    expected: { kind: 'gone', reason: 'recreated' },
   },
   {
     what: 'the API server knows the end of a pod that the journal does not',
