@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici/index.js';
 import { requestBuffered } from './buffered-response.ts';
 import { decodeBody, maxPodBytes } from './response-body.ts';
 
-/** What a node-fetch of client-node 1.4 calls itself: the API server takes what is before the `/` as field manager. */
+/** The name of node-fetch, which client-node 1.4 uses: the API server takes the part before the `/` as field manager. */
 const userAgent = 'node-fetch/1.0 (+https://github.com/bitinn/node-fetch)';
 /** Below the 90 s after which an API server closes an idle connection. */
 const keepAliveMs = 60_000;

@@ -31,7 +31,7 @@ export interface CoreV1PodClientOptions {
    * Default: no bound; client-node opens as many connections as there are requests.
    */
   readonly maxInFlight?: number | undefined;
-  /** Hears when pods wait long for their turn. Default: pino at level `warn`. */
+  /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
 }
 

@@ -6,7 +6,7 @@ export interface InFlightBoundOptions {
   /** How many may be in flight at a time. */
   readonly size: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Hears at warn, at most once a minute, that somebody had to wait for long. Default: nobody does. */
+  /** Gets a warning, at most once a minute, when an owner had to wait long. Default: no warning. */
   readonly logger?: Pick<Logger, 'warn'> | undefined;
 }
 

@@ -38,7 +38,7 @@ export class TokenBucket {
     if (this.isUnlimited) return;
     const turn = this.#lastInQueue.then(() => this.#takeInTurn(signal));
     this.#lastInQueue = turn.catch(() => {});
-    // Those before it may belong to another manager, which goes on waiting.
+    // The requests before it may belong to another manager, which keeps waiting.
     await untilAborted(turn, signal);
   }
 

@@ -12,9 +12,8 @@ const maxPauseMs = 60_000;
  * The limits of all managers that talk to the API server through one client, so as one user: the
  * shared token bucket, and a pause while the server refuses this user.
  *
- * A 429 or 503 holds back the pod that got it, as its back-off says. Only when another pod is
- * refused, too, and nothing was written in between, everything of this client pauses: then it is
- * not about the pod.
+ * A 429 or 503 delays the pod that got it, by its back-off. When another pod is refused as well, and
+ * nothing was written in between, the cause is not one pod, and all requests of this client pause.
  * Divergence: in the kubelet only the request that was refused waits.
  */
 export class ClientLimiter {

@@ -18,7 +18,7 @@ export interface RequestLimiterOptions {
    * pod has one request in flight. Default: the bound of the client, or none.
    */
   readonly maxInFlight?: number | undefined;
-  /** Hears when pods wait long for their turn. Default: pino at level `warn`. */
+  /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
   /** Default: the system clock. */
   readonly clock?: Clock | undefined;

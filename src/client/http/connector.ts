@@ -3,7 +3,7 @@ import { callbackify, promisify } from 'node:util';
 import { buildConnector } from 'undici/index.js';
 import type { TokenBucket } from '../token-bucket.ts';
 
-/** What `destroy()` of a dispatcher does not know of: ended by whoever destroys it. */
+/** Connections that are being opened. `destroy()` of a dispatcher does not end them, so whoever destroys it must. */
 export type Connecting = Set<{ destroy(): unknown }>;
 
 /** undici's own connector, with each socket in `connecting` until it is connected. */
