@@ -3,6 +3,7 @@ import type { AgentOptions } from 'node:https';
 import { Agent as HttpsAgent } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
 import type { Dispatcher } from 'undici/index.js';
+import { isObject } from '../status/json.ts';
 import { canBePooled, createAgentPool } from './agent-pool.ts';
 
 /** What is used of client-node's `RequestContext`: agents are 1.4's, dispatchers 2.x's. */
@@ -10,30 +11,18 @@ export interface ConnectionContext {
   getAgent?(): unknown;
   setAgent?(agent: HttpAgent): void;
   getDispatcher?(): unknown;
-  setDispatcher?(dispatcher: Closable): void;
-}
-
-/** What is used of undici's `Dispatcher`, of whichever undici client-node brings along. */
-interface Closable {
-  close(): Promise<void>;
+  setDispatcher?(dispatcher: Pick<Dispatcher, 'close'>): void;
 }
 
 /** What several requests connect through. */
 export interface SharedConnection {
+  /** True when it can take the place of this agent or dispatcher. */
+  replaces(given: unknown): boolean;
+  useFor(context: ConnectionContext): void;
   /** Present when undici can take the place of the agent. */
   pool?(): Promise<Dispatcher | undefined>;
   /** Closes what is idle now and the rest as its requests end. */
   retire(): Promise<void>;
-}
-
-interface AgentConnection extends SharedConnection {
-  readonly agent: HttpAgent;
-  /** The options of the agent it stands in for. */
-  readonly options: AgentOptions;
-}
-
-interface DispatcherConnection extends SharedConnection {
-  readonly dispatcher: Closable;
 }
 
 /**
@@ -42,63 +31,56 @@ interface DispatcherConnection extends SharedConnection {
  * Requests with an agent of another class (a proxy) or with none are not changed.
  */
 export class SharedConnections {
-  #agent: AgentConnection | undefined;
-  #dispatcher: DispatcherConnection | undefined;
+  #current: SharedConnection | undefined;
 
   /** Makes a request use the shared connection, if its kind of transport can share one. */
   use(context: ConnectionContext): SharedConnection | undefined {
-    if (context.setDispatcher !== undefined) return this.#useDispatcher(context);
-    if (context.setAgent !== undefined) return this.#useAgent(context);
-    return undefined;
+    const given = context.setDispatcher === undefined ? context.getAgent?.() : context.getDispatcher?.();
+    if (!this.#current?.replaces(given)) {
+      const next = isPlainAgent(given) ? shareAgent(given) : isDispatcher(given) ? shareDispatcher(given) : undefined;
+      if (next === undefined) return undefined;
+      void this.#current?.retire();
+      this.#current = next;
+    }
+    this.#current.useFor(context);
+    return this.#current;
   }
 
   /** Closes a connection that failed, or whose credentials were refused; the next request opens another. */
   async drop(connection: SharedConnection): Promise<void> {
-    if (this.#agent === connection) this.#agent = undefined;
-    if (this.#dispatcher === connection) this.#dispatcher = undefined;
+    if (this.#current === connection) this.#current = undefined;
     await connection.retire();
   }
 
   async close(): Promise<void> {
-    const open = [this.#agent, this.#dispatcher].filter((connection) => connection !== undefined);
-    await Promise.all(open.map((connection) => this.drop(connection)));
+    if (this.#current !== undefined) await this.drop(this.#current);
   }
+}
 
-  #useAgent(context: ConnectionContext): SharedConnection | undefined {
-    const given = context.getAgent?.();
-    if (!isPlainAgent(given)) return undefined;
-    const options = { ...given.options };
-    let shared = this.#agent;
-    if (shared === undefined || !isSameAgent(shared, given, options)) {
-      void shared?.retire();
-      shared = createAgentConnection(given, options);
-      this.#agent = shared;
-    }
-    context.setAgent?.(shared.agent);
-    return shared;
-  }
-
-  /** Its TLS options cannot be read, so the first dispatcher is used until a request through it fails. */
-  #useDispatcher(context: ConnectionContext): SharedConnection | undefined {
-    const given = context.getDispatcher?.();
-    if (!isClosable(given)) return undefined;
-    this.#dispatcher ??= { dispatcher: given, retire: () => given.close() };
-    context.setDispatcher?.(this.#dispatcher.dispatcher);
-    return this.#dispatcher;
-  }
+/** Its TLS options cannot be read, so the first dispatcher is used until a request through it fails. */
+function shareDispatcher(given: Pick<Dispatcher, 'close'>): SharedConnection {
+  return {
+    replaces: isDispatcher,
+    useFor: (context) => context.setDispatcher?.(given),
+    retire: () => given.close(),
+  };
 }
 
 /** Below the 90 s after which an API server closes an idle connection. */
 const IDLE_SOCKET_TIMEOUT_MS = 60_000;
 
-function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentConnection {
+function shareAgent(given: PlainAgent): SharedConnection {
+  const options = { ...given.options };
   let pool: Promise<Dispatcher | undefined> | undefined;
   const keepAlive = { ...options, keepAlive: true, timeout: IDLE_SOCKET_TIMEOUT_MS };
   const agent = given instanceof HttpsAgent ? new HttpsAgent(keepAlive) : new HttpAgent(keepAlive);
   return {
-    agent,
-    options,
-    ...(canBePooled(options) ? { pool: () => (pool ??= createAgentPool(options)) } : {}),
+    replaces: (other) =>
+      isPlainAgent(other) &&
+      other.constructor === agent.constructor &&
+      isDeepStrictEqual({ ...other.options }, options),
+    useFor: (context) => context.setAgent?.(agent),
+    ...(canBePooled(options) && { pool: () => (pool ??= createAgentPool(options)) }),
     async retire() {
       await (await pool)?.close();
       // `destroy()` would cut off requests in flight.
@@ -111,14 +93,13 @@ function createAgentConnection(given: HttpAgent, options: AgentOptions): AgentCo
 }
 
 /** An agent of Node itself, whose behaviour is all in its options. */
-function isPlainAgent(agent: unknown): agent is HttpAgent & { readonly options: AgentOptions } {
+type PlainAgent = HttpAgent & { readonly options: AgentOptions };
+
+function isPlainAgent(agent: unknown): agent is PlainAgent {
   return agent instanceof HttpAgent && (agent.constructor === HttpAgent || agent.constructor === HttpsAgent);
 }
 
-function isSameAgent(shared: AgentConnection, given: HttpAgent, options: AgentOptions): boolean {
-  return shared.agent.constructor === given.constructor && isDeepStrictEqual(shared.options, options);
-}
-
-function isClosable(value: unknown): value is Closable {
-  return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
+/** A dispatcher of whichever undici client-node brings along. */
+function isDispatcher(value: unknown): value is Pick<Dispatcher, 'close'> {
+  return !(value instanceof HttpAgent) && isObject(value) && typeof value['close'] === 'function';
 }
