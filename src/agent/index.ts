@@ -105,3 +105,14 @@ export { GenericPLEG, type GenericPLEGOptions } from './pleg/generic-pleg.ts';
 export type { PodLifecycleEvent, PodLifecycleEventType } from './pleg/pod-lifecycle-event.ts';
 export { type Observation, RuntimePodCache, type RuntimePodCacheOptions } from './pleg/runtime-pod-cache.ts';
 export { RuntimeErrorBackoff } from './pleg/runtime-error-backoff.ts';
+
+// Mirror pods
+export { createMirrorPodApi, type MirrorPodApi } from './mirror/mirror-pod-api.ts';
+export { type MirrorNode, MirrorPodClient, type MirrorPodClientOptions } from './mirror/mirror-pod-client.ts';
+export { isMirrorPodOf } from './mirror/mirror-pod-hash.ts';
+export {
+  deleteOrphanedMirrorPods,
+  orphanedMirrorPods,
+  type ReconcileMirrorPodOptions,
+  tryReconcileMirrorPod,
+} from './mirror/reconcile-mirror-pods.ts';

@@ -1,0 +1,31 @@
+import type { Pod, PodReference } from '../../index.ts';
+import type { ApiRequests } from '../api-requests.ts';
+
+/** The requests that mirror pods need. Each rejects with an `ApiError` unless the response is a 2xx. */
+export interface MirrorPodApi {
+  /** POST; resolves with the pod as the API server has it. */
+  createPod(pod: Pod, signal: AbortSignal): Promise<Pod>;
+  getPod(pod: PodReference, signal: AbortSignal): Promise<Pod>;
+  /** DELETE with grace period 0, refused (409) when the object has another UID. */
+  deletePod(pod: PodReference, uid: string, signal: AbortSignal): Promise<void>;
+}
+
+/** Sends them through `transport`, for example a `KubeTransport`, as the node's user. */
+export function createMirrorPodApi(transport: ApiRequests): MirrorPodApi {
+  const listPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  const podPath = ({ namespace, name }: PodReference): string => `${listPath(namespace)}/${encodeURIComponent(name)}`;
+  return {
+    async createPod(pod, signal) {
+      const response = await transport.request('POST', listPath(pod.metadata?.namespace ?? ''), { body: pod, signal });
+      return response.json() as Pod;
+    },
+    async getPod(pod, signal) {
+      const response = await transport.request('GET', podPath(pod), { signal });
+      return response.json() as Pod;
+    },
+    async deletePod(pod, uid, signal) {
+      const body = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0, preconditions: { uid } };
+      await transport.request('DELETE', podPath(pod), { body, signal });
+    },
+  };
+}

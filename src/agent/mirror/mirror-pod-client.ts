@@ -1,0 +1,89 @@
+import { describeApiError, type Logger, type Pod, type PodReference } from '../../index.ts';
+import type { MirrorPodApi } from './mirror-pod-api.ts';
+import { configMirrorAnnotation, podHash } from './mirror-pod-hash.ts';
+
+/** What is read of the Node. */
+export interface MirrorNode {
+  readonly metadata?:
+    | { readonly uid?: string | undefined; readonly deletionTimestamp?: string | undefined }
+    | undefined;
+}
+
+export interface MirrorPodClientOptions {
+  readonly api: MirrorPodApi;
+  readonly nodeName: string;
+  /** The Node, as it was last seen; rejects while it is not registered. */
+  readonly getNode: () => Promise<MirrorNode>;
+  readonly logger: Logger;
+}
+
+/** Creates and deletes mirror pods on the API server. Source: kubelet `MirrorClient`. */
+export class MirrorPodClient {
+  readonly #options: MirrorPodClientOptions;
+
+  constructor(options: MirrorPodClientOptions) {
+    this.#options = options;
+  }
+
+  /** The Node, which owns the mirror pods. */
+  async getNode(): Promise<MirrorNode> {
+    return this.#options.getNode();
+  }
+
+  /**
+   * Creates the mirror of a static pod: the same pod with the hash of the static pod and the Node as
+   * its owner. When a mirror with the same hash exists already, nothing is done. Rejects when anything
+   * else has the name, and does not touch it.
+   */
+  async createMirrorPod(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { api, nodeName } = this.#options;
+    const hash = podHash(pod);
+    const { uid } = (await this.getNode()).metadata ?? {};
+    if (uid === undefined || uid === '') throw new Error(`UID unset for node ${nodeName}`);
+    const mirrorPod: Pod = {
+      ...pod,
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...pod.metadata,
+        annotations: { ...pod.metadata?.annotations, [configMirrorAnnotation]: hash },
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: nodeName, uid, controller: true }],
+      },
+    };
+    try {
+      await api.createPod(mirrorPod, signal);
+    } catch (thrown) {
+      if (describeApiError(thrown).reason !== 'AlreadyExists') throw thrown;
+      const existing = await api.getPod(referenceOf(pod), signal);
+      if (existing.metadata?.annotations?.[configMirrorAnnotation] !== hash) throw thrown;
+    }
+  }
+
+  /**
+   * Deletes this mirror pod, and never another one of the same name. Never rejects: resolves with
+   * false when it is gone already, and when the request failed, which is logged.
+   */
+  async deleteMirrorPod(mirrorPod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { api, logger } = this.#options;
+    try {
+      await api.deletePod(referenceOf(mirrorPod), mirrorPod.metadata?.uid ?? '', signal);
+      return true;
+    } catch (thrown) {
+      const { statusCode, message } = describeApiError(thrown);
+      if (statusCode !== 404 && statusCode !== 409)
+        logger.error({ ...podFields(mirrorPod), reason: message }, 'Failed deleting a mirror pod');
+      return false;
+    }
+  }
+}
+
+export function podFields({ metadata: { namespace = '', name = '', uid } = {} }: Pod): {
+  readonly pod: string;
+  readonly podUID: string | undefined;
+} {
+  return { pod: `${namespace}/${name}`, podUID: uid };
+}
+
+function referenceOf({ metadata: { namespace = '', name = '' } = {} }: Pod): PodReference {
+  return { namespace, name };
+}

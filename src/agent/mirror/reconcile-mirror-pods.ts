@@ -1,0 +1,67 @@
+import { describeApiError, getPodFullName, isStaticPod, type Logger, type Pod } from '../../index.ts';
+import { reasonOf } from '../failure-log.ts';
+import { type MirrorNode, type MirrorPodClient, podFields } from './mirror-pod-client.ts';
+import { isMirrorPodOf } from './mirror-pod-hash.ts';
+
+export interface ReconcileMirrorPodOptions {
+  readonly client: MirrorPodClient;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes sure that a static pod has the right mirror pod: one that is being deleted, or was created for
+ * another manifest, is deleted, and one that is missing is created. Does nothing for other pods. Never
+ * rejects: a failure is logged, and the next sync of the pod tries again.
+ * Source: kubelet `tryReconcileMirrorPods`.
+ */
+export async function tryReconcileMirrorPod(
+  staticPod: Pod,
+  mirrorPod: Pod | undefined,
+  { client, logger, signal }: ReconcileMirrorPodOptions,
+): Promise<void> {
+  if (!isStaticPod(staticPod)) return;
+  if (mirrorPod !== undefined) {
+    if (mirrorPod.metadata?.deletionTimestamp == null && isMirrorPodOf(mirrorPod, staticPod)) return;
+    if (!(await client.deleteMirrorPod(mirrorPod, signal))) return;
+    logger.info(podFields(mirrorPod), 'Deleted a mirror pod that did not match its static pod');
+  }
+  let node: MirrorNode;
+  try {
+    node = await client.getNode();
+  } catch (thrown) {
+    const fields = { ...podFields(staticPod), reason: reasonOf(thrown) };
+    return logger.warn(fields, 'Created no mirror pod: the Node is not known');
+  }
+  if (node.metadata?.deletionTimestamp != null)
+    return logger.info(podFields(staticPod), 'Created no mirror pod: the Node is being deleted');
+  try {
+    await client.createMirrorPod(staticPod, signal);
+    logger.info(podFields(staticPod), 'Created a mirror pod');
+  } catch (thrown) {
+    const fields = { ...podFields(staticPod), reason: describeApiError(thrown).message };
+    logger.error(fields, 'Failed creating a mirror pod');
+  }
+}
+
+/** The mirror pods whose static pods are gone. Source: kubelet `GetPodsAndMirrorPods`. */
+export function orphanedMirrorPods(pods: Iterable<Pod>, mirrorPods: Iterable<Pod>): Pod[] {
+  const fullNames = new Set([...pods].map(getPodFullName));
+  return [...mirrorPods].filter((mirrorPod) => !fullNames.has(getPodFullName(mirrorPod)));
+}
+
+/**
+ * Deletes the mirror pods of static pods that are gone, except while their pods are being terminated,
+ * because their last status has not been written yet. Never rejects.
+ * Source: kubelet `deleteOrphanedMirrorPods`.
+ */
+export async function deleteOrphanedMirrorPods(
+  orphans: Iterable<Pod>,
+  isTerminating: (fullName: string) => boolean,
+  { client, logger, signal }: ReconcileMirrorPodOptions,
+): Promise<void> {
+  for (const mirrorPod of orphans) {
+    if (isTerminating(getPodFullName(mirrorPod))) continue;
+    if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFields(mirrorPod), 'Deleted a mirror pod');
+  }
+}
