@@ -148,7 +148,7 @@ export class AgentPodSyncer implements PodSyncer {
     if (running.length > 0) {
       throw new Error(`detected running containers after a successful KillPod, CRI violation: ${running.join(', ')}`);
     }
-    statusManager.setPodStatus(pod, this.#generateStatus(pod, { ...stopped, ips: runtimeStatus.ips }, true));
+    statusManager.setPodStatus(pod, this.#generateStatus(pod, stopped, true));
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {

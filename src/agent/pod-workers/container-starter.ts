@@ -45,10 +45,9 @@ export class ContainerStarter {
    * `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
-    const { pod, container, runtimeStatus, signal } = request;
+    const { pod, container, runtimeStatus } = request;
     this.#checkBackOff(request);
     const imageRef = await this.#imageRef(request);
-    signal.throwIfAborted();
 
     const containerID = await this.#step('CreateContainerError', request, () =>
       this.#options.runtime.createContainer({

@@ -65,7 +65,7 @@ export class PodWorkerLoop {
       const hasMoved = error === undefined && (isTerminal || state !== 'syncing');
       if (hasMoved) this.#complete(status, update, state);
       if (status.lifecycle.state === 'terminated' && status.lifecycle.isFinished) break;
-      this.#completeWork(status, { isPhaseTransition: hasMoved, error });
+      this.#enqueue(status, { isPhaseTransition: hasMoved, error });
     }
     status.isLoopRunning = false;
   }
@@ -179,11 +179,6 @@ export class PodWorkerLoop {
   }
 
   /** Source: kubelet `completeWork`. */
-  #completeWork(status: PodSyncStatus, outcome: SyncOutcome): void {
-    if (status.pendingUpdate === undefined) status.isWorking = false;
-    this.#enqueue(status, outcome);
-  }
-
   #enqueue(status: PodSyncStatus, outcome: SyncOutcome): void {
     const {
       clock,

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
+import { createHandlerRunner, killPodNow } from 'kubelet-status-manager/agent';
 import { TestAgent } from './test-agent.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };
@@ -53,6 +54,8 @@ describe('the life of a plain pod', () => {
     agent = new TestAgent({ runtimeOptions: { sandboxes: false, images: false, events: false } });
     agent.runtime.script('app', { exitAfterMs: 5000, exitCode: 3 });
     await agent.create(podOf({ restartPolicy: 'Never' }));
+    // Without events the pod is looked at again because its sync has started something.
+    expect(agent.status('web')?.phase).toBe('Running');
     await agent.advance(70_000);
     expect(agent.history('uid-1').at(-1)).toBe('Failed: app exit 3');
     expect(isFinished()).toBe(true);
@@ -90,6 +93,31 @@ describe('init containers and sidecars', () => {
     ]);
     await agent.advance(5000);
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('a sidecar that cannot be started again does not keep the regular containers from starting', async () => {
+    agent.runtime.script('log', { exitAfterMs: 5000 }, {});
+    agent.runtime.script('app', { exitAfterMs: 5000 }, {});
+    await agent.create(podOf({ initContainers: [sidecar('log')] }));
+    agent.runtime.fail({ method: 'createContainer', container: 'log' }, 'no', Number.POSITIVE_INFINITY);
+    await agent.advance(6000);
+    expect(agent.startTimes('app')).toEqual([0, 5]);
+    expect(agent.runtime.container('uid-1', 'log')).toMatchObject({ state: 'exited' });
+  });
+
+  it('of an init container that is restarted only the last run is kept, and a new sandbox begins without any', async () => {
+    const crash = { exitAfterMs: 1000, exitCode: 1 };
+    agent.runtime.script('init', crash, crash, crash, { exitAfterMs: 1000 });
+    await agent.create(podOf({ initContainers: [{ name: 'init', image: 'init:1' }] }));
+    await agent.advance(60_000);
+    const initRuns = () => agent.runtime.pod('uid-1')!.containers.filter(({ name }) => name === 'init');
+    expect(initRuns()).toMatchObject([{ attempt: 3, exitCode: 0 }]);
+
+    const { id } = agent.runtime.pod('uid-1')!.sandboxes![0]!;
+    agent.runtime.setSandbox(id, { ready: false });
+    agent.runtime.script('init', {});
+    await agent.advance(62_000);
+    expect(initRuns()).toMatchObject([{ state: 'running' }]);
   });
 
   it('an init container that fails for good fails the pod', async () => {
@@ -135,8 +163,10 @@ describe('images', () => {
     await agent.create(podOf());
     await agent.advance(12_000);
     expect(waiting()).toMatchObject({ reason: expect.stringMatching(/^(ErrImagePull|ImagePullBackOff)$/) });
-    await agent.advance(120_000);
+    await agent.advance(58_000);
     expect(agent.status('web')?.phase).toBe('Running');
+    // Retried at 10, 30 and 70 s, although the pod is synced every 10 s.
+    expect(agent.startTimes('app')).toEqual([70]);
     expect(agent.runtime.callsOf({ method: 'pullImage' })).toHaveLength(4);
     expect(agent.events.map(({ reason, message }) => `${reason}: ${message}`)).toContain(
       'Failed: Failed to pull image "app:1": registry is down',
@@ -210,7 +240,6 @@ describe('hooks', () => {
 
   it('an HTTP hook goes to the address of the pod and a port by its name', async () => {
     const urls: string[] = [];
-    const { createHandlerRunner } = await import('kubelet-status-manager/agent');
     const { runtime, clock } = agent;
     const runner = createHandlerRunner({
       runtime,
@@ -302,6 +331,76 @@ describe('deletion', () => {
   });
 });
 
+describe('eviction', () => {
+  it('reports what the agent says of the pod, and resolves when its containers have ended', async () => {
+    agent.runtime.script('app', { stopMs: 3000 });
+    await agent.create(podOf());
+    const killed = killPodNow(agent.client.pod('ns', 'web')!, {
+      podWorkers: agent.workers,
+      clock: agent.clock,
+      evict: true,
+      podTerminationGracePeriodSecondsOverride: 4,
+      podStatusFn: (status) => ({ ...status, phase: 'Failed', reason: 'Evicted', message: 'low on memory' }),
+    });
+    await agent.settle();
+    expect(stops()).toEqual([['app', 4]]);
+    await agent.advance(3000);
+    await killed;
+    expect(agent.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' });
+    expect(agent.workers.shouldPodContentBeRemoved('uid-1')).toBe(true);
+    // The pod was not deleted.
+    expect(agent.client.pod('ns', 'web')).toBeDefined();
+  });
+});
+
+describe('volumes', () => {
+  it('a pod waits for its volumes, and gives them back before it is deleted', async () => {
+    const calls: string[] = [];
+    let fails = true;
+    agent = new TestAgent({
+      volumeManager: {
+        waitForAttachAndMount: async () => {
+          calls.push('mount');
+          if (fails) throw new Error('not there yet');
+        },
+        waitForUnmount: async () => {
+          calls.push(`unmount, pod ${agent.client.pod('ns', 'web') === undefined ? 'gone' : 'there'}`);
+        },
+      },
+    });
+    await agent.create(podOf());
+    expect(agent.runtime.calls.map(({ method }) => method)).toEqual(['getPod']);
+    expect(agent.events).toMatchObject([
+      { reason: 'FailedMount', message: 'Unable to attach or mount volumes: not there yet' },
+    ]);
+    fails = false;
+    await agent.advance(11_000);
+    expect(agent.status('web')?.phase).toBe('Running');
+    await agent.delete('web');
+    await agent.advance(2000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    expect(calls.at(-1)).toBe('unmount, pod there');
+  });
+});
+
+describe('RestartAllContainers', () => {
+  it('removes all containers, and starts the pod again from its init containers', async () => {
+    const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
+    agent.runtime.script('init', { exitAfterMs: 1000 });
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 88 }, {});
+    const init = { name: 'init', image: 'init:1' };
+    const restarting = { ...app, restartPolicy: 'Never', restartPolicyRules: [rule] };
+    const other = { name: 'other', image: 'other:1' };
+    await agent.create(podOf({ initContainers: [init], containers: [restarting, other] }));
+    await agent.advance(30_000);
+    expect(agent.startTimes('init')).toHaveLength(2);
+    expect(agent.startTimes('other')).toHaveLength(2);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'running' });
+    expect(agent.runtime.pod('uid-1')?.containers).toHaveLength(3);
+    expect(agent.status('web')?.phase).toBe('Running');
+  });
+});
+
 describe('activeDeadlineSeconds', () => {
   it('fails the pod with DeadlineExceeded and stops its containers', async () => {
     await agent.create(podOf({ activeDeadlineSeconds: 60 }));
@@ -360,6 +459,19 @@ describe('a runtime that fails or hangs', () => {
       expect(agent.client.pod('ns', 'web')).toBeUndefined();
     },
   );
+
+  it('a sandbox that was lost is not replaced before it has been stopped', async () => {
+    await agent.create(podOf());
+    const { id } = agent.runtime.pod('uid-1')!.sandboxes![0]!;
+    agent.runtime.setSandbox(id, { ready: false });
+    agent.runtime.fail({ method: 'stopPodSandbox' }, 'runtime is down', 2);
+    await agent.advance(65_000);
+    expect(agent.runtime.callsOf({ method: 'stopPodSandbox' })).toHaveLength(2);
+    expect(agent.runtime.callsOf({ method: 'runPodSandbox' })).toHaveLength(1);
+    await agent.advance(10_000);
+    expect(agent.runtime.callsOf({ method: 'runPodSandbox' })).toHaveLength(2);
+    expect(agent.status('web')?.phase).toBe('Running');
+  });
 
   it('a runtime that says that it has stopped what still runs is not believed', async () => {
     await agent.create(podOf());

@@ -448,6 +448,19 @@ describe('the grace period', () => {
     ]);
   });
 
+  it('containers count as terminating as soon as the worker has seen the request', async () => {
+    const release = t.syncer.hold('1');
+    await update('create', podOf('1'));
+    await update('kill', podOf('1'));
+    // Until then it may still start one.
+    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(false);
+    release();
+    t.syncer.hold('1');
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['create', 'terminating']);
+    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
+  });
+
   it('a sync that is under way is aborted when the pod is to end', async () => {
     t.syncer.hold('1');
     await update('create', podOf('1'));
