@@ -9,6 +9,7 @@ import {
 } from 'prom-client';
 import { StatusManagerError } from './errors.ts';
 import { version } from './client/http/user-agent.ts';
+import { runInMicrotask } from './clock.ts';
 import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from './metrics.ts';
 
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
@@ -155,7 +156,8 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     incUnsentAtStop: (count) => unsentAtStop.inc(count),
     incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
     incOutcomes: (outcome) => outcomes.inc({ outcome }),
-    registerStatusGauges(read: () => StatusGauges) {
+    registerStatusGauges(readGauges: () => StatusGauges) {
+      const read = oncePerTurn(readGauges);
       const removals = [
         ...removeResizeSources,
         cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]),
@@ -192,6 +194,18 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
       ];
       return () => removals.forEach((remove) => remove());
     },
+  };
+}
+
+/** A scrape reads all metrics in one turn, so the pods are looked through once. */
+function oncePerTurn<T extends object>(read: () => T): () => T {
+  let result: T | undefined;
+  return () => {
+    if (result === undefined) {
+      result = read();
+      runInMicrotask(() => (result = undefined));
+    }
+    return result;
   };
 }
 

@@ -181,6 +181,18 @@ describe('createPrometheusMetrics', () => {
     }
   });
 
+  it('reads the gauges of a manager once in a scrape, because each reading looks through all pods', async () => {
+    const register = new Registry();
+    let reads = 0;
+    createPrometheusMetrics({ register }).registerStatusGauges(() => {
+      reads++;
+      return gauges(1, 0, 0);
+    });
+    await register.metrics();
+    await register.metrics();
+    expect(reads).toBe(2);
+  });
+
   it('adds up what two managers report to one registry', async () => {
     const register = new Registry();
     const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];

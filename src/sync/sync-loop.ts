@@ -124,8 +124,10 @@ export class SyncLoop {
 
   /** What the pod waits for; undefined when nothing is to be done for it. Makes no request. */
   waitingFor(uid: string, nowMs: number): WaitingFor | undefined {
+    const { cache, limiter } = this.#options;
     const sources = {
-      ...this.#options,
+      cache,
+      limiter,
       inFlight: this.#inFlight,
       queue: this.#queue,
       backOff: this.#backOff,

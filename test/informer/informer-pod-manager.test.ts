@@ -455,6 +455,17 @@ describe('lastEventAgeMs', () => {
   });
 });
 
+describe('informerState', () => {
+  it('says whether the first list is complete, and how often a watch was started again', async () => {
+    expect(pods.informerState()).toEqual({ isSynced: false, lastEventAgeMs: undefined, restarts: 0 });
+    const watch = await sync();
+    expect(pods.informerState()).toEqual({ isSynced: true, lastEventAgeMs: 0, restarts: 0 });
+    watch.fail(new Error('reset'));
+    await turn();
+    expect(pods.informerState()).toMatchObject({ isSynced: true, restarts: 1 });
+  });
+});
+
 describe('static pods and their mirrors', () => {
   it('are separate pods, and the mirror is found from either side', async () => {
     const watch = await sync();
