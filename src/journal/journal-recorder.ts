@@ -221,7 +221,7 @@ export class JournalRecorder implements Journal {
 
   /** Marks all superseded lines of the pod, without a sync before that. */
   #markPastOf(podUID: string): void {
-    this.#markSuperseded([...this.#superseded].flatMap(([slot, uid]) => (uid === podUID ? [slot] : [])));
+    for (const [slot, uid] of this.#superseded) if (uid === podUID) this.#markSuperseded([slot]);
   }
 
   #markSuperseded(slots: Iterable<Slot>): void {
