@@ -262,7 +262,9 @@ describe('docs/parity.md', () => {
     expect(cases.split(' · ').filter((one) => one !== '—' && !text.includes(one))).toEqual([]);
   });
 
-  const hour = rowsOf(section(parity, '4\\. An hour of trouble')).filter(([reason]) => reason!.startsWith('`'));
+  const hour = rowsOf(section(parity, '4\\. Requests in an hour of failures')).filter(([reason]) =>
+    reason!.startsWith('`'),
+  );
 
   it.each(hour)('%s has its tries an hour as the back-off gives them', (reason, ...cells) => {
     const [kind, isShown] = /^`([\w-]+)`(, pod shown)?$/.exec(reason)!.slice(1) as [BackOffReason, string | undefined];

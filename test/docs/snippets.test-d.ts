@@ -105,6 +105,6 @@ export async function withMetrics(client: PodClient, podManager: PodManager): Pr
   const register = new Registry();
   const metrics = createPrometheusMetrics({ register });
   const manager = new StatusManager({ client, podManager, podDeletionSafety, metrics });
-  const answer = await register.metrics(); // of GET /metrics
-  return { manager, answer };
+  const body = await register.metrics(); // the response to GET /metrics
+  return { manager, body };
 }
