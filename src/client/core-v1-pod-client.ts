@@ -49,15 +49,6 @@ export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClie
   return new CoreV1PodClient(api, options);
 }
 
-interface Call {
-  readonly method: CoreV1ApiMethod;
-  readonly signal: AbortSignal;
-  readonly patchType?: PatchType;
-  /** Whether a response can be used, and what was expected in words. */
-  readonly accepts: (response: unknown) => boolean;
-  readonly expected: string;
-}
-
 class CoreV1PodClient implements ClosablePodClient {
   readonly inFlightBound: InFlightBound | undefined;
   readonly #api: CoreV1ApiLike;
@@ -76,8 +67,7 @@ class CoreV1PodClient implements ClosablePodClient {
   }
 
   async getPod({ namespace, name }: PodReference, { signal }: RequestOptions): Promise<Pod> {
-    const call = { method: 'readNamespacedPod', signal, ...podExpected } as const;
-    return (await this.#call(call, (options) => this.#api.readNamespacedPod({ name, namespace }, options))) as Pod;
+    return (await this.#call('readNamespacedPod', { name, namespace }, signal)) as Pod;
   }
 
   async patchPodStatus(
@@ -85,10 +75,7 @@ class CoreV1PodClient implements ClosablePodClient {
     { type, body }: PodStatusPatch,
     { signal }: RequestOptions,
   ): Promise<Pod> {
-    const call = { method: 'patchNamespacedPodStatus', signal, patchType: type, ...podExpected } as const;
-    return (await this.#call(call, (options) =>
-      this.#api.patchNamespacedPodStatus({ name, namespace, body }, options),
-    )) as Pod;
+    return (await this.#call('patchNamespacedPodStatus', { name, namespace, body }, signal, type)) as Pod;
   }
 
   async deletePod(
@@ -96,17 +83,20 @@ class CoreV1PodClient implements ClosablePodClient {
     { uid, gracePeriodSeconds }: DeletePodOptions,
     { signal }: RequestOptions,
   ): Promise<void> {
-    const call = { method: 'deleteNamespacedPod', signal, ...anyObjectExpected } as const;
     const body = { gracePeriodSeconds, preconditions: { uid } };
-    await this.#call(call, (options) => this.#api.deleteNamespacedPod({ name, namespace, body }, options));
+    await this.#call('deleteNamespacedPod', { name, namespace, body }, signal);
   }
 
   async close(): Promise<void> {
     await this.#connections.close();
   }
 
-  async #call(call: Call, send: (options: object) => unknown): Promise<unknown> {
-    const { method, signal, patchType } = call;
+  async #call<Method extends CoreV1ApiMethod>(
+    method: Method,
+    request: Parameters<CoreV1ApiLike[Method]>[0],
+    signal: AbortSignal,
+    patchType?: PatchType,
+  ): Promise<unknown> {
     if (signal.aborted) throw describeAbort(signal);
     const middleware = new RawResponseMiddleware({
       signal,
@@ -117,14 +107,18 @@ class CoreV1PodClient implements ClosablePodClient {
     let returned: unknown;
     try {
       // client-node ignores the signal while it fetches credentials, and a mock may ignore it always.
-      returned = await untilAborted((async () => send(middleware.callOptions))(), signal);
+      returned = await untilAborted(
+        (async () => this.#api[method](request as never, middleware.callOptions))(),
+        signal,
+      );
     } catch (error) {
       // A 2xx counts, even if the generated code cannot deserialise its body.
       if (middleware.response === undefined) throw this.#failure(error, middleware, signal);
     }
     const response = middleware.response === undefined ? returned : parseJSON(middleware.response.text);
-    if (call.accepts(response)) return response;
-    throw new ApiError(`${method} returned something other than ${call.expected}`, {
+    const isDelete = method === 'deleteNamespacedPod';
+    if (isDelete ? isNonEmptyObject(response) : isPod(response)) return response;
+    throw new ApiError(`${method} returned something other than ${isDelete ? 'a pod or a Status' : 'a pod'}`, {
       kind: 'invalid-response',
       statusCode: middleware.response?.statusCode,
     });
@@ -141,16 +135,15 @@ class CoreV1PodClient implements ClosablePodClient {
   }
 }
 
-const podExpected = {
-  expected: 'a pod',
-  accepts: (response: unknown) =>
+function isPod(response: unknown): boolean {
+  return (
     isObject(response) &&
     isObject(response['metadata']) &&
-    (response['kind'] === undefined || response['kind'] === 'Pod'),
-};
+    (response['kind'] === undefined || response['kind'] === 'Pod')
+  );
+}
 
 /** The response to a DELETE is the pod or a `Status`. */
-const anyObjectExpected = {
-  expected: 'a pod or a Status',
-  accepts: (response: unknown) => isObject(response) && Object.keys(response).length > 0,
-};
+function isNonEmptyObject(response: unknown): boolean {
+  return isObject(response) && Object.keys(response).length > 0;
+}
