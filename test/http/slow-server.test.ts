@@ -81,6 +81,27 @@ describe('a slow API server', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('a connection was lost for good when onStarted of a queued request threw, and the request before it failed', async () => {
+    const fail = (): never => {
+      throw new Error('broken');
+    };
+    const requests = ['a', 'b'].map((name) => get(name));
+    const broken = { signal: signal(), onQueued: fail, onStarted: fail };
+    const queued = ['c', 'd'].map((name) => client.getPod({ namespace: 'default', name }, broken));
+    const behind = ['e', 'f'].map((name) => get(name));
+    for (const _ of [1, 2, 3]) {
+      await holding(2);
+      respondToAll();
+    }
+    await Promise.all([...requests, ...queued, ...behind]);
+    expect(logger.warnings.map(({ fields }) => fields)).toMatchObject([
+      { method: 'onQueued', reason: 'broken' },
+      { method: 'onQueued' },
+      { method: 'onStarted' },
+      { method: 'onStarted' },
+    ]);
+  });
+
   it('a request that is aborted while it waits leaves the queue', async () => {
     const requests = ['a', 'b'].map((name) => get(name));
     const controller = new AbortController();

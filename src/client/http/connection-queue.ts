@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import type { Logger } from '../../logger.ts';
+import { tryCall } from '../../guarded.ts';
+import { type Logger, thrownFields } from '../../logger.ts';
 import { ApiError, describeAbort } from '../api-error.ts';
 import { InFlightBound } from '../in-flight-bound.ts';
 import type { KubeRequestOptions } from './kube-transport.ts';
@@ -37,8 +38,11 @@ export class ConnectionQueue {
 
   #wait({ signal, onQueued, onStarted }: QueuedRequest): Promise<void> {
     if (signal?.aborted) return Promise.reject(describeAbort(signal));
-    onQueued?.();
-    const { waitTimeoutMs, clock } = this.#options;
+    const { waitTimeoutMs, clock, logger } = this.#options;
+    const report = (method: string, call: (() => void) | undefined): unknown =>
+      call &&
+      tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'A method of the caller failed'));
+    report('onQueued', onQueued);
     return new Promise((resolve, reject) => {
       const waiter = {};
       const end = (): void => {
@@ -59,8 +63,8 @@ export class ConnectionQueue {
       this.#bound.wait(waiter, () => {
         end();
         this.#bound.tryEnter();
-        onStarted?.();
         resolve();
+        report('onStarted', onStarted);
       });
     });
   }
