@@ -40,7 +40,7 @@ describe('functions and classes other than StatusManager name the invalid argume
       'observed.containerStatuses',
     ],
     [
-      'generateAPIPodStatus with a container status that is none',
+      'generateAPIPodStatus with an invalid container status',
       () => generateAPIPodStatus(pod, { containerStatuses: [nothing] }),
       'observed.containerStatuses[0]',
     ],
@@ -99,7 +99,7 @@ describe('functions and classes other than StatusManager name the invalid argume
   });
 });
 
-it('whenWritten says at once that without a client nobody will ever write', async () => {
+it('whenWritten resolves immediately without a client, because nothing will ever be written', async () => {
   const manager = new StatusManager({ podDeletionSafety: () => false, logger: recordingLogger() });
   manager.setPodStatus(pod, { phase: 'Running' });
   expect(await manager.whenWritten('a')).toEqual({ written: false, reason: 'no-client' });

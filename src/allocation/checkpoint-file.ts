@@ -4,7 +4,7 @@ import { StatusManagerError } from '../errors.ts';
 import { readRegularFile } from '../regular-file.ts';
 import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-envelope.ts';
 
-/** Room for some 100,000 pods. */
+/** Enough for some 100,000 pods. */
 const maxCheckpointBytes = 64 * 1024 * 1024;
 
 /** What a checkpoint file holds. */

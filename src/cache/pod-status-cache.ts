@@ -35,7 +35,7 @@ export type NewPodStatus = Pick<VersionedPodStatus, 'podName' | 'podNamespace' |
 export class PodStatusCache {
   readonly #podStatuses = new Map<string, VersionedPodStatus>();
   readonly #apiStatusVersions = new Map<string, number>();
-  /** All UIDs with an unsent change, and maybe others, so that nobody has to scan the whole cache. */
+  /** All UIDs with an unsent change, and maybe others, so that the complete cache never has to be scanned. */
   readonly #unsentCandidates = new Set<string>();
   /** Pods that were set since the last `takeChanged`. */
   #changed = new Set<string>();

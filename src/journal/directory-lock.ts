@@ -31,7 +31,7 @@ const maxRounds = 1_000;
  * at least one sees the other. It becomes the owner when it sees no other. Of several candidates that
  * start together, all but the one with the lowest name withdraw.
  *
- * Rejects with a `DirectoryInUseError`, or with the error of the file system when it has no room,
+ * Rejects with a `DirectoryInUseError`, or with the error of the file system when it has no space left,
  * no permission or no support for sockets.
  */
 export async function lockDirectory(dir: string, clock: Pick<Clock, 'yieldToEventLoop'>): Promise<DirectoryLock> {

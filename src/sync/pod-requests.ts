@@ -85,7 +85,7 @@ export class PodRequests {
     );
   }
 
-  /** At once and for good, and only the object with this UID. */
+  /** Immediately, with a grace period of 0, and only the object with this UID. */
   delete(pod: PodReference, uid: string, signal: AbortSignal, onWait?: RequestListener): Promise<void> {
     return this.#request('delete', signal, onWait, undefined, async (deadline) => {
       await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
@@ -110,7 +110,7 @@ export class PodRequests {
     } catch (rejection) {
       const error = describeApiError(rejection, clock.now());
       const classified = classifyApiError(error, verb, patchType);
-      // The client gave up on its own: for us a request without a response.
+      // The client aborted on its own, which for us is a request without a response.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
       this.#count(verb, failure, error.statusCode === undefined ? '<error>' : String(error.statusCode), startedMs);
       throw new RequestFailure(verb, failure, error, clock.monotonicMs() - startedMs);

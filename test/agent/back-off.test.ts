@@ -161,7 +161,7 @@ describe('a crash loop', () => {
     expect(crashLoop(backoff, 2)).toEqual([undefined, '10s']);
   });
 
-  it('is none of a container with another image', () => {
+  it('does not apply to a container with another image', () => {
     const backoff = createCrashLoopBackoff(clock);
     crashLoop(backoff, 3);
     expect(doBackOff(pod, { ...container, image: 'foo:2' }, statusWith('exited'), backoff)).toBeUndefined();

@@ -46,7 +46,7 @@ describe('TokenBucket', () => {
     );
   });
 
-  it('gives up a wait when its signal aborts, wherever in the queue, and takes no token for it', async () => {
+  it('aborts a wait when its signal aborts, wherever in the queue, and takes no token for it', async () => {
     const clock = new FakeClock();
     const bucket = new TokenBucket(1, 1, clock);
     const [a, b, c] = [new AbortController(), new AbortController(), new AbortController()];

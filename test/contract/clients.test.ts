@@ -207,9 +207,9 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
 
         it('an unknown token: transient (401), and the message does not contain the token', async () => {
           const { ref } = await createPod();
-          const stranger = await create({ ...server, token: 'unknown-token' });
-          const error = await failureOf(stranger.getPod(ref, { signal }));
-          await stranger.close();
+          const unauthenticated = await create({ ...server, token: 'unknown-token' });
+          const error = await failureOf(unauthenticated.getPod(ref, { signal }));
+          await unauthenticated.close();
           expect(error.statusCode).toBe(401);
           expect(classifyApiError(error, 'get')).toBe('transient');
           expect(`${error.message} ${error.stack}`).not.toContain('unknown-token');

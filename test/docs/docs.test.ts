@@ -25,7 +25,7 @@ import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 
-/** Files of the folder, the whole tree of it, as paths from the root. */
+/** All files below the folder, as paths from the root. */
 function filesIn(folder: string, ending: string): string[] {
   return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: 'utf8' })
     .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)

@@ -173,7 +173,7 @@ describe('token file', () => {
     },
   );
 
-  it('many requests at a 401 read it once and all go on', async () => {
+  it('many requests that get a 401 read it once and all continue', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     await call(transport);

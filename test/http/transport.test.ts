@@ -335,8 +335,8 @@ describe('failures', () => {
     for (const respond of responses) {
       server.respond = respond;
       const error = await failure(transport.request('GET', '/version'));
-      for (const spelling of ['secret-token', 'secret%2Dtoken', btoa('Bearer secret-token')])
-        expect(describeDeep(error)).not.toContain(spelling);
+      for (const format of ['secret-token', 'secret%2Dtoken', btoa('Bearer secret-token')])
+        expect(describeDeep(error)).not.toContain(format);
     }
     const broken = createKubeTransport(kubeConfig(server.url, { token: 'secret-token\nsplit' }), { env: {} });
     const error: unknown = await broken.request('GET', '/version').catch((reason: unknown) => reason);

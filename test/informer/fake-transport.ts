@@ -4,9 +4,9 @@ import type { Pod } from '../../src/types.ts';
 
 type Query = NonNullable<KubeRequestOptions['query']>;
 
-type Settle = (answer: { response?: KubeResponse; stream?: KubeStream; error?: unknown }) => void;
+type Settle = (result: { response?: KubeResponse; stream?: KubeStream; error?: unknown }) => void;
 
-/** One list or watch that is under way; the test answers it. */
+/** One list or watch in flight, to which the test responds. */
 export class Call {
   readonly isWatch: boolean;
   readonly query: Query;
@@ -29,12 +29,12 @@ export class Call {
     else this.signal.addEventListener('abort', onAbort, { once: true });
   }
 
-  /** Answers a list. */
+  /** Responds to a list. */
   list(resourceVersion: string, pods: readonly Pod[]): void {
-    this.answer({ kind: 'PodList', metadata: { resourceVersion }, items: pods });
+    this.respond({ kind: 'PodList', metadata: { resourceVersion }, items: pods });
   }
 
-  answer(body: unknown): void {
+  respond(body: unknown): void {
     this.#settle({ response: { statusCode: 200, headers: {}, text: '', json: () => body } });
   }
 
@@ -90,7 +90,7 @@ export class Call {
   }
 }
 
-/** An API server as seen through a transport: every call waits for the test to answer it. */
+/** An API server as seen through a transport: every call waits for the response of the test. */
 export class FakeTransport implements Pick<KubeTransport, 'request' | 'stream'> {
   readonly calls: Call[] = [];
 

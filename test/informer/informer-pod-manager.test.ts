@@ -83,16 +83,16 @@ describe('list and watch', () => {
 
   it('a list may come without items', async () => {
     pods.start();
-    api.last(1).answer({ metadata: { resourceVersion: '10' }, items: null });
+    api.last(1).respond({ metadata: { resourceVersion: '10' }, items: null });
     await pods.whenSynced();
     expect(names()).toEqual([]);
   });
 
   it.each([null, {}, { metadata: {} }, { metadata: { resourceVersion: '1' }, items: {} }, 'html'])(
     '%j is no list, and is asked for again',
-    async (answer) => {
+    async (body) => {
       pods.start();
-      api.last(1).answer(answer);
+      api.last(1).respond(body);
       await turn();
       clock.advance(800);
       await turn();
@@ -103,7 +103,7 @@ describe('list and watch', () => {
   it('an invalid pod in a list does not affect the others', async () => {
     pods.start();
     const odd = { metadata: { ...pod('odd', '9').metadata, namespace: '' } };
-    api.last(1).answer({ metadata: { resourceVersion: '10' }, items: [odd, pod('a', '9')] });
+    api.last(1).respond({ metadata: { resourceVersion: '10' }, items: [odd, pod('a', '9')] });
     await turn();
     expect(pods.getPods().map(({ metadata }) => metadata?.name)).toEqual(['a']);
     expect(logger.messages).toHaveLength(1);

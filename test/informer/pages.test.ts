@@ -35,14 +35,14 @@ function page(continueToken: string | undefined, items: readonly Pod[], resource
 
 describe('a list that comes in pages', () => {
   it('is followed to its end before listeners are called: after the first page alone, pods would seem to be gone', async () => {
-    api.last(1).answer(page('one', [pod('a', '1')]));
+    api.last(1).respond(page('one', [pod('a', '1')]));
     await turn();
     expect(api.last(2)).toMatchObject({ isWatch: false, query: { fieldSelector, limit: 500, continue: 'one' } });
     expect(api.last(2).query).not.toHaveProperty('resourceVersion');
-    api.last(2).answer(page('two', [pod('b', '2')]));
+    api.last(2).respond(page('two', [pod('b', '2')]));
     await turn();
     expect(listener.heard).toEqual([]);
-    api.last(3).answer(page(undefined, [pod('c', '3')]));
+    api.last(3).respond(page(undefined, [pod('c', '3')]));
     await pods.whenSynced();
     expect(listener.heard).toEqual(['+uid-a@1', '+uid-b@2', '+uid-c@3']);
     await turn();
@@ -50,12 +50,12 @@ describe('a list that comes in pages', () => {
   });
 
   it('is requested again in one response when the continue token has expired (410), immediately', async () => {
-    api.last(1).answer(page('one', [pod('a', '1'), pod('gone', '1')]));
+    api.last(1).respond(page('one', [pod('a', '1'), pod('gone', '1')]));
     await turn();
     api.last(2).refuse(410, { reason: 'Expired' });
     await turn();
     expect(api.last(3).query).toEqual({ fieldSelector, resourceVersion: '0' });
-    api.last(3).answer(page(undefined, [pod('a', '1')], '20'));
+    api.last(3).respond(page(undefined, [pod('a', '1')], '20'));
     await pods.whenSynced();
     expect(listener.heard).toEqual(['+uid-a@1']);
     await turn();
@@ -64,7 +64,7 @@ describe('a list that comes in pages', () => {
 
   it('is tried again with back-off when its tokens keep expiring', async () => {
     for (let calls = 1; calls < 4; calls += 2) {
-      api.last(calls).answer(page('one', [pod('a', '1')]));
+      api.last(calls).respond(page('one', [pod('a', '1')]));
       await turn();
       api.last(calls + 1).refuse(410);
       await turn();
@@ -76,21 +76,21 @@ describe('a list that comes in pages', () => {
   });
 
   it('is started again after a page that failed, without the first page', async () => {
-    api.last(1).answer(page('one', [pod('gone', '1')]));
+    api.last(1).respond(page('one', [pod('gone', '1')]));
     await turn();
     api.last(2).refuse(500);
     await turn();
     clock.advance(800);
     await turn();
-    api.last(3).answer(page(undefined, [pod('a', '2')]));
+    api.last(3).respond(page(undefined, [pod('a', '2')]));
     await pods.whenSynced();
     expect(listener.heard).toEqual(['+uid-a@2']);
   });
 
   it('that repeats its continue token is an invalid response', async () => {
-    api.last(1).answer(page('one', []));
+    api.last(1).respond(page('one', []));
     await turn();
-    api.last(2).answer(page('one', []));
+    api.last(2).respond(page('one', []));
     await turn();
     expect(api.calls).toHaveLength(2);
     clock.advance(800);
@@ -100,7 +100,7 @@ describe('a list that comes in pages', () => {
 
   it('has a deadline for each page', async () => {
     clock.advance(59_000);
-    api.last(1).answer(page('one', []));
+    api.last(1).respond(page('one', []));
     await turn();
     clock.advance(59_999);
     await turn();
@@ -111,15 +111,15 @@ describe('a list that comes in pages', () => {
   });
 
   it('does not change the pods until it is complete', async () => {
-    api.last(1).answer(page(undefined, [pod('a', '1'), pod('b', '1')]));
+    api.last(1).respond(page(undefined, [pod('a', '1'), pod('b', '1')]));
     await turn();
     clock.advance(60_000);
     api.last(2).open().event('ERROR', { code: 410 });
     await turn();
-    api.last(3).answer(page('one', [pod('b', '2')]));
+    api.last(3).respond(page('one', [pod('b', '2')]));
     await turn();
     expect(pods.getPods()).toHaveLength(2);
-    api.last(4).answer(page(undefined, [], '20'));
+    api.last(4).respond(page(undefined, [], '20'));
     await turn();
     expect(listener.heard).toEqual(['+uid-a@1', '+uid-b@1', '-uid-a@1', '~uid-b@1>2']);
   });

@@ -24,7 +24,7 @@ vi.mock('node:fs', async (importOriginal) => {
     },
     writeSync: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number => {
       if (disk.isReadOnly) throw failure('EROFS', 'read-only file system');
-      // What is within the file has its room already.
+      // Space inside the file is already allocated.
       const free = original.fstatSync(fd).size - position + disk.capacity - used();
       if (free <= 0) throw failure('ENOSPC', 'no space left on device');
       return original.writeSync(fd, bytes, offset, Math.min(length, free), position);

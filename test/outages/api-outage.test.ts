@@ -70,16 +70,19 @@ describe('an outage of the API server was silent for 30 minutes', () => {
     await h.manager.stop();
   });
 
-  it.each([404, 403, 409, 422])('a response of %i is none: the API server processes requests', async (code) => {
-    const h = new SyncHarness();
-    h.addPods('a');
-    h.manager.start();
-    h.client.fail({ verb: 'patch' }, code, always);
-    h.set('a', 'unseen');
-    await h.clock.advanceAsync(120_000);
-    expect(messages(h)).not.toContain(down);
-    await h.manager.stop();
-  });
+  it.each([404, 403, 409, 422])(
+    'a response of %i is not an outage, because the API server processes requests',
+    async (code) => {
+      const h = new SyncHarness();
+      h.addPods('a');
+      h.manager.start();
+      h.client.fail({ verb: 'patch' }, code, always);
+      h.set('a', 'unseen');
+      await h.clock.advanceAsync(120_000);
+      expect(messages(h)).not.toContain(down);
+      await h.manager.stop();
+    },
+  );
 
   it('two failures an hour apart are not an outage of an hour', async () => {
     const h = new SyncHarness();

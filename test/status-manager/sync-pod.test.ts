@@ -98,7 +98,7 @@ describe('TestStaleUpdates', () => {
     t.client.fail({ verb: 'patch' }, 500);
     t.manager.setPodStatus(pod, { message: 'second version bump' });
     expect(await t.takeActions()).toEqual(['get', 'patch']);
-    // The server had taken it: only the answer was lost.
+    // The server had accepted it; only the response was lost.
     t.client.put({ ...pod, status: t.status() });
 
     t.manager.setPodStatus(pod, { message: 'second version bump' });
@@ -170,8 +170,8 @@ describe('TestReconcilePodStatus', () => {
 
   it('If the pod status only differs for timestamp format, a reconciliation is not needed', async () => {
     const t = await synced();
-    for (const spelling of [new Date('2026-01-02T03:04:05.999Z'), '2026-01-02T04:04:05.5+01:00']) {
-      t.podManager.updatePod(getTestPod({ status: { ...t.status(), startTime: spelling } }));
+    for (const format of [new Date('2026-01-02T03:04:05.999Z'), '2026-01-02T04:04:05.5+01:00']) {
+      t.podManager.updatePod(getTestPod({ status: { ...t.status(), startTime: format } }));
       expect((await t.manager.syncBatch(true)).tried).toBe(0);
     }
     expect(await t.takeActions()).toEqual([]);

@@ -66,7 +66,7 @@ describe.skipIf(!hasSharedTraces)(`the recorded traces of the kubelet${whereShar
   it.each(Object.entries(generators))('agree with each step of %s', (op, generate) => {
     const ofOp = steps.filter((step) => step.op === op);
     expect(ofOp.length).toBeGreaterThan(0);
-    const answers = ofOp.map((step) => ({ step, returns: generate(step) }));
-    expect(answers).toStrictEqual(ofOp.map((step) => ({ step, returns: step.expect.returns })));
+    const results = ofOp.map((step) => ({ step, returns: generate(step) }));
+    expect(results).toStrictEqual(ofOp.map((step) => ({ step, returns: step.expect.returns })));
   });
 });

@@ -172,7 +172,7 @@ describe('generateAPIPodStatus', () => {
       ['the agent says that none has run in this sandbox', ready('a'), false, 'Pending'],
       ['the agent says that one has', ready('a'), true, 'Running'],
     ] as const)(
-      'judges by the regular containers whether the pod has initialised: %s',
+      'decides by the regular containers whether the pod has initialised: %s',
       (_name, status, podHasInitialized, phase) => {
         const pod = podOf(undefined, {
           restartPolicy: 'Always',

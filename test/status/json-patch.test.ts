@@ -117,7 +117,7 @@ describe('createStatusJsonPatch', () => {
       ],
     },
     {
-      name: 'unknown members of the server are left alone, ours are sent',
+      name: 'unknown members of the server are not modified, ours are sent',
       server: { new: { a: 1, b: 2 }, other: 1 },
       target: { new: { a: 3 } } as PodStatus,
       operations: [uidTest, { op: 'replace', path: '/status/new/a', value: 3 }],

@@ -73,7 +73,7 @@ describe('TestStatusNormalizationEnforcesMaxBytes', () => {
     expect(message).toBe('x'.repeat(padding) + character.repeat(whole));
   });
 
-  it('leaves other messages alone', () => {
+  it('does not modify other messages', () => {
     const message = 'x'.repeat(20_000);
     const status: PodStatusInput = {
       message,

@@ -14,7 +14,7 @@ interface Row {
   readonly phase: string;
 }
 
-/** The rows that the kubelet answers otherwise. */
+/** The rows with another result in the kubelet. */
 function divergences(rows: readonly Row[]): readonly unknown[] {
   return rows
     .map((row) => ({ row, got: getPhase(row.pod, row.containerStatuses, row.podIsTerminal, row.podHasInitialized) }))

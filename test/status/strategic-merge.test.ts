@@ -228,7 +228,7 @@ describe('diffPodStatus', () => {
       });
     });
 
-    it('is left alone when it is there twice in the target, too: it came from the server', () => {
+    it('is not modified when the target also has it twice, because it came from the server', () => {
       expect(diffPodStatus({ conditions: twice }, { conditions: twice })).toBeUndefined();
     });
   });

@@ -55,7 +55,7 @@ const failures: readonly FailureCase[] = [
   {
     failure: 'transient',
     verb: 'get',
-    // A client that gives up by itself.
+    // A client with its own timeout.
     error: Object.assign(new Error('x'), { name: 'AbortError' }),
     firstDelays: [500, 1_000, 2_000],
     maxMs: 30 * second,
@@ -362,7 +362,7 @@ describe('throttling', () => {
       const inSecond = h.times.slice(i).filter((other) => other.ms < ms + second).length;
       expect(inSecond).toBeLessThanOrEqual(15);
     }
-    // 200 requests: 10 at once, 190 at 5 a second.
+    // 200 requests: 10 immediately, 190 at 5 per second.
     expect(h.times.at(-1)!.ms).toBeGreaterThanOrEqual(38 * second);
     expect(h.times.at(-1)!.ms).toBeLessThan(39 * second);
     await h.manager.stop();

@@ -84,7 +84,7 @@ describe('the same body three times for the same version', () => {
     const patches = h.count('patch');
     await h.clock.advanceAsync(600_000);
     expect(h.count('patch')).toBe(patches);
-    // Another writer is noticed at the next tick: the count starts anew.
+    // Another writer is noticed at the next tick: the count starts again.
     h.client.put(withoutMessage(h.client.pod('default', 'a')!));
     h.observe('a');
     await h.clock.advanceAsync(10_000);

@@ -41,7 +41,7 @@ function change(h: SyncHarness, status: (old: NonNullable<Pod['status']>) => Pod
 
 const finalized = podOf('a', { deletionTimestamp, finalizers: ['example.com/keep'] });
 
-/** The numbers stand in docs/parity.md. */
+/** The numbers are in docs/parity.md. */
 const scenarios: readonly Scenario[] = [
   {
     name: 'a pod at rest',
@@ -191,7 +191,7 @@ describe('requests in an hour on the fake clock', () => {
     },
   );
 
-  it('many orphaned pods at once do not add up to more', async () => {
+  it('many orphaned pods at the same time do not cause more requests per pod', async () => {
     let last = 0;
     const h = new SyncHarness({ random: () => (last = (last + 0.377) % 1) });
     const prepare = (): void => {

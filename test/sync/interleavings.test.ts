@@ -315,7 +315,7 @@ function isDeletable(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined && isTerminal(pod);
 }
 
-describe('random interleavings of calls, slow and failing answers, and other writers', () => {
+describe('random interleavings of calls, slow and failing responses, and other writers', () => {
   it.each(variants)(
     'never write an older version after a newer one, leave a terminal phase, touch another UID or delete early; and converge: %o',
     async (variant) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { podOf, SyncHarness } from './sync-harness.ts';
 
-it('a JSON patch does not correct what the API server only spells otherwise', async () => {
+it('a JSON patch does not correct what the API server only formats differently', async () => {
   const h = new SyncHarness({ patchStrategy: 'json-patch' });
   h.addPod({
     ...podOf('a'),

@@ -192,7 +192,7 @@ describe('stop', () => {
   });
 
   it('arms no timer for a request that fails because of it', async () => {
-    // However far the answer has come through the promises when the manager is stopped.
+    // At whatever step of the promise chain the response is when the manager is stopped.
     for (let turns = 0; turns < 40; turns++) {
       const h = new SyncHarness();
       h.addPods('a');
@@ -308,7 +308,7 @@ describe('stop({ drain: true })', () => {
     expect([h.written('a'), h.written('b')]).toEqual(['1', '1']);
   });
 
-  it('gives up at its deadline', async () => {
+  it('stops waiting at its deadline', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.hold({ verb: 'patch' });

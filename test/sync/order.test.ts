@@ -156,10 +156,10 @@ describe('a status that is dropped while its sync is under way', () => {
     const release = h.client.hold({ verb: 'patch' }, 1);
     await h.settle();
     h.manager.removeOrphanedStatuses([]);
-    h.manager.setPodStatus(pod, { message: 'anew' });
+    h.manager.setPodStatus(pod, { message: 'again' });
     release();
     await h.settle();
-    expect(h.written('a')).toBe('anew');
+    expect(h.written('a')).toBe('again');
     expect(h.inspect('a')).toMatchObject({ version: 1, sentVersion: 1, unsentForMs: undefined });
     await h.manager.stop();
   });
@@ -173,10 +173,10 @@ describe('a status that is dropped while its sync is under way', () => {
     h.client.fail({ verb: 'patch' }, 422);
     await h.settle();
     h.manager.removeOrphanedStatuses([]);
-    h.manager.setPodStatus(pod, { message: 'anew' });
+    h.manager.setPodStatus(pod, { message: 'again' });
     release();
     await h.settle();
-    expect(h.written('a')).toBe('anew');
+    expect(h.written('a')).toBe('again');
     await h.manager.stop();
   });
 
@@ -190,12 +190,12 @@ describe('a status that is dropped while its sync is under way', () => {
     await h.settle();
     h.manager.removeOrphanedStatuses([]);
     h.client.fail({ verb: 'get' }, 500);
-    h.manager.setPodStatus(pod, { message: 'anew' });
+    h.manager.setPodStatus(pod, { message: 'again' });
     await h.settle();
     expect(h.written('a')).toBe('2');
     // Its retry, too, comes without waiting for a full batch.
     await h.clock.advanceAsync(500);
-    expect(h.written('a')).toBe('anew');
+    expect(h.written('a')).toBe('again');
     await h.manager.stop();
   });
 

@@ -359,7 +359,7 @@ describe('a status that is dropped while it is being sent, and set again', () =>
   it('shortly after its PATCH failed: the new one does not wait for a retry', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    // So many turns after the answer the status is dropped and set again.
+    // The status is dropped and set again this many turns after the response.
     for (let turns = 0; turns < 12; turns++) {
       h.client.react({ verb: 'patch' }, () => {
         let turn = Promise.resolve();

@@ -11,10 +11,10 @@ const reference = { namespace: 'default', name: 'web' };
 const pod: Pod = { metadata: { ...reference, uid: 'uid-web' } };
 const requestTimeoutMs = 10_000;
 
-/** Answers its one request when it is told to, and not before, whatever becomes of the signal. */
+/** Responds to its only request when the test says so, even if the signal is aborted. */
 class DeafClient implements PodClient {
-  readonly #answer: Promise<Pod>;
-  answer!: (answer: Pod) => void;
+  readonly #response: Promise<Pod>;
+  respond!: (response: Pod) => void;
   fail!: (error: unknown) => void;
   /** The request's; undefined while there was none. */
   options: RequestOptions | undefined;
@@ -24,15 +24,15 @@ class DeafClient implements PodClient {
   }
 
   constructor() {
-    this.#answer = new Promise((resolve, reject) => {
-      this.answer = resolve;
+    this.#response = new Promise((resolve, reject) => {
+      this.respond = resolve;
       this.fail = reject;
     });
   }
 
   getPod(_pod: unknown, options: RequestOptions): Promise<Pod> {
     this.options = options;
-    return this.#answer;
+    return this.#response;
   }
 
   patchPodStatus(pod: unknown, _patch: unknown, options: RequestOptions): Promise<Pod> {
@@ -82,8 +82,8 @@ describe.each(verbs)('a %s', (verb, send) => {
     return { ...parts, result, failure: result.status === 'rejected' && (result.reason as RequestFailure) };
   }
 
-  it('that is answered leaves nothing behind', async () => {
-    const { result, client, metrics, leftOvers } = await endedBy(({ client }) => client.answer(pod));
+  it('that gets a response leaves nothing behind', async () => {
+    const { result, client, metrics, leftOvers } = await endedBy(({ client }) => client.respond(pod));
     expect(result).toEqual({ status: 'fulfilled', value: verb === 'delete' ? undefined : pod });
     expect(leftOvers()).toEqual(nothing);
     expect(metrics.requests).toEqual([`${verb} ok`]);
@@ -99,7 +99,7 @@ describe.each(verbs)('a %s', (verb, send) => {
     expect(metrics.requests).toEqual([`${verb} transient`]);
   });
 
-  it('without an answer ends at its deadline and leaves nothing behind, nor does the answer that comes too late', async () => {
+  it('without a response ends at its deadline and leaves nothing behind, nor does a response that arrives too late', async () => {
     const { failure, client, clock, metrics, leftOvers } = await endedBy(({ clock }) =>
       clock.advance(requestTimeoutMs),
     );
@@ -107,16 +107,16 @@ describe.each(verbs)('a %s', (verb, send) => {
     expect(failure).toMatchObject({ verb, failure: 'transient', error });
     expect(leftOvers()).toEqual(nothing);
     expect(client.signal).toMatchObject({ aborted: true, reason: error });
-    client.answer(pod);
+    client.respond(pod);
     await clock.yieldToEventLoop();
     expect(leftOvers()).toEqual(nothing);
     expect(metrics.requests).toEqual([`${verb} transient`]);
   });
 
-  it('waits for its answer up to the deadline', async () => {
+  it('waits for its response until the deadline', async () => {
     const { result } = await endedBy(({ client, clock }) => {
       clock.advance(requestTimeoutMs - 1);
-      client.answer(pod);
+      client.respond(pod);
     });
     expect(result.status).toBe('fulfilled');
   });
@@ -127,7 +127,7 @@ describe.each(verbs)('a %s', (verb, send) => {
       clock.advance(10 * requestTimeoutMs);
       client.options!.onStarted!();
       clock.advance(requestTimeoutMs - 1);
-      client.answer(pod);
+      client.respond(pod);
     });
     expect(result.status).toBe('fulfilled');
     const { failure, leftOvers } = await endedBy(({ client, clock }) => {
@@ -151,7 +151,7 @@ describe.each(verbs)('a %s', (verb, send) => {
     expect(leftOvers()).toEqual(nothing);
   });
 
-  it('that is aborted ends at once and leaves nothing behind', async () => {
+  it('that is aborted ends immediately and leaves nothing behind', async () => {
     const reason = new Error('the manager stops');
     const { failure, client, metrics, leftOvers } = await endedBy(({ controller }) => controller.abort(reason));
     expect(failure).toMatchObject({ verb, failure: 'aborted', error: { kind: 'aborted', cause: reason } });
@@ -176,7 +176,7 @@ it('requests that share a signal each take their own listener off it', async () 
   const other = setUp();
   const ended = requests.get(reference, controller.signal);
   const waiting = other.requests.get(reference, controller.signal);
-  client.answer(pod);
+  client.respond(pod);
   await ended;
   expect(leftOvers()).toEqual({ listeners: 1, timers: 0 });
   controller.abort();

@@ -13,7 +13,7 @@ function harness(): { h: SyncHarness; recorded: Pod[]; deleted: string[] } {
 }
 
 describe('podStartupLatency', () => {
-  it('is told of a status that was written, with what the API server answered', async () => {
+  it('is told of a status that was written, with the response of the API server', async () => {
     const { h, recorded } = harness();
     h.addPods('a');
     h.set('a', '1');

@@ -137,7 +137,7 @@ describe('a port that throws affects nothing else', () => {
   });
 
   it('a client that throws instead of rejecting, or resolves with something that is not a pod', async () => {
-    const answers: (() => unknown)[] = [
+    const responses: (() => unknown)[] = [
       fail,
       () => undefined,
       () => 'OK',
@@ -146,7 +146,7 @@ describe('a port that throws affects nothing else', () => {
       () => Promise.reject(undefined),
     ];
     const h = new SyncHarness({
-      client: { getPod: () => answers.shift()!() as never, patchPodStatus: fail, deletePod: fail },
+      client: { getPod: () => responses.shift()!() as never, patchPodStatus: fail, deletePod: fail },
     });
     h.manager.start();
     h.set('a', '1');

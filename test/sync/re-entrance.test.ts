@@ -30,7 +30,7 @@ describe('a safety provider that calls the manager', () => {
     ['flush', ['patch a']],
     // Driven by hand it looks again, when the sync under way has ended.
     ['syncBatch', ['patch a', 'get a']],
-  ] as const)('by %s: there is still one sync at once for a pod', async (how, requests) => {
+  ] as const)('by %s: there is still only one sync at a time for a pod', async (how, requests) => {
     let calls = 0;
     const h = new SyncHarness({
       readBeforePatch: 'when-stale',

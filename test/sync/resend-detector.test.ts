@@ -37,7 +37,7 @@ describe('ResendDetector', () => {
         return detector.sent('a', 1, merge({ message: 'm' }), shown);
       },
     ],
-  ])('counts anew for %s', (_what, send) => {
+  ])('restarts the count for %s', (_what, send) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
     for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), shown);

@@ -55,7 +55,7 @@ export class SyncHarness {
     this.manager.subscribe({ onOutcome: (outcome) => void this.outcomes.push(outcome) });
   }
 
-  /** Lets the pod manager see every write of ours at once, as a watch would show it. */
+  /** Updates the pod manager immediately with every write of ours, as a watch would. */
   informed(): this {
     this.client.react(
       {},

@@ -66,7 +66,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     change(h, 'a', { reason: 'somebody else’s' });
     h.set('a', 'second', { conditions: conditions.unready });
     await h.settle();
-    // The answer shows what a GET would.
+    // The response shows what a GET would show.
     expect(h.takeRequests()).toEqual(['patch a', 'patch a']);
     expect(h.client.pod('default', 'a')?.status?.reason).toBeUndefined();
     expect(h.takeOutcomes()).toEqual(['written 1', 'written 2']);
@@ -221,7 +221,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     h.set('a', 'second', { conditions: conditions.unready });
     await h.settle();
     expect(h.takeRequests()).toEqual(['patch a']);
-    // All of it: a provider may judge by labels, or by the status.
+    // The complete pod, because a provider may decide by labels or by the status.
     expect(asked.at(-1)).toBe(known);
     const pod = h.podManager.getPodByUID('uid-a')!;
     h.podManager.removePod(pod);

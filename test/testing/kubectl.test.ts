@@ -191,7 +191,7 @@ describe.skipIf(reason !== '')(`kubectl against ApiServer${reason}`, () => {
     });
   });
 
-  it('delete removes a node at once, and waits for one with a finalizer', async () => {
+  it('delete removes a node immediately, and waits for one with a finalizer', async () => {
     await kubectl('create', '-f', await fileOf(node));
     expect(await kubectl('delete', 'node', 'node-a')).toMatchObject({ code: 0, stdout: 'node "node-a" deleted\n' });
     expect(await kubectl('get', 'nodes', '-o', 'name')).toMatchObject({ code: 0, stdout: '' });

@@ -40,7 +40,7 @@ describe('ApiServer.mutate, as a mutating webhook', () => {
     expect(server.pods.create({ ...pod, metadata: { name: 'q' } }).metadata?.labels).toBeUndefined();
   });
 
-  it('changes a status patch: what the manager writes comes back different', async () => {
+  it('changes a status patch: the response differs from what the manager has written', async () => {
     server.pods.create(pod);
     const requests: object[] = [];
     server.mutate({ verb: 'patch', resource: 'pods', subresource: 'status' }, ({ status, ...rest }, request) => {

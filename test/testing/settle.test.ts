@@ -104,7 +104,7 @@ describe('settle, without HTTP', () => {
     await manager.stop();
   });
 
-  it('gives up at its deadline, and says what it waited for', async () => {
+  it('rejects at its deadline, and says what it waited for', async () => {
     const server = { inFlight: { requests: 2, held: 1, watches: 0 } };
     await expect(settleWithin(1, [server])).rejects.toThrow('Not settled after 0.001 s: 1 request has no response');
     const inspection = new StatusManager({ podDeletionSafety: () => false }).inspect();

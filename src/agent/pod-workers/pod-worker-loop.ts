@@ -70,7 +70,7 @@ export class PodWorkerLoop {
     status.isLoopRunning = false;
   }
 
-  /** Takes up the pending update; undefined when there is none, or the pod cannot start yet, or ever. */
+  /** Starts the pending update; undefined when there is none, or the pod cannot start yet, or ever. */
   #startPodSync(status: PodSyncStatus): PodUpdate | undefined {
     const update = status.pendingUpdate;
     if (update === undefined || this.#options.statuses.get(status.uid) !== status) {

@@ -71,7 +71,7 @@ export function directRequest(verb: string, user: string): Request {
   };
 }
 
-/** What became of a DELETE: the object as it is now, or as it was at the end. */
+/** The result of a DELETE: the object as it is now, or as it was before its removal. */
 export interface Deletion {
   readonly object: StoredObject;
   readonly isRemoved: boolean;

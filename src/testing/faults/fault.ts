@@ -76,7 +76,7 @@ export const fault = {
   },
 
   /**
-   * No response comes until the client gives up. Of a watch that runs: it stays open and silent.
+   * No response is sent until the client aborts. A running watch stays open without events.
    * @param options isProcessed: the request is processed before; default false
    */
   hang({ isProcessed = false }: { readonly isProcessed?: boolean } = {}): FaultOf<'hang'> {

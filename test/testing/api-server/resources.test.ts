@@ -307,9 +307,9 @@ describe('discovery', () => {
     const { http } = await startServer();
     const headers = { accept: `${aggregated},application/json` };
     for (const path of ['/api', '/apis']) {
-      const answer = await http.request('GET', path, { headers });
-      expect(answer.headers['content-type']).toBe(aggregated);
-      expect(answer.body.kind).toBe('APIGroupDiscoveryList');
+      const response = await http.request('GET', path, { headers });
+      expect(response.headers['content-type']).toBe(aggregated);
+      expect(response.body.kind).toBe('APIGroupDiscoveryList');
     }
     const { body } = await http.request('GET', '/api', { headers });
     const pods = body.items[0].versions[0].resources.find(({ resource }: Json) => resource === 'pods');

@@ -22,9 +22,9 @@ describe('who may talk to ApiServer', () => {
     ['another scheme', { authorization: 'Basic YTpi' }],
   ] as const)('responds with 401 to %s', async ([, headers]) => {
     const { server } = await startServer();
-    const answer = await rawRequest(server, { path: PODS, headers });
-    expect(answer.status).toBe(401);
-    expect(JSON.parse(answer.body)).toMatchObject({ kind: 'Status', reason: 'Unauthorized', code: 401 });
+    const response = await rawRequest(server, { path: PODS, headers });
+    expect(response.status).toBe(401);
+    expect(JSON.parse(response.body)).toMatchObject({ kind: 'Status', reason: 'Unauthorized', code: 401 });
   });
 
   it('responds with 401 to the token of another server', async () => {
@@ -71,8 +71,8 @@ describe('who may talk to ApiServer', () => {
         authorization: `Bearer ${server.token}`,
         'content-type': contentType,
       };
-      const answer = await rawRequest(server, { method: 'POST', path: PODS, headers }, JSON.stringify(podOf('p')));
-      expect(answer.status).toBe(415);
+      const response = await rawRequest(server, { method: 'POST', path: PODS, headers }, JSON.stringify(podOf('p')));
+      expect(response.status).toBe(415);
       expect(server.pods.list()).toEqual([]);
     },
   );
@@ -111,8 +111,8 @@ describe('who may talk to ApiServer', () => {
 
   it('names no token in its responses and records', async () => {
     const { server, http } = await startServer();
-    const answers = [await http.request('GET', '/nope'), await http.request('GET', `${PODS}/nope`)];
-    expect(JSON.stringify([answers, server.requests])).not.toContain(server.token);
+    const responses = [await http.request('GET', '/nope'), await http.request('GET', `${PODS}/nope`)];
+    expect(JSON.stringify([responses, server.requests])).not.toContain(server.token);
   });
 
   it('has TLS and a certificate that clients accept, unless told otherwise', async () => {

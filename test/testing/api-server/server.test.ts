@@ -40,10 +40,10 @@ describe('ApiServer', () => {
   it('responds after latencyMs of its clock', async () => {
     const clock = new FakeClock();
     const { http } = await startServer({ clock, latencyMs: 50 });
-    const answer = http.request('GET', '/api');
+    const result = http.request('GET', '/api');
     while (clock.pendingTimers === 0) await clock.yieldToEventLoop();
     clock.advance(50);
-    expect((await answer).status).toBe(200);
+    expect((await result).status).toBe(200);
   });
 
   it('keeps the history of an object by UID and by name', async () => {
@@ -139,14 +139,14 @@ describe('the end of ApiServer', () => {
   it('leaves no timer of a request whose response is delayed', async () => {
     const clock = new FakeClock();
     const { server, http } = await startServer({ clock, latencyMs: 1000 });
-    const answer = http.request('GET', '/api').then(
-      () => 'answered',
+    const result = http.request('GET', '/api').then(
+      () => 'responded',
       () => 'cut',
     );
     while (clock.pendingTimers === 0) await clock.yieldToEventLoop();
     await server.close();
     expect(clock.pendingTimers).toBe(0);
-    expect(await answer).toBe('cut');
+    expect(await result).toBe('cut');
   });
 
   it('does not wait for a connection that is still in the TLS handshake', async () => {
@@ -154,7 +154,7 @@ describe('the end of ApiServer', () => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     const closed = once(socket, 'close');
     await once(socket, 'connect');
-    // Answered after the server has accepted the connection before.
+    // The response arrives after the server has accepted the earlier connection.
     await http.request('GET', '/healthz');
     await server.close();
     await closed;

@@ -97,7 +97,7 @@ describe('ApiServer.faults', () => {
     expect(await get(7)).toBe(`${complete.slice(0, 7)} …cut`);
   });
 
-  it.each([false, true])('a PATCH hangs until the client gives up; processed: %s', async (isProcessed) => {
+  it.each([false, true])('a PATCH hangs until the client aborts; processed: %s', async (isProcessed) => {
     server.faults.next({ verb: 'patch' }, fault.hang({ isProcessed }));
     const giveUp = new AbortController();
     const body = { metadata: { uid }, status: { message: 'new' } };
