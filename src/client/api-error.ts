@@ -210,7 +210,7 @@ function describeUnknown(error: unknown, secrets: readonly string[]): string {
 }
 
 interface ErrorMarks {
-  /** Without 'Error', which says nothing. */
+  /** Without 'Error', which is not informative. */
   readonly names: readonly string[];
   readonly codes: readonly string[];
   /** Of the server, by what the system says: `127.0.0.1:6443`, or the host name that was not found. */
@@ -295,7 +295,7 @@ function findHeader(headers: unknown, name: string): string | undefined {
   return undefined;
 }
 
-/** From 300 on: nobody rejects with less, and lower numbers are exit codes and `DOMException` codes. */
+/** From 300 on: no client rejects with a lower status, and lower numbers are exit codes and `DOMException` codes. */
 function isHTTPStatusCode(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 300 && (value as number) < 600;
 }

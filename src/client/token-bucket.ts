@@ -21,7 +21,7 @@ export class TokenBucket {
     this.#filledAtMs = clock.monotonicMs();
   }
 
-  /** Milliseconds until there is a token if nobody else asks for one; 0 when there is one. */
+  /** Milliseconds until there is a token if no other request takes one; 0 when there is one. */
   get delayMs(): number {
     this.#fill(this.#clock.monotonicMs());
     if (this.#tokens >= 1) return 0;

@@ -82,7 +82,7 @@ export interface ObservedPod {
  * QoS class and resources as the kubelet derives them. A terminal phase that was reported is never left.
  * Conditions have no times and there is no startTime: setting the status gives it those. qosClass
  * is always there, and so are the pod's addresses once they are known: a status without them
- * would differ from the API server's for ever. Source: kubelet `generateAPIPodStatus`.
+ * would always differ from the API server's. Source: kubelet `generateAPIPodStatus`.
  *
  * `resources` and `allocatedResources` follow from the spec of the pod that is given. API servers
  * before v1.37 do not store them; the manager notices that and leaves them out (`sync/dropped-members.ts`).

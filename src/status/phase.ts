@@ -19,7 +19,7 @@ interface Tally {
   running: number;
   waiting: number;
   stopped: number;
-  /** Of those stopped: for good. */
+  /** Of those: will not be restarted. */
   final: number;
   /** Of those stopped: with exit code 0, and not on their way back. */
   succeeded: number;

@@ -19,7 +19,7 @@ function unknownTermination(status: ContainerStatus): ContainerStatus {
 }
 
 /**
- * The status of a pod whose containers have all stopped for good: containers without a
+ * The status of a pod whose containers have all terminated: containers without a
  * termination get one, and the phase is made terminal unless the pod is static. `podStatus` is the
  * pod object's own status, which decides whether the pod had initialised.
  * Source: kubelet `TerminatePod`.

@@ -73,7 +73,7 @@ export class BackOff {
     return this.#entries.entries();
   }
 
-  /** Puts the pod off once more. */
+  /** Delays the pod again. */
   add(uid: string, cause: BackOffCause, nowMs: number): BackOffEntry {
     const last = this.#entries.get(uid);
     // A row of failures is one row, though their reasons change; a hot loop is a row of its own.

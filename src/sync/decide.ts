@@ -50,7 +50,7 @@ interface Merged {
 
 /**
  * Compares a cached status with the API object and says what is to be done. A trusted object leads
- * to a patch or to `read-first`. Calls nobody but the safety provider, and changes nothing.
+ * to a patch or to `read-first`. Calls only the safety provider, and changes nothing.
  * Source: the first half of kubelet `syncPod`.
  */
 export function decide(status: PodStatus, api: ApiPod, facts: NodeFacts): Decision {

@@ -22,7 +22,7 @@ const failedToUpdate = 'Failed to update status for pod';
 const failedToDelete = 'Failed to delete pod';
 
 /**
- * All classes of failed requests. Nothing waits for good: each delay doubles up to its bound;
+ * All classes of failed requests. No wait is endless: each delay doubles up to its bound;
  * docs/parity.md has the requests an hour, docs/metrics.md the names.
  * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
  */

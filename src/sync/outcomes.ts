@@ -165,7 +165,7 @@ export class Outcomes {
     if (sending.version < newest.version) this.report({ ...subjectOf(uid, sending), outcome: 'superseded' });
   }
 
-  /** Immediately: whoever waits from now on waits for a later version. */
+  /** Immediately, because later calls wait for a later version. */
   #record(outcome: StatusOutcome): void {
     this.#metrics.incOutcomes(outcome.outcome);
     this.#waiters.resolve(outcome);

@@ -15,7 +15,7 @@ import { probeTCP } from './tcp-probe.ts';
 export interface ProberOptions {
   /** Runs the commands of exec probes. */
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
-  /** Hears `Unhealthy` of each failed probe, and `ProbeWarning`. Default: nobody does. */
+  /** Gets the events `Unhealthy`, for each failed probe, and `ProbeWarning`. Default: no events. */
   readonly recorder?: EventRecorder | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;

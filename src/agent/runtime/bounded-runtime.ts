@@ -11,7 +11,7 @@ export interface BoundedRuntimeOptions {
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * The same runtime, of which no call takes for ever: each rejects when its time is up, and when its
+ * The same runtime with a time limit for each call, which rejects when its time is up, and when its
  * signal is aborted, also if the runtime itself does not notice. A pull of an image has no time-out.
  * Source: kubelet `--runtime-request-timeout`.
  */

@@ -260,7 +260,7 @@ export class ApiServer implements AsyncDisposable {
     this.#store.compact();
   }
 
-  /** Ends the server as a crash would: watches and connections are cut, nobody listens. Its objects stay. */
+  /** Ends the server as a crash would: watches and connections are cut, and it no longer listens. Its objects stay. */
   kill(): Promise<void> {
     this.#handlers.close();
     this.#faults.abandonAll();

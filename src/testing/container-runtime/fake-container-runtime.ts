@@ -47,7 +47,7 @@ interface FakePod {
 }
 
 /**
- * A `ContainerRuntime` in memory, on an injected clock. Containers run for ever, or as `script`
+ * A `ContainerRuntime` in memory, on an injected clock. Containers run forever, or as `script`
  * says; it records every call, and calls fail or take their time on demand.
  * Source: kubelet `FakeRuntimeService`, `FakeImageService`.
  */
