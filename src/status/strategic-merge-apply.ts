@@ -152,8 +152,12 @@ function mergeElements(
     else if (directive === 'replace') replaces = true;
     else if (directive !== undefined) throw malformed(`${path}.$patch`, '`replace` or `delete` in an element');
   }
+  // As they are, those with the same key too.
+  if (replaces) {
+    return changes.filter((one) => directiveOf(one) === undefined).map((one) => replacement(one, schema));
+  }
 
-  const elements = replaces ? [] : original.filter((element) => !deletedKeys.has(elementKey(element, mergeKey)));
+  const elements = original.filter((element) => !deletedKeys.has(elementKey(element, mergeKey)));
   const places = placesOf(elements.map((element) => elementKey(element, mergeKey)));
   for (const change of changes) {
     if (directiveOf(change) !== undefined) continue;

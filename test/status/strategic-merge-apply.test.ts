@@ -221,6 +221,27 @@ describe('applyPodPatch', () => {
       },
     },
     {
+      name: '$patch: replace in a list keeps elements with the same key, as of the two addresses of a dual-stack Node',
+      pod: { status: { addresses: [{ type: 'Hostname', address: 'a' }] } },
+      patch: {
+        status: {
+          addresses: [
+            { type: 'InternalIP', address: 'fd00::1' },
+            { type: 'InternalIP', address: '10.0.0.2' },
+            { $patch: 'replace' },
+          ],
+        },
+      },
+      expected: {
+        status: {
+          addresses: [
+            { type: 'InternalIP', address: 'fd00::1' },
+            { type: 'InternalIP', address: '10.0.0.2' },
+          ],
+        },
+      },
+    },
+    {
       name: '$patch: replace in a list leaves only the elements of the patch',
       pod: { spec: { containers: [{ name: 'a' }, { name: 'b' }] } },
       patch: { spec: { containers: [{ name: 'c', image: 'x' }, { $patch: 'replace' }] } },
