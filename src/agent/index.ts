@@ -116,3 +116,8 @@ export {
   type ReconcileMirrorPodOptions,
   tryReconcileMirrorPod,
 } from './mirror/reconcile-mirror-pods.ts';
+
+// The Node
+export { NodeReporter } from './node/node-reporter.ts';
+export type { NodeReporterInspection, NodeReporterOptions } from './node/node-reporter-options.ts';
+export type { Node, NodeAddress, NodeCondition, NodeStatus, Taint } from './node/node-types.ts';

@@ -1,0 +1,83 @@
+import { ApiError, type Clock } from '../../index.ts';
+import type { ApiRequests } from '../api-requests.ts';
+import { untilAborted, withDeadline } from '../deadline.ts';
+import type { Lease, Node } from './node-types.ts';
+
+/** Source: kubelet `heartbeatClientConfig.Timeout`, which is `nodeStatusUpdateFrequency`. */
+const requestTimeoutMs = 10_000;
+const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+
+/** The requests of one node for its Node and its Lease, each of 10 s at most; they end with `signal`. */
+export class NodeClient {
+  readonly #transport: ApiRequests;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #nodePath: string;
+  readonly #leasePath: string;
+
+  constructor(transport: ApiRequests, nodeName: string, clock: Clock, signal: AbortSignal) {
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#nodePath = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
+    this.#leasePath = `${leasesPath}/${encodeURIComponent(nodeName)}`;
+  }
+
+  createNode(node: Node): Promise<Node> {
+    return this.#request('POST', '/api/v1/nodes', node);
+  }
+
+  /** `fromCache` allows the API server to show what it has at hand, without asking etcd. */
+  getNode({ fromCache = false } = {}): Promise<Node> {
+    return this.#request('GET', this.#nodePath, undefined, undefined, fromCache ? { resourceVersion: '0' } : undefined);
+  }
+
+  /** A JSON merge patch of anything but the status. */
+  patchNode(patch: object): Promise<Node> {
+    return this.#request('PATCH', this.#nodePath, patch, 'application/merge-patch+json');
+  }
+
+  /** A strategic merge patch of the status, and of the metadata. */
+  patchNodeStatus(patch: object): Promise<Node> {
+    return this.#request('PATCH', `${this.#nodePath}/status`, patch, 'application/strategic-merge-patch+json');
+  }
+
+  getLease(): Promise<Lease> {
+    return this.#request('GET', this.#leasePath);
+  }
+
+  createLease(lease: Lease): Promise<Lease> {
+    return this.#request('POST', leasesPath, lease);
+  }
+
+  updateLease(lease: Lease): Promise<Lease> {
+    return this.#request('PUT', this.#leasePath, lease);
+  }
+
+  /** After repeated failures: connections that look alive may lead nowhere. */
+  async closeIdle(): Promise<void> {
+    await this.#transport.closeIdle?.();
+  }
+
+  #request<T>(
+    method: string,
+    path: string,
+    body?: object,
+    contentType?: string,
+    query?: Readonly<Record<string, string>>,
+  ): Promise<T> {
+    return withDeadline(this.#clock, requestTimeoutMs, this.#signal, async ({ signal }) => {
+      const response = await untilAborted(
+        this.#transport.request(method, path, { body, contentType, query, signal }),
+        signal,
+      );
+      if (response === undefined) throw new Error(`${method} ${path}: no response in ${requestTimeoutMs / 1000} s`);
+      return response.json() as T;
+    });
+  }
+}
+
+/** True for a response with this status code. */
+export function isResponse(error: unknown, statusCode: number): boolean {
+  return error instanceof ApiError && error.statusCode === statusCode;
+}

@@ -1,0 +1,56 @@
+import type { NodeCondition, NodeStatus } from './node-types.ts';
+
+const requiredCapacities = ['cpu', 'memory', 'pods'];
+
+/** What an agent says that does not look for pressure. Source: kubelet `nodestatus.MemoryPressureCondition` and others. */
+export const noPressureConditions: readonly NodeCondition[] = [
+  {
+    type: 'MemoryPressure',
+    status: 'False',
+    reason: 'KubeletHasSufficientMemory',
+    message: 'kubelet has sufficient memory available',
+  },
+  {
+    type: 'DiskPressure',
+    status: 'False',
+    reason: 'KubeletHasNoDiskPressure',
+    message: 'kubelet has no disk pressure',
+  },
+  {
+    type: 'PIDPressure',
+    status: 'False',
+    reason: 'KubeletHasSufficientPID',
+    message: 'kubelet has sufficient PID available',
+  },
+];
+
+/** Source: kubelet `nodestatus.ReadyCondition`. */
+export function readyCondition(capacity: NodeStatus['capacity'], errors: readonly string[]): NodeCondition {
+  const missing = requiredCapacities.filter((resource) => capacity?.[resource] === undefined);
+  const all = missing.length === 0 ? errors : [...errors, `missing node capacity for resources: ${missing.join(', ')}`];
+  if (all.length === 0) {
+    return { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' };
+  }
+  const message = all.length === 1 ? all[0] : `[${all.join(', ')}]`;
+  return { type: 'Ready', status: 'False', reason: 'KubeletNotReady', message };
+}
+
+/**
+ * The conditions of before with those of ours in their places, and new ones at the end. A condition
+ * whose status is what it was keeps its transition time; conditions of others stay.
+ */
+export function mergeNodeConditions(
+  before: readonly NodeCondition[],
+  ours: readonly NodeCondition[],
+  now: string,
+): NodeCondition[] {
+  const timed = new Map<string, NodeCondition>();
+  for (const condition of ours) {
+    const old = before.find(({ type }) => type === condition.type);
+    const lastTransitionTime = old?.status === condition.status ? (old.lastTransitionTime ?? now) : now;
+    timed.set(condition.type, { ...condition, lastHeartbeatTime: now, lastTransitionTime });
+  }
+  const merged = before.map((condition) => timed.get(condition.type) ?? condition);
+  const isNew = ({ type }: NodeCondition): boolean => !before.some((condition) => condition.type === type);
+  return [...merged, ...[...timed.values()].filter(isNew)];
+}

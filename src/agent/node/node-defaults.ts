@@ -1,0 +1,40 @@
+import { arch, availableParallelism, platform, release, totalmem, type } from 'node:os';
+import type { NodeStatus } from './node-types.ts';
+
+/** The names that Go has for this machine. Source: Go `runtime.GOOS`, `runtime.GOARCH`. */
+export function goPlatform(): { readonly os: string; readonly arch: string } {
+  const archs: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
+  return { os: platform() === 'win32' ? 'windows' : platform(), arch: archs[arch()] ?? arch() };
+}
+
+/** Source: kubelet `initialNode`. */
+export function defaultNodeLabels(nodeName: string): Record<string, string> {
+  const { os, arch } = goPlatform();
+  return {
+    'beta.kubernetes.io/arch': arch,
+    'beta.kubernetes.io/os': os,
+    'kubernetes.io/arch': arch,
+    'kubernetes.io/hostname': nodeName,
+    'kubernetes.io/os': os,
+  };
+}
+
+/** What this machine has; what is not known is empty. */
+export function defaultNodeStatus(): NodeStatus {
+  const { os, arch } = goPlatform();
+  return {
+    capacity: { cpu: String(availableParallelism()), memory: `${Math.floor(totalmem() / 1024)}Ki`, pods: '110' },
+    nodeInfo: {
+      architecture: arch,
+      bootID: '',
+      containerRuntimeVersion: '',
+      kernelVersion: release(),
+      kubeProxyVersion: '',
+      kubeletVersion: '',
+      machineID: '',
+      operatingSystem: os,
+      osImage: type(),
+      systemUUID: '',
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import { type Clock, type Logger, timeFromEpochMs } from '../../index.ts';
+import { FailureLog } from '../failure-log.ts';
+import { sleep } from './jitter-until.ts';
+import { isResponse, type NodeClient } from './node-client.ts';
+import type { Lease } from './node-types.ts';
+
+export interface NodeLeaseOptions {
+  readonly client: NodeClient;
+  readonly nodeName: string;
+  readonly leaseDurationSeconds: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+const maxUpdateRetries = 5;
+const maxBackoffMs = 7000;
+
+/**
+ * The Lease by which the control plane knows that the node lives. It is updated from what was written
+ * last, without reading it first. Source: component-helpers `lease.Controller`, kubelet `SetNodeOwnerFunc`.
+ */
+export class NodeLease {
+  readonly #options: NodeLeaseOptions;
+  readonly #failures: FailureLog;
+  #latest: Lease | undefined;
+
+  constructor(options: NodeLeaseOptions) {
+    this.#options = options;
+    this.#failures = new FailureLog(options.logger, options.clock, "Renewal of the node's Lease");
+  }
+
+  get failingSince(): string | undefined {
+    return this.#failures.failingSince;
+  }
+
+  /** When the Lease was renewed last; undefined: not yet. */
+  get renewTime(): string | undefined {
+    return this.#latest?.spec.renewTime;
+  }
+
+  /** Renews the Lease, or creates it; never rejects. Source: `sync`. */
+  async renew(): Promise<void> {
+    if (this.#latest !== undefined && (await this.#retryUpdate(this.#latest))) return;
+    const ensured = await this.#backoffEnsure();
+    if (ensured === undefined) return;
+    this.#latest = ensured.lease;
+    if (!ensured.isCreated) await this.#retryUpdate(ensured.lease);
+  }
+
+  /** Source: `retryUpdateLease`. */
+  async #retryUpdate(base: Lease): Promise<boolean> {
+    const { client, signal } = this.#options;
+    let current = base;
+    for (let tries = 0; tries < maxUpdateRetries && !signal.aborted; tries++) {
+      try {
+        this.#latest = await client.updateLease(
+          await this.#withOwner(this.#renewed(current)).catch(() => this.#renewed(current)),
+        );
+        this.#failures.succeeded();
+        return true;
+      } catch (error) {
+        this.#failed(error);
+        if (isResponse(error, 409)) current = (await this.#backoffEnsure())?.lease ?? current;
+        else if (tries > 0) await client.closeIdle();
+      }
+    }
+    return false;
+  }
+
+  /** Source: `backoffEnsureLease`. */
+  async #backoffEnsure(): Promise<{ lease: Lease; isCreated: boolean } | undefined> {
+    const { client, clock, signal } = this.#options;
+    for (let waitMs = 200; !signal.aborted; waitMs = Math.min(2 * waitMs, maxBackoffMs)) {
+      try {
+        return { lease: await client.getLease(), isCreated: false };
+      } catch (error) {
+        if (!isResponse(error, 404)) this.#failed(error);
+        else {
+          try {
+            const lease = await client.createLease(await this.#withOwner(this.#renewed()));
+            this.#failures.succeeded();
+            return { lease, isCreated: true };
+          } catch (error) {
+            this.#failed(error);
+          }
+        }
+      }
+      await sleep(clock, waitMs, signal);
+    }
+    return undefined;
+  }
+
+  /** Source: `newLease`. */
+  #renewed(base?: Lease): Lease {
+    const { nodeName, leaseDurationSeconds, clock } = this.#options;
+    const renewTime = microTime(clock.now());
+    if (base !== undefined) return { ...base, spec: { ...base.spec, renewTime } };
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: nodeName, namespace: 'kube-node-lease' },
+      spec: { holderIdentity: nodeName, leaseDurationSeconds, renewTime },
+    };
+  }
+
+  /** A Lease goes with its Node. Rejects when the Node cannot be read. */
+  async #withOwner(lease: Lease): Promise<Lease> {
+    if ((lease.metadata.ownerReferences?.length ?? 0) > 0) return lease;
+    const { uid } = (await this.#options.client.getNode()).metadata;
+    const owner = { apiVersion: 'v1', kind: 'Node', name: this.#options.nodeName, uid };
+    return { ...lease, metadata: { ...lease.metadata, ownerReferences: [owner] } };
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#options.signal.aborted) this.#failures.failed(error, { node: this.#options.nodeName });
+  }
+}
+
+/** As a `MicroTime` is written: RFC 3339 with six digits of a second. */
+function microTime(epochMs: number): string {
+  const fraction = String(Math.trunc(epochMs) % 1000).padStart(3, '0');
+  return timeFromEpochMs(epochMs).replace('Z', `.${fraction}000Z`);
+}

@@ -1,0 +1,190 @@
+import { type Clock, systemClock, timeFromEpochMs } from '../../index.ts';
+import { eventReasons } from '../events/event-reasons.ts';
+import { nodeReference } from '../events/object-reference.ts';
+import { FailureLog } from '../failure-log.ts';
+import { jitterUntil, sleep } from './jitter-until.ts';
+import { NodeClient } from './node-client.ts';
+import { defaultNodeStatus } from './node-defaults.ts';
+import { NodeLease } from './node-lease.ts';
+import {
+  type NodeReporterInspection,
+  type NodeReporterOptions,
+  requireNodeReporterOptions,
+} from './node-reporter-options.ts';
+import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from './node-status.ts';
+import type { Node, NodeStatus } from './node-types.ts';
+import { registerNode } from './register-node.ts';
+
+const updateFrequencyMs = 10_000;
+const reportFrequencyMs = 300_000;
+const updateRetries = 5;
+const firstRegistrationDelayMs = 100;
+const maxRegistrationDelayMs = 7000;
+
+/**
+ * Registers the Node and says that it lives: a Lease every 10 seconds, and the status when it has
+ * changed, looked at every 10 seconds, and every 5 minutes anyway. After a change the next one of
+ * these comes at a random time between 2.5 and 7.5 minutes, as those of many nodes change together.
+ * What fails is tried again and is in the log once, with `failingSince`.
+ *
+ * Divergence: the kubelet reads its Node from an informer; here a GET every 10 seconds, which the API
+ * server serves from its cache, takes its place. Source: kubelet `syncNodeStatus`, `nodelease`.
+ */
+export class NodeReporter {
+  readonly #options: NodeReporterOptions;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #client: NodeClient;
+  readonly #lease: NodeLease;
+  readonly #failures: FailureLog;
+  readonly #hookFailures: FailureLog;
+  readonly #stop = new AbortController();
+  #running: Promise<unknown> | undefined;
+  #node: Node | undefined;
+  #observed: NodeStatus = {};
+  #lastReportMs: number | undefined;
+  #lastReportTime: string | undefined;
+  #delayAfterChangeMs = 0;
+
+  /** @throws StatusManagerError INVALID_OPTION */
+  constructor(options: NodeReporterOptions) {
+    requireNodeReporterOptions(options);
+    const { nodeName, transport, logger, clock = systemClock, random = Math.random } = options;
+    const { leaseDurationSeconds = 40 } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#random = random;
+    const { signal } = this.#stop;
+    this.#client = new NodeClient(transport, nodeName, clock, signal);
+    this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
+    this.#failures = new FailureLog(logger, clock, 'Reporting the Node');
+    this.#hookFailures = new FailureLog(logger, clock, 'The hook nodeStatus');
+  }
+
+  /** Registers the Node, if it is not registered yet; one attempt, which rejects when it fails. */
+  async register(): Promise<void> {
+    if (this.#node !== undefined) return;
+    const status = await this.#nextStatus({}, []);
+    this.#node = await registerNode(this.#client, this.#options, status);
+  }
+
+  /** Registers the Node, for as long as it takes, and begins with the heartbeats. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /**
+   * Ends the heartbeats; with `reportNotReady`, the Node is then reported as not ready, in one attempt.
+   * Resolves when that is done and never rejects. The Lease is left to expire.
+   */
+  async stop({ reportNotReady = false }: { readonly reportNotReady?: boolean } = {}): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    if (!reportNotReady || this.#node === undefined) return;
+    const { transport, nodeName } = this.#options;
+    const client = new NodeClient(transport, nodeName, this.#clock, new AbortController().signal);
+    try {
+      await this.#tryUpdate(client, false, ['node is shutting down']);
+      this.#failures.succeeded();
+    } catch (error) {
+      this.#failures.failed(error, { node: nodeName });
+    }
+  }
+
+  inspect(): NodeReporterInspection {
+    return {
+      registered: this.#node !== undefined,
+      nodeUID: this.#node?.metadata.uid,
+      statusReportTime: this.#lastReportTime,
+      statusFailingSince: this.#failures.failingSince,
+      leaseRenewTime: this.#lease.renewTime,
+      leaseFailingSince: this.#lease.failingSince,
+    };
+  }
+
+  async #run(): Promise<void> {
+    await this.#registerUntilDone();
+    const { leaseDurationSeconds = 40 } = this.#options;
+    const loop = { clock: this.#clock, random: this.#random, signal: this.#stop.signal };
+    await Promise.all([
+      jitterUntil(() => this.#lease.renew(), { ...loop, periodMs: leaseDurationSeconds * 250 }),
+      jitterUntil(() => this.#update(), { ...loop, periodMs: updateFrequencyMs }),
+    ]);
+  }
+
+  /** Source: kubelet `registerWithAPIServer`. */
+  async #registerUntilDone(): Promise<void> {
+    const { signal } = this.#stop;
+    for (let delayMs = firstRegistrationDelayMs; !signal.aborted; delayMs *= 2) {
+      try {
+        await this.register();
+        return this.#failures.succeeded();
+      } catch (error) {
+        this.#failed(error);
+      }
+      await sleep(this.#clock, Math.min(delayMs, maxRegistrationDelayMs), signal);
+    }
+  }
+
+  /** Source: kubelet `updateNodeStatus`. */
+  async #update(): Promise<void> {
+    for (let tries = 0; tries < updateRetries && !this.#stop.signal.aborted; tries++) {
+      try {
+        await this.#tryUpdate(this.#client, tries === 0, this.#options.readyErrors?.() ?? []);
+        return this.#failures.succeeded();
+      } catch (error) {
+        this.#failed(error);
+        if (tries > 0) await this.#client.closeIdle();
+      }
+    }
+  }
+
+  /** Source: kubelet `tryUpdateNodeStatus`. */
+  async #tryUpdate(client: NodeClient, fromCache: boolean, readyErrors: readonly string[]): Promise<void> {
+    const node = await client.getNode({ fromCache });
+    const before = node.status ?? {};
+    const next = await this.#nextStatus(before, readyErrors);
+    const hasChanged = nodeStatusHasChanged(before, next);
+    if (!hasChanged && !this.#isReportDue()) return;
+    const isFirstOrChanged = hasChanged || this.#lastReportMs === undefined;
+    this.#delayAfterChangeMs = isFirstOrChanged ? reportFrequencyMs * (this.#random() - 0.5) : 0;
+    this.#node = await client.patchNodeStatus({ status: nodeStatusPatch(before, next) });
+    this.#lastReportMs = this.#clock.monotonicMs();
+    this.#lastReportTime = timeFromEpochMs(this.#clock.now());
+    this.#recordReady(before, next);
+  }
+
+  /** Source: kubelet `isUpdateStatusPeriodExpired`. */
+  #isReportDue(): boolean {
+    if (this.#lastReportMs === undefined) return true;
+    return this.#clock.monotonicMs() - this.#lastReportMs >= reportFrequencyMs + this.#delayAfterChangeMs;
+  }
+
+  async #nextStatus(before: NodeStatus, readyErrors: readonly string[]): Promise<NodeStatus> {
+    const defaults = defaultNodeStatus();
+    try {
+      this.#observed = (await this.#options.nodeStatus?.()) ?? {};
+      this.#hookFailures.succeeded();
+    } catch (error) {
+      this.#hookFailures.failed(error, { node: this.#options.nodeName });
+    }
+    const nodeInfo = { ...defaults.nodeInfo, ...this.#observed.nodeInfo };
+    const status = { ...defaults, ...this.#observed, nodeInfo };
+    return updatedNodeStatus(before, { status, readyErrors }, timeFromEpochMs(this.#clock.now()));
+  }
+
+  #recordReady(before: NodeStatus, next: NodeStatus): void {
+    const readyOf = ({ conditions }: NodeStatus): string | undefined =>
+      conditions?.find(({ type }) => type === 'Ready')?.status;
+    const [old, now] = [readyOf(before), readyOf(next)];
+    if (old === undefined || old === now) return;
+    const { nodeName, recorder } = this.#options;
+    const reason = now === 'True' ? eventReasons.nodeReady : eventReasons.nodeNotReady;
+    const message = `Node ${nodeName} status is now: ${reason}`;
+    recorder?.event({ object: nodeReference(nodeName, this.#node?.metadata.uid), type: 'Normal', reason, message });
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#stop.signal.aborted) this.#failures.failed(error, { node: this.#options.nodeName });
+  }
+}

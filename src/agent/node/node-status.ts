@@ -1,0 +1,84 @@
+import isEqual from 'lodash/isEqual.js';
+import { quantitiesEqual } from '../../index.ts';
+import { mergeNodeConditions, noPressureConditions, readyCondition } from './node-conditions.ts';
+import type { NodeCondition, NodeStatus } from './node-types.ts';
+
+/** What the agent says of its node now. */
+export interface ObservedNode {
+  /** Its members replace those of before; its conditions replace those of the same type. */
+  readonly status: NodeStatus;
+  /** Why the node is not ready; empty: it is. */
+  readonly readyErrors: readonly string[];
+}
+
+/** Source: kubelet `setNodeStatus`. */
+export function updatedNodeStatus(before: NodeStatus, { status, readyErrors }: ObservedNode, now: string): NodeStatus {
+  const { conditions = [], ...members } = status;
+  const next: NodeStatus = { ...before, ...members };
+  const allocatable = status.allocatable ?? next.capacity;
+  const ours = new Map<string, NodeCondition>();
+  for (const condition of [...noPressureConditions, ...conditions]) ours.set(condition.type, condition);
+  // Ready is the last one.
+  const ready = ours.get('Ready') ?? readyCondition(next.capacity, readyErrors);
+  ours.delete('Ready');
+  const merged = mergeNodeConditions(before.conditions ?? [], [...ours.values(), ready], now);
+  return { ...next, allocatable, conditions: merged };
+}
+
+/** Heartbeat times aside. Source: kubelet `nodeStatusHasChanged`. */
+export function nodeStatusHasChanged(before: NodeStatus, next: NodeStatus): boolean {
+  return changedMembers(before, next).length > 0;
+}
+
+/**
+ * The strategic merge patch from one status to the next: with all conditions of ours, so that their
+ * heartbeat times are written. Source: component-helpers `PatchNodeStatus`.
+ */
+export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<string, unknown> {
+  const patch: Record<string, unknown> = {};
+  for (const member of changedMembers(before, next)) {
+    patch[member] = isPlainObject(next[member]) ? mergePatch(before[member], next[member]) : next[member];
+  }
+  // Two addresses of one type would be merged into one.
+  if (patch['addresses'] !== undefined) {
+    patch['addresses'] = [...(next.addresses ?? []), { $patch: 'replace' }];
+  }
+  patch['conditions'] = next.conditions?.filter((condition) => !before.conditions?.includes(condition));
+  return patch;
+}
+
+function changedMembers(before: NodeStatus, next: NodeStatus): string[] {
+  return Object.keys(next).filter((member) => !memberEqual(member, before[member], next[member]));
+}
+
+function memberEqual(member: string, before: unknown, next: unknown): boolean {
+  if (member === 'conditions') return isEqual(withoutHeartbeat(before), withoutHeartbeat(next));
+  if (member === 'capacity' || member === 'allocatable') return resourcesEqual(before as Resources, next as Resources);
+  const isEmpty = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0);
+  return (isEmpty(before) && isEmpty(next)) || isEqual(before, next);
+}
+
+function withoutHeartbeat(conditions: unknown): NodeCondition[] {
+  return ((conditions ?? []) as NodeCondition[])
+    .map((condition) => ({ ...condition, lastHeartbeatTime: null }))
+    .toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+type Resources = Readonly<Record<string, string>> | undefined;
+
+function resourcesEqual(before: Resources = {}, next: Resources = {}): boolean {
+  const names = new Set([...Object.keys(before), ...Object.keys(next)]);
+  return [...names].every((name) => {
+    const [a, b] = [before[name], next[name]];
+    return a !== undefined && b !== undefined && quantitiesEqual(a, b);
+  });
+}
+
+function mergePatch(before: unknown, next: Record<string, unknown>): Record<string, unknown> {
+  const gone = isPlainObject(before) ? Object.keys(before).filter((name) => next[name] === undefined) : [];
+  return { ...next, ...Object.fromEntries(gone.map((name) => [name, null])) };
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,72 @@
+/** Source: `v1.Taint`. */
+export interface Taint {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly effect: string;
+}
+
+/** Source: `v1.NodeAddress`. */
+export interface NodeAddress {
+  /** `InternalIP`, `ExternalIP`, `Hostname`, … */
+  readonly type: string;
+  readonly address: string;
+}
+
+/** Source: `v1.NodeCondition`. */
+export interface NodeCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  readonly lastHeartbeatTime?: string | null | undefined;
+  readonly lastTransitionTime?: string | null | undefined;
+}
+
+/** Members that this library does not read are kept and sent as they are. Source: `v1.NodeStatus`. */
+export interface NodeStatus {
+  readonly addresses?: readonly NodeAddress[] | undefined;
+  readonly capacity?: Readonly<Record<string, string>> | undefined;
+  readonly allocatable?: Readonly<Record<string, string>> | undefined;
+  readonly conditions?: readonly NodeCondition[] | undefined;
+  readonly nodeInfo?: Readonly<Record<string, unknown>> | undefined;
+  readonly [member: string]: unknown;
+}
+
+/** Source: `v1.Node`. */
+export interface Node {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly metadata: {
+    readonly name: string;
+    readonly uid?: string | undefined;
+    readonly resourceVersion?: string | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+  readonly spec?:
+    | {
+        readonly taints?: readonly Taint[] | undefined;
+        readonly providerID?: string | undefined;
+        readonly unschedulable?: boolean | undefined;
+      }
+    | undefined;
+  readonly status?: NodeStatus | undefined;
+}
+
+/** Source: coordination `v1.Lease`. */
+export interface Lease {
+  readonly apiVersion: 'coordination.k8s.io/v1';
+  readonly kind: 'Lease';
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly resourceVersion?: string | undefined;
+    readonly ownerReferences?: readonly object[] | undefined;
+  };
+  readonly spec: {
+    readonly holderIdentity?: string | undefined;
+    readonly leaseDurationSeconds?: number | undefined;
+    /** With microseconds. */
+    readonly renewTime?: string | undefined;
+  };
+}

@@ -1,0 +1,68 @@
+import { isResponse, type NodeClient } from './node-client.ts';
+import { defaultNodeLabels } from './node-defaults.ts';
+import type { NodeReporterOptions } from './node-reporter-options.ts';
+import type { Node, NodeStatus } from './node-types.ts';
+
+/** The labels that an agent keeps up to date on a Node that is there. Source: kubelet `updateDefaultLabels`. */
+const defaultLabels = [
+  'kubernetes.io/hostname',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'node.kubernetes.io/instance-type',
+  'beta.kubernetes.io/instance-type',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'node.kubernetes.io/windows-build',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+];
+
+/**
+ * Creates the Node, or takes up the one that is there: its default labels are brought up to date, and
+ * `adoptNode` decides about the rest. Rejects with the first error. Source: kubelet `tryRegisterWithAPIServer`.
+ */
+export async function registerNode(
+  client: NodeClient,
+  options: NodeReporterOptions,
+  status: NodeStatus,
+): Promise<Node> {
+  const initial = initialNode(options, status);
+  try {
+    return await client.createNode(initial);
+  } catch (error) {
+    // A node that may not create its Node may still have one.
+    if (!isResponse(error, 409) && !isResponse(error, 403)) throw error;
+  }
+  let node = await client.getNode();
+  const patch = options.adoptNode?.(node);
+  if (patch !== undefined) node = await client.patchNode(patch);
+  const labels = changedDefaultLabels(initial, node);
+  if (Object.keys(labels).length > 0) node = await client.patchNodeStatus({ metadata: { labels } });
+  return node;
+}
+
+/** Source: kubelet `initialNode`. */
+function initialNode(options: NodeReporterOptions, status: NodeStatus): Node {
+  const { nodeName, labels, annotations, taints, providerID } = options;
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: nodeName, labels: { ...defaultNodeLabels(nodeName), ...labels }, annotations },
+    spec: { taints, providerID },
+    status,
+  };
+}
+
+/** With null for a label that is to go. */
+function changedDefaultLabels(initial: Node, existing: Node): Record<string, string | null> {
+  const changed: Record<string, string | null> = {};
+  for (const label of defaultLabels) {
+    const value = initial.metadata.labels?.[label];
+    const old = existing.metadata.labels?.[label];
+    if (value === undefined || value === (old ?? '')) continue;
+    changed[label] = value === '' ? null : value;
+  }
+  return changed;
+}

@@ -1,0 +1,366 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Node,
+  type NodeCondition,
+  NodeReporter,
+  type NodeReporterOptions,
+  type NodeStatus,
+  type ObjectEvent,
+} from 'kubelet-status-manager/agent';
+import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { ApiServer, FakeClock, settle } from 'kubelet-status-manager/testing';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
+
+const start = '2026-01-02T03:04:05Z';
+const capacity = { cpu: '2', memory: '4Gi', pods: '110' };
+const leasePath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a';
+
+let clock: FakeClock;
+let server: ApiServer;
+let transport: KubeTransport;
+let admin: KubeTransport;
+let logger: ReturnType<typeof recordingLogger>;
+let events: ObjectEvent[];
+let status: NodeStatus;
+let readyErrors: string[];
+let reporter: NodeReporter;
+beforeEach(async () => {
+  clock = new FakeClock(start);
+  server = await ApiServer.start({ clock, nodeUsers: ['node-a'] });
+  transport = createKubeTransport(server.kubeconfig('node-a'));
+  admin = createKubeTransport(server.kubeconfig());
+  logger = recordingLogger();
+  events = [];
+  status = { capacity, addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] };
+  readyErrors = [];
+  reporter = newReporter();
+});
+afterEach(async () => {
+  await reporter.stop();
+  await transport.close();
+  await admin.close();
+  await server.close();
+});
+
+function newReporter(overrides: Partial<NodeReporterOptions> = {}): NodeReporter {
+  return new NodeReporter({
+    nodeName: 'node-a',
+    transport,
+    clock,
+    logger,
+    random: () => 0.5,
+    recorder: { event: (event) => events.push(event as ObjectEvent) },
+    nodeStatus: () => status,
+    readyErrors: () => readyErrors,
+    ...overrides,
+  });
+}
+
+async function read<T>(path: string): Promise<T> {
+  return (await admin.request('GET', path)).json() as T;
+}
+const readNode = (): Promise<Node> => read('/api/v1/nodes/node-a');
+
+async function started(overrides: Partial<NodeReporterOptions> = {}): Promise<void> {
+  reporter = newReporter(overrides);
+  reporter.start();
+  await settle(clock, server);
+}
+
+/** What was asked of the API server during the time. */
+async function requestsDuring(ms: number): Promise<string[]> {
+  const before = server.requests.length;
+  await clock.advanceAsync(ms, () => settle(clock, server));
+  return server.requests
+    .slice(before)
+    .map(({ method, path }) => `${method} ${path.replace(/^.*\/(?=nodes|leases)/, '')}`);
+}
+
+async function condition(type: string): Promise<NodeCondition | undefined> {
+  return (await readNode()).status?.conditions?.find((one) => one.type === type);
+}
+
+describe('TestUpdateNewNodeStatus', () => {
+  it('a new Node has labels, taints, addresses, capacity and the conditions of the kubelet, Ready last', async () => {
+    await started({ labels: { zone: 'z' }, taints: [{ key: 'mine', effect: 'NoSchedule' }] });
+    const node = await readNode();
+    const ready = await condition('Ready');
+    expect(node.metadata.labels).toMatchObject({ zone: 'z', 'kubernetes.io/hostname': 'node-a' });
+    expect(node.spec?.taints).toContainEqual({ key: 'mine', effect: 'NoSchedule' });
+    expect(node.status).toMatchObject({ ...status, allocatable: capacity, nodeInfo: { kubeletVersion: '' } });
+    expect(node.status?.conditions?.map(({ type, status }) => [type, status])).toEqual([
+      ['MemoryPressure', 'False'],
+      ['DiskPressure', 'False'],
+      ['PIDPressure', 'False'],
+      ['Ready', 'True'],
+    ]);
+    expect(ready).toEqual({
+      type: 'Ready',
+      status: 'True',
+      reason: 'KubeletReady',
+      message: 'kubelet is posting ready status',
+      lastHeartbeatTime: start,
+      lastTransitionTime: start,
+    });
+    expect(reporter.inspect()).toEqual({
+      registered: true,
+      nodeUID: node.metadata.uid,
+      statusReportTime: start,
+      leaseRenewTime: '2026-01-02T03:04:05.000000Z',
+    });
+  });
+});
+
+describe('TestUpdateNodeStatusWithLease', () => {
+  it('a status that does not change is written every 5 minutes, at first after 2.5 to 7.5', async () => {
+    await started({ random: () => 0 });
+    const idle = await requestsDuring(149_000);
+    expect(new Set(idle)).toEqual(new Set(['GET nodes/node-a?resourceVersion=0', 'PUT leases/node-a']));
+    expect(idle).toHaveLength(28);
+    expect(await requestsDuring(1000)).toContain('PATCH nodes/node-a/status');
+    expect(await requestsDuring(299_000)).not.toContain('PATCH nodes/node-a/status');
+    expect(await requestsDuring(1000)).toContain('PATCH nodes/node-a/status');
+    expect((await condition('Ready'))?.lastHeartbeatTime).toBe('2026-01-02T03:11:35Z');
+    expect((await condition('Ready'))?.lastTransitionTime).toBe(start);
+  });
+
+  it('a change is written with the next look at it; quantities in another format are none', async () => {
+    await started();
+    status = { ...status, capacity: { cpu: '2000m', memory: '4096Mi', pods: '110' } };
+    expect(await requestsDuring(11_000)).not.toContain('PATCH nodes/node-a/status');
+    status = { ...status, capacity: { cpu: '3', pods: '110' } };
+    await requestsDuring(11_000);
+    expect((await readNode()).status?.capacity).toEqual({ cpu: '3', pods: '110' });
+    status = { ...status, capacity, nodeInfo: { kubeletVersion: 'v1' }, images: [{ names: ['a'] }] };
+    await requestsDuring(11_000);
+    expect((await readNode()).status).toMatchObject({ capacity, nodeInfo: { kubeletVersion: 'v1' }, images: [{}] });
+  });
+
+  it('two addresses of one type', async () => {
+    await started();
+    const addresses = [
+      { type: 'InternalIP', address: 'fd00::1' },
+      { type: 'InternalIP', address: '10.0.0.2' },
+    ];
+    status = { ...status, addresses };
+    await requestsDuring(11_000);
+    expect((await readNode()).status?.addresses).toEqual(addresses);
+  });
+
+  it('conditions of the caller are his, those of others stay', async () => {
+    await started();
+    const foreign = { type: 'NetworkUnavailable', status: 'False' };
+    await admin.request('PATCH', '/api/v1/nodes/node-a/status', {
+      body: { status: { conditions: [foreign] } },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    status = { ...status, conditions: [{ type: 'DiskPressure', status: 'True', reason: 'Full', message: 'full' }] };
+    await requestsDuring(11_000);
+    expect(await condition('NetworkUnavailable')).toMatchObject(foreign);
+    const since = '2026-01-02T03:04:15Z';
+    expect(await condition('DiskPressure')).toMatchObject({
+      status: 'True',
+      reason: 'Full',
+      lastTransitionTime: since,
+    });
+    expect((await condition('MemoryPressure'))?.lastTransitionTime).toBe(start);
+  });
+});
+
+describe('TestReadyCondition', () => {
+  it('a node that is not ready says why, and since when; the change is an event', async () => {
+    await started();
+    readyErrors = ['the runtime is gone', 'no network'];
+    await requestsDuring(11_000);
+    const notReady = { status: 'False', reason: 'KubeletNotReady', message: '[the runtime is gone, no network]' };
+    expect(await condition('Ready')).toMatchObject({ ...notReady, lastTransitionTime: '2026-01-02T03:04:15Z' });
+    readyErrors = [];
+    await requestsDuring(11_000);
+    expect(await condition('Ready')).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-02T03:04:25Z' });
+    const object = { kind: 'Node', apiVersion: 'v1', name: 'node-a', uid: reporter.inspect().nodeUID };
+    expect(events).toEqual([
+      { object, type: 'Normal', reason: 'NodeNotReady', message: 'Node node-a status is now: NodeNotReady' },
+      { object, type: 'Normal', reason: 'NodeReady', message: 'Node node-a status is now: NodeReady' },
+    ]);
+  });
+
+  it('a node without capacity is not ready', async () => {
+    status = { capacity: { cpu: '1' } };
+    await started();
+    const message = 'missing node capacity for resources: memory, pods';
+    expect(await condition('Ready')).toMatchObject({ status: 'False', message });
+  });
+
+  it('what the control plane wrote of a node that was away is put right', async () => {
+    await started();
+    await admin.request('PATCH', '/api/v1/nodes/node-a/status', {
+      body: { status: { conditions: [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' }] } },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    await requestsDuring(11_000);
+    expect(await condition('Ready')).toMatchObject({ status: 'True', reason: 'KubeletReady' });
+  });
+});
+
+describe('TestTryRegisterWithApiServer', () => {
+  const existing = (labels = {}): Promise<unknown> =>
+    admin.request('POST', '/api/v1/nodes', {
+      body: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a', labels }, spec: { taints: [] } },
+    });
+
+  it('a Node that is there is taken up: default labels are put right, taints and other labels stay', async () => {
+    await existing({ 'kubernetes.io/hostname': 'old', other: 'x', 'node.kubernetes.io/instance-type': 'gone' });
+    const labels = { mine: 'y', 'node.kubernetes.io/instance-type': '' };
+    await started({ labels, taints: [{ key: 'mine', effect: 'NoSchedule' }] });
+    const node = await readNode();
+    expect(node.metadata.labels).toMatchObject({ 'kubernetes.io/hostname': 'node-a', other: 'x' });
+    expect(node.metadata.labels).not.toHaveProperty('mine');
+    expect(node.metadata.labels).not.toHaveProperty(['node.kubernetes.io/instance-type']);
+    expect(node.spec?.taints?.map(({ key }) => key)).toEqual(['node.kubernetes.io/not-ready']);
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+  });
+
+  it('adoptNode changes it, or refuses it', async () => {
+    await existing();
+    reporter = newReporter({ adoptNode: () => ({ metadata: { annotations: { seen: 'yes' } } }) });
+    await reporter.register();
+    expect((await readNode()).metadata.annotations).toEqual({ seen: 'yes' });
+    const refusing = newReporter({
+      adoptNode: ({ metadata }) => {
+        throw new Error(`${metadata.name} is not ours`);
+      },
+    });
+    await expect(refusing.register()).rejects.toThrow('node-a is not ours');
+  });
+});
+
+describe('TestRegisterWithApiServer', () => {
+  it('tries until the API server is there, 100 ms and doubling, and says so once', async () => {
+    let attempts = 0;
+    let isDown = true;
+    await started({
+      transport: {
+        request: (...args) => {
+          attempts++;
+          return isDown ? Promise.reject(new Error('connection refused')) : transport.request(...args);
+        },
+      },
+    });
+    expect(attempts).toBe(1);
+    await clock.advanceAsync(99);
+    expect(attempts).toBe(1);
+    await clock.advanceAsync(1 + 200 + 400 + 800 + 1600 + 3200 + 6400 + 7000);
+    expect(attempts).toBe(9);
+    expect(reporter.inspect()).toMatchObject({ registered: false, statusFailingSince: start });
+    expect(logger.warnings).toEqual([
+      {
+        level: 'warn',
+        message: 'Reporting the Node fails',
+        fields: { node: 'node-a', reason: 'connection refused', failingSince: start, failures: 1 },
+      },
+    ]);
+    isDown = false;
+    await requestsDuring(7000);
+    expect(reporter.inspect()).toMatchObject({ registered: true, statusFailingSince: undefined });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Reporting the Node works again' });
+  });
+});
+
+describe('TestUpdateNodeStatusError', () => {
+  it('five attempts in each period, connections closed from the second on; one warning', async () => {
+    let isBroken = false;
+    let attempts = 0;
+    let closed = 0;
+    await started({
+      transport: {
+        request: (method, path, options) => {
+          if (!isBroken || !path.endsWith('nodes/node-a')) return transport.request(method, path, options);
+          attempts++;
+          return Promise.reject(new Error('connection reset'));
+        },
+        closeIdle: () => Promise.resolve(void closed++),
+      },
+    });
+    isBroken = true;
+    await requestsDuring(10_200);
+    expect([attempts, closed]).toEqual([5, 4]);
+    await requestsDuring(10_200);
+    expect([attempts, closed]).toEqual([10, 8]);
+    expect(logger.warnings).toHaveLength(1);
+  });
+
+  it('a hook that throws: the status of before is reported, and the log says so once', async () => {
+    let isBroken = false;
+    await started({
+      nodeStatus: () => {
+        if (isBroken) throw new Error('no disk');
+        return status;
+      },
+    });
+    isBroken = true;
+    await requestsDuring(60_000);
+    expect((await readNode()).status).toMatchObject({ capacity, addresses: status.addresses });
+    expect(logger.warnings).toMatchObject([{ message: 'The hook nodeStatus fails', fields: { reason: 'no disk' } }]);
+  });
+});
+
+describe('TestNewNodeLease', () => {
+  it('belongs to the Node and is renewed every 10 s with microseconds', async () => {
+    await started();
+    const { uid } = (await readNode()).metadata;
+    expect(await read(leasePath)).toMatchObject({
+      metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-a', uid }] },
+      spec: { holderIdentity: 'node-a', leaseDurationSeconds: 40, renewTime: '2026-01-02T03:04:05.000000Z' },
+    });
+    // The period has up to 4 % of jitter.
+    expect(await requestsDuring(10_199)).not.toContain('PUT leases/node-a');
+    expect(await requestsDuring(1)).toContain('PUT leases/node-a');
+    expect(await read(leasePath)).toMatchObject({ spec: { renewTime: '2026-01-02T03:04:15.200000Z' } });
+  });
+});
+
+describe('TestUpdateUsingLatestLease', () => {
+  it('a Lease that somebody else has written is read again, one that is gone is made again', async () => {
+    await started();
+    await admin.request('PATCH', leasePath, {
+      body: { metadata: { labels: { a: 'b' } } },
+      contentType: 'application/merge-patch+json',
+    });
+    const conflict = await requestsDuring(10_200);
+    expect(conflict.filter((one) => one.includes('leases'))).toEqual([
+      'PUT leases/node-a',
+      'GET leases/node-a',
+      'PUT leases/node-a',
+    ]);
+    await admin.request('DELETE', leasePath);
+    await requestsDuring(10_200);
+    expect(await read(leasePath)).toMatchObject({ spec: { renewTime: '2026-01-02T03:04:25.400000Z' } });
+    expect(reporter.inspect().leaseFailingSince).toBe(undefined);
+  });
+});
+
+describe('stop', () => {
+  it('ends the heartbeats and reports the Node as not ready when asked', async () => {
+    await started();
+    await reporter.stop({ reportNotReady: true });
+    expect(await condition('Ready')).toMatchObject({
+      status: 'False',
+      reason: 'KubeletNotReady',
+      message: 'node is shutting down',
+    });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('does not wait for an API server that is gone', async () => {
+    await started({ transport: { request: () => new Promise(() => {}) } });
+    await reporter.stop({ reportNotReady: true });
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+it.each([
+  ['nodeName', { nodeName: '' }],
+  ['leaseDurationSeconds', { leaseDurationSeconds: 0 }],
+])('%s is checked', (path, overrides) => {
+  expect(() => newReporter(overrides)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
+});
