@@ -19,9 +19,9 @@ interface Tally {
   running: number;
   waiting: number;
   stopped: number;
-  /** Of those: will not be restarted. */
+  /** The stopped containers that will not be restarted. */
   final: number;
-  /** Of those stopped: with exit code 0, and not on their way back. */
+  /** The stopped containers that exited with 0 and are not about to restart. */
   succeeded: number;
 }
 

@@ -7,7 +7,7 @@ export interface BoundedRuntimeOptions {
   readonly requestTimeoutMs: number;
 }
 
-/** setTimeout cannot wait longer; a longer time-out is none. */
+/** The longest delay of setTimeout. A longer time-out counts as no time-out. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
