@@ -249,7 +249,6 @@ export class PodWorkers implements PodDeletionSafety {
       }
     }
     this.#statuses.delete(status.uid);
-    this.#staticPods.end(status.fullName, status.uid);
     this.#options.workQueue.forget(status.uid);
     return true;
   }

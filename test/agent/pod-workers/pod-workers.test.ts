@@ -324,6 +324,21 @@ describe('TestSyncKnownPods', () => {
     expect(workers.inspect()).toEqual([]);
   });
 
+  it('a pod of the runtime alone stays known while it is being killed', async () => {
+    t.syncer.hold('1');
+    t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
+    expect(syncKnown([])).toEqual({ '1': 'terminating, orphan' });
+    await drainAllWorkers(t);
+    expect(t.workers.couldHaveRunningContainers('1')).toBe(true);
+  });
+
+  it('the sync of a pod that became an orphan is aborted', async () => {
+    t.syncer.hold('1');
+    await update('create', podOf('1'));
+    syncKnown([]);
+    expect(t.syncer.signals.get('1')?.aborted).toBe(true);
+  });
+
   it('an orphan whose termination failed is tried again by each call', async () => {
     await update('update', podOf('1'));
     t.syncer.failures.set('1', [new Error('runtime is down')]);
@@ -471,6 +486,24 @@ describe('the grace period', () => {
 });
 
 describe('failures', () => {
+  it('a pod that is killed while its status is read is not synced any more', async () => {
+    const reads: (() => void)[] = [];
+    t = createPodWorkers({
+      podCache: {
+        get: () => undefined,
+        getNewerThan: () => new Promise((resolve) => reads.push(() => resolve(emptyStatus))),
+      },
+    });
+    await update('create', podOf('1'));
+    await update('kill', podOf('1'));
+    reads.shift()!();
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual([]);
+    reads.shift()!();
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['terminating']);
+  });
+
   it('the status of the runtime cannot be read: the pod is not synced, an event says so, and it is tried again', async () => {
     const events: PodEvent[] = [];
     t = createPodWorkers({
