@@ -10,7 +10,7 @@ const realNow = performance.now.bind(performance);
 
 const quietTurns = 20;
 /** Bytes that have been sent may take this long to arrive under load, although they stay on this machine. */
-const quietMs = { ofHttp: 5, ofMissingResponse: 50 };
+const quietMs = { ofHttp: 5, ofMissingResponse: 1_000 };
 
 /** An `ApiServer` or a `FakePodClient`. */
 export interface SettledServer {
