@@ -57,7 +57,11 @@ export class TokenBucket {
 
   #fill(now: number): void {
     if (this.isUnlimited) this.#tokens = this.#burst;
-    else this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#filledAtMs) * this.#tokensPerMs);
+    else {
+      // Never less than before: fake timers of a test may set a running clock back.
+      const elapsedMs = Math.max(0, now - this.#filledAtMs);
+      this.#tokens = Math.min(this.#burst, this.#tokens + elapsedMs * this.#tokensPerMs);
+    }
     this.#filledAtMs = now;
   }
 }
