@@ -169,10 +169,9 @@ export class PodStatusCache {
     return this.#allCandidates(translations).filter((uid) => this.#isUnsent(uid, translations));
   }
 
-  /** True for the pods that `unsentUIDs` lists because of an unsent change. */
+  /** True for the pods that `unsentUIDs` lists. */
   isUnsent(uid: string): boolean {
-    if (this.#podStatuses.get(uid)?.unsentSinceMs === undefined) return false;
-    return this.apiUIDOf(uid) !== '';
+    return this.#isUnsent(uid, this.#podManager.getUIDTranslations());
   }
 
   /** What `takeChanged` hands out again, if the pod is unsent. */

@@ -313,7 +313,9 @@ export class SyncLoop {
     const nowMs = this.#options.clock.monotonicMs();
     const waitMs = this.#backOff.waitMs(uid, versioned.version, nowMs);
     if (waitMs === 0) this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, nowMs);
-    else if (versioned.unsentSinceMs !== undefined && this.#isSending) this.#retryTimer.arm(waitMs);
+    // What was undone by somebody else waits for the next full batch, of which a flush has none.
+    else if (this.#isSending && (versioned.unsentSinceMs !== undefined || this.#flushes > 0))
+      this.#retryTimer.arm(waitMs);
   }
 
   #pump(): void {

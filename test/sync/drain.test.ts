@@ -3,6 +3,7 @@ import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { podOf, SyncHarness } from './sync-harness.ts';
 
 describe('flush()', () => {
   it('on a manager that was not started sends nothing after its deadline, and leaves no timer', async () => {
@@ -68,4 +69,19 @@ describe('stop({ drain: true })', () => {
     expect(client.pod('default', 'web')?.status?.phase).toBe('Running');
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+it('a drain waited for its deadline without another try when what somebody has undone could not be written again', async () => {
+  const h = new SyncHarness();
+  const pod = h.addPod(podOf('a'));
+  h.manager.start();
+  h.set('a', '1');
+  await h.settle();
+  h.addPod(pod);
+  h.client.fail({ verb: 'patch' }, 500, 2);
+  await h.clock.advanceAsync(10_000);
+  const stopped = h.manager.stop({ drain: true });
+  await h.clock.advanceAsync(2_000);
+  expect(h.written('a')).toBe('1');
+  await stopped;
 });
