@@ -121,3 +121,11 @@ export {
 export { NodeReporter } from './node/node-reporter.ts';
 export type { NodeReporterInspection, NodeReporterOptions } from './node/node-reporter-options.ts';
 export type { Node, NodeAddress, NodeCondition, NodeStatus, Taint } from './node/node-types.ts';
+
+// Where pods come from
+export { type ApiPods, ApiSource } from './config/api-source.ts';
+export { FileSource, type FileSourceOptions } from './config/file-source.ts';
+export { HttpSource, type HttpSourceOptions } from './config/http-source.ts';
+export type { ParseManifest, PodSource } from './config/pod-source.ts';
+export { PodConfig, type PodConfigOptions, type PodSink } from './config/pod-config.ts';
+export type { PodConfigUpdate, PodOperation, PodSourceName } from './config/pod-update.ts';

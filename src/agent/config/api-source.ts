@@ -1,0 +1,71 @@
+import { isMirrorPod, isStaticPod, type Logger, type Pod } from '../../index.ts';
+import { reasonOf } from '../failure-log.ts';
+import type { PodSink } from './pod-config.ts';
+import type { PodSource } from './pod-source.ts';
+
+/** The pods that the API server has for the node; an `InformerPodManager` is one, started by its owner. */
+export interface ApiPods {
+  /** Resolves when the first list has been received. */
+  whenSynced(): Promise<void>;
+  /** Calls the listener for all known pods, and for every later change. Returns the end of it. */
+  subscribe(
+    listener: {
+      onPodAdded(pod: Pod): void;
+      onPodUpdated(pod: Pod): void;
+      onPodRemoved(pod: Pod): void;
+    },
+    options: { readonly includeMirrorPods: true },
+  ): () => void;
+}
+
+/**
+ * The pods of the API server, mirror pods included. Nothing is passed on before its first list was
+ * received, however long that takes. Source: kubelet `NewSourceApiserver`.
+ */
+export class ApiSource implements PodSource {
+  readonly name = 'api';
+  readonly #apiPods: ApiPods;
+  readonly #logger: Logger;
+  readonly #pods = new Map<string, Pod>();
+  #unsubscribe: (() => void) | undefined;
+  #isStopped = false;
+  /** False until the first list is complete. */
+  #isSynced = false;
+
+  constructor(apiPods: ApiPods, logger: Logger) {
+    this.#apiPods = apiPods;
+    this.#logger = logger;
+  }
+
+  start(sink: PodSink): void {
+    if (this.#unsubscribe !== undefined || this.#isStopped) return;
+    const changed = (): void => {
+      if (this.#isSynced && !this.#isStopped) sink([...this.#pods.values()]);
+    };
+    const upsert = (pod: Pod): void => {
+      // A static pod that the informer was told of comes from another source.
+      if (isStaticPod(pod) && !isMirrorPod(pod)) return;
+      this.#pods.set(pod.metadata?.uid ?? '', pod);
+      changed();
+    };
+    const remove = (pod: Pod): void => {
+      if (this.#pods.delete(pod.metadata?.uid ?? '')) changed();
+    };
+    const listener = { onPodAdded: upsert, onPodUpdated: upsert, onPodRemoved: remove };
+    this.#unsubscribe = this.#apiPods.subscribe(listener, { includeMirrorPods: true });
+    this.#apiPods.whenSynced().then(
+      () => {
+        this.#isSynced = true;
+        changed();
+      },
+      (thrown: unknown) => {
+        if (!this.#isStopped) this.#logger.error({ reason: reasonOf(thrown) }, 'The pods of the API server never came');
+      },
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unsubscribe?.();
+  }
+}

@@ -1,0 +1,56 @@
+import isEqual from 'lodash/isEqual.js';
+import type { Pod } from '../../index.ts';
+
+export const configSourceAnnotation = 'kubernetes.io/config.source';
+export const configSeenAnnotation = 'kubernetes.io/config.seen';
+
+/** Annotations that the agent adds to a pod. Source: kubelet `localAnnotations`. */
+const localAnnotations = new Set([configSourceAnnotation, 'kubernetes.io/config.mirror', configSeenAnnotation]);
+
+type Annotations = Readonly<Record<string, string>>;
+
+const annotationsOf = (pod: Pod): Annotations => pod.metadata?.annotations ?? {};
+
+export function withAnnotations(pod: Pod, annotations: Annotations): Pod {
+  return { ...pod, metadata: { ...pod.metadata, annotations: { ...annotationsOf(pod), ...annotations } } };
+}
+
+export interface CheckedPod {
+  /** The pod to keep: `existing` itself when nothing changed. */
+  readonly pod: Pod;
+  readonly op: 'UPDATE' | 'DELETE' | 'RECONCILE' | undefined;
+}
+
+/**
+ * What changed from `existing` to `candidate`, which has the same UID. The annotations that the agent
+ * added to `existing` are kept. Source: kubelet `checkAndUpdatePod`.
+ *
+ * Divergence: the kubelet copies what it compares into the existing pod, so that the rest of the
+ * metadata, such as the resourceVersion, stays what it first was; here it is that of the candidate.
+ */
+export function checkAndUpdatePod(existing: Pod, candidate: Pod): CheckedPod {
+  const kept = Object.entries(annotationsOf(existing)).filter(([key]) => localAnnotations.has(key));
+  const updated = (): Pod => withAnnotations(candidate, Object.fromEntries(kept));
+  if (!podsDifferSemantically(existing, candidate)) {
+    if (isEqual(existing.status, candidate.status)) return { pod: existing, op: undefined };
+    return { pod: updated(), op: 'RECONCILE' };
+  }
+  return { pod: updated(), op: candidate.metadata?.deletionTimestamp == null ? 'UPDATE' : 'DELETE' };
+}
+
+/** Source: kubelet `podsDifferSemantically`. */
+function podsDifferSemantically(existing: Pod, candidate: Pod): boolean {
+  const { metadata: a = {} } = existing;
+  const { metadata: b = {} } = candidate;
+  return !(
+    isEqual(existing.spec, candidate.spec) &&
+    isEqual(a.labels, b.labels) &&
+    a.deletionTimestamp === b.deletionTimestamp &&
+    a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
+    isEqual(foreignAnnotations(existing), foreignAnnotations(candidate))
+  );
+}
+
+function foreignAnnotations(pod: Pod): object {
+  return Object.fromEntries(Object.entries(annotationsOf(pod)).filter(([key]) => !localAnnotations.has(key)));
+}

@@ -1,0 +1,91 @@
+import type { Pod } from '../../index.ts';
+import { apiObjectReference } from './api-object-reference.ts';
+import type { ParseManifest } from './pod-source.ts';
+import { applyDefaults, type ManifestOrigin } from './static-pod-defaults.ts';
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const restartPolicies: readonly unknown[] = ['Always', 'OnFailure', 'Never'];
+
+/**
+ * The pod of a manifest as it is to run on this node. Throws an error that names the member at fault,
+ * and has nothing else of the manifest, which may contain secrets. Source: kubelet `tryDecodeSinglePod`.
+ */
+export function decodeSinglePod(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod {
+  return toPod(parsed(text, parse), origin);
+}
+
+/** As `decodeSinglePod`, for a Pod or a PodList. Source: kubelet `tryDecodePodList`. */
+export function decodePods(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod[] {
+  const manifest = parsed(text, parse);
+  const { kind, items } = manifest as { kind?: unknown; items?: unknown };
+  if (kind !== 'PodList') return [toPod(manifest, origin)];
+  if (!Array.isArray(items)) throw new Error('Expected `items` to be a list');
+  // As in the API, the items of a list need not say what they are.
+  return items.map((item: unknown) => toPod({ apiVersion: 'v1', kind: 'Pod', ...(item as object) }, origin));
+}
+
+function parsed(text: string, parse: ParseManifest): object {
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch {
+    // The message of the parser quotes the text.
+    throw new Error('The manifest cannot be parsed; for YAML, pass `parse` of the package yaml as option `parse`');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('Expected the manifest to be an object');
+  return value;
+}
+
+function toPod(manifest: object, origin: ManifestOrigin): Pod {
+  const { apiVersion, kind, metadata } = manifest as Record<string, unknown>;
+  if (apiVersion !== 'v1') refuse('apiVersion', 'v1');
+  if (kind !== 'Pod') refuse('kind', 'Pod');
+  const { name } = (metadata ?? {}) as { name?: unknown };
+  if (typeof name !== 'string' || name === '') refuse('metadata.name', 'a name');
+  requireSpec((manifest as { spec?: unknown }).spec);
+  const pod = applyDefaults(manifest, origin);
+  if (!dnsSubdomain.test(pod.metadata?.name ?? ''))
+    refuse('metadata.name', 'a DNS subdomain with the node name appended');
+  if (!dnsLabel.test(pod.metadata?.namespace ?? '')) refuse('metadata.namespace', 'a DNS label');
+  const reference = apiObjectReference(pod);
+  if (reference !== undefined) throw new Error(`Static pods may not reference ${reference}`);
+  return pod;
+}
+
+/** What the agent relies on; the rest is the API server's to check when it gets the mirror pod. */
+function requireSpec(spec: unknown): void {
+  if (typeof spec !== 'object' || spec === null) refuse('spec', 'an object');
+  const { containers, initContainers, volumes, restartPolicy, terminationGracePeriodSeconds } = spec as Record<
+    string,
+    unknown
+  >;
+  if (!Array.isArray(containers) || containers.length === 0)
+    refuse('spec.containers', 'a list of at least one container');
+  requireNames('spec.volumes', volumes);
+  const names = requireNames('spec.containers', containers);
+  for (const name of requireNames('spec.initContainers', initContainers))
+    if (names.has(name)) refuse('spec.initContainers', 'of other names than spec.containers');
+  if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
+    refuse('spec.restartPolicy', restartPolicies.join(', '));
+  if (terminationGracePeriodSeconds !== undefined && !Number.isInteger(terminationGracePeriodSeconds))
+    refuse('spec.terminationGracePeriodSeconds', 'an integer');
+}
+
+function requireNames(path: string, list: unknown): Set<string> {
+  const names = new Set<string>();
+  if (list == null) return names;
+  if (!Array.isArray(list)) refuse(path, 'a list');
+  for (const [index, item] of (list as unknown[]).entries()) {
+    const { name } = (item ?? {}) as { name?: unknown };
+    if (typeof name !== 'string' || !dnsLabel.test(name)) return refuse(`${path}[${index}].name`, 'a DNS label');
+    if (names.has(name)) refuse(`${path}[${index}].name`, 'unique');
+    names.add(name);
+  }
+  return names;
+}
+
+function refuse(path: string, expected: string): never {
+  throw new Error(`Expected \`${path}\` to be ${expected}`);
+}

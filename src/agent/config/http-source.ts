@@ -1,0 +1,127 @@
+import { type Clock, type Logger, StatusManagerError, type Timer } from '../../index.ts';
+import { withDeadline } from '../deadline.ts';
+import { FailureLog } from '../failure-log.ts';
+import { decodePods } from './decode-manifest.ts';
+import type { PodSink } from './pod-config.ts';
+import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
+
+export interface HttpSourceOptions {
+  /** Of a Pod or a PodList; http or https, without user and password. */
+  readonly url: string;
+  /** Sent with each request. Never logged. */
+  readonly header?: Readonly<Record<string, string>> | undefined;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
+  readonly parse?: ParseManifest | undefined;
+  /** From the end of a request to the next. Default: 20,000. */
+  readonly httpCheckFrequencyMs?: number | undefined;
+}
+
+const requestTimeoutMs = 10_000;
+
+/**
+ * Static pods from a URL that is polled. While a request fails, or its response cannot be used, the pods
+ * stay as they are; an empty response means that there are none. Source: kubelet `sourceURL`.
+ */
+export class HttpSource implements PodSource {
+  readonly name = 'http';
+  readonly #options: HttpSourceOptions;
+  readonly #failures: FailureLog;
+  readonly #stopped = new AbortController();
+  #sink: PodSink | undefined;
+  #timer: Timer | undefined;
+  #polling: Promise<void> = Promise.resolve();
+  /** The last response; one that is the same again is not decoded. */
+  #lastText: string | undefined;
+
+  /** @throws StatusManagerError INVALID_OPTION */
+  constructor(options: HttpSourceOptions) {
+    this.#options = options;
+    const isUsable = URL.canParse(options.url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(options.url).href);
+    if (!isUsable) refuse('url', 'a URL of http or https without user and password');
+    try {
+      void new Headers(options.header);
+    } catch {
+      refuse('header', 'names and values of HTTP headers');
+    }
+    this.#failures = new FailureLog(options.logger, options.clock, 'Reading pods from the URL');
+  }
+
+  start(sink: PodSink): void {
+    if (this.#sink !== undefined) return;
+    this.#sink = sink;
+    this.#poll();
+  }
+
+  /** Ends a request in flight, too. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#timer?.stop();
+    await this.#polling;
+  }
+
+  #poll(): void {
+    const { clock, httpCheckFrequencyMs = 20_000 } = this.#options;
+    const { signal } = this.#stopped;
+    this.#polling = this.#read().then(
+      () => this.#failures.succeeded(),
+      (thrown: unknown) => {
+        if (!signal.aborted) this.#failures.failed(thrown);
+      },
+    );
+    void this.#polling.then(() => {
+      if (!signal.aborted) this.#timer = clock.afterFunc(httpCheckFrequencyMs, () => this.#poll());
+    });
+  }
+
+  /** Source: kubelet `extractFromURL`. */
+  async #read(): Promise<void> {
+    const { url, nodeName, parse = JSON.parse } = this.#options;
+    const text = await this.#get();
+    if (this.#stopped.signal.aborted) return;
+    if (text === '') {
+      this.#lastText = undefined;
+      this.#sink?.([]);
+      throw new Error('Received no data');
+    }
+    if (text === this.#lastText) return;
+    // Only what could be used counts: the failure of a response that stays the same is told each time.
+    this.#sink?.(decodePods(text, parse, { source: url, isFile: false, nodeName }));
+    this.#lastText = text;
+  }
+
+  #get(): Promise<string> {
+    const { clock, url, header } = this.#options;
+    return withDeadline(clock, requestTimeoutMs, this.#stopped.signal, async (deadline) => {
+      try {
+        const response = await fetch(url, { signal: deadline.signal, ...(header && { headers: header }) });
+        if (response.status === 200) return await textOf(response);
+        await response.body?.cancel();
+        throw new Error(`The response has status ${response.status}`);
+      } catch (thrown) {
+        if (deadline.isExceeded) throw new Error(`No response within ${requestTimeoutMs / 1000} s`, { cause: thrown });
+        // The message of fetch says nothing; the code of its cause does.
+        const { code } = ((thrown as Error).cause ?? {}) as NodeJS.ErrnoException;
+        throw code === undefined ? thrown : new Error(`The request failed: ${code}`, { cause: thrown });
+      }
+    });
+  }
+}
+
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.byteLength;
+    if (length > maxManifestBytes) throw new Error(`The response is longer than ${maxManifestBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function refuse(path: string, expected: string): never {
+  // Without the value, which may contain a password.
+  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}`, { path });
+}

@@ -1,0 +1,120 @@
+import { type Clock, getPodFullName, type Logger, type Pod, timeFromEpochMs } from '../../index.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { reasonOf } from '../failure-log.ts';
+import {
+  checkAndUpdatePod,
+  configSeenAnnotation,
+  configSourceAnnotation,
+  withAnnotations,
+} from './check-and-update-pod.ts';
+import type { PodConfigUpdate, PodOperation, PodSourceName } from './pod-update.ts';
+
+export interface PodConfigOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+  /** Hears of each change, in order, before the call that brought it returns. What it throws is logged. */
+  readonly onUpdate: (update: PodConfigUpdate) => void;
+  /** Default: events are dropped. */
+  readonly eventRecorder?: EventRecorder | undefined;
+}
+
+/** Takes all pods that a source has now; those that it had before and are not among them are removed. */
+export type PodSink = (pods: readonly Pod[]) => void;
+
+interface Source {
+  pods: ReadonlyMap<string, Pod>;
+  /** True when the first list of the source has been handed on. */
+  isReady: boolean;
+}
+
+/**
+ * Merges the pods of all sources, and tells what changed. Pods of different sources are different pods,
+ * even under the same name. A pod that was passed on is never mutated: a change is a new object.
+ * Source: kubelet `PodConfig`, `podStorage`, `SourcesReady`.
+ */
+export class PodConfig {
+  readonly #options: PodConfigOptions;
+  readonly #sources = new Map<PodSourceName, Source>();
+
+  constructor(options: PodConfigOptions) {
+    this.#options = options;
+  }
+
+  /** Adds a source: before any of them starts, or `allReady` is true too early. Each has its own name. */
+  channel(name: PodSourceName): PodSink {
+    const source: Source = this.#sources.get(name) ?? { pods: new Map(), isReady: false };
+    this.#sources.set(name, source);
+    return (pods) => this.#merge(name, source, pods);
+  }
+
+  /**
+   * True when each source has said at least once which pods it has. Until then a pod that no source
+   * has may yet come: nothing is cleaned up. Source: kubelet `SourcesReady.AllReady`.
+   */
+  allReady(): boolean {
+    return [...this.#sources.values()].every(({ isReady }) => isReady);
+  }
+
+  /** The sources that `allReady` waits for. */
+  waitingFor(): PodSourceName[] {
+    return [...this.#sources].filter(([, { isReady }]) => !isReady).map(([name]) => name);
+  }
+
+  #merge(name: PodSourceName, source: Source, candidates: readonly Pod[]): void {
+    const changed: Record<PodOperation, Pod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
+    const pods = new Map<string, Pod>();
+    for (const candidate of this.#withoutDuplicates(candidates, name)) {
+      const uid = candidate.metadata?.uid ?? '';
+      const annotated = withAnnotations(candidate, { [configSourceAnnotation]: name });
+      const existing = source.pods.get(uid);
+      if (existing === undefined) {
+        const seenAt = timeFromEpochMs(this.#options.clock.now());
+        const added = withAnnotations(annotated, { [configSeenAnnotation]: seenAt });
+        pods.set(uid, added);
+        changed.ADD.push(added);
+      } else {
+        const { pod, op } = checkAndUpdatePod(existing, annotated);
+        pods.set(uid, pod);
+        if (op !== undefined) changed[op].push(pod);
+      }
+    }
+    for (const [uid, pod] of source.pods) if (!pods.has(uid)) changed.REMOVE.push(pod);
+    source.pods = pods;
+
+    const isFirst = !source.isReady;
+    const isSilent = changed.ADD.length + changed.UPDATE.length + changed.DELETE.length === 0;
+    for (const op of ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'] as const) {
+      // The first list is passed on even if it is empty: it says that the source is ready.
+      if (changed[op].length > 0 || (op === 'ADD' && isFirst && isSilent))
+        this.#send({ op, source: name, pods: changed[op] });
+    }
+    source.isReady = true;
+  }
+
+  /** Source: kubelet `filterInvalidPods`. */
+  #withoutDuplicates(pods: readonly Pod[], source: PodSourceName): Pod[] {
+    const { eventRecorder, logger } = this.#options;
+    const fullNames = new Set<string>();
+    return pods.filter((pod) => {
+      const fullName = getPodFullName(pod);
+      if (!fullNames.has(fullName)) return fullNames.add(fullName);
+      const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
+      logger.warn(
+        { pod: `${namespace}/${name}`, podUID: uid, source },
+        'Ignored a pod: its source has another one of that name',
+      );
+      const message = `Error validating pod ${name}_${namespace}(${uid}) from ${source} due to duplicate pod name "${name}", ignoring`;
+      eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
+      return false;
+    });
+  }
+
+  #send(update: PodConfigUpdate): void {
+    try {
+      this.#options.onUpdate(update);
+    } catch (thrown) {
+      const { op, source } = update;
+      this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
+    }
+  }
+}

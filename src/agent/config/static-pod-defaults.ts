@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Pod } from '../../index.ts';
+import { configHashAnnotation } from '../mirror/mirror-pod-hash.ts';
+import { withAnnotations } from './check-and-update-pod.ts';
+
+/** Where a manifest was read. */
+export interface ManifestOrigin {
+  /** The path or the URL. */
+  readonly source: string;
+  readonly isFile: boolean;
+  readonly nodeName: string;
+}
+
+const toleratesAllNoExecute = { operator: 'Exists', effect: 'NoExecute' };
+
+/**
+ * The pod that a manifest describes on this node: with a name of its own among nodes, a UID that
+ * changes with the manifest unless it has one, and the annotation `kubernetes.io/config.hash`.
+ * Source: kubelet `applyDefaults`.
+ *
+ * Divergence: the UID is another hash than the kubelet's, which is one of Go's debug text. Of the
+ * defaults of the API, restart policy and grace period are set, the others are left to the reader.
+ */
+export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: ManifestOrigin): Pod {
+  const { metadata = {}, spec } = manifest;
+  const origin = isFile ? `host:${nodeName}file:${source}` : `url:${source}`;
+  const uid =
+    metadata.uid || createHash('sha256').update(canonicalText(manifest)).update(origin).digest('hex').slice(0, 32);
+  const gracePeriodSeconds = spec?.terminationGracePeriodSeconds ?? 30;
+  const pod = {
+    ...manifest,
+    metadata: {
+      ...metadata,
+      uid,
+      name: `${metadata.name}-${nodeName.toLowerCase()}`,
+      namespace: metadata.namespace || 'default',
+    },
+    spec: {
+      ...spec,
+      nodeName,
+      restartPolicy: spec?.restartPolicy ?? 'Always',
+      terminationGracePeriodSeconds: gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds,
+      ...(isFile && { tolerations: withToleration(spec?.tolerations as readonly object[] | undefined) }),
+    },
+    status: { ...manifest.status, phase: 'Pending' },
+  } as Pod;
+  return withAnnotations(pod, { [configHashAnnotation]: uid });
+}
+
+/** Source: kubelet `AddOrUpdateTolerationInPod`. */
+function withToleration(tolerations: readonly object[] = []): object[] {
+  const others = tolerations.filter((toleration) => {
+    const { key = '', operator, effect, value = '' } = toleration as Record<string, unknown>;
+    return key !== '' || value !== '' || operator !== 'Exists' || effect !== 'NoExecute';
+  });
+  return [...others, toleratesAllNoExecute];
+}
+
+/** The same text for the same manifest, whatever the order of its members. */
+function canonicalText(manifest: Pod): string {
+  return JSON.stringify(manifest, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+}

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import { ApiSource } from 'kubelet-status-manager/agent';
+import { informerPodManagerFrom } from 'kubelet-status-manager/informer';
+import { silentLogger } from 'kubelet-status-manager/testing';
+
+type Handler = (pod: Pod) => void;
+
+function newInformer() {
+  const handlers = new Map<string, Handler>();
+  const informer = {
+    on: (verb: string, handler: Handler) => void handlers.set(verb, handler),
+    off: (verb: string) => void handlers.delete(verb),
+  };
+  return { informer, tell: (verb: string, pod: Pod) => handlers.get(verb)?.(pod) };
+}
+
+const podOf = (name: string, annotations: Record<string, string> = {}): Pod => ({
+  metadata: { uid: `${name}-uid`, name, namespace: 'default', annotations, resourceVersion: '1' },
+});
+
+it('TestNewSourceApiserver_UpdatesAndMultiplePods', async () => {
+  const { informer, tell } = newInformer();
+  const pods = informerPodManagerFrom(informer);
+  const lists: unknown[] = [];
+  const source = new ApiSource(pods, silentLogger);
+  source.start((list) => lists.push(list.map(({ metadata }) => metadata?.name)));
+  expect(lists).toEqual([]);
+  pods.start();
+  await pods.whenSynced();
+  await Promise.resolve();
+  tell('add', podOf('foo'));
+  tell('add', podOf('mirror', { 'kubernetes.io/config.mirror': 'h', 'kubernetes.io/config.source': 'file' }));
+  pods.setStaticPods([podOf('static', { 'kubernetes.io/config.source': 'file' })]);
+  tell('delete', podOf('foo'));
+  expect(lists).toEqual([[], ['foo'], ['foo', 'mirror'], ['mirror']]);
+  await source.stop();
+  tell('add', podOf('late'));
+  expect(lists).toHaveLength(4);
+  await pods.stop();
+});
+
+it('TestNewSourceApiserverInitialEmptySendsEmptyPodUpdate', async () => {
+  let sync = (): void => {};
+  const synced = new Promise<void>((resolve) => (sync = resolve));
+  const lists: unknown[] = [];
+  const source = new ApiSource({ whenSynced: () => synced, subscribe: () => () => {} }, silentLogger);
+  source.start((list) => lists.push(list));
+  expect(lists).toEqual([]);
+  sync();
+  await synced;
+  expect(lists).toEqual([[]]);
+  await source.stop();
+});

@@ -1,0 +1,187 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import { FileSource, type FileSourceOptions } from 'kubelet-status-manager/agent';
+import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+
+let directory: string;
+let clock: FakeClock;
+let logger: RecordingLogger;
+let source: FileSource | undefined;
+let lists: Pod[][];
+let waiting: { readonly fits: (names: string) => boolean; readonly resolve: () => void }[];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'manifests-'));
+  clock = new FakeClock();
+  logger = recordingLogger();
+  lists = [];
+  waiting = [];
+});
+afterEach(async () => {
+  await source?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const namesOf = (pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata?.name).join(' ');
+
+function start(options: Partial<FileSourceOptions> = {}): void {
+  source = new FileSource({ path: directory, nodeName: 'Node-A', clock, logger, parse, ...options });
+  source.start((pods) => {
+    lists.push([...pods]);
+    const met = waiting.filter(({ fits }) => fits(namesOf(pods)));
+    waiting = waiting.filter(({ fits }) => !fits(namesOf(pods)));
+    for (const { resolve } of met) resolve();
+  });
+}
+
+/** Resolves at the next list with pods of exactly these names. */
+function nextList(names: string): Promise<void> {
+  return new Promise((resolve) => waiting.push({ fits: (listed) => listed === names, resolve }));
+}
+
+const yaml = (name: string, image = 'app'): string =>
+  `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: app, image: ${image}}]}\n`;
+
+const write = (file: string, text: string): Promise<void> => writeFile(join(directory, file), text);
+
+it('TestReadPodsFromFileExistAlready', async () => {
+  await write('web.yaml', yaml('web'));
+  await write('.hidden.yaml', yaml('hidden'));
+  await mkdir(join(directory, 'folder'));
+  const listed = nextList('web-node-a');
+  start();
+  await listed;
+  const [pod] = lists[0]!;
+  const { uid } = pod!.metadata!;
+  expect(uid).toMatch(/^[0-9a-f]{32}$/);
+  expect(pod).toMatchObject({
+    metadata: { name: 'web-node-a', namespace: 'default', annotations: { 'kubernetes.io/config.hash': uid } },
+    spec: {
+      nodeName: 'Node-A',
+      restartPolicy: 'Always',
+      terminationGracePeriodSeconds: 30,
+      tolerations: [{ operator: 'Exists', effect: 'NoExecute' }],
+    },
+    status: { phase: 'Pending' },
+  });
+});
+
+it('TestExtractFromEmptyDir', async () => {
+  const listed = nextList('');
+  start();
+  await listed;
+  expect(lists).toEqual([[]]);
+  expect(logger.lines).toEqual([]);
+});
+
+it('TestUpdateOnNonExistentFile', async () => {
+  const path = join(directory, 'later');
+  const empty = nextList('');
+  start({ path });
+  await empty;
+  expect(logger.lines.map(({ fields }) => fields)).toEqual([{ path, reason: 'it does not exist' }]);
+  await mkdir(path);
+  await writeFile(join(path, 'web.yaml'), yaml('web'));
+  const listed = nextList('web-node-a');
+  await clock.advanceAsync(0);
+  clock.advance(1000);
+  await listed;
+  expect(logger.lines).toHaveLength(1);
+});
+
+it('TestWatchFileAdded', async () => {
+  const empty = nextList('');
+  start();
+  await empty;
+  const added = nextList('web-node-a');
+  await write('web.yaml', yaml('web'));
+  await added;
+  await source!.stop();
+  expect(namesOf(lists.at(-1)!)).toBe('web-node-a');
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('TestWatchFileChanged', async () => {
+  await write('a.yaml', yaml('a'));
+  const listed = nextList('a-node-a');
+  start();
+  await listed;
+  const [before] = lists.at(-1)!;
+  const both = nextList('b-node-a');
+  await rename(join(directory, 'a.yaml'), join(directory, '.a'));
+  await writeFile(join(directory, '.a'), yaml('b'));
+  await rename(join(directory, '.a'), join(directory, 'b.yaml'));
+  await both;
+  const [after] = lists.at(-1)!;
+  expect(after?.metadata?.uid).not.toBe(before?.metadata?.uid);
+  const removed = nextList('');
+  await rm(join(directory, 'b.yaml'));
+  await removed;
+});
+
+describe('TestExtractFromBadDataFile', () => {
+  it('it is logged once and skipped, and its text is not logged', async () => {
+    await write('bad.yaml', 'secret: {');
+    await write('good.yaml', yaml('good'));
+    const listed = nextList('good-node-a');
+    start();
+    await listed;
+    await clock.advanceAsync(0);
+    const again = nextList('good-node-a');
+    clock.advance(20_000);
+    await again;
+    expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([['error', 'Skipped a manifest']]);
+    expect(JSON.stringify(logger.lines)).not.toContain('secret');
+  });
+
+  it('a file that was good keeps its pod after a change that broke it, until the next periodic look', async () => {
+    await write('web.yaml', yaml('web'));
+    const listed = nextList('web-node-a');
+    start();
+    await listed;
+    const changed = nextList('web-node-a');
+    // One event: a file that is written in place has several.
+    await write('.web', 'kind: {');
+    await rename(join(directory, '.web'), join(directory, 'web.yaml'));
+    await changed;
+    await clock.advanceAsync(0);
+    const dropped = nextList('');
+    await clock.advanceAsync(20_000);
+    await dropped;
+    expect(logger.lines.map(({ message }) => message)).toEqual(['Skipped a manifest']);
+  });
+});
+
+it('a link to a manifest counts, a broken one does not', async () => {
+  await write('.web', yaml('web'));
+  await symlink('.web', join(directory, 'web.yaml'));
+  await symlink('.nothing', join(directory, 'zzz.yaml'));
+  const listed = nextList('web-node-a');
+  start();
+  await listed;
+  expect(logger.lines).toEqual([]);
+});
+
+it('the UID is the same whatever the order of the members, and differs by node, file and content', async () => {
+  const manifest = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: { containers: [{ name: 'a' }] } };
+  const uids: unknown[] = [];
+  for (const [options, text] of [
+    [{}, JSON.stringify(manifest)],
+    [{}, JSON.stringify(Object.fromEntries(Object.entries(manifest).toReversed()))],
+    [{ nodeName: 'other' }, JSON.stringify(manifest)],
+    [{}, JSON.stringify({ ...manifest, metadata: { name: 'web', labels: { a: 'b' } } })],
+  ] as const) {
+    await write('web.json', text);
+    const nodeName = 'nodeName' in options ? options.nodeName : 'node-a';
+    const listed = nextList(`web-${nodeName}`);
+    start({ nodeName, parse: undefined });
+    await listed;
+    uids.push(lists.at(-1)?.[0]?.metadata?.uid);
+    await source!.stop();
+  }
+  expect(uids[0]).toBe(uids[1]);
+  expect(new Set(uids).size).toBe(3);
+});

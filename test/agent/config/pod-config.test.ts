@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import {
+  type ObjectEvent,
+  PodConfig,
+  type PodConfigUpdate,
+  type PodEvent,
+  type PodSink,
+} from 'kubelet-status-manager/agent';
+import { FakeClock, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+
+function podOf(name: string, namespace = 'new', rest: Partial<Pod> = {}): Pod {
+  const { metadata, ...others } = rest;
+  return {
+    metadata: { uid: name + namespace, name, namespace, ...metadata },
+    spec: { restartPolicy: 'Always', containers: [{ name: 'ctr', image: 'image' }] },
+    ...others,
+  };
+}
+
+const changedSpec = { containers: [{ name: 'bar', image: 'test' }] };
+
+function newConfig(options: Partial<ConstructorParameters<typeof PodConfig>[0]> = {}) {
+  const updates: PodConfigUpdate[] = [];
+  const clock = new FakeClock();
+  const config = new PodConfig({ clock, logger: silentLogger, onUpdate: (update) => updates.push(update), ...options });
+  const sink = config.channel('file');
+  /** What a list of the source leads to: `ADD new/foo`. */
+  const set = (pods: Pod[], to: PodSink = sink): string[] => {
+    to(pods);
+    return updates
+      .splice(0)
+      .map(({ op, pods }) => [op, ...pods.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`)].join(' '));
+  };
+  return { config, clock, updates, sink, set };
+}
+
+it.each(['TestNewPodAdded', 'TestNewPodAddedDefaultNamespace', 'TestNewPodAddedInvalidNamespace'])('%s', (title) => {
+  const namespace = { TestNewPodAdded: 'new', TestNewPodAddedDefaultNamespace: 'default' }[title] ?? '';
+  expect(newConfig().set([podOf('foo', namespace)])).toEqual([`ADD ${namespace}/foo`]);
+});
+
+it('TestNewPodAddedDifferentNamespaces', () => {
+  const { set } = newConfig();
+  expect(set([podOf('foo', 'default')])).toEqual(['ADD default/foo']);
+  expect(set([podOf('foo', 'default'), podOf('foo')])).toEqual(['ADD new/foo']);
+});
+
+it('TestInvalidPodFiltered', () => {
+  const events: (PodEvent | ObjectEvent)[] = [];
+  const logger = recordingLogger();
+  const { set } = newConfig({ logger, eventRecorder: { event: (event) => events.push(event) } });
+  const twin = podOf('foo', 'new', { metadata: { uid: 'another', name: 'foo', namespace: 'new' } });
+  expect(set([podOf('foo'), twin])).toEqual(['ADD new/foo']);
+  expect(events.map(({ reason, message }) => [reason, message])).toEqual([
+    ['FailedValidation', 'Error validating pod foo_new(another) from file due to duplicate pod name "foo", ignoring'],
+  ]);
+  expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
+    ['warn', 'Ignored a pod: its source has another one of that name'],
+  ]);
+});
+
+it('TestNewPodAddedUpdatedRemoved', () => {
+  const { set } = newConfig();
+  expect(set([podOf('foo')])).toEqual(['ADD new/foo']);
+  expect(set([podOf('foo')])).toEqual([]);
+  expect(set([podOf('foo', 'new', { spec: changedSpec })])).toEqual(['UPDATE new/foo']);
+  expect(set([])).toEqual(['REMOVE new/foo']);
+});
+
+it('TestNewPodAddedDelete', () => {
+  const { set } = newConfig();
+  set([podOf('foo')]);
+  const metadata = { ...podOf('foo').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+  expect(set([podOf('foo', 'new', { metadata })])).toEqual(['DELETE new/foo']);
+  expect(set([podOf('foo', 'new', { metadata })])).toEqual([]);
+  expect(set([podOf('foo', 'new', { metadata: { ...metadata, deletionGracePeriodSeconds: 1 } })])).toEqual([
+    'DELETE new/foo',
+  ]);
+});
+
+it('TestNewPodAddedUpdatedSet', () => {
+  const { set } = newConfig();
+  set([podOf('foo'), podOf('foo2'), podOf('foo3')]);
+  expect(set([podOf('foo2', 'new', { spec: changedSpec }), podOf('foo3'), podOf('foo4')])).toEqual([
+    'REMOVE new/foo',
+    'ADD new/foo4',
+    'UPDATE new/foo2',
+  ]);
+});
+
+it('TestNewPodAddedSetReconciled', () => {
+  const { set, updates, sink } = newConfig();
+  set([podOf('changeable'), podOf('constant')]);
+  expect(set([podOf('changeable'), podOf('constant')])).toEqual([]);
+  const status = { message: 'changed' };
+  sink([podOf('changeable', 'new', { status }), podOf('constant')]);
+  expect(updates[0]?.pods[0]?.status).toEqual(status);
+  expect(set([podOf('changeable', 'new', { status }), podOf('constant')])).toEqual(['RECONCILE new/changeable']);
+  const both = { status: { message: 'again' }, spec: changedSpec };
+  expect(set([podOf('changeable', 'new', both), podOf('constant')])).toEqual(['UPDATE new/changeable']);
+});
+
+it('TestInitialEmptySet', () => {
+  const { set } = newConfig();
+  expect(set([])).toEqual(['ADD']);
+  expect(set([])).toEqual([]);
+  expect(set([podOf('foo')])).toEqual(['ADD new/foo']);
+});
+
+describe('TestPodUpdateAnnotations', () => {
+  const annotated = (annotations: Record<string, string>): Pod =>
+    podOf('foo', 'new', { metadata: { ...podOf('foo').metadata, annotations } });
+
+  it('a changed, added or removed annotation is an update', () => {
+    const { set } = newConfig();
+    set([annotated({ 'kubernetes.io/blah': 'blah' })]);
+    expect(set([annotated({ 'kubernetes.io/blah': 'superblah' })])).toEqual(['UPDATE new/foo']);
+    expect(set([annotated({ 'kubernetes.io/blah': 'superblah', other: 'x' })])).toEqual(['UPDATE new/foo']);
+    expect(set([annotated({})])).toEqual(['UPDATE new/foo']);
+  });
+
+  it('those of the agent are no update, and are kept', () => {
+    const { updates, sink, clock } = newConfig();
+    sink([annotated({})]);
+    clock.advance(60_000);
+    sink([annotated({ 'kubernetes.io/config.seen': 'x', 'kubernetes.io/config.source': 'api' })]);
+    sink([annotated({ other: 'y' })]);
+    const own = { 'kubernetes.io/config.seen': '2000-01-01T00:00:00Z', 'kubernetes.io/config.source': 'file' };
+    expect(updates.map(({ op, pods }) => [op, pods[0]?.metadata?.annotations])).toEqual([
+      ['ADD', own],
+      ['UPDATE', { ...own, other: 'y' }],
+    ]);
+  });
+
+  it('a pod that was passed on is not changed by an update', () => {
+    const { updates, sink } = newConfig();
+    const first = Object.freeze(annotated({}));
+    sink([first]);
+    const before = structuredClone(updates[0]!.pods[0]);
+    sink([annotated({ other: 'y' })]);
+    expect(updates[0]!.pods[0]).toEqual(before);
+    expect(first.metadata?.annotations).toEqual({});
+  });
+});
+
+it('TestPodUpdateLabels', () => {
+  const { set } = newConfig();
+  const labelled = (labels: Record<string, string>): Pod =>
+    podOf('foo', 'new', { metadata: { ...podOf('foo').metadata, labels } });
+  set([labelled({ key: 'value' })]);
+  expect(set([labelled({ key: 'newValue' })])).toEqual(['UPDATE new/foo']);
+});
+
+describe('several sources', () => {
+  it('nothing is ready before each source has said which pods it has', () => {
+    const { config, sink, set } = newConfig();
+    const api = config.channel('api');
+    expect([config.allReady(), config.waitingFor()]).toEqual([false, ['file', 'api']]);
+    sink([]);
+    expect([config.allReady(), config.waitingFor()]).toEqual([false, ['api']]);
+    set([podOf('foo')], api);
+    expect([config.allReady(), config.waitingFor()]).toEqual([true, []]);
+  });
+
+  it('a source is ready only when its pods have been passed on', () => {
+    const ready: boolean[] = [];
+    const { config, sink } = newConfig({ onUpdate: () => void ready.push(config.allReady()) });
+    sink([podOf('foo')]);
+    expect([...ready, config.allReady()]).toEqual([false, true]);
+  });
+
+  it('a source removes only its own pods', () => {
+    const { config, set } = newConfig();
+    const api = config.channel('api');
+    set([podOf('foo')]);
+    expect(set([podOf('foo')], api)).toEqual(['ADD new/foo']);
+    expect(set([])).toEqual(['REMOVE new/foo']);
+    expect(set([podOf('foo')], api)).toEqual([]);
+  });
+
+  it('a listener that throws stops neither the other changes nor the source', () => {
+    const logger = recordingLogger();
+    const seen: string[] = [];
+    const { config, sink } = newConfig({
+      logger,
+      onUpdate: ({ op }) => {
+        seen.push(op);
+        throw new Error('broken listener');
+      },
+    });
+    sink([podOf('foo')]);
+    sink([podOf('bar')]);
+    expect(seen).toEqual(['ADD', 'REMOVE', 'ADD']);
+    expect(config.allReady()).toBe(true);
+    expect(logger.lines.map(({ fields }) => fields)).toContainEqual({
+      op: 'REMOVE',
+      source: 'file',
+      reason: 'broken listener',
+    });
+  });
+});
