@@ -50,7 +50,7 @@ it('logs in one line without a stack trace that a node user may not delete its N
     },
   ]);
   const node = (await admin.request('GET', '/api/v1/nodes/agent')).json() as { status: { conditions: object[] } };
-  expect(node.status.conditions).toMatchObject([{ type: 'Ready', status: 'False' }]);
+  expect(node.status.conditions.at(-1)).toMatchObject({ type: 'Ready', status: 'False' });
   await transport.close();
   await admin.close();
 });
