@@ -158,6 +158,9 @@ describe('the invariants of the chaos run', () => {
     expect(checkPauses([throttled, call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b' })])).toHaveLength(count);
     const ofAnotherPod = call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b', pod: 'default/other' });
     expect(checkPauses([throttled, ofAnotherPod])).toEqual([]);
+    const ofTheOldPod = call({ arrivedAtMs: -10, endedAtMs: -9, kind: 'patch', uid: 'a' });
+    const ofTheNewPod = call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, kind: 'patch', uid: 'b' });
+    expect(checkPauses([ofTheOldPod, { ...throttled, uid: undefined }, ofTheNewPod])).toEqual([]);
   });
 
   it('a storm of connections', () => {

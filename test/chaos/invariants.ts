@@ -174,11 +174,19 @@ export function checkPauses(calls: readonly Call[]): Violation[] {
         call.arrivedAtMs > endedAtMs + crossingSlackMs &&
         call.arrivedAtMs < endedAtMs + retryAfterMs - crossingSlackMs,
     );
-    if (early === undefined) continue;
+    if (early === undefined || isRecreated(calls, pod, endedAtMs)) continue;
     const details = `agent ${incarnation}: ${early.kind} of ${early.pod} ${early.arrivedAtMs - endedAtMs} ms after the ${status} of a ${kind}`;
     violations.push({ invariant: 'Retry-After is respected', details });
   }
   return violations;
+}
+
+/** The writes around this time are for pods with different UIDs; a GET does not say which pod it is for. */
+function isRecreated(calls: readonly Call[], pod: string, atMs: number): boolean {
+  const writes = calls.filter((call) => call.pod === pod && call.uid !== undefined);
+  const before = writes.findLast(({ arrivedAtMs }) => arrivedAtMs <= atMs);
+  const after = writes.find(({ arrivedAtMs }) => arrivedAtMs > atMs);
+  return before !== undefined && after !== undefined && before.uid !== after.uid;
 }
 
 /** A proxy is not flooded with connections, however it behaves. @param arrivalsMs when connections arrived, in order */
