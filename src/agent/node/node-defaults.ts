@@ -2,7 +2,7 @@ import { arch, availableParallelism, platform, release, totalmem, type } from 'n
 import type { NodeStatus } from './node-types.ts';
 
 /** The names that Go has for this machine. Source: Go `runtime.GOOS`, `runtime.GOARCH`. */
-export function goPlatform(): { readonly os: string; readonly arch: string } {
+function goPlatform(): { readonly os: string; readonly arch: string } {
   const archs: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
   return { os: platform() === 'win32' ? 'windows' : platform(), arch: archs[arch()] ?? arch() };
 }
