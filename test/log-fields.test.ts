@@ -14,10 +14,10 @@ describe('the fields of a log line', () => {
     });
   });
 
-  it('are made in this one file', () => {
+  it('are made in log-fields.ts, of the library and of src/agent', () => {
     const src = new URL('../src/', import.meta.url);
     const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
-      (path) => path.endsWith('.ts') && !path.startsWith('testing') && path !== 'log-fields.ts',
+      (path) => path.endsWith('.ts') && !path.startsWith('testing') && !path.endsWith('log-fields.ts'),
     );
     expect(files.length).toBeGreaterThan(50);
     const others = files.filter((path) =>

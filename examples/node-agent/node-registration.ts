@@ -84,7 +84,9 @@ export class NodeRegistration {
   #adopt({ metadata: { labels, resourceVersion }, spec }: Node): object | undefined {
     this.#wasThere = true;
     if (!Object.hasOwn(labels ?? {}, agentLabel)) {
-      throw new AgentError('a Node of this name exists and is not of this agent; choose another one with --node-name');
+      throw new AgentError(
+        'a Node of this name exists and does not belong to this agent; choose another one with --node-name',
+      );
     }
     const taints = spec?.taints ?? [];
     if (!this.#options.isTainted || taints.some(({ key }) => key === agentLabel)) return undefined;

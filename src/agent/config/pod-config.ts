@@ -1,6 +1,7 @@
 import { type Clock, getPodFullName, type Logger, type Pod, timeFromEpochMs } from '../../index.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
 import {
   checkAndUpdatePod,
   configSeenAnnotation,
@@ -99,10 +100,7 @@ export class PodConfig {
       const fullName = getPodFullName(pod);
       if (!fullNames.has(fullName)) return fullNames.add(fullName);
       const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
-      logger.warn(
-        { pod: `${namespace}/${name}`, podUID: uid, source },
-        'Ignored a pod: its source has another one of that name',
-      );
+      logger.warn({ ...podFields(pod), source }, 'Ignored a pod: its source has another one of that name');
       const message = `Error validating pod ${name}_${namespace}(${uid}) from ${source} due to duplicate pod name "${name}", ignoring`;
       eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
       return false;

@@ -1,4 +1,5 @@
 import { describeApiError, type Logger, type Pod, type PodReference } from '../../index.ts';
+import { podFields } from '../log-fields.ts';
 import type { MirrorPodApi } from './mirror-pod-api.ts';
 import { configMirrorAnnotation, podHash } from './mirror-pod-hash.ts';
 
@@ -75,13 +76,6 @@ export class MirrorPodClient {
       return false;
     }
   }
-}
-
-export function podFields({ metadata: { namespace = '', name = '', uid } = {} }: Pod): {
-  readonly pod: string;
-  readonly podUID: string | undefined;
-} {
-  return { pod: `${namespace}/${name}`, podUID: uid };
 }
 
 function referenceOf({ metadata: { namespace = '', name = '' } = {} }: Pod): PodReference {

@@ -1,6 +1,7 @@
 import { describeApiError, getPodFullName, isStaticPod, type Logger, type Pod } from '../../index.ts';
 import { reasonOf } from '../failure-log.ts';
-import { type MirrorNode, type MirrorPodClient, podFields } from './mirror-pod-client.ts';
+import { podFields } from '../log-fields.ts';
+import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
 import { isMirrorPodOf } from './mirror-pod-hash.ts';
 
 export interface ReconcileMirrorPodOptions {
