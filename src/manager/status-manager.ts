@@ -374,7 +374,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Tries to send all unsent statuses and ignores their back-off. Resolves when none is left, or after
+   * Tries to send all unsent statuses and ignores their back-off, but not `Retry-After`. Resolves when none is left, or after
    * `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or after stop().
    * @returns the number of statuses that are still unsent
    */

@@ -106,6 +106,14 @@ export class BackOff {
     return Math.max(0, (version > entry.version ? entry.newVersionDueMs : entry.dueMs) - nowMs);
   }
 
+  /** Ends the pod's wait, but for what the server asked for. */
+  endWait(uid: string, nowMs: number): void {
+    const entry = this.#entries.get(uid);
+    const dueMs = (entry?.failedAtMs ?? 0) + (entry?.atLeastMs ?? 0);
+    if (entry === undefined || dueMs <= nowMs) this.forget(uid);
+    else this.#entries.set(uid, { ...entry, delayMs: 0, dueMs, newVersionDueMs: dueMs });
+  }
+
   /** The pod is as it should be, or gone. */
   forget(uid: string): void {
     this.#entries.delete(uid);

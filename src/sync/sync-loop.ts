@@ -205,7 +205,7 @@ export class SyncLoop {
     this.#flushes++;
     try {
       for (const uid of cache.unsentUIDs()) {
-        this.#backOff.forget(uid);
+        this.#backOff.endWait(uid, clock.monotonicMs());
         this.#enqueue(uid);
       }
       this.#pump();

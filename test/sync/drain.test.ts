@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../src/client/api-error.ts';
 import { StatusManager } from '../../src/manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
@@ -69,6 +70,27 @@ describe('stop({ drain: true })', () => {
     expect(client.pod('default', 'web')?.status?.phase).toBe('Running');
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+it('a drain ignored Retry-After: the pod was tried again immediately (chaos, seed 90412)', async () => {
+  const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
+  const client = new FakePodClient([pod]);
+  const clock = new FakeClock();
+  const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
+  manager.start();
+  client.react({ verb: 'patch' }, () => {
+    if (client.actionsOf({ verb: 'patch' }).length > 1) return undefined;
+    throw new ApiError('busy', { kind: 'http', statusCode: 503, retryAfterMs: 2_000 });
+  });
+  manager.setPodStatus(pod, { phase: 'Running' });
+  await clock.advanceAsync(100);
+  const stopped = manager.stop({ drain: true });
+  await clock.advanceAsync(1_800);
+  expect(client.actionsOf({ verb: 'get' })).toHaveLength(1);
+  await clock.advanceAsync(200);
+  await stopped;
+  expect(client.pod('default', 'web')?.status?.phase).toBe('Running');
+  expect(clock.pendingTimers).toBe(0);
 });
 
 it('a drain waited for its deadline without another try when what somebody has undone could not be written again', async () => {
