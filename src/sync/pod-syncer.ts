@@ -10,7 +10,7 @@ import type { PodManager } from '../pods/pod-manager.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
-import type { Pod, PodCondition } from '../types.ts';
+import type { Pod, PodCondition, PodStatus } from '../types.ts';
 import { type ApiPod, apiPodOf } from './api-pod.ts';
 import { decide, type Decision, type PatchStrategy } from './decide.ts';
 import type { Outcomes } from './outcomes.ts';
@@ -196,7 +196,14 @@ export class PodSyncer {
       case 'unknown-mirror':
         return this.#waitForMirror(uid, api, plan.versioned);
       case 'unchanged':
-        return this.#recordSent(uid, plan, api, api, hasPatched ? 'written' : 'unchanged');
+        return this.#recordSent(
+          uid,
+          plan,
+          api,
+          api,
+          hasPatched ? 'written' : 'unchanged',
+          this.#canTrust(api, plan.merged),
+        );
       default: {
         const { versioned, patch, merged } = plan;
         outcomes.sending(uid, versioned);
@@ -211,11 +218,10 @@ export class PodSyncer {
         podStartupLatency?.recordStatusUpdated(pod);
         const response = apiPodOf(pod);
         droppedMembers.learn(uid, api.status, merged, response.status);
+        const canTrust = this.#canTrust(response, merged);
         // Somebody else has written since the object was trusted.
-        if (api.trustedAs !== undefined && !equalJSON(response.status, merged)) {
-          return { kind: 'read-first', response };
-        }
-        return this.#recordSent(uid, plan, api, response, 'written');
+        if (api.trustedAs !== undefined && !canTrust) return { kind: 'read-first', response };
+        return this.#recordSent(uid, plan, api, response, 'written', canTrust);
       }
     }
   }
@@ -249,8 +255,9 @@ export class PodSyncer {
     api: ApiPod,
     latest: ApiPod,
     kind: 'written' | 'unchanged',
+    canTrust: boolean,
   ): SyncResult {
-    const { cache, clock, logger, metrics, onSent, outcomes, readBeforePatch, resendDetector } = this.#options;
+    const { cache, clock, logger, metrics, onSent, outcomes, resendDetector } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs, status } = versioned;
     const isHeldBack = merged.phase !== status.phase;
@@ -272,10 +279,14 @@ export class PodSyncer {
       onSent(uid, !isHeldBack && deletionDue === undefined);
     }
     const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod) : 0;
-    const canTrust = readBeforePatch === 'when-stale' && deletionDue === undefined;
-    if (canTrust && equalJSON(latest.status, merged)) this.#trusted.trust(uid, latest, merged);
+    if (canTrust && deletionDue === undefined) this.#trusted.trust(uid, latest, merged);
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
     return { kind, versioned, timesSent, deletionDue, isHeldBack };
+  }
+
+  /** The object shows exactly what was planned, so the next sync need not read it. */
+  #canTrust({ status }: ApiPod, merged: PodStatus): boolean {
+    return this.#options.readBeforePatch === 'when-stale' && equalJSON(status, merged);
   }
 
   #drop(uid: string, api: ApiPod, versioned: VersionedPodStatus, reason: 'recreated' | 'outdated'): SyncResult {
