@@ -35,9 +35,13 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         await nodeClient.close();
       });
 
-      async function createPod(spec?: Json): Promise<{ ref: { namespace: string; name: string }; uid: string }> {
+      async function createPod(
+        overrides: { metadata?: Json; spec?: Json } = {},
+        nodeName = 'node-a',
+      ): Promise<{ ref: { namespace: string; name: string }; uid: string }> {
         const name = uniqueName('client');
-        const pod = await server.pods.create(name, { spec });
+        const pod = await server.pods.create(name, { spec: { nodeName }, ...overrides });
+        await server.pods.untilNodeKnows(name, { token: server.nodeToken(nodeName) });
         return { ref: { namespace: 'default', name }, uid: pod.metadata.uid as string };
       }
 
@@ -62,7 +66,6 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         expect(body.status.startTime).toBe('2024-01-01T00:00:00Z');
         expect(body.status.containerStatuses[0].allocatedResources).toEqual({ cpu: '1' });
         expect(await client.getPod(ref, { signal })).toEqual(body);
-        await server.pods.untilAuthorizerKnows(ref.name, 'created', { token: server.nodeToken('node-a') });
         expect(await nodeClient.getPod(ref, { signal })).toEqual(body);
       });
 
@@ -99,10 +102,8 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
       });
 
       it('DELETE of a pod that a finalizer keeps succeeds', async () => {
-        const name = uniqueName('client');
-        const pod = await server.pods.create(name, { metadata: { finalizers: ['example.com/hold'] } });
-        const ref = { namespace: 'default', name };
-        await nodeClient.deletePod(ref, { uid: pod.metadata.uid, gracePeriodSeconds: 0 }, { signal });
+        const { ref, uid } = await createPod({ metadata: { finalizers: ['example.com/hold'] } });
+        await nodeClient.deletePod(ref, { uid, gracePeriodSeconds: 0 }, { signal });
         expect((await client.getPod(ref, { signal })).metadata?.finalizers).toEqual(['example.com/hold']);
       });
 
@@ -191,7 +192,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         });
 
         it("a node user's PATCH of another node's pod: forbidden (403)", async () => {
-          const { ref, uid } = await createPod({ nodeName: 'node-b' });
+          const { ref, uid } = await createPod({}, 'node-b');
           const patch = strategic(uid, { phase: 'Running' });
           const error = await failureOf(nodeClient.patchPodStatus(ref, patch, { signal }));
           expect(error).toMatchObject({ statusCode: 403, reason: 'Forbidden' });

@@ -56,12 +56,17 @@ export class PodApi {
   }
 
   /**
-   * Resolves when the node authorizer is up to date. It gets pods from a watch, so for a moment a node's
-   * user gets 403 to the GET of its new pod, and 404 instead of 403 to the GET of a deleted pod.
+   * Resolves when the node authorizer and NodeRestriction know the pod. Both get pods from a watch, so for a
+   * moment a node's user gets 403 to the GET of its new pod and 404 to its DELETE.
    */
-  async untilAuthorizerKnows(name: string, fate: 'created' | 'deleted', nodeUser: KubeRequestOptions): Promise<void> {
-    const behind = fate === 'created' ? 403 : 404;
-    while ((await this.get(name, nodeUser)).status === behind);
+  async untilNodeKnows(name: string, nodeUser: KubeRequestOptions): Promise<void> {
+    while ((await this.get(name, nodeUser)).status === 403);
+    while ((await this.delete(name, { dryRun: ['All'] }, nodeUser)).status === 404);
+  }
+
+  /** Resolves when the node authorizer has forgotten a deleted pod: it answers GET with 403, and with 404 before. */
+  async untilNodeForgets(name: string, nodeUser: KubeRequestOptions): Promise<void> {
+    while ((await this.get(name, nodeUser)).status === 404);
   }
 
   /** A strategic merge patch of the status. */

@@ -53,7 +53,7 @@ for (const { serverKind, clientKind, title } of setups) {
       await server.pods.create(name, { metadata });
       const pod = await node.pod(name);
       const uid = uidOf(pod);
-      await server.pods.untilAuthorizerKnows(name, 'created', { token: server.nodeToken('node-a') });
+      await server.pods.untilNodeKnows(name, { token: server.nodeToken('node-a') });
       report(pod, creating);
       expect(await node.manager.whenWritten(uid)).toMatchObject({ written: true });
       node.couldBeRunning.add(uid);

@@ -25,13 +25,15 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       foreign = uniqueName('foreign');
       await server().pods.create(own);
       await server().pods.create(foreign, { spec: { nodeName: 'node-b' } });
+      await server().pods.untilNodeKnows(own, asNode());
+      await server().pods.untilNodeKnows(foreign, asNode('node-b'));
     });
 
     describe('pods', () => {
       it('may read, patch and delete its own pods', async () => {
         const name = uniqueName('own');
         await server().pods.create(name);
-        await server().pods.untilAuthorizerKnows(name, 'created', asNode());
+        await server().pods.untilNodeKnows(name, asNode());
         expectOk(await server().pods.get(name, asNode()));
         expectOk(await server().pods.patchStatus(name, { phase: 'Running' }, asNode()));
         expectOk(await server().pods.delete(name, { gracePeriodSeconds: 0 }, asNode()));
@@ -42,8 +44,9 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
         async () => {
           const deleted = uniqueName('deleted');
           await server().pods.create(deleted);
+          await server().pods.untilNodeKnows(deleted, asNode());
           await server().pods.delete(deleted, { gracePeriodSeconds: 0 }, asNode());
-          await server().pods.untilAuthorizerKnows(deleted, 'deleted', asNode());
+          await server().pods.untilNodeForgets(deleted, asNode());
           for (const name of [foreign, uniqueName('missing'), deleted]) {
             expectFailure(await server().pods.get(name, asNode()), 403, 'Forbidden', {
               details: { name, kind: 'pods' },
@@ -150,7 +153,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
         const body = podManifest(name, { metadata: { annotations, ownerReferences: owner() } });
         const created = await server().http.request('POST', PODS_PATH, { ...asNode(), body });
         expect(created.status).toBe(201);
-        await server().pods.untilAuthorizerKnows(name, 'created', asNode());
+        await server().pods.untilNodeKnows(name, asNode());
         expect(expectOk(await server().pods.get(name, asNode()))).toEqual(created.body);
       });
 
