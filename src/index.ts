@@ -44,9 +44,10 @@ export {
 } from './status/generate-runtime-conditions.ts';
 export { podConditionByKubelet, podConditionSharedByKubelet } from './status/ownership.ts';
 export { containerShouldRestart, isRestartableInitContainer, matchingRestartRule } from './status/container-restart.ts';
+export { podRequests } from './status/pod-resources.ts';
 export { timeFromEpochMs } from './status/canonical-time.ts';
 export { getPhase, isPodPhaseTerminal, type PodPhase } from './status/phase.ts';
-export { canonicalQuantity, compareQuantities, quantitiesEqual } from './status/quantity.ts';
+export { addQuantities, canonicalQuantity, compareQuantities, quantitiesEqual } from './status/quantity.ts';
 
 // The manager's own rules; they trust a status to be canonical: `canonicalPodStatus` makes and checks one
 export { canonicalPodStatus, type CanonicalOptions } from './status/canonical.ts';

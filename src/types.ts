@@ -336,7 +336,6 @@ export interface VolumeMount extends Unread<'bindMountOptions' | 'subPath' | 'su
 
 type UnreadContainerMembers =
   | 'ports'
-  | 'resizePolicy'
   | 'securityContext'
   | 'stdin'
   | 'stdinOnce'
@@ -344,6 +343,14 @@ type UnreadContainerMembers =
   | 'terminationMessagePolicy'
   | 'tty'
   | 'volumeDevices';
+
+/** What a change of a resource does to a running container. Source: `v1.ContainerResizePolicy`. */
+export interface ContainerResizePolicy {
+  /** `cpu` or `memory`. */
+  readonly resourceName: string;
+  /** `NotRequired` or `RestartContainer`. */
+  readonly restartPolicy: string;
+}
 
 export interface EnvVar {
   readonly name: string;
@@ -356,6 +363,7 @@ export interface Container extends Unread<UnreadContainerMembers> {
   readonly image?: string | undefined;
   readonly workingDir?: string | undefined;
   readonly env?: readonly EnvVar[] | undefined;
+  readonly resizePolicy?: readonly ContainerResizePolicy[] | undefined;
   readonly envFrom?: readonly object[] | undefined;
   readonly command?: readonly string[] | undefined;
   readonly args?: readonly string[] | undefined;

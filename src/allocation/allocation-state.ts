@@ -19,11 +19,14 @@ export interface AllocationState {
   /** What was granted to the container; undefined when nothing was. */
   getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined;
 
+  /** What was granted to the pod itself; undefined when nothing was. */
+  getPodLevelResourceAllocation(podUID: string): ResourceRequirements | undefined;
+
   getPodResizeStatus(podUID: string): PodResizeStatus;
 
   /**
    * Grants what `pod.spec` asks for, in place of all that was granted to this pod before: its
-   * regular containers, its restartable init containers, and the pod-level resources.
+   * regular and init containers, and the pod-level resources.
    * Resolves when the change is as durable as this state makes it. Rejects with a
    * StatusManagerError: `INVALID_ARGUMENT` for an invalid pod, and nothing has changed then;
    * `CHECKPOINT_WRITE_FAILED` when the change is in memory only.
@@ -35,4 +38,7 @@ export interface AllocationState {
 
   /** Forgets the pod. The removal is written with the next change, not on its own. */
   delete(podUID: string): void;
+
+  /** `delete` for all pods but these. Source: kubelet `RemoveOrphanedPods`. */
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void;
 }

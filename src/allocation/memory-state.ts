@@ -30,6 +30,10 @@ export class MemoryState implements AllocationState {
     return this.#allocations.get(podUID)?.containerResources?.get(containerName);
   }
 
+  getPodLevelResourceAllocation(podUID: string): ResourceRequirements | undefined {
+    return this.#allocations.get(podUID)?.podLevelResources ?? undefined;
+  }
+
   getPodResizeStatus(podUID: string): PodResizeStatus {
     return this.#resizeStatuses.get(podUID) ?? '';
   }
@@ -49,5 +53,11 @@ export class MemoryState implements AllocationState {
   delete(podUID: string): void {
     this.#allocations.delete(podUID);
     this.#resizeStatuses.delete(podUID);
+  }
+
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
+    for (const podUID of [...this.#allocations.keys(), ...this.#resizeStatuses.keys()]) {
+      if (!remainingPodUIDs.has(podUID)) this.delete(podUID);
+    }
   }
 }

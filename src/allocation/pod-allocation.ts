@@ -1,4 +1,4 @@
-import { listAt, objectAt, DecodeContext, requiredStringAt, stringAt } from '../status/canonical-reader.ts';
+import { listAt, objectAt, DecodeContext, requiredStringAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../status/json.ts';
 import { resourceRequirements } from '../status/status-members.ts';
 import type { Pod, ResourceRequirements } from '../types.ts';
@@ -16,7 +16,7 @@ const noResources: ResourceRequirements = Object.freeze({});
 /**
  * What the spec of the pod requests. Throws a StatusManagerError (`INVALID_ARGUMENT`) with the
  * path of an invalid name, object or quantity.
- * Source: kubelet `allocationFromPod`.
+ * Source: kubelet `ResourceInfoForPod`.
  */
 export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAllocation } {
   const context = new DecodeContext(true, 'pod');
@@ -34,10 +34,7 @@ function allocationFromSpec(spec: Raw, context: DecodeContext): PodAllocation {
     listAt(spec[list], list, context, (container) => {
       const name = requiredStringAt(container.name, 'name', context);
       const resources = frozenResourcesAt(container.resources, 'resources', context) ?? noResources;
-      // An init container that ends before the others start cannot be resized.
-      const resizable =
-        list === 'containers' || stringAt(container.restartPolicy, 'restartPolicy', context) === 'Always';
-      if (resizable) containerResources.set(name, resources);
+      containerResources.set(name, resources);
     });
   }
   return {

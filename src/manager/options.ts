@@ -130,10 +130,12 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
 const podManagerMethods = ['getPodByUID', 'getMirrorPodByPod', 'translatePodUID', 'getUIDTranslations'] as const;
 const allocationStateMethods = [
   'getContainerResourceAllocation',
+  'getPodLevelResourceAllocation',
   'getPodResizeStatus',
   'setPodAllocation',
   'setPodResizeStatus',
   'delete',
+  'removeOrphanedPods',
 ] as const;
 const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
 const journalMethods = ['accepted', 'settled', 'close'] as const;

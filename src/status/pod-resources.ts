@@ -1,7 +1,15 @@
-import type { Container, PodSpec, ResourceList, ResourceRequirements, ResourceRequirementsInput } from '../types.ts';
+import { requireObject } from '../errors.ts';
+import type {
+  Container,
+  Pod,
+  PodSpec,
+  ResourceList,
+  ResourceRequirements,
+  ResourceRequirementsInput,
+} from '../types.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 import { setOwn } from './json.ts';
-import { addQuantities, formatQuantity, parseQuantity, type Quantity } from './quantity.ts';
+import { addParsedQuantities, formatQuantity, parseQuantity, type Quantity } from './quantity.ts';
 
 type Quantities = Map<string, Quantity>;
 type ResourceListInput = ResourceRequirementsInput['requests'] | null;
@@ -19,13 +27,22 @@ interface PodStatusResources {
  * Source: kubelet `generateAPIPodStatus`, component-helpers `PodRequests`, `PodLimits`.
  */
 export function podStatusResources(spec: PodSpec): PodStatusResources {
-  const requested = podRequests(spec);
-  const requests = toResourceList(requested);
-  const limits = toResourceList(podLimits(spec));
+  const requests = toResourceList(aggregateRequests(spec));
+  const limits = toResourceList(aggregateLimits(spec));
   return {
     ...(requests !== undefined && { allocatedResources: requests }),
     resources: { ...(limits !== undefined && { limits }), ...(requests !== undefined && { requests }) },
   };
+}
+
+/**
+ * What the pod requests of the node, by the names of the resources: see `podStatusResources`. Empty when
+ * it requests nothing; the texts are canonical. Source: component-helpers `PodRequests`.
+ * @throws StatusManagerError INVALID_ARGUMENT when `pod` is not an object
+ */
+export function podRequests(pod: Pod): ResourceList {
+  requireObject('pod', pod);
+  return toResourceList(aggregateRequests(pod.spec ?? {})) ?? {};
 }
 
 /** True for a resource that may stand at the level of the pod. Source: component-helpers `IsSupportedPodLevelResource`. */
@@ -33,14 +50,14 @@ export function isSupportedPodLevelResource(name: string): boolean {
   return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
 }
 
-function podRequests(spec: PodSpec): Quantities {
+function aggregateRequests(spec: PodSpec): Quantities {
   const requests = aggregate(spec, 'requests');
   for (const [name, quantity] of quantitiesOf(spec.overhead)) add(requests, name, quantity);
   return requests;
 }
 
 /** The overhead raises the limits above zero. */
-function podLimits(spec: PodSpec): Quantities {
+function aggregateLimits(spec: PodSpec): Quantities {
   const limits = aggregate(spec, 'limits');
   for (const [name, quantity] of quantitiesOf(spec.overhead))
     if ((limits.get(name)?.nanos ?? 0n) !== 0n) add(limits, name, quantity);
@@ -88,7 +105,7 @@ function addAll(sums: Quantities, list: Quantities): void {
 
 function add(sums: Quantities, name: string, quantity: Quantity): void {
   const sum = sums.get(name);
-  sums.set(name, sum === undefined ? quantity : addQuantities(sum, quantity));
+  sums.set(name, sum === undefined ? quantity : addParsedQuantities(sum, quantity));
 }
 
 function raiseAll(maxima: Quantities, list: Quantities): void {

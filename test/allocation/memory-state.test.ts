@@ -5,7 +5,7 @@ import type { Pod } from '../../src/types.ts';
 import { cpu, podOf } from './pods.ts';
 
 describe('MemoryState', () => {
-  it('grants regular and restartable init containers, in canonical form, before the promise settles', async () => {
+  it('grants regular and init containers, in canonical form, before the promise settles', async () => {
     const state = new MemoryState();
     const written = state.setPodAllocation({
       metadata: { uid: 'u' },
@@ -26,7 +26,8 @@ describe('MemoryState', () => {
     });
     expect(state.getContainerResourceAllocation('u', 'bare')).toEqual({});
     expect(state.getContainerResourceAllocation('u', 'sidecar')).toEqual({ requests: { cpu: '500m' } });
-    expect(state.getContainerResourceAllocation('u', 'setup')).toBeUndefined();
+    // Until Kubernetes 1.36 an init container that ends before the others start could not be resized.
+    expect(state.getContainerResourceAllocation('u', 'setup')).toEqual(cpu('1'));
     expect(state.getContainerResourceAllocation('other', 'app')).toBeUndefined();
     await written;
   });
@@ -48,6 +49,17 @@ describe('MemoryState', () => {
     expect(() => Object.assign(handedOut.requests!, { cpu: '8' })).toThrow(TypeError);
     expect(() => Object.assign(handedOut, { limits: {} })).toThrow(TypeError);
     expect(state.getContainerResourceAllocation('u', 'a')).toEqual(cpu('1'));
+  });
+
+  it('hands out the pod-level resources, and forgets the pods that do not remain', async () => {
+    const state = new MemoryState();
+    await state.setPodAllocation({ metadata: { uid: 'a' }, spec: { resources: cpu('2000m'), containers: [] } });
+    await state.setPodAllocation(podOf('b', {}));
+    await state.setPodResizeStatus('c', 'Deferred');
+    expect(state.getPodLevelResourceAllocation('a')).toEqual(cpu('2'));
+    expect(state.getPodLevelResourceAllocation('b')).toBeUndefined();
+    state.removeOrphanedPods(new Set(['b']));
+    expect([...state.allocations.keys(), ...state.resizeStatuses.keys()]).toEqual(['b']);
   });
 
   it("stores resize statuses; '' removes one", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podStatusResources } from '../../src/status/pod-resources.ts';
+import { podRequests, podStatusResources } from '../../src/status/pod-resources.ts';
 import type { PodSpec, ResourceRequirementsInput } from '../../src/types.ts';
 
 const container = (name: string, resources: ResourceRequirementsInput, restartPolicy?: string) => ({
@@ -77,5 +77,15 @@ describe('podStatusResources', () => {
       ...(requests && { allocatedResources: requests }),
       resources: { ...(limits && { limits }), ...(requests && { requests }) },
     });
+  });
+});
+
+describe('podRequests', () => {
+  it('is what the pod asks of the node, and empty for a pod that asks for nothing', () => {
+    const requests = (cpu: string) => ({ requests: { cpu } });
+    const containers = [container('a', requests('500m')), container('b', requests('1'))];
+    expect(podRequests({ spec: { containers, overhead: { memory: '1Mi' } } })).toEqual({ cpu: '1500m', memory: '1Mi' });
+    expect(podRequests({})).toEqual({});
+    expect(() => podRequests(null as never)).toThrow('pod');
   });
 });

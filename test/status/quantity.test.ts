@@ -1,6 +1,12 @@
 import { assert, constantFrom, pre, property, stringMatching, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalQuantity, compareQuantities, quantitiesEqual, quantityNanos } from '../../src/status/quantity.ts';
+import {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  quantitiesEqual,
+  quantityNanos,
+} from '../../src/status/quantity.ts';
 
 /** What `resource.Quantity` of k8s.io/apimachinery v0.37 makes of a JSON string, read and written back. */
 const formats: readonly (readonly [string, string])[] = [
@@ -225,6 +231,18 @@ describe('compareQuantities', () => {
     ['', '1', undefined],
   ])('%s and %s: %s', (a, b, expected) => {
     expect(compareQuantities(a, b)).toBe(expected);
+  });
+});
+
+describe('addQuantities', () => {
+  it.each([
+    ['1Gi', '512Mi', '1536Mi'],
+    ['500m', '500m', '1'],
+    ['0', '1Gi', '1Gi'],
+    [1, '250m', '1250m'],
+    ['1', 'one', undefined],
+  ])('%s and %s: %s', (a, b, expected) => {
+    expect(addQuantities(a, b)).toBe(expected);
   });
 });
 
