@@ -1,7 +1,9 @@
 export { StatusManager, type StatusListener, type StopOptions } from './manager/status-manager.ts';
 export type { PodStatusProvider, StatusManagerLike } from './manager/status-manager-like.ts';
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
+export type { SentAs } from './cache/pod-status-cache.ts';
 export type { OutageInspection } from './sync/api-outage.ts';
+export type { HotLoop } from './sync/resend-detector.ts';
 export type { RequestedDeletion } from './sync/terminating-pods.ts';
 export type { WaitingFor } from './sync/waiting-for.ts';
 export type { BackOffReason } from './sync/back-off.ts';

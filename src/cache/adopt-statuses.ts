@@ -9,7 +9,12 @@ import type { PodStatusCache } from './pod-status-cache.ts';
  * that have a cached status or no phase yet.
  * @returns how many statuses were adopted
  */
-export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManager, pods: Iterable<Pod>): number {
+export function adoptServerStatuses(
+  cache: PodStatusCache,
+  podManager: PodManager,
+  pods: Iterable<Pod>,
+  nowMs: number,
+): number {
   let adopted = 0;
   for (const pod of pods) {
     const { uid: apiUID, namespace, name } = pod.metadata!;
@@ -17,7 +22,7 @@ export function adoptServerStatuses(cache: PodStatusCache, podManager: PodManage
     if (cache.has(uid) || !pod.status?.phase) continue;
     const status = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false, unique: true }));
     const next = { podNamespace: namespace!, podName: name!, podIsFinished: false, status, urgent: false };
-    cache.markSent(uid, apiUID!, cache.set(uid, next, 0), 0);
+    cache.markSent(uid, apiUID!, cache.set(uid, next, nowMs), { readAtMs: nowMs, atMs: nowMs, as: 'adopted' });
     adopted++;
   }
   return adopted;

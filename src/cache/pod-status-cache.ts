@@ -2,7 +2,19 @@ import type { StatusGauges } from '../metrics.ts';
 import type { PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import type { PodStatus } from '../types.ts';
 
-/** One accepted status of a pod. Replaced, never changed, but for `unsentSinceMs` and `urgent`. */
+/** How the API server confirmed a version: it took a PATCH, showed the same already, or was the source of it (`seed`). */
+export type SentAs = 'written' | 'unchanged' | 'adopted';
+
+/** The API server has confirmed a version. */
+export interface Confirmation {
+  /** When the version was read from the cache, on the monotonic clock. */
+  readonly readAtMs: number;
+  /** When it was confirmed, on the monotonic clock. */
+  readonly atMs: number;
+  readonly as: SentAs;
+}
+
+/** One accepted status of a pod. Replaced, never changed, but for what is not `readonly`. */
 export interface VersionedPodStatus {
   /** 1 at first, one more at each accepted change. */
   readonly version: number;
@@ -15,6 +27,9 @@ export interface VersionedPodStatus {
   readonly status: PodStatus;
   /** Monotonic time of the oldest change that has not reached the API server; undefined when all have. kubelet: `at`. */
   unsentSinceMs: number | undefined;
+  /** When the newest sent version was confirmed, or was last written again; undefined when none was sent. */
+  sentAtMs: number | undefined;
+  sentAs: SentAs | undefined;
   /** An unsent change moves readiness, a terminal phase or the deletion: it is sent before others. */
   urgent: boolean;
 }
@@ -83,6 +98,8 @@ export class PodStatusCache {
       status,
       // Divergence: the kubelet keeps the time of the first change for good; ours starts again after a write.
       unsentSinceMs: old?.unsentSinceMs ?? nowMs,
+      sentAtMs: old?.sentAtMs,
+      sentAs: old?.sentAs,
       urgent: urgent || (old?.urgent ?? false),
     };
     this.#podStatuses.set(uid, versioned);
@@ -110,10 +127,14 @@ export class PodStatusCache {
     return this.#podStatuses.get(uid)?.incarnation !== incarnation;
   }
 
-  /** The API object `apiUID` shows this version, which was read from the cache at `readAtMs` and has not been dropped since. */
-  markSent(uid: string, apiUID: string, { version }: VersionedPodStatus, readAtMs: number): void {
+  /** The API object `apiUID` shows this version, which has not been dropped since it was read from the cache. */
+  markSent(uid: string, apiUID: string, { version }: VersionedPodStatus, { readAtMs, atMs, as }: Confirmation): void {
     this.#apiStatusVersions.set(apiUID, version);
     const current = this.#podStatuses.get(uid)!;
+    if (as === 'written' || current.unsentSinceMs !== undefined) {
+      current.sentAtMs = atMs;
+      current.sentAs = as;
+    }
     if (current.version > version) {
       current.unsentSinceMs = readAtMs;
       return;

@@ -1,6 +1,9 @@
-import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import type { InformerState, PodManager } from '../pods/pod-manager.ts';
+import type { PodStatusCache, SentAs, VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { Clock } from '../clock.ts';
+import type { StatusJournal } from '../journal/status-journal.ts';
+import type { InformerState, PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
+import type { HotLoop, ResendDetector } from '../sync/resend-detector.ts';
 import type { ManagerState, SyncLoop } from '../sync/sync-loop.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { WaitingFor } from '../sync/waiting-for.ts';
@@ -24,6 +27,14 @@ export interface PodInspection {
   readonly nextTryInMs: number | undefined;
   /** Why the last sync failed; undefined when it succeeded. */
   readonly lastError: string | undefined;
+  /** How the newest sent version was confirmed: by a PATCH (`written`), by a read (`unchanged`), or at start (`adopted`). */
+  readonly lastSentAs: SentAs | undefined;
+  /** Time since then, or since that version was last written again; undefined when none was sent. */
+  readonly lastSentAgeMs: number | undefined;
+  /** The API server does not keep what is written: which members, and whose field managers own them. */
+  readonly hotLoop: HotLoop | undefined;
+  /** When an earlier run accepted this status (RFC 3339); undefined once it was set again or sent in this run. */
+  readonly recoveredAt: string | undefined;
 }
 
 /** A snapshot of a manager; it does not change afterwards. */
@@ -45,31 +56,53 @@ export interface ManagerInspection {
   readonly apiStatusVersions: ReadonlyMap<string, number>;
 }
 
+/** Where the manager keeps what `inspect()` shows of pods. */
+export interface InspectionSources {
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  /** Undefined without a client. */
+  readonly loop: SyncLoop | undefined;
+  readonly resendDetector: ResendDetector;
+  readonly journal: StatusJournal;
+}
+
 /** One entry for each cached status, in order of the pods' first status. */
-export function inspectPods(
-  cache: PodStatusCache,
-  podManager: PodManager,
-  loop: SyncLoop | undefined,
+export function inspectPods(sources: InspectionSources): PodInspection[] {
+  const translations = sources.podManager.getUIDTranslations();
+  const nowMs = sources.clock.monotonicMs();
+  return Array.from(sources.cache.entries(), ([podUID, versioned]) =>
+    inspectPod(podUID, versioned, sources, nowMs, translations),
+  );
+}
+
+export function inspectPod(
+  podUID: string,
+  versioned: VersionedPodStatus,
+  { cache, journal, loop, resendDetector }: InspectionSources,
   nowMs: number,
-): PodInspection[] {
-  const translations = podManager.getUIDTranslations();
-  return Array.from(cache.entries(), ([podUID, versioned]) => {
-    const failed = loop?.backOffOf(podUID);
-    const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
-    return {
-      podUID,
-      podNamespace: versioned.podNamespace,
-      podName: versioned.podName,
-      version: versioned.version,
-      sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
-      podIsFinished: versioned.podIsFinished,
-      unsentForMs: versioned.unsentSinceMs === undefined ? undefined : nowMs - versioned.unsentSinceMs,
-      isInFlight: loop?.isInFlight(podUID) ?? false,
-      waitingFor: waitingForOf(podUID, versioned, loop, nowMs),
-      nextTryInMs: dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs),
-      lastError: failed?.message,
-    };
-  });
+  translations?: UIDTranslations,
+): PodInspection {
+  const failed = loop?.backOffOf(podUID);
+  const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
+  const { unsentSinceMs, sentAs, sentAtMs } = versioned;
+  return {
+    podUID,
+    podNamespace: versioned.podNamespace,
+    podName: versioned.podName,
+    version: versioned.version,
+    sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
+    podIsFinished: versioned.podIsFinished,
+    unsentForMs: unsentSinceMs === undefined ? undefined : nowMs - unsentSinceMs,
+    isInFlight: loop?.isInFlight(podUID) ?? false,
+    waitingFor: waitingForOf(podUID, versioned, loop, nowMs),
+    nextTryInMs: dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs),
+    lastError: failed?.message,
+    lastSentAs: sentAs,
+    lastSentAgeMs: sentAtMs === undefined ? undefined : nowMs - sentAtMs,
+    hotLoop: resendDetector.hotLoopOf(podUID),
+    recoveredAt: journal.recovered.get(podUID),
+  };
 }
 
 /** @param loop undefined without a client */

@@ -11,7 +11,7 @@ import { Subscribers } from '../subscribers.ts';
 import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { refuseArgument, StatusManagerError } from '../errors.ts';
-import { inspectPods, type ManagerInspection } from './inspection.ts';
+import { inspectPods, type InspectionSources, type ManagerInspection } from './inspection.ts';
 import { readStatusGauges } from './status-gauges.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
 import { type Logger, thrownFields } from '../logger.ts';
@@ -97,6 +97,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #loop: SyncLoop | undefined;
   readonly #requests: PodRequests | undefined;
   readonly #closeClient: (() => Promise<void>) | undefined;
+  readonly #resendDetector: ResendDetector;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #leaveGauges: () => void;
@@ -115,6 +116,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     // Without the option nothing tells P from its default.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#cache = new PodStatusCache(this.podManager);
+    this.#resendDetector = new ResendDetector(logger);
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(metrics, this.#subscribers);
     this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
@@ -146,7 +148,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       logger,
       metrics,
     };
-    const resendDetector = new ResendDetector(logger);
+    const resendDetector = this.#resendDetector;
     const droppedMembers = new DroppedMembers(logger);
     this.#requests = new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs });
     this.#syncer = new PodSyncer({
@@ -331,7 +333,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   seed(pods: Iterable<Pod>): number {
     const all = requirePods('pods', pods);
     this.#resizeConditions.backfill(all.filter(({ metadata }) => !this.#resizeConditions.has(metadata!.uid!)));
-    return adoptServerStatuses(this.#cache, this.podManager, all);
+    return adoptServerStatuses(this.#cache, this.podManager, all, this.#clock.monotonicMs());
   }
 
   /**
@@ -352,7 +354,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return {
       state: this.state,
       isWakeUpWaiting: this.#loop?.isWakeUpWaiting ?? false,
-      pods: inspectPods(this.#cache, this.podManager, this.#loop, this.#clock.monotonicMs()),
+      pods: inspectPods(this.#inspectionSources),
       requestedDeletions: this.#loop?.requestedDeletions() ?? [],
       outage: this.#loop?.outage,
       lastSuccessfulRequestAgeMs: lastSuccess === undefined ? undefined : this.#clock.now() - lastSuccess,
@@ -525,6 +527,17 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       );
     }
     await this.#journal.close();
+  }
+
+  get #inspectionSources(): InspectionSources {
+    return {
+      cache: this.#cache,
+      podManager: this.podManager,
+      clock: this.#clock,
+      loop: this.#loop,
+      resendDetector: this.#resendDetector,
+      journal: this.#journal,
+    };
   }
 
   #readGauges(): StatusGauges {

@@ -274,7 +274,7 @@ export class PodSyncer {
       return { kind, versioned, timesSent: 0, deletionDue, isHeldBack };
     }
 
-    cache.markSent(uid, api.uid, versioned, readAtMs);
+    cache.markSent(uid, api.uid, versioned, { readAtMs, atMs: clock.monotonicMs(), as: kind });
     if (cache.get(uid)?.unsentSinceMs === undefined) {
       onSent(uid, !isHeldBack && deletionDue === undefined);
     }

@@ -6,10 +6,21 @@ import { managersOf } from '../status/managed-fields.ts';
 import type { PodStatusChanges } from '../status/strategic-merge.ts';
 import type { Pod } from '../types.ts';
 
+/** Who undoes what in a pod status. */
+export interface HotLoop {
+  /** Top-level members of the status that are patched each time. */
+  readonly members: readonly string[];
+  /** Field managers that own some of it on the API object; empty when the API server drops a member, or shows no managedFields. */
+  readonly managers: readonly string[];
+  readonly timesSent: number;
+}
+
 interface LastPatch {
   readonly version: number;
   readonly changes: unknown;
   timesSent: number;
+  /** From the threshold on. */
+  hotLoop?: HotLoop;
 }
 
 /** From this many sendings of one body for one version on, somebody undoes what we write. */
@@ -39,23 +50,27 @@ export class ResendDetector {
       return 1;
     }
     last.timesSent++;
+    if (last.timesSent < hotLoopThreshold) return last.timesSent;
+    const members = patchedMembers(patch);
+    const touched =
+      'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
+    const managers = managersOf(before, touched ?? {});
+    last.hotLoop = { members, managers, timesSent: last.timesSent };
     if (last.timesSent === hotLoopThreshold) {
       const { namespace: podNamespace = '', name: podName = '' } = before.metadata ?? {};
-      const members = patchedMembers(patch);
-      const touched =
-        'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
       this.#logger.warn(
-        {
-          ...statusFields(uid, { podNamespace, podName, version }),
-          members,
-          managers: managersOf(before, touched ?? {}),
-        },
+        { ...statusFields(uid, { podNamespace, podName, version }), members, managers },
         hasOnlyTimes(changes)
           ? 'The pod was terminated without a terminal status that is not Ready, which makes it unready again at each sync; backing off'
           : 'The API server does not keep what is written into the pod status; backing off',
       );
     }
     return last.timesSent;
+  }
+
+  /** Undefined unless the newest patch of this pod has been sent often enough to be a hot loop. */
+  hotLoopOf(uid: string): HotLoop | undefined {
+    return this.#lastPatches.get(uid)?.hotLoop;
   }
 
   /** The API server shows what we wrote, or the pod is gone. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PodStatusCache } from '../../src/cache/pod-status-cache.ts';
+import { PodStatusCache, type SentAs, type VersionedPodStatus } from '../../src/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../src/pods/basic-pod-manager.ts';
 import type { Pod } from '../../src/types.ts';
 
@@ -12,7 +12,7 @@ function setup() {
   };
   /** Version `version`, or the newest. */
   const send = (uid: string, version = cache.get(uid)?.version, apiUID = uid, readAtMs = 0): void =>
-    cache.markSent(uid, apiUID, { ...cache.get(uid)!, version: version! }, readAtMs);
+    cache.markSent(uid, apiUID, { ...cache.get(uid)!, version: version! }, { readAtMs, atMs: readAtMs, as: 'written' });
   const uids = () => ({ incremental: cache.uidsOfUnsentVersions().sort(), unsent: cache.unsentUIDs().sort() });
   return { podManager, cache, set, send, uids };
 }
@@ -22,6 +22,26 @@ const pod = (uid: string, annotations: Record<string, string>): Pod => ({
 });
 const staticPod = pod('static', { 'kubernetes.io/config.source': 'file' });
 const mirror = (uid: string): Pod => pod(uid, { 'kubernetes.io/config.mirror': 'x' });
+
+describe('when a version was sent, and how', () => {
+  const confirmed = ({ sentAs, sentAtMs }: VersionedPodStatus) => ({ sentAs, sentAtMs });
+
+  it('a later read that finds no difference is no news; a PATCH is', () => {
+    const { cache, set } = setup();
+    set('a', 1);
+    const confirm = (as: SentAs, atMs: number): object => {
+      cache.markSent('a', 'a', cache.get('a')!, { readAtMs: atMs, atMs, as });
+      return confirmed(cache.get('a')!);
+    };
+    expect(confirmed(cache.get('a')!)).toEqual({ sentAs: undefined, sentAtMs: undefined });
+    expect(confirm('written', 10)).toEqual({ sentAs: 'written', sentAtMs: 10 });
+    expect(confirm('unchanged', 20)).toEqual({ sentAs: 'written', sentAtMs: 10 });
+    expect(confirm('written', 30)).toEqual({ sentAs: 'written', sentAtMs: 30 });
+    set('a', 1);
+    expect(confirmed(cache.get('a')!)).toEqual({ sentAs: 'written', sentAtMs: 30 });
+    expect(confirm('unchanged', 40)).toEqual({ sentAs: 'unchanged', sentAtMs: 40 });
+  });
+});
 
 describe('which statuses are unsent', () => {
   it('those that were never sent, and those of which a lower version was', () => {

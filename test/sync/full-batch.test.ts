@@ -27,7 +27,7 @@ function setup() {
     cache.set(uidOf(name), { podName: name, podNamespace: 'default', podIsFinished, status, urgent: false }, 0);
   };
   const send = (name: string, apiUID = uidOf(name)): void =>
-    cache.markSent(uidOf(name), apiUID, cache.get(uidOf(name))!, 0);
+    cache.markSent(uidOf(name), apiUID, cache.get(uidOf(name))!, { readAtMs: 0, atMs: 0, as: 'written' });
   const full = async (): Promise<string[]> => {
     const uids: string[] = [];
     await batch.run((uid, needsSync) => void (needsSync && uids.push(uid)));

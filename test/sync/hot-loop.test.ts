@@ -47,7 +47,10 @@ describe('the same body three times for the same version', () => {
     ]);
     // Two ticks to be sure, then 20 s, 40 s, 80 s … at ticks.
     expect(patchSeconds(h)).toEqual([0, 10, 20, 30, 50, 90, 170, 330]);
-    expect(h.inspect('a').lastError).toBe('The API server does not keep what is written');
+    expect(h.inspect('a')).toMatchObject({
+      lastError: 'The API server does not keep what is written',
+      hotLoop: { members: ['message'], managers: ['somebody'], timesSent: 7 },
+    });
     await h.manager.stop();
   });
 
@@ -80,7 +83,7 @@ describe('the same body three times for the same version', () => {
     isStripping = false;
     await h.clock.advanceAsync(60_000);
     expect(h.written('a')).toBe('kept in the end');
-    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined });
+    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined, hotLoop: undefined });
     const patches = h.count('patch');
     await h.clock.advanceAsync(600_000);
     expect(h.count('patch')).toBe(patches);

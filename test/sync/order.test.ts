@@ -368,7 +368,13 @@ describe('inspect', () => {
       nextTryInMs: undefined,
       lastError: undefined,
     });
-    expect(h.inspect('b')).toMatchObject({ sentVersion: 1, unsentForMs: undefined, isInFlight: false });
+    expect(h.inspect('b')).toMatchObject({
+      sentVersion: 1,
+      unsentForMs: undefined,
+      isInFlight: false,
+      lastSentAs: 'written',
+      lastSentAgeMs: 1_500,
+    });
     expect(h.metrics.statusGauges()).toMatchObject({
       cachedStatuses: 2,
       unsentStatuses: 1,
