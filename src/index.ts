@@ -18,7 +18,7 @@ export type { PatchStrategy } from './sync/decide.ts';
 export type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
 export type { SyncBatchResult } from './sync/manual-batch.ts';
-export type { ManagerState } from './sync/sync-loop.ts';
+export type { ManagerState } from './sync/manager-state.ts';
 
 // Pods
 export { BasicPodManager } from './pods/basic-pod-manager.ts';

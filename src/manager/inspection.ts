@@ -3,8 +3,9 @@ import type { Clock } from '../clock.ts';
 import type { StatusJournal } from '../journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../pods/pod-manager.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
-import type { HotLoop, ResendDetector } from '../sync/resend-detector.ts';
-import type { ManagerState, SyncLoop } from '../sync/sync-loop.ts';
+import type { LoopInspection } from '../sync/loop-inspection.ts';
+import type { ManagerState } from '../sync/manager-state.ts';
+import type { HotLoop } from '../sync/resend-detector.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { WaitingFor } from '../sync/waiting-for.ts';
 
@@ -56,30 +57,39 @@ export interface ManagerInspection {
   readonly apiStatusVersions: ReadonlyMap<string, number>;
 }
 
-/** Where the manager keeps what `inspect()` shows of pods. */
+/** Where the manager keeps what `inspect()` and the gauges show. */
 export interface InspectionSources {
   readonly cache: PodStatusCache;
   readonly podManager: PodManager;
   readonly clock: Clock;
   /** Undefined without a client. */
-  readonly loop: SyncLoop | undefined;
-  readonly resendDetector: ResendDetector;
+  readonly loop: LoopInspection | undefined;
   readonly journal: StatusJournal;
 }
 
-/** One entry for each cached status, in order of the pods' first status. */
-export function inspectPods(sources: InspectionSources): PodInspection[] {
-  const translations = sources.podManager.getUIDTranslations();
-  const nowMs = sources.clock.monotonicMs();
-  return Array.from(sources.cache.entries(), ([podUID, versioned]) =>
-    inspectPod(podUID, versioned, sources, nowMs, translations),
-  );
+export function inspectManager(state: ManagerState, sources: InspectionSources): ManagerInspection {
+  const { cache, podManager, clock, loop } = sources;
+  const translations = podManager.getUIDTranslations();
+  const nowMs = clock.monotonicMs();
+  const lastSuccess = loop?.lastSuccess;
+  return {
+    state,
+    isWakeUpWaiting: loop?.isWakeUpWaiting ?? false,
+    pods: Array.from(cache.entries(), ([podUID, versioned]) =>
+      inspectPod(podUID, versioned, sources, nowMs, translations),
+    ),
+    requestedDeletions: loop?.requestedDeletions() ?? [],
+    outage: loop?.outage,
+    lastSuccessfulRequestAgeMs: lastSuccess === undefined ? undefined : clock.now() - lastSuccess,
+    informer: podManager.informerState?.(),
+    apiStatusVersions: cache.sentVersions(),
+  };
 }
 
 export function inspectPod(
   podUID: string,
   versioned: VersionedPodStatus,
-  { cache, journal, loop, resendDetector }: InspectionSources,
+  { cache, journal, loop }: InspectionSources,
   nowMs: number,
   translations?: UIDTranslations,
 ): PodInspection {
@@ -100,7 +110,7 @@ export function inspectPod(
     lastError: failed?.message,
     lastSentAs: sentAs,
     lastSentAgeMs: sentAtMs === undefined ? undefined : nowMs - sentAtMs,
-    hotLoop: resendDetector.hotLoopOf(podUID),
+    hotLoop: loop?.hotLoopOf(podUID),
     recoveredAt: journal.recovered.get(podUID),
   };
 }
@@ -109,7 +119,7 @@ export function inspectPod(
 export function waitingForOf(
   podUID: string,
   { unsentSinceMs }: VersionedPodStatus,
-  loop: SyncLoop | undefined,
+  loop: LoopInspection | undefined,
   nowMs: number,
 ): WaitingFor | undefined {
   if (loop !== undefined) return loop.waitingFor(podUID, nowMs);

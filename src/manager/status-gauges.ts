@@ -1,22 +1,9 @@
-import type { PodStatusCache } from '../cache/pod-status-cache.ts';
-import type { Clock } from '../clock.ts';
 import type { StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from '../metrics.ts';
-import type { PodManager } from '../pods/pod-manager.ts';
-import type { PodRequests } from '../sync/pod-requests.ts';
-import type { SyncLoop } from '../sync/sync-loop.ts';
 import type { WaitingFor } from '../sync/waiting-for.ts';
-import { waitingForOf } from './inspection.ts';
-
-export interface StatusGaugesSources {
-  readonly cache: PodStatusCache;
-  readonly podManager: PodManager;
-  readonly clock: Clock;
-  readonly loop: SyncLoop | undefined;
-  readonly requests: PodRequests | undefined;
-}
+import { type InspectionSources, waitingForOf } from './inspection.ts';
 
 /** The gauges as they are now. */
-export function readStatusGauges({ cache, podManager, clock, loop, requests }: StatusGaugesSources): StatusGauges {
+export function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources): StatusGauges {
   const nowMs = clock.monotonicMs();
   const waiting = new Map<WaitReason, number>();
   const terminating = new Map<TerminatingWait, TerminatingPodsGauge>();
@@ -43,7 +30,7 @@ export function readStatusGauges({ cache, podManager, clock, loop, requests }: S
     ...cache.gauges(nowMs),
     waitingPods: Array.from(waiting, ([reason, pods]) => ({ reason, count: pods })),
     terminatingPods: [...terminating.values()],
-    lastSuccessfulRequestSeconds: (requests?.lastSuccess ?? 0) / 1000,
+    lastSuccessfulRequestSeconds: (loop?.lastSuccess ?? 0) / 1000,
     informer: informer && {
       isSynced: informer.isSynced,
       lastEventSeconds: lastEventAgeMs === undefined ? 0 : (clock.now() - lastEventAgeMs) / 1000,

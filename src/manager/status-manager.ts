@@ -11,26 +11,24 @@ import { Subscribers } from '../subscribers.ts';
 import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { refuseArgument, StatusManagerError } from '../errors.ts';
-import { inspectPods, type InspectionSources, type ManagerInspection } from './inspection.ts';
+import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
 import { readStatusGauges } from './status-gauges.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
 import { type Logger, thrownFields } from '../logger.ts';
-import { type ResizeResolution, resizeResolutions, type StatusGauges } from '../metrics.ts';
+import { type ResizeResolution, resizeResolutions } from '../metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isObject } from '../status/json.ts';
 import { isStaticPod } from '../status/static-pods.ts';
+import { createSyncLoop } from '../sync/create-sync-loop.ts';
 import type { SyncBatchResult } from '../sync/manual-batch.ts';
 import { type OutcomeListener, Outcomes } from '../sync/outcomes.ts';
-import { PodRequests } from '../sync/pod-requests.ts';
-import { type DropReason, type PodStartupLatency, PodSyncer } from '../sync/pod-syncer.ts';
+import type { DropReason, PodStartupLatency } from '../sync/pod-syncer.ts';
 import type { WrittenResult } from '../sync/written-waiters.ts';
-import { ResendDetector } from '../sync/resend-detector.ts';
-import { FullBatch } from '../sync/full-batch.ts';
-import { DroppedMembers } from '../sync/dropped-members.ts';
-import { type ManagerState, SyncLoop } from '../sync/sync-loop.ts';
+import type { ManagerState } from '../sync/manager-state.ts';
+import type { SyncLoop } from '../sync/sync-loop.ts';
 import type {
   Pod,
   PodCondition,
@@ -93,11 +91,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #allocationState: AllocationState;
   readonly #journal: StatusJournal;
   readonly #podStartupLatency: PodStartupLatency | undefined;
-  readonly #syncer: PodSyncer | undefined;
   readonly #loop: SyncLoop | undefined;
-  readonly #requests: PodRequests | undefined;
   readonly #closeClient: (() => Promise<void>) | undefined;
-  readonly #resendDetector: ResendDetector;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #leaveGauges: () => void;
@@ -116,7 +111,6 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     // Without the option nothing tells P from its default.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#cache = new PodStatusCache(this.podManager);
-    this.#resendDetector = new ResendDetector(logger);
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(metrics, this.#subscribers);
     this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
@@ -130,7 +124,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
-    const unregister = metrics.registerStatusGauges(() => this.#readGauges()) as (() => void) | undefined;
+    const unregister = metrics.registerStatusGauges(() => readStatusGauges(this.#inspectionSources)) as
+      | (() => void)
+      | undefined;
     this.#leaveGauges = () => {
       metrics.setPendingResizes([]);
       metrics.setInProgressResizes(0);
@@ -141,39 +137,16 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     if (resolved.client === undefined) return;
     const client = toPodClient(resolved.client, { clock });
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
-    const shared = {
-      cache: this.#cache,
+    this.#loop = createSyncLoop({
+      ...resolved,
+      client,
       podManager: this.podManager,
-      clock,
-      logger,
-      metrics,
-    };
-    const resendDetector = this.#resendDetector;
-    const droppedMembers = new DroppedMembers(logger);
-    this.#requests = new PodRequests({ client, clock, metrics, requestTimeoutMs: resolved.requestTimeoutMs });
-    this.#syncer = new PodSyncer({
-      ...shared,
-      requests: this.#requests,
-      resendDetector,
-      droppedMembers,
-      podDeletionSafety: resolved.podDeletionSafety,
-      podStartupLatency,
-      patchStrategy: resolved.patchStrategy,
-      readBeforePatch: resolved.readBeforePatch,
-      recovered: this.#journal.recovered,
+      cache: this.#cache,
       outcomes: this.#outcomes,
+      limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
+      recovered: this.#journal.recovered,
       onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
       deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
-    });
-    this.#loop = new SyncLoop({
-      ...shared,
-      fullBatch: new FullBatch({ ...shared, resendDetector, droppedMembers }),
-      syncer: this.#syncer,
-      limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
-      outcomes: this.#outcomes,
-      random: resolved.random,
-      syncPeriodMs: resolved.syncPeriodMs,
-      concurrency: resolved.concurrency,
     });
     if (this.#journal.recovered.size > 0) this.#loop.wake();
     this.#stopWatchingMirrors = this.podManager.onMirrorPodAdded?.((podUID) => this.#loop?.apiObjectAppeared(podUID));
@@ -350,17 +323,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): ManagerInspection {
-    const lastSuccess = this.#requests?.lastSuccess;
-    return {
-      state: this.state,
-      isWakeUpWaiting: this.#loop?.isWakeUpWaiting ?? false,
-      pods: inspectPods(this.#inspectionSources),
-      requestedDeletions: this.#loop?.requestedDeletions() ?? [],
-      outage: this.#loop?.outage,
-      lastSuccessfulRequestAgeMs: lastSuccess === undefined ? undefined : this.#clock.now() - lastSuccess,
-      informer: this.podManager.informerState?.(),
-      apiStatusVersions: this.#cache.sentVersions(),
-    };
+    return inspectManager(this.state, this.#inspectionSources);
   }
 
   /**
@@ -534,20 +497,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       cache: this.#cache,
       podManager: this.podManager,
       clock: this.#clock,
-      loop: this.#loop,
-      resendDetector: this.#resendDetector,
+      loop: this.#loop?.inspection,
       journal: this.#journal,
     };
-  }
-
-  #readGauges(): StatusGauges {
-    return readStatusGauges({
-      cache: this.#cache,
-      podManager: this.podManager,
-      clock: this.#clock,
-      loop: this.#loop,
-      requests: this.#requests,
-    });
   }
 
   #sendingLoop(method: string): SyncLoop {
@@ -579,7 +531,6 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
     this.#journal.settled(uid);
     this.#resizeConditions.delete(uid);
-    this.#syncer?.forget(uid);
     this.#loop?.forget(uid);
     tryCall(
       () => this.#allocationState.delete(uid),

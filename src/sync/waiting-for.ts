@@ -3,6 +3,7 @@ import type { RequestVerb } from '../client/pod-client.ts';
 import type { BackOff, BackOffReason } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import type { InFlightSyncs } from './in-flight-syncs.ts';
+import type { ManagerState } from './manager-state.ts';
 import type { SyncQueue } from './sync-queue.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
 
@@ -52,13 +53,12 @@ export interface WaitingForSources {
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;
   readonly terminatingPods: TerminatingPods;
-  readonly hasStopped: boolean;
-  readonly isSending: boolean;
+  readonly loop: { readonly state: ManagerState; readonly isSending: boolean };
 }
 
 /** Undefined when the pod waits for nothing. Makes no request and changes nothing. */
 export function waitingFor(uid: string, sources: WaitingForSources, nowMs: number): WaitingFor | undefined {
-  const { cache, inFlight, queue, backOff, limiter, terminatingPods, hasStopped, isSending } = sources;
+  const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;
   const phase = inFlight.phaseOf(uid);
   if (phase !== undefined) {
     const forMs = nowMs - phase.sinceMs;
@@ -71,7 +71,7 @@ export function waitingFor(uid: string, sources: WaitingForSources, nowMs: numbe
     return limiter.isPaused ? { kind: 'retry-after', nextTryInMs: limiter.pauseMs, forMs } : { kind: 'turn', forMs };
   }
   const versioned = cache.get(uid);
-  const failed = hasStopped ? undefined : backOff.get(uid);
+  const failed = loop.state === 'stopped' ? undefined : backOff.get(uid);
   if (failed !== undefined && versioned !== undefined) {
     return {
       kind: 'back-off',
@@ -87,7 +87,7 @@ export function waitingFor(uid: string, sources: WaitingForSources, nowMs: numbe
   if (versioned?.unsentSinceMs !== undefined) {
     const forMs = nowMs - versioned.unsentSinceMs;
     if (cache.apiUIDOf(uid) === '') return { kind: 'mirror-pod', forMs };
-    return { kind: isSending ? 'next-batch' : 'not-running', forMs };
+    return { kind: loop.isSending ? 'next-batch' : 'not-running', forMs };
   }
   const heldBackSinceMs = terminatingPods.heldBackSinceMs(uid);
   return heldBackSinceMs === undefined ? undefined : { kind: 'pod-deletion-safety', forMs: nowMs - heldBackSinceMs };
