@@ -21,7 +21,7 @@ export type { SyncBatchResult } from './sync/manual-batch.ts';
 export type { ManagerState } from './sync/manager-state.ts';
 
 // Pods
-export { BasicPodManager } from './pods/basic-pod-manager.ts';
+export { BasicPodManager, type PodAndMirrorPod } from './pods/basic-pod-manager.ts';
 export type { PodDeletionSafety } from './pods/pod-deletion-safety.ts';
 export type { InformerState, PodManager, UIDTranslations } from './pods/pod-manager.ts';
 export { getPodFullName, isMirrorPod, isStaticPod } from './status/static-pods.ts';

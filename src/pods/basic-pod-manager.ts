@@ -3,6 +3,13 @@ import { requirePod, requirePods, requireText } from '../validate.ts';
 import type { PodManager, UIDTranslations } from './pod-manager.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 
+/** What `getPodAndMirrorPod` returns. */
+export interface PodAndMirrorPod {
+  readonly pod: Pod | undefined;
+  readonly mirrorPod: Pod | undefined;
+  readonly wasMirror: boolean;
+}
+
 /**
  * The pods of this node in memory, mirror pods beside them. It keeps the objects it is given:
  * hand in a new object for every change.
@@ -79,6 +86,29 @@ export class BasicPodManager implements PodManager {
 
   getPodByUID(uid: string): Pod | undefined {
     return this.#podByUID.get(uid);
+  }
+
+  /**
+   * The pod and its mirror, whichever of them `pod` is. `pod` is undefined for the mirror of a pod that
+   * is not known. Source: kubelet `GetPodAndMirrorPod`.
+   */
+  getPodAndMirrorPod(pod: Pod): PodAndMirrorPod {
+    if (isMirrorPod(pod)) return { pod: this.#podByFullName.get(getPodFullName(pod)), mirrorPod: pod, wasMirror: true };
+    return { pod, mirrorPod: this.getMirrorPodByPod(pod), wasMirror: false };
+  }
+
+  /** All pods, all mirrors, and the mirrors of pods that are not known. Source: kubelet `GetPodsAndMirrorPods`. */
+  getPodsAndMirrorPods(): {
+    readonly pods: readonly Pod[];
+    readonly mirrorPods: readonly Pod[];
+    readonly orphanedMirrorPods: readonly Pod[];
+  } {
+    const orphaned = [...this.#mirrorPodByFullName].filter(([fullName]) => !this.#podByFullName.has(fullName));
+    return {
+      pods: this.getPods(),
+      mirrorPods: [...this.#mirrorPodByFullName.values()],
+      orphanedMirrorPods: orphaned.map(([, mirrorPod]) => mirrorPod),
+    };
   }
 
   getMirrorPodByPod(pod: Pod): Pod | undefined {

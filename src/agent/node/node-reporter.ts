@@ -1,4 +1,4 @@
-import { type Clock, systemClock, timeFromEpochMs } from '../../index.ts';
+import { type Clock, StatusManagerError, systemClock, timeFromEpochMs } from '../../index.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/object-reference.ts';
 import { FailureLog } from '../failure-log.ts';
@@ -45,6 +45,8 @@ export class NodeReporter {
   #lastReportMs: number | undefined;
   #lastReportTime: string | undefined;
   #delayAfterChangeMs = 0;
+  readonly #registered: Promise<void>;
+  #settleRegistered: (error?: StatusManagerError) => void = () => {};
 
   /** @throws StatusManagerError INVALID_OPTION */
   constructor(options: NodeReporterOptions) {
@@ -52,6 +54,11 @@ export class NodeReporter {
     const { nodeName, transport, logger, clock = systemClock, random = Math.random } = options;
     const { leaseDurationSeconds = 40 } = options;
     this.#options = options;
+    this.#registered = new Promise((resolve, reject) => {
+      this.#settleRegistered = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    // stop() rejects it, also when no caller waits for it.
+    this.#registered.catch(() => {});
     this.#clock = clock;
     this.#random = random;
     const { signal } = this.#stop;
@@ -66,6 +73,12 @@ export class NodeReporter {
     if (this.#node !== undefined) return;
     const status = await this.#nextStatus({}, []);
     this.#node = await registerNode(this.#client, this.#options, status);
+    this.#settleRegistered();
+  }
+
+  /** Resolves when the Node is registered. Rejects with StatusManagerError INVALID_STATE when stop() comes first. */
+  whenRegistered(): Promise<void> {
+    return this.#registered;
   }
 
   /** Registers the Node, for as long as it takes, and begins with the heartbeats. */
@@ -79,6 +92,7 @@ export class NodeReporter {
    */
   async stop({ reportNotReady = false }: { readonly reportNotReady?: boolean } = {}): Promise<void> {
     this.#stop.abort();
+    this.#settleRegistered(new StatusManagerError('INVALID_STATE', 'The node reporter has been stopped'));
     await this.#running;
     if (!reportNotReady || this.#node === undefined) return;
     const { transport, nodeName } = this.#options;

@@ -1,6 +1,7 @@
 import type { Clock, Pod, PodStatusInput, StatusManagerLike } from '../../index.ts';
-import { isPodPhaseTerminal, type Logger } from '../../index.ts';
+import { isPodPhaseTerminal, isStaticPod, type Logger } from '../../index.ts';
 import { createCrashLoopBackoff } from '../back-off/crash-loop-back-off.ts';
+import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
@@ -29,7 +30,10 @@ export interface VolumeManager {
 }
 
 /** A `ProberManager`, for example. */
-export interface PodProbes extends Pick<ProberManager, 'addPod' | 'stopLivenessAndStartup' | 'removePod'> {
+export interface PodProbes
+  extends
+    Pick<ProberManager, 'addPod' | 'stopLivenessAndStartup' | 'removePod'>,
+    Partial<Pick<ProberManager, 'triggerReadiness'>> {
   readonly results: ProbeResults;
 }
 
@@ -56,6 +60,11 @@ export interface AgentPodSyncerOptions {
   readonly volumeManager?: VolumeManager | undefined;
   /** Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
+  /**
+   * Called at each sync of a static pod with its mirror pod, if there is one: it creates or replaces the
+   * mirror pod if that is necessary. Must not throw. Default: there are no mirror pods.
+   */
+  readonly reconcileMirrorPod?: ((staticPod: Pod, mirrorPod: Pod | undefined) => void) | undefined;
   /** The node's addresses, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
   readonly agentStartedAtMs?: number | undefined;
@@ -76,6 +85,7 @@ export class AgentPodSyncer implements PodSyncer {
   readonly #options: AgentPodSyncerOptions;
   readonly #eventRecorder: PodEventRecorder;
   readonly #runtimeManager: RuntimeManager;
+  readonly #crashLoopBackoff: Backoff;
   readonly #reasonCache = new ReasonCache();
 
   /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
@@ -86,13 +96,14 @@ export class AgentPodSyncer implements PodSyncer {
     const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
     this.podCache = options.podCache ?? runtimePodCache(runtime);
     this.#options = options;
+    this.#crashLoopBackoff = createCrashLoopBackoff(clock);
     this.#eventRecorder = eventRecorder;
     this.#runtimeManager = new RuntimeManager({
       runtime,
       clock,
       logger,
       eventRecorder,
-      crashLoopBackoff: createCrashLoopBackoff(clock),
+      crashLoopBackoff: this.#crashLoopBackoff,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock }),
       probeResults: probeManager?.results ?? noProbeResults,
     });
@@ -105,7 +116,7 @@ export class AgentPodSyncer implements PodSyncer {
   async syncPod(
     _updateType: SyncPodType,
     pod: Pod,
-    _mirrorPod: Pod | undefined,
+    mirrorPod: Pod | undefined,
     runtimeStatus: RuntimePodStatus,
     { signal = new AbortController().signal }: CallOptions,
   ): Promise<SyncPodResult> {
@@ -115,6 +126,7 @@ export class AgentPodSyncer implements PodSyncer {
     statusManager.setPodStatus(pod, status);
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true };
 
+    if (isStaticPod(pod)) this.#options.reconcileMirrorPod?.(pod, mirrorPod);
     await this.#mountVolumes(pod, signal);
     signal.throwIfAborted();
     probeManager?.addPod(pod);
@@ -163,10 +175,15 @@ export class AgentPodSyncer implements PodSyncer {
     statusManager.terminatePod(pod);
   }
 
+  /** Forgets back-offs that have expired; to be called periodically. */
+  gcBackoffs(): void {
+    this.#crashLoopBackoff.gc();
+  }
+
   #generateStatus(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
     const uid = pod.metadata?.uid ?? '';
-    return generatePodStatus(pod, {
+    const status = generatePodStatus(pod, {
       runtimeStatus,
       podIsTerminal,
       previous: statusManager.getPodStatus(uid),
@@ -177,6 +194,8 @@ export class AgentPodSyncer implements PodSyncer {
       hostIPs,
       agentStartedAtMs,
     });
+    probeManager?.triggerReadiness?.(uid, status);
+    return status;
   }
 
   async #mountVolumes(pod: Pod, signal: AbortSignal): Promise<void> {

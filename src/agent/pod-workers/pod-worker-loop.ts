@@ -23,6 +23,8 @@ const defaultBackOffPeriodMs = 10_000;
  */
 export class PodWorkerLoop {
   readonly #options: PodWorkerLoopOptions;
+  readonly #running = new Set<Promise<void>>();
+  #isStopped = false;
 
   constructor(options: PodWorkerLoopOptions) {
     this.#options = options;
@@ -30,11 +32,20 @@ export class PodWorkerLoop {
 
   /** Makes `update` the one that is worked on next. */
   notify(status: PodSyncStatus, update: PodUpdate): void {
+    if (this.#isStopped) return;
     status.pendingUpdate = update;
     status.isWorking = true;
     if (status.isLoopRunning) return;
     status.isLoopRunning = true;
-    void this.#run(status);
+    const running = this.#run(status).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Aborts the syncs that are under way, and begins no others. Resolves when none is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const { abortController } of this.#options.statuses.values()) abortController?.abort();
+    await Promise.all(this.#running);
   }
 
   /** Source: kubelet `requeueLastPodUpdate`. */
@@ -46,7 +57,7 @@ export class PodWorkerLoop {
   async #run(status: PodSyncStatus): Promise<void> {
     // Updates of the same turn become one.
     await Promise.resolve();
-    for (;;) {
+    while (!this.#isStopped) {
       const update = this.#startPodSync(status);
       if (update === undefined) break;
       const { state } = status.lifecycle;

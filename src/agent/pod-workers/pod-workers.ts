@@ -201,6 +201,14 @@ export class PodWorkers implements PodDeletionSafety {
     return uid !== undefined && this.#statuses.get(uid)?.lifecycle.state === 'terminating';
   }
 
+  /**
+   * Ends the work of all workers and leaves the containers as they are; later updates do nothing.
+   * Resolves when no sync is under way.
+   */
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
   inspect(): PodWorkerInspection[] {
     return [...this.#statuses.values()].map(inspectPodWorker);
   }
