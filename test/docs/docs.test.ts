@@ -44,6 +44,16 @@ const parity = read('docs/parity.md');
 /** Complete files that a document shows word for word; the compiler reads them, and most of them run. */
 const examples = filesIn('test/docs/examples', '.ts').map(read);
 
+/** As GitHub makes them of the headings. */
+function anchorsOf(document: string): string[] {
+  return [...read(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
 /** The cells of the table rows in `text`, without the padding. */
 function rowsOf(text: string): string[][] {
   return text
@@ -98,14 +108,13 @@ describe('every document', () => {
   });
 
   it.each(documents)('%s links to headings that exist', (document) => {
-    const anchors = [...read(document).matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor);
-    const headings = [...read(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
-      heading!
-        .toLowerCase()
-        .replaceAll(/[^\w\s-]/g, '')
-        .replaceAll(' ', '-'),
-    );
-    expect(anchors.filter((anchor) => !headings.includes(anchor!))).toEqual([]);
+    const links = [...read(document).matchAll(/\]\(([^)\s#:]*)#([^)]+)\)/g)];
+    const missing = links.filter(([, target, anchor]) => {
+      const linked =
+        target === '' ? document : new URL(target!, new URL(document, root)).pathname.slice(root.pathname.length);
+      return linked.endsWith('.md') && !anchorsOf(linked).includes(anchor!);
+    });
+    expect(missing.map(([link]) => link)).toEqual([]);
   });
 
   it.each(documents)('%s shows TypeScript that compiles', (document) => {
