@@ -209,6 +209,11 @@ export class PodStatusCache {
     return [...changed].filter((uid) => this.#isUnsent(uid, translations));
   }
 
+  /** The pods with an unsent change, and maybe others. */
+  unsentCandidates(): IterableIterator<string> {
+    return this.#unsentCandidates.values();
+  }
+
   gauges(nowMs: number): Pick<StatusGauges, 'cachedStatuses' | 'unsentStatuses' | 'oldestUnsentAgeSeconds'> {
     let unsentStatuses = 0;
     let oldestMs = nowMs;

@@ -13,8 +13,9 @@ export function readStatusGauges({ cache, podManager, clock, loop }: InspectionS
     const ageSeconds = Math.max(oldestAgeSeconds, forMs / 1000);
     terminating.set(waitingFor, { waitingFor, count: before + 1, oldestAgeSeconds: ageSeconds });
   };
-  for (const [uid, versioned] of cache.entries()) {
-    const wait = waitingForOf(uid, versioned, loop, nowMs);
+  for (const uid of loop?.uidsThatMayWait() ?? cache.unsentCandidates()) {
+    const versioned = cache.get(uid);
+    const wait = versioned && waitingForOf(uid, versioned, loop, nowMs);
     if (wait === undefined) continue;
     count(wait.kind === 'back-off' ? wait.class : wait.kind);
     const terminatingWait = terminatingWaitOf(wait);

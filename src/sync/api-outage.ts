@@ -2,10 +2,8 @@ import type { FailureClass } from '../client/api-error.ts';
 import type { RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
-import { timeFromEpochMs } from '../status/canonical-time.ts';
+import { Outage } from '../outage.ts';
 
-/** After this time without a success an outage is logged. */
-const outageAfterMs = 30_000;
 /** As long as a pod is unsent it is tried more often than this, so after a longer time the last failure says nothing. */
 const maxGapMs = 900_000;
 
@@ -38,9 +36,9 @@ export interface ApiOutageOptions {
 }
 
 /**
- * Whether statuses can be written at all. Three states: **up**; **failing** since a request failed
- * without one success afterwards; **down**, when that has lasted 30 s. Going down and coming back are
- * logged once each, at warn, so that the default logger shows both.
+ * Whether statuses can be written at all. When requests have failed for 30 s without one success, the
+ * API server is down. That and its recovery are logged once each, at warn, so that the default logger
+ * shows both.
  *
  * A failure is what says nothing about the pod: no response, 401, 429, 5xx. Every other end of a sync
  * is a success, for the API server has processed the request. A successful GET is none when the
@@ -48,67 +46,55 @@ export interface ApiOutageOptions {
  */
 export class ApiOutage {
   readonly #options: ApiOutageOptions;
-  #state: 'up' | 'failing' | 'down' = 'up';
-  #sinceMs = 0;
+  readonly #outage: Outage;
   #lastFailureMs = 0;
   #last: FailedRequest | undefined;
 
   constructor(options: ApiOutageOptions) {
     this.#options = options;
+    this.#outage = new Outage(options.clock);
   }
 
   /** Undefined while the API server is up. */
   inspect(): OutageInspection | undefined {
-    const nowMs = this.#options.clock.monotonicMs();
-    if (this.#last === undefined || this.#isOutdated(nowMs)) return undefined;
+    if (this.#last === undefined || this.#isOutdated) return undefined;
     const { verb, failure, statusCode, message } = this.#last;
-    return { forMs: nowMs - this.#sinceMs, verb, failure, statusCode, message };
+    return { forMs: this.#outage.forMs!, verb, failure, statusCode, message };
   }
 
   /** Logged as an outage: one pod that fails is not worth a line of its own. */
   get isDown(): boolean {
-    return this.#state === 'down';
+    return this.#outage.isLogged;
   }
 
   failed(request: FailedRequest): void {
-    if (!failuresOfOutage.has(request.failure)) {
+    const { verb, failure, statusCode, message: reason, tookMs } = request;
+    if (!failuresOfOutage.has(failure)) {
       this.succeeded();
       return;
     }
     const { clock, countUnsent, logger } = this.#options;
-    const nowMs = clock.monotonicMs();
-    if (this.#state === 'up' || this.#isOutdated(nowMs)) {
-      this.#state = 'failing';
-      this.#sinceMs = nowMs - request.tookMs;
-    }
-    this.#lastFailureMs = nowMs;
+    if (this.#isOutdated) this.#outage.ended();
+    this.#lastFailureMs = clock.monotonicMs();
     this.#last = request;
-    if (this.#state === 'down' || nowMs - this.#sinceMs < outageAfterMs) return;
-    this.#state = 'down';
-    const { verb, failure, statusCode, message: reason } = request;
+    const fields = this.#outage.failed(tookMs);
+    if (fields === undefined) return;
     logger.warn(
-      { since: this.#since(nowMs), unsent: countUnsent(), verb, failure, statusCode, reason },
+      { ...fields, unsent: countUnsent(), verb, failure, statusCode, reason },
       'Pod statuses cannot be written: all requests to the API server fail',
     );
   }
 
   succeeded(): void {
-    if (this.#state === 'up') return;
-    const { clock, countUnsent, logger } = this.#options;
-    const wasDown = this.#state === 'down';
-    this.#state = 'up';
     this.#last = undefined;
-    if (!wasDown) return;
-    const nowMs = clock.monotonicMs();
-    const fields = { since: this.#since(nowMs), outageMs: Math.round(nowMs - this.#sinceMs), unsent: countUnsent() };
-    logger.warn(fields, 'Pod statuses can be written again: the API server has recovered');
+    const fields = this.#outage.ended();
+    if (fields === undefined) return;
+    const { countUnsent, logger } = this.#options;
+    const message = 'Pod statuses can be written again: the API server has recovered';
+    logger.warn({ ...fields, unsent: countUnsent() }, message);
   }
 
-  #isOutdated(nowMs: number): boolean {
-    return nowMs - this.#lastFailureMs > maxGapMs;
-  }
-
-  #since(nowMs: number): string {
-    return timeFromEpochMs(this.#options.clock.now() - (nowMs - this.#sinceMs));
+  get #isOutdated(): boolean {
+    return this.#options.clock.monotonicMs() - this.#lastFailureMs > maxGapMs;
   }
 }

@@ -68,9 +68,8 @@ export class BackOff {
     return this.#entries.get(uid);
   }
 
-  /** All pods that failed last, by UID. */
-  entries(): IterableIterator<[string, BackOffEntry]> {
-    return this.#entries.entries();
+  uids(): IterableIterator<string> {
+    return this.#entries.keys();
   }
 
   /** Delays the pod again. */

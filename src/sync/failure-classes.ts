@@ -40,7 +40,7 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     backOff: { firstMs: 1_000, maxMs: 60_000, whenShown },
     level: 'warn',
     repeatedLevel: 'info',
-    message: 'The API server does not permit to read or update the status of a pod',
+    message: 'The API server forbids reading or updating the status of a pod',
     deletionMessage: failedToDelete,
   },
   refused: {

@@ -46,6 +46,10 @@ export class InFlightSyncs {
     return this.#syncs.has(uid);
   }
 
+  uids(): IterableIterator<string> {
+    return this.#syncs.keys();
+  }
+
   /** Undefined when the pod is not in flight. */
   phaseOf(uid: string): SyncPhase | undefined {
     return this.#syncs.get(uid)?.phase();

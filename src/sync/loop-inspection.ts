@@ -3,7 +3,7 @@ import type { BackOffEntry } from './back-off.ts';
 import type { PodRequests } from './pod-requests.ts';
 import type { HotLoop, ResendDetector } from './resend-detector.ts';
 import type { RequestedDeletion } from './terminating-pods.ts';
-import { type WaitingFor, waitingFor, type WaitingForSources } from './waiting-for.ts';
+import { uidsThatMayWait, type WaitingFor, waitingFor, type WaitingForSources } from './waiting-for.ts';
 import type { WakeUp } from './wake-up.ts';
 
 export interface LoopInspectionSources extends WaitingForSources {
@@ -52,6 +52,11 @@ export class LoopInspection {
   /** What the pod waits for; undefined when nothing is to be done for it. */
   waitingFor(uid: string, nowMs: number): WaitingFor | undefined {
     return waitingFor(uid, this.#sources, nowMs);
+  }
+
+  /** All pods for which `waitingFor` may return something. */
+  uidsThatMayWait(): Set<string> {
+    return uidsThatMayWait(this.#sources);
   }
 
   /** Pods that finalizers keep; they have no cached status any more. */

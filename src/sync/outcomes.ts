@@ -48,7 +48,7 @@ export type StatusOutcome = {
   | { readonly outcome: 'hot-loop'; readonly nextTryInMs: number }
   /** The API server does not take it, or does not delete the pod; it is tried again, but rarely. */
   | { readonly outcome: 'refused'; readonly error: ApiError; readonly nextTryInMs: number }
-  /** The API server does not permit the request (403); it is tried again. */
+  /** The API server forbids the request (403); it is tried again. */
   | { readonly outcome: 'forbidden'; readonly error: ApiError; readonly nextTryInMs: number }
   /** A request failed and is tried again. */
   | {

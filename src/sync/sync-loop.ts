@@ -104,7 +104,7 @@ export class SyncLoop implements LoopMode {
   /** The pod's status has been dropped: nothing of it is to be sent any more. */
   forget(uid: string): void {
     this.#options.syncer.forget(uid);
-    this.#options.terminatingPods.forget(uid);
+    this.#options.resultHandler.forget(uid);
     this.#scheduler.forget(uid);
   }
 

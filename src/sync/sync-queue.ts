@@ -28,6 +28,10 @@ export class SyncQueue {
     this.#urgent.set(uid, nowMs);
   }
 
+  uids(): string[] {
+    return [...this.#urgent.keys(), ...this.#routine.keys()];
+  }
+
   /** Since when the pod is queued; undefined when it is not. */
   sinceMs(uid: string): number | undefined {
     return this.#urgent.get(uid) ?? this.#routine.get(uid);

@@ -7,6 +7,7 @@ import type { ApiOutage } from './api-outage.ts';
 import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { failureClassTable, unknownError } from './failure-classes.ts';
+import { ForbiddenPods } from './forbidden-pods.ts';
 import { type Outcomes, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
 import { hotLoopThreshold } from './resend-detector.ts';
@@ -33,9 +34,11 @@ const lastingAfterMs = 60_000;
  */
 export class SyncResultHandler {
   readonly #options: SyncResultHandlerOptions;
+  readonly #forbiddenPods: ForbiddenPods;
 
   constructor(options: SyncResultHandlerOptions) {
     this.#options = options;
+    this.#forbiddenPods = new ForbiddenPods(options);
   }
 
   handleSync(uid: string, result: Exclude<SyncResult, { readonly kind: 'gone' }>): void {
@@ -45,6 +48,7 @@ export class SyncResultHandler {
       return;
     }
     apiOutage.succeeded();
+    this.#forbiddenPods.permitted(uid);
     if (result.kind === 'written') limiter.noteWritten();
     terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
     // A DELETE that failed before is a failure until the next one succeeds.
@@ -72,6 +76,13 @@ export class SyncResultHandler {
     for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
   }
 
+  /** The pod's status was dropped. */
+  forget(uid: string): void {
+    this.#options.backOff.forget(uid);
+    this.#options.terminatingPods.forget(uid);
+    this.#forbiddenPods.forget(uid);
+  }
+
   #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
     const message = 'The API server does not keep what is written';
     const entry = this.#putOff(uid, { reason: 'hot-loop', version: versioned.version, message });
@@ -93,9 +104,10 @@ export class SyncResultHandler {
     apiOutage.failed({ verb, failure, statusCode, message, tookMs });
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
     const row = error.kind === 'unknown' ? unknownError : failureClassTable[failure];
-    const level = isRepeated ? row.repeatedLevel : row.level;
     const lasts = row.level === 'info' && this.#lasts(entry);
     if (lasts) entry.isLoggedAsLasting = true;
+    const isOneOfMany = failure === 'forbidden' && !this.#forbiddenPods.add(uid, verb, message);
+    const level = isRepeated || isOneOfMany ? row.repeatedLevel : row.level;
     logger[lasts ? 'warn' : level](fields, verb === 'delete' ? row.deletionMessage : row.message);
     const kind =
       failure === 'refused' || failure === 'forbidden'

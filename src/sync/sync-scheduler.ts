@@ -108,7 +108,6 @@ export class SyncScheduler {
   /** The pod's status has been dropped. */
   forget(uid: string): void {
     this.queue.remove(uid);
-    this.#options.backOff.forget(uid);
     this.#notifyIfIdle();
   }
 

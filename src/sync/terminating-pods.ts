@@ -66,6 +66,10 @@ export class TerminatingPods {
     this.#heldBack.delete(uid);
   }
 
+  heldBackUIDs(): IterableIterator<string> {
+    return this.#heldBack.keys();
+  }
+
   heldBackSinceMs(uid: string): number | undefined {
     return this.#heldBack.get(uid)?.sinceMs;
   }

@@ -56,6 +56,17 @@ export interface WaitingForSources {
   readonly loop: { readonly state: ManagerState; readonly isSending: boolean };
 }
 
+/** All pods that may wait for something, without looking at those that do not. */
+export function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: WaitingForSources): Set<string> {
+  return new Set([
+    ...cache.unsentCandidates(),
+    ...inFlight.uids(),
+    ...queue.uids(),
+    ...backOff.uids(),
+    ...terminatingPods.heldBackUIDs(),
+  ]);
+}
+
 /** Undefined when the pod waits for nothing. Makes no request and changes nothing. */
 export function waitingFor(uid: string, sources: WaitingForSources, nowMs: number): WaitingFor | undefined {
   const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/client/api-error.ts';
 import type { InformerPodManager } from '../../src/informer.ts';
 import { createInformerPodManager } from '../../src/informer.ts';
+import { timeFromEpochMs } from '../../src/status/canonical-time.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { fromFile, mirror, pod, recorder, recordingLogger } from './pods.ts';
@@ -299,7 +300,7 @@ describe('pods are listed again when the resource version has expired', () => {
     clock.advance(3200);
     await turn();
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
-    expect(logger.fields).toMatchObject([
+    expect(logger.infos).toMatchObject([
       { error: 'the watch ended as soon as it began', next: 'watch' },
       {},
       { next: 'list' },
@@ -426,19 +427,60 @@ describe('failures', () => {
     api.last(2);
   });
 
-  it('are logged with their cause and what comes next', async () => {
+  it('were a warning each: now there is one after 30 s, with the cause and since when, and one when a watch holds again', async () => {
+    const since = timeFromEpochMs(clock.now());
     pods.start();
-    api.last(1).refuse(403, { reason: 'Forbidden' });
+    let call = 1;
+    for (const delayMs of [800, 1_600, 3_200, 6_400, 12_800, 25_600]) {
+      api.last(call++).refuse(403, { reason: 'Forbidden' });
+      await turn();
+      clock.advance(delayMs);
+      await turn();
+    }
+    const failing = 'The pods of the node cannot be listed or watched: all requests fail';
+    expect(logger.messages).toEqual([]);
+    api.last(call++).refuse(403, { reason: 'Forbidden' });
     await turn();
-    expect(logger.messages).toEqual(['List or watch of pods failed']);
+    expect(logger.messages).toEqual([failing]);
     expect(logger.fields[0]).toMatchObject({
       nodeName: 'node-a',
+      since,
       kind: 'http',
       statusCode: 403,
       reason: 'Forbidden',
       next: 'list',
-      delayMs: 800,
+      delayMs: 30_000,
     });
+    clock.advance(30_000);
+    await turn();
+    api.last(call++).list('10', []);
+    await turn();
+    api.last(call).open();
+    await turn();
+    clock.advance(4_999);
+    expect(logger.messages).toEqual([failing]);
+    clock.advance(1);
+    expect(logger.messages).toEqual([failing, 'The pods of the node can be watched again']);
+    expect(logger.fields[1]).toEqual({ nodeName: 'node-a', since, outageMs: 85_400 });
+  });
+
+  it('of a watch that was open for hours count from when it broke, and a list in between does not end them', async () => {
+    const watch = await sync();
+    clock.advance(3_600_000);
+    const since = timeFromEpochMs(clock.now());
+    watch.fail(new ApiError('reset', { kind: 'network' }));
+    await turn();
+    clock.advance(800);
+    await turn();
+    for (let call = 3; clock.now() < Date.parse(since) + 60_000; call++) {
+      if (api.last(call).isWatch) api.last(call).refuse(403);
+      else api.last(call).list('11', []);
+      await turn();
+      if (api.calls.length > call) continue;
+      clock.advance(30_000);
+      await turn();
+    }
+    expect(logger.fields).toMatchObject([{ since, statusCode: 403 }]);
   });
 });
 

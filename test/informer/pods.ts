@@ -26,13 +26,28 @@ export function recorder(): PodListener & { readonly heard: string[] } {
   };
 }
 
-export function recordingLogger(): Logger & { readonly messages: string[]; readonly fields: object[] } {
+export function recordingLogger(): Logger & {
+  /** At warn and error. */
+  readonly messages: string[];
+  readonly fields: object[];
+  readonly infos: object[];
+} {
   const messages: string[] = [];
   const fields: object[] = [];
+  const infos: object[] = [];
   const log = (members: object, message: string): void => {
     fields.push(members);
     messages.push(message);
   };
   const nothing = (): void => {};
-  return { messages, fields, trace: nothing, debug: nothing, info: nothing, warn: log, error: log };
+  return {
+    messages,
+    fields,
+    infos,
+    trace: nothing,
+    debug: nothing,
+    info: (members) => void infos.push(members),
+    warn: log,
+    error: log,
+  };
 }

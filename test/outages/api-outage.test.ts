@@ -182,6 +182,61 @@ describe('403 to a GET', () => {
   });
 });
 
+describe('a node without its role', () => {
+  const words = 'pods is forbidden: User "system:node:n" cannot get resource "pods"';
+  const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
+
+  it('was warned of in 100 lines, one per pod: three pods are named, then one line counts them, and one says that it is over', async () => {
+    const h = new SyncHarness();
+    h.addPods(...names);
+    h.manager.start();
+    await h.clock.advanceAsync(1_000);
+    let isForbidden = true;
+    h.client.react(
+      { verb: 'get' },
+      () => {
+        if (isForbidden) throw new ApiError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' });
+      },
+      always,
+    );
+    for (const name of names) h.set(name, 'unseen');
+    await h.clock.advanceAsync(600_000);
+    const ofOnePod = 'The API server forbids reading or updating the status of a pod';
+    expect(h.logger.warnings).toMatchObject([
+      { message: ofOnePod, fields: { pod: 'default/p0', reason: words } },
+      { message: ofOnePod, fields: { pod: 'default/p1' } },
+      { message: ofOnePod, fields: { pod: 'default/p2' } },
+      {
+        message: 'The API server forbids reading or updating the status of many pods: the node lacks a permission',
+        fields: { forbiddenPods: 100, since: '2026-01-02T03:04:06Z', verb: 'get', reason: words },
+      },
+    ]);
+    isForbidden = false;
+    await h.clock.advanceAsync(60_000);
+    expect(h.logger.warnings.slice(4)).toEqual([
+      {
+        level: 'warn',
+        message: 'The API server permits reading and updating pod statuses again',
+        fields: { since: '2026-01-02T03:04:06Z', outageMs: 601_000 },
+      },
+    ]);
+    await h.manager.stop();
+  });
+
+  it('pods that were removed while they were forbidden do not count', async () => {
+    const h = new SyncHarness();
+    h.addPods(...names);
+    h.manager.start();
+    h.client.fail({ verb: 'get' }, new ApiError(words, { kind: 'http', statusCode: 403 }), always);
+    for (const name of names) h.set(name, 'unseen');
+    await h.clock.advanceAsync(20_000);
+    h.manager.removeOrphanedStatuses(['uid-p0']);
+    await h.clock.advanceAsync(600_000);
+    expect(h.logger.warnings).toHaveLength(3);
+    await h.manager.stop();
+  });
+});
+
 describe('the debug log', () => {
   it('has a line when a status was accepted and one when it was written, as the kubelet’s', async () => {
     const h = new SyncHarness().informed();

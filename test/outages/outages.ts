@@ -199,7 +199,7 @@ export const outages: readonly Outage[] = [
       await node.pass(50);
     },
     log: {
-      message: 'The API server does not permit to read or update the status of a pod',
+      message: 'The API server forbids reading or updating the status of a pod',
       fields: { pod: 'default/a', verb: 'get', failure: 'forbidden', reason: '403 Forbidden: pods "a" is forbidden' },
     },
     metrics: [
@@ -217,7 +217,7 @@ export const outages: readonly Outage[] = [
       await node.pass(50);
     },
     log: {
-      message: 'The API server does not permit to read or update the status of a pod',
+      message: 'The API server forbids reading or updating the status of a pod',
       fields: { pod: 'default/a', verb: 'patch', reason: '403 Forbidden: cannot patch pods/status' },
     },
     metrics: [
@@ -381,7 +381,10 @@ export const outages: readonly Outage[] = [
       await node.pass(50);
       void podManager.stop();
     },
-    log: { message: 'List or watch of pods failed', fields: { nodeName: 'node-1', next: 'list', kind: 'timeout' } },
+    log: {
+      message: 'The pods of the node cannot be listed or watched: all requests fail',
+      fields: { nodeName: 'node-1', next: 'list', kind: 'timeout', since },
+    },
     metrics: [
       /^kubelet_status_manager_informer_synced 0$/m,
       /^kubelet_status_manager_informer_last_event_timestamp_seconds 0$/m,

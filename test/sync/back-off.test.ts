@@ -83,7 +83,7 @@ describe('BackOff', () => {
     const cause = { version: 2, message: '500 InternalError', isShown: true };
     backOff.add('a', { ...cause, reason: 'transient', verb: 'get', statusCode: 500 }, 1_000);
     backOff.add('a', { ...cause, reason: 'forbidden', verb: 'patch', statusCode: 403 }, 2_000);
-    expect([...backOff.entries()]).toEqual([
+    expect(Array.from(backOff.uids(), (uid) => [uid, backOff.get(uid)])).toEqual([
       [
         'a',
         {

@@ -2,6 +2,7 @@ import { ApiError, describeApiError } from '../../client/api-error.ts';
 import type { KubeTransport } from '../../client/http/kube-transport.ts';
 import { type Clock, sleep, type Timer } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
+import { Outage } from '../../outage.ts';
 import { deepFreeze } from '../../cache/freeze.ts';
 import type { Pod } from '../../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
@@ -21,7 +22,7 @@ export interface PodReflectorOptions {
 /** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
 const BACK_OFF_MS = 800;
 const MAX_BACK_OFF_MS = 30_000;
-/** A watch, or a time between two lists, this long ends a row of failures. */
+/** A watch that has been open for so long ends a row of failures; lists that are further apart are not delayed. */
 const HEALTHY_MS = 5_000;
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
@@ -50,11 +51,14 @@ export class PodReflector implements PodSource {
   #listedMs = -Infinity;
   #failures = 0;
   #restarts = 0;
+  /** Ends when a watch is healthy: a list that succeeds between watches that fail does not help. */
+  readonly #outage: Outage;
   /** How many watches from one resource version have failed. */
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: PodReflectorOptions) {
     this.#options = options;
+    this.#outage = new Outage(options.clock);
   }
 
   get restarts(): number {
@@ -85,26 +89,32 @@ export class PodReflector implements PodSource {
   /** One round; resolves with how long to wait before the next. */
   async #listAndWatch(sink: PodSink): Promise<number> {
     const { clock } = this.#options;
-    let openedMs = Infinity;
+    const startedMs = clock.monotonicMs();
+    let isOpened = false;
+    let isHealthy = false;
+    let healthTimer: Timer | undefined;
     try {
       this.#resourceVersion ??= await this.#list(sink);
       await this.#watch(this.#resourceVersion, sink, () => {
-        openedMs = clock.monotonicMs();
+        isOpened = true;
+        healthTimer = clock.afterFunc(HEALTHY_MS, () => {
+          isHealthy = true;
+          this.#noteHealthy();
+        });
       });
-      if (clock.monotonicMs() - openedMs < HEALTHY_MS)
-        throw new ApiError('the watch ended as soon as it began', { kind: 'invalid-response' });
-      this.#failures = 0;
+      if (!isHealthy) throw new ApiError('the watch ended as soon as it began', { kind: 'invalid-response' });
       return 0;
     } catch (error) {
       if (this.#stopping.signal.aborted) return 0;
-      if (clock.monotonicMs() - openedMs >= HEALTHY_MS) this.#failures = 0;
-      return this.#afterFailure(describeApiError(error, clock.now()), openedMs < Infinity);
+      const tookMs = isHealthy ? 0 : clock.monotonicMs() - startedMs;
+      return this.#afterFailure(describeApiError(error, clock.now()), isOpened, tookMs);
+    } finally {
+      healthTimer?.stop();
     }
   }
 
-  #afterFailure(error: ApiError, isOpened: boolean): number {
-    const { clock, logger, nodeName } = this.#options;
-    const { kind, statusCode, reason, message } = error;
+  #afterFailure(error: ApiError, isOpened: boolean, tookMs: number): number {
+    const { clock } = this.#options;
     this.#restarts++;
     let delayMs: number;
     if (this.#resourceVersion !== undefined && (cannotWatchFromThere(error) || this.#isStuck(error, isOpened))) {
@@ -114,9 +124,24 @@ export class PodReflector implements PodSource {
     } else {
       delayMs = Math.max(this.#backOff(), error.retryAfterMs ?? 0);
     }
-    const next = this.#resourceVersion === undefined ? 'list' : 'watch';
-    logger.warn({ nodeName, kind, statusCode, reason, error: message, next, delayMs }, 'List or watch of pods failed');
+    this.#logFailure(error, tookMs, delayMs);
     return delayMs;
+  }
+  #noteHealthy(): void {
+    const { logger, nodeName } = this.#options;
+    this.#failures = 0;
+    const fields = this.#outage.ended();
+    if (fields !== undefined) logger.warn({ nodeName, ...fields }, 'The pods of the node can be watched again');
+  }
+
+  #logFailure({ kind, statusCode, reason, message }: ApiError, tookMs: number, delayMs: number): void {
+    const { logger, nodeName } = this.#options;
+    const next = this.#resourceVersion === undefined ? 'list' : 'watch';
+    const fields = { nodeName, kind, statusCode, reason, error: message, next, delayMs };
+    logger.info(fields, 'Listing or watching pods failed');
+    const outage = this.#outage.failed(tookMs);
+    if (outage === undefined) return;
+    logger.warn({ ...fields, ...outage }, 'The pods of the node cannot be listed or watched: all requests fail');
   }
 
   /** Watches from this resource version keep failing, although the server can be reached. */
