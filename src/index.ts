@@ -1,5 +1,7 @@
 export { StatusManager, type StatusListener, type StopOptions } from './manager/status-manager.ts';
 export type { PodStatusProvider, StatusManagerLike } from './manager/status-manager-like.ts';
+export type { OutageExplanation, PodCause, PodExplanation, ReadyExplanation } from './manager/explain/explanation.ts';
+export type { UnreadyCause } from './manager/explain/unready-causes.ts';
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
 export type { SentAs } from './cache/pod-status-cache.ts';
 export type { OutageInspection } from './sync/api-outage.ts';

@@ -11,6 +11,8 @@ import { Subscribers } from '../subscribers.ts';
 import { isPodClient, toPodClient } from '../client/to-pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { refuseArgument, StatusManagerError } from '../errors.ts';
+import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
+import type { PodExplanation } from './explain/explanation.ts';
 import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
 import { readStatusGauges } from './status-gauges.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
@@ -324,6 +326,16 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): ManagerInspection {
     return inspectManager(this.state, this.#inspectionSources);
+  }
+
+  /**
+   * Why this pod shows what it shows and what happens next, as data and as one plain sentence: for
+   * tables, status pages, and the person on call. Any UID is valid; the UID of a mirror pod stands for
+   * its static pod. Makes no request and changes nothing. `inspect()` is the state of all pods.
+   */
+  explain(podUID: string): PodExplanation {
+    requireText('podUID', podUID);
+    return explainPod(readExplainFacts(podUID, this.state, this.#inspectionSources));
   }
 
   /**

@@ -1,0 +1,77 @@
+import type { PodCause } from './explanation.ts';
+import { formatText } from './format.ts';
+
+type CauseOf<K extends PodCause['kind']> = Extract<PodCause, { readonly kind: K }>;
+
+/** The causes that need no details. */
+const clauses = {
+  'not-set': 'no status was set for it in this run, so this is what the API object shows',
+  'no-client': 'the manager has no client',
+  'not-started': 'start() was not called',
+  stopped: 'the manager has been stopped',
+  'mirror-pod': 'the mirror pod of this static pod is not known, so there is no API object to write to',
+  limiter: 'the request waits for the limiter (qps and burst)',
+  'retry-after': 'the API server has asked this client to pause',
+  turn: 'as many pods as allowed are in flight',
+  'next-batch': 'the next batch takes it up',
+  containers: 'it is being deleted and waits for its containers to stop (terminatePod was not called)',
+  'pod-deletion-safety': 'its terminal phase is held back while podCouldHaveRunningContainers returns true',
+} as const;
+
+/** What keeps the pod waiting, as a clause. */
+export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date'>>): string {
+  switch (cause.kind) {
+    case 'connection':
+    case 'response':
+      return formatRequest(cause);
+    case 'back-off':
+      return formatFailure(cause);
+    case 'hot-loop':
+      return formatHotLoop(cause);
+    case 'finalizers':
+      return `it waits for ${plural('finalizer', cause.finalizers)} ${cause.finalizers.join(', ')}`;
+    default:
+      return clauses[cause.kind];
+  }
+}
+
+function formatRequest({ kind, verb, lastError }: CauseOf<'connection' | 'response'>): string {
+  const waits = `${verb.toUpperCase()} waits for a ${kind}`;
+  return lastError === undefined ? waits : `${waits}; the last try failed (${formatText(lastError)})`;
+}
+
+function formatFailure(cause: CauseOf<'back-off'>): string {
+  const { statusCode } = cause;
+  const verb = cause.verb.toUpperCase();
+  const message = formatText(withoutCode(cause.message));
+  const response = statusCode === undefined ? `(${message})` : `with ${statusCode} (${message})`;
+  switch (cause.class) {
+    case 'forbidden':
+    case 'refused':
+      return `${verb} is refused ${response}`;
+    case 'not-visible':
+      return statusCode === undefined ? message : `the API server does not show the pod (${statusCode} to ${verb})`;
+    case 'stale':
+      return `${verb} conflicts with a change by somebody else ${response}`;
+    case 'throttled':
+      return `the API server asks for a pause (${statusCode} to ${verb})`;
+    default:
+      return `${verb} fails ${response}`;
+  }
+}
+
+function formatHotLoop({ members, managers, timesSent }: CauseOf<'hot-loop'>): string {
+  const what = members.length === 0 ? 'what is written' : `${plural('field', members)} ${members.join(', ')}`;
+  const keeps = members.length > 1 ? 'keep' : 'keeps';
+  const by = managers.length === 0 ? '' : ` by ${plural('manager', managers)} ${managers.join(', ')}`;
+  return `${what} ${keeps} being undone${by}: written ${timesSent} times`;
+}
+
+/** `ApiError` puts the code and the reason in front; the sentence has the code already. */
+function withoutCode(message: string): string {
+  return message.replace(/^\d{3} (?:[A-Za-z]+: )?/, '');
+}
+
+function plural(noun: string, list: readonly string[]): string {
+  return list.length === 1 ? noun : `${noun}s`;
+}
