@@ -50,9 +50,22 @@ export type { ProbeUpdate } from './prober/probe-results-manager.ts';
 
 // What to do next
 export { computePodActions } from './actions/compute-pod-actions.ts';
-export type { ContainerKillReason, ContainerToKill, ContainerToReset, PodActions } from './actions/pod-actions.ts';
+export type { ActuatedResourcesOf } from './actions/pod-resize-action.ts';
+export type {
+  ContainerKillReason,
+  ContainerToKill,
+  ContainerToReset,
+  ContainerToUpdate,
+  PodActions,
+} from './actions/pod-actions.ts';
 export { shouldContainerBeRestarted } from './actions/container-restart.ts';
 export { podSandboxChanged, type SandboxChange } from './actions/sandbox-changed.ts';
+
+// Which resources a pod has, and whether it may have others
+export { AllocationManager, type AllocationManagerOptions } from './allocation/allocation-manager.ts';
+export type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './allocation/pod-admission.ts';
+export type { ResizableResource } from './allocation/container-resources.ts';
+export type { AllocatedPod } from './allocation/updated-from-allocation.ts';
 
 // How long what failed is put off
 export { Backoff, type BackoffOptions } from './back-off/flowcontrol-backoff.ts';

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Container, ContainerRestartRule, EphemeralContainer, PodSpec } from 'kubelet-status-manager';
+import type {
+  Container,
+  ContainerRestartRule,
+  EphemeralContainer,
+  PodSpec,
+  ResourceRequirementsInput,
+} from 'kubelet-status-manager';
 import {
   computePodActions,
   hashContainer,
@@ -662,6 +668,176 @@ describe('TestComputePodActionsForRestartAllContainers', () => {
 
   it('all containers removed, start the first init container', () => {
     expectActions({ spec, runs: [] }, { actions: { startInit: ['init1'] } });
+  });
+});
+
+describe('TestComputePodActionsForPodResize', () => {
+  const cpuRestart = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }];
+  const memoryRestart = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
+  const limits = (cpu: string, memory: string): ResourceRequirementsInput => ({ limits: { cpu, memory } });
+  const small = limits('100m', '100Mi');
+  const large = limits('200m', '200Mi');
+  type Actuated = Readonly<Record<string, ResourceRequirementsInput>>;
+
+  function resizeActions(
+    changes: Readonly<Record<number, Partial<Container>>>,
+    actuated: Actuated,
+    { spec = {}, runs = running }: Pick<Case, 'spec' | 'runs'> = {},
+  ) {
+    const pod = {
+      metadata: { uid: '12345678' },
+      spec: { restartPolicy: 'Always', containers: containers.map((base, i) => ({ ...base, ...changes[i] })), ...spec },
+    };
+    const runtimeStatus = {
+      sandboxes: [{ id: 'sandbox', ready: true, network: { ip: '10.0.0.1' } }],
+      containers: runs,
+    };
+    const actions = computePodActions(pod, runtimeStatus, noProbeResults, false, (name) => actuated[name]);
+    return {
+      update: actions.containersToUpdate.map(({ container, containerID, resource }) => [
+        ...[container.name, containerID, resource],
+      ]),
+      kill: actions.containersToKill.map(({ containerID, message, reason }) => [containerID, message, reason]),
+      start: [...actions.initContainersToStart, ...actions.containersToStart].map(({ name }) => name),
+      killPod: actions.killPod,
+    };
+  }
+  const nothing = { update: [], kill: [], start: [], killPod: false };
+  const updates = (name: string, ...resources: string[]) => resources.map((resource) => [name, `${name}-0`, resource]);
+  const restart = (name: string) => ({
+    ...nothing,
+    kill: [[`${name}-0`, `Container ${name} resize requires restart`, '']],
+    start: [name],
+  });
+
+  it.each<[string, Readonly<Record<number, Partial<Container>>>, Actuated, object]>([
+    [
+      'Update container CPU and memory resources',
+      { 1: { resources: small } },
+      { foo2: large },
+      { update: updates('foo2', 'memory', 'cpu') },
+    ],
+    [
+      'Update container CPU resources',
+      { 1: { resources: small } },
+      { foo2: limits('200m', '100Mi') },
+      { update: updates('foo2', 'cpu') },
+    ],
+    [
+      'Update container memory resources',
+      { 2: { resources: large } },
+      { foo3: limits('200m', '100Mi') },
+      { update: updates('foo3', 'memory') },
+    ],
+    [
+      'Nothing when spec.Resources and status.Resources are equal',
+      { 1: { resources: { limits: { cpu: '200m' } } } },
+      { foo2: { limits: { cpu: '0.2' } } },
+      {},
+    ],
+    ['Nothing when spec.Resources and status.Resources are equal (besteffort)', {}, { foo2: {} }, {}],
+    [
+      'Update container CPU and memory resources with Restart policy for CPU',
+      { 0: { resources: large, resizePolicy: cpuRestart } },
+      { foo1: small },
+      restart('foo1'),
+    ],
+    [
+      'Update container CPU and memory resources with Restart policy for memory',
+      { 2: { resources: large, resizePolicy: memoryRestart } },
+      { foo3: small },
+      restart('foo3'),
+    ],
+    [
+      'Update container memory resources with Restart policy for CPU',
+      { 1: { resources: limits('100m', '200Mi'), resizePolicy: cpuRestart } },
+      { foo2: small },
+      { update: updates('foo2', 'memory') },
+    ],
+    [
+      'Update container CPU resources with Restart policy for memory',
+      { 2: { resources: limits('200m', '100Mi'), resizePolicy: memoryRestart } },
+      { foo3: small },
+      { update: updates('foo3', 'cpu') },
+    ],
+    [
+      'Update container memory (requests only) with RestartContainer policy for memory',
+      { 2: { resources: { ...large, requests: { memory: '100Mi' } }, resizePolicy: memoryRestart } },
+      { foo3: { ...large, requests: { memory: '200Mi' } } },
+      restart('foo3'),
+    ],
+    [
+      'Update container memory (requests only) with RestartNotRequired policy for memory',
+      { 2: { resources: { ...large, requests: { memory: '100Mi' } } } },
+      { foo3: { ...large, requests: { memory: '200Mi' } } },
+      { update: updates('foo3', 'memory') },
+    ],
+    [
+      'decreases before increases, memory before CPU',
+      { 0: { resources: large }, 1: { resources: small }, 2: { resources: small } },
+      { foo1: small, foo2: large, foo3: large },
+      {
+        update: [
+          ...updates('foo3', 'memory'),
+          ...updates('foo2', 'memory'),
+          ...updates('foo1', 'memory'),
+          ...updates('foo3', 'cpu'),
+          ...updates('foo2', 'cpu'),
+          ...updates('foo1', 'cpu'),
+        ],
+      },
+    ],
+  ])('%s', (_, changes, actuated, expected) => {
+    expect(resizeActions(changes, actuated)).toEqual({ ...nothing, ...expected });
+  });
+
+  it('Update pod-level limits does not mutate container resources: they hold for containers without limits', () => {
+    const spec = { resources: small, containers: [containers[0]!, containers[1]!] };
+    const actuated = { foo1: small, foo2: { limits: { cpu: '100m' } } };
+    expect(resizeActions({}, actuated, { spec })).toEqual({ ...nothing, update: updates('foo2', 'memory') });
+    expect(spec.containers[1]).toEqual(containers[1]);
+  });
+
+  it('nothing is resized without `actuated`', () => {
+    const spec = { containers: [{ ...containers[0]!, resources: large }] };
+    expect(actionsOf({ spec, runs: running }, {}).containersToUpdate).toEqual([]);
+  });
+
+  it('TestComputePodResizeActionForOOMKilledContainer: one that does not run gets its resources at the start', () => {
+    const runs = changed(running, { 0: { ...exited(137), reason: 'OOMKilled' } });
+    expect(resizeActions({ 0: { resources: large } }, { foo1: small }, { runs })).toEqual({
+      ...nothing,
+      start: ['foo1'],
+    });
+  });
+
+  const init: Container = { name: 'init1', image: 'bar', resources: large };
+  const sidecar: Container = { ...init, restartPolicy: 'Always' };
+
+  it('TestComputePodResizeActionForOOMKilledInitContainer', () => {
+    const runs = [run(init, 'exited', { exitCode: 137, reason: 'OOMKilled' })];
+    expect(resizeActions({}, { init1: small }, { spec: { initContainers: [init] }, runs })).toEqual({
+      ...nothing,
+      start: ['init1'],
+    });
+  });
+
+  it('TestComputePodResizeActionForOOMKilledSidecarContainer', () => {
+    const runs = [...running, run(sidecar, 'exited', { exitCode: 137 })];
+    expect(resizeActions({}, { init1: small }, { spec: { initContainers: [sidecar] }, runs })).toEqual({
+      ...nothing,
+      start: ['init1'],
+    });
+  });
+
+  it('a running init container and a running sidecar are resized; a sidecar is restarted if its policy says so', () => {
+    const runs = [run(init, 'running')];
+    const update = { ...nothing, update: updates('init1', 'memory', 'cpu') };
+    expect(resizeActions({}, { init1: small }, { spec: { initContainers: [init] }, runs })).toEqual(update);
+    const withApp = { runs: [...running, ...runs] };
+    expect(resizeActions({}, { init1: small }, { spec: { initContainers: [sidecar] }, ...withApp })).toEqual(update);
+    const initContainers = [{ ...sidecar, resizePolicy: cpuRestart }];
+    expect(resizeActions({}, { init1: small }, { spec: { initContainers }, ...withApp })).toEqual(restart('init1'));
   });
 });
 

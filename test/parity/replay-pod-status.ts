@@ -131,10 +131,14 @@ function probeResultsOf({ probeResults }: PodStatusRow): Record<ProbeType, Map<s
   return { startup: results('startup'), readiness: results('readiness'), liveness: results('liveness') };
 }
 
+/** Rows have no resizes. */
 function namesOf(actions: PodActions): RowActions {
   const names = (containers: readonly { readonly name: string }[]): string[] => containers.map(({ name }) => name);
   return {
-    ...actions,
+    killPod: actions.killPod,
+    createSandbox: actions.createSandbox,
+    sandboxID: actions.sandboxID,
+    attempt: actions.attempt,
     initContainersToStart: names(actions.initContainersToStart),
     containersToStart: names(actions.containersToStart),
     ephemeralContainersToStart: names(actions.ephemeralContainersToStart),

@@ -10,13 +10,20 @@ import {
 import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './container-restart.ts';
 import { computeInitContainerActions } from './init-container-actions.ts';
 import type { ContainerToKill, ContainerToReset, PodActions } from './pod-actions.ts';
+import {
+  type ActuatedResourcesOf,
+  computePodResizeAction,
+  type ContainerResize,
+  containersToUpdate,
+  resizeRestartMessage,
+} from './pod-resize-action.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
  * Decides what is to be done next for a pod that should run, from what the runtime shows of it.
  * Back-off, image pulls and failures are left to the caller, who carries the actions out.
- * `restartAllContainers` says that the pod's AllContainersRestarting condition is True.
- * Source: kubelet `computePodActions`, without in-place resize.
+ * `restartAllContainers` says that the pod's AllContainersRestarting condition is True. `actuated`
+ * says what the containers were given; without it they are not resized. Source: kubelet `computePodActions`.
  * @throws StatusManagerError INVALID_ARGUMENT for a pod or a runtime status that is malformed
  */
 export function computePodActions(
@@ -24,6 +31,7 @@ export function computePodActions(
   runtimeStatus: RuntimePodStatus,
   probeResults: ProbeResults,
   restartAllContainers = false,
+  actuated?: ActuatedResourcesOf,
 ): PodActions {
   requireRuntimeStatus(pod, runtimeStatus);
   const { changed, attempt, sandboxID } = podSandboxChanged(pod, runtimeStatus);
@@ -34,6 +42,7 @@ export function computePodActions(
     attempt,
     containersToKill: [],
     containersToReset: [],
+    containersToUpdate: [],
     ephemeralContainersToStart: [],
     initContainersToStart: [],
     containersToStart: [],
@@ -45,15 +54,17 @@ export function computePodActions(
   actions.ephemeralContainersToStart = (pod.spec?.ephemeralContainers ?? []).filter(
     ({ name }) => findContainerStatusByName(runtimeStatus, name) === undefined,
   );
-  const init = computeInitContainerActions(pod, runtimeStatus, probeResults);
+  const init = computeInitContainerActions(pod, runtimeStatus, probeResults, actuated);
   actions.initContainersToStart = init.initContainersToStart;
   actions.containersToKill = init.containersToKill;
+  actions.containersToUpdate = containersToUpdate(init.resizes);
   if (init.hasFailed) return { ...actions, killPod: true };
   if (!init.hasInitialized) return actions;
 
-  const regular = regularContainerActions(pod, runtimeStatus, probeResults);
+  const regular = regularContainerActions(pod, runtimeStatus, probeResults, actuated);
   actions.containersToStart = regular.toStart;
   actions.containersToKill = [...init.containersToKill, ...regular.toKill];
+  actions.containersToUpdate = containersToUpdate([...init.resizes, ...regular.resizes]);
   // Sidecars alone do not keep a pod alive.
   if (!regular.keepsAny && regular.toStart.length === 0)
     return { ...actions, killPod: true, initContainersToStart: [] };
@@ -82,8 +93,10 @@ function regularContainerActions(
   pod: Pod,
   runtimeStatus: RuntimePodStatus,
   probeResults: ProbeResults,
-): { toStart: Container[]; toKill: ContainerToKill[]; keepsAny: boolean } {
+  actuated: ActuatedResourcesOf | undefined,
+): { toStart: Container[]; toKill: ContainerToKill[]; resizes: ContainerResize[]; keepsAny: boolean } {
   const toStart: Container[] = [];
+  const resizes: ContainerResize[] = [];
   const toKill: ContainerToKill[] = [];
   let keepsAny = false;
   for (const container of pod.spec?.containers ?? []) {
@@ -100,7 +113,14 @@ function regularContainerActions(
     }
     const fault = faultOfRunning(container, newest, probeResults);
     if (fault === undefined) {
-      keepsAny = true;
+      const resize = computePodResizeAction(pod, container, newest, actuated);
+      if (resize !== undefined) resizes.push(resize);
+      if (resize?.needsRestart === true) {
+        toStart.push(container);
+        toKill.push({ containerID: newest.id, container, message: resizeRestartMessage(container), reason: '' });
+      } else {
+        keepsAny = true;
+      }
       continue;
     }
     const restarts = fault.reason === '' || (container.restartPolicy ?? pod.spec?.restartPolicy) !== 'Never';
@@ -108,7 +128,7 @@ function regularContainerActions(
     const message = restarts ? `${fault.message}, will be restarted` : fault.message;
     toKill.push({ containerID: newest.id, container, message, reason: fault.reason });
   }
-  return { toStart, toKill, keepsAny };
+  return { toStart, toKill, resizes, keepsAny };
 }
 
 /** Why a running container cannot be kept. */

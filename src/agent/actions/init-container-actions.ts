@@ -8,6 +8,12 @@ import {
 } from '../runtime/runtime-pod-status.ts';
 import { hasAnyActiveRegularContainerStarted, shouldContainerBeRestarted } from './container-restart.ts';
 import type { ContainerKillReason, ContainerToKill } from './pod-actions.ts';
+import {
+  type ActuatedResourcesOf,
+  computePodResizeAction,
+  type ContainerResize,
+  resizeRestartMessage,
+} from './pod-resize-action.ts';
 
 /** What is to be done for the init containers of a pod. */
 export interface InitContainerActions {
@@ -17,6 +23,7 @@ export interface InitContainerActions {
   readonly hasFailed: boolean;
   readonly initContainersToStart: readonly Container[];
   readonly containersToKill: readonly ContainerToKill[];
+  readonly resizes: readonly ContainerResize[];
 }
 
 /**
@@ -29,10 +36,12 @@ export function computeInitContainerActions(
   pod: Pod,
   runtimeStatus: RuntimePodStatus,
   probeResults: ProbeResults,
+  actuated?: ActuatedResourcesOf,
 ): InitContainerActions {
   const initContainers = pod.spec?.initContainers ?? [];
   const toStart = new Set<Container>();
   const containersToKill: ContainerToKill[] = [];
+  const resizes: ContainerResize[] = [];
   const active = activeContainerStatuses(runtimeStatus);
   let hasInitialized = initContainers.length === 0 || hasAnyActiveRegularContainerStarted(pod, active);
   /** True as soon as this container or one behind it was started once. */
@@ -47,10 +56,13 @@ export function computeInitContainerActions(
     }
     if (isPreviouslyInitialized && !isSidecar) continue;
 
+    const resize = newest.state === 'running' ? computePodResizeAction(pod, container, newest, actuated) : undefined;
     const step = isSidecar
-      ? sidecarStep(container, newest, probeResults)
-      : initContainerStep(pod, container, newest, runtimeStatus);
-    if (step.hasFailed) return { hasInitialized: false, hasFailed: true, initContainersToStart: [], containersToKill };
+      ? sidecarStep(container, newest, probeResults, resize)
+      : initContainerStep(pod, container, newest, runtimeStatus, resize);
+    if (step.hasFailed) {
+      return { hasInitialized: false, hasFailed: true, initContainersToStart: [], containersToKill, resizes };
+    }
     if (step.isInitialized) {
       const next = initContainers[index + 1];
       if (next === undefined) hasInitialized = true;
@@ -58,6 +70,7 @@ export function computeInitContainerActions(
     }
     if (step.kill !== undefined) containersToKill.push(step.kill);
     if (step.start) toStart.add(container);
+    if (step.resize !== undefined) resizes.push(step.resize);
     isPreviouslyInitialized = true;
   }
   if (!isPreviouslyInitialized) toStart.add(initContainers[0]!);
@@ -66,6 +79,7 @@ export function computeInitContainerActions(
     hasFailed: false,
     initContainersToStart: initContainers.filter((container) => toStart.has(container)),
     containersToKill,
+    resizes,
   };
 }
 
@@ -75,11 +89,17 @@ interface Step {
   readonly isInitialized?: boolean;
   readonly start?: boolean;
   readonly kill?: ContainerToKill;
+  readonly resize?: ContainerResize | undefined;
   /** It failed for good. */
   readonly hasFailed?: boolean;
 }
 
-function sidecarStep(container: Container, newest: RuntimeContainerStatus, probeResults: ProbeResults): Step {
+function sidecarStep(
+  container: Container,
+  newest: RuntimeContainerStatus,
+  probeResults: ProbeResults,
+  resize: ContainerResize | undefined,
+): Step {
   const killed = (message: string, reason: ContainerKillReason): Step => ({
     start: true,
     kill: { containerID: newest.id, container, message, reason },
@@ -107,7 +127,8 @@ function sidecarStep(container: Container, newest: RuntimeContainerStatus, probe
       isInitialized: true,
     };
   }
-  return { isInitialized: true };
+  if (resize?.needsRestart === true) return { ...killed(resizeRestartMessage(container), ''), isInitialized: true };
+  return { isInitialized: true, resize };
 }
 
 function initContainerStep(
@@ -115,13 +136,15 @@ function initContainerStep(
   container: Container,
   newest: RuntimeContainerStatus,
   runtimeStatus: RuntimePodStatus,
+  resize: ContainerResize | undefined,
 ): Step {
   switch (newest.state) {
     case 'created':
       // The runtime created it and failed to start it.
       return { start: true };
     case 'running':
-      return {};
+      // The API server refuses resize policies that would restart it.
+      return { resize };
     case 'exited':
       if (!isInitContainerFailed(newest)) return { isInitialized: true };
       return shouldContainerBeRestarted(container, pod, runtimeStatus) ? { start: true } : { hasFailed: true };

@@ -1,4 +1,5 @@
 import type { Container, EphemeralContainer } from '../../index.ts';
+import type { ResizableResource } from '../allocation/container-resources.ts';
 
 /** Why a container is killed; empty: because its spec changed. Source: kubelet `containerKillReason`. */
 export type ContainerKillReason = '' | 'StartupProbe' | 'LivenessProbe' | 'Unknown';
@@ -18,6 +19,13 @@ export interface ContainerToReset {
   readonly kill: boolean;
 }
 
+/** A running container that is to get another amount of one resource. */
+export interface ContainerToUpdate {
+  readonly containerID: string;
+  readonly container: Container;
+  readonly resource: ResizableResource;
+}
+
 /**
  * What is to be done for a pod now, in the order of the members: a pod that is killed loses all of
  * its containers and its sandbox first, and starts nothing unless a sandbox is created.
@@ -35,6 +43,8 @@ export interface PodActions {
   readonly containersToKill: readonly ContainerToKill[];
   /** Containers to remove from the runtime, in this order, before all containers are started again. */
   readonly containersToReset: readonly ContainerToReset[];
+  /** In this order; one that fails keeps those after it waiting. */
+  readonly containersToUpdate: readonly ContainerToUpdate[];
   readonly ephemeralContainersToStart: readonly EphemeralContainer[];
   /** In this order; when a start fails, those after it wait, unless it was a sidecar's. */
   readonly initContainersToStart: readonly Container[];

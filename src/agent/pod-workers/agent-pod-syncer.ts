@@ -1,5 +1,16 @@
-import type { Clock, Pod, PodStatusInput, StatusManagerLike } from '../../index.ts';
-import { isPodPhaseTerminal, isStaticPod, type Logger } from '../../index.ts';
+import {
+  type AllocationState,
+  type Clock,
+  isPodPhaseTerminal,
+  isStaticPod,
+  type Logger,
+  MemoryState,
+  type Pod,
+  type PodStatusInput,
+  type StatusManagerLike,
+} from '../../index.ts';
+import { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { resizeMessage } from '../allocation/resize-events.ts';
 import { createCrashLoopBackoff } from '../back-off/crash-loop-back-off.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
@@ -48,8 +59,19 @@ export interface AgentPodSyncerOptions {
   readonly podCache?: PodCache | undefined;
   readonly statusManager: Pick<
     StatusManagerLike,
-    'getPodStatus' | 'setPodStatus' | 'terminatePod' | 'determinePodResizeStatus'
+    | 'getPodStatus'
+    | 'setPodStatus'
+    | 'terminatePod'
+    | 'determinePodResizeStatus'
+    | 'setPodResizeInProgressCondition'
+    | 'clearPodResizeInProgressCondition'
   >;
+  /**
+   * Which resources the containers were given last, to tell which ones are still to be resized: an
+   * `AllocationState` of its own, for example `openCheckpointState` of a folder of its own. Default: in
+   * memory, so that a resize that the agent does not finish before it ends is not carried out.
+   */
+  readonly actuatedState?: AllocationState | undefined;
   /** Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
   readonly clock: Clock;
@@ -84,6 +106,8 @@ export class AgentPodSyncer implements PodSyncer {
   readonly podCache: PodCache;
   readonly #options: AgentPodSyncerOptions;
   readonly #eventRecorder: PodEventRecorder;
+  /** undefined: the runtime cannot resize containers. */
+  readonly #actuatedResources: ActuatedResources | undefined;
   readonly #runtimeManager: RuntimeManager;
   readonly #crashLoopBackoff: Backoff;
   readonly #reasonCache = new ReasonCache();
@@ -98,6 +122,8 @@ export class AgentPodSyncer implements PodSyncer {
     this.#options = options;
     this.#crashLoopBackoff = createCrashLoopBackoff(clock);
     this.#eventRecorder = eventRecorder;
+    this.#actuatedResources =
+      runtime.updateContainerResources && new ActuatedResources(options.actuatedState ?? new MemoryState(), logger);
     this.#runtimeManager = new RuntimeManager({
       runtime,
       clock,
@@ -106,6 +132,7 @@ export class AgentPodSyncer implements PodSyncer {
       crashLoopBackoff: this.#crashLoopBackoff,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock }),
       probeResults: probeManager?.results ?? noProbeResults,
+      actuatedResources: this.#actuatedResources,
     });
     this.activeDeadlineHandler = new ActiveDeadlineHandler({
       ...{ clock, eventRecorder },
@@ -122,6 +149,8 @@ export class AgentPodSyncer implements PodSyncer {
   ): Promise<SyncPodResult> {
     const { statusManager, probeManager, requestPodRelist } = this.#options;
     const uid = pod.metadata?.uid ?? '';
+    this.#actuatedResources?.initialize(pod);
+    this.#updateResizeInProgress(pod, runtimeStatus);
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, status);
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true };
@@ -134,6 +163,7 @@ export class AgentPodSyncer implements PodSyncer {
       status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
     const results = await this.#runtimeManager.syncPod(pod, runtimeStatus, isRestartingAll, signal);
     this.#updateReasons(uid, results);
+    this.#reportResizeErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
     if (results.length > 0) requestPodRelist(uid);
@@ -173,6 +203,38 @@ export class AgentPodSyncer implements PodSyncer {
     statusManager.setPodStatus(pod, this.#generateStatus(pod, runtimeStatus, true));
     await volumeManager?.waitForUnmount(pod, { signal });
     statusManager.terminatePod(pod);
+    this.#actuatedResources?.remove(pod.metadata?.uid ?? '');
+  }
+
+  /** Forgets all pods but these; call it when all sources of pods have been seen. Source: kubelet `HandlePodCleanups`. */
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
+    this.#actuatedResources?.removeOrphanedPods(remainingPodUIDs);
+  }
+
+  #updateResizeInProgress(pod: Pod, runtimeStatus: RuntimePodStatus): void {
+    const { statusManager } = this.#options;
+    const { uid = '', generation = 0 } = pod.metadata ?? {};
+    if (this.#actuatedResources?.isPodResizeInProgress(pod, runtimeStatus) === true) {
+      statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
+      return;
+    }
+    const { changed, observedGeneration } = statusManager.clearPodResizeInProgressCondition(uid);
+    if (!changed) return;
+    const message = resizeMessage('Pod resize completed', pod, observedGeneration);
+    this.#eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
+  }
+
+  #reportResizeErrors(pod: Pod, results: readonly SyncResult[]): void {
+    const { uid = '', generation = 0 } = pod.metadata ?? {};
+    for (const { action, failure } of results) {
+      if (action !== 'ResizePodInPlace' || failure === undefined) continue;
+      const { changed, observedGeneration } = this.#options.statusManager.setPodResizeInProgressCondition(
+        ...([uid, 'Error', failure.message, generation] as const),
+      );
+      if (!changed) continue;
+      const message = resizeMessage('Pod resize error', pod, observedGeneration, failure.message);
+      this.#eventRecorder.event({ pod, type: 'Warning', reason: 'ResizeError', message });
+    }
   }
 
   /** Forgets back-offs that have expired; to be called periodically. */
@@ -184,7 +246,7 @@ export class AgentPodSyncer implements PodSyncer {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
     const uid = pod.metadata?.uid ?? '';
     const status = generatePodStatus(pod, {
-      runtimeStatus,
+      runtimeStatus: this.#actuatedResources?.complete(uid, runtimeStatus) ?? runtimeStatus,
       podIsTerminal,
       previous: statusManager.getPodStatus(uid),
       startFailures: this.#reasonCache.ofPod(uid),

@@ -1,3 +1,5 @@
+import type { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, Logger, Pod } from '../../index.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -17,6 +19,7 @@ export interface ContainerStarterOptions {
   readonly imageManager: ImageManager;
   readonly handlerRunner: HandlerRunner;
   readonly killer: ContainerKiller;
+  readonly actuatedResources: ActuatedResources | undefined;
   readonly crashLoopBackoff: Backoff;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
@@ -49,6 +52,7 @@ export class ContainerStarter {
     this.#checkBackOff(request);
     const imageRef = await this.#imageRef(request);
 
+    this.#options.actuatedResources?.set(pod, container.name, containerResources(pod, container));
     const containerID = await this.#step('CreateContainerError', request, () =>
       this.#options.runtime.createContainer({
         pod,

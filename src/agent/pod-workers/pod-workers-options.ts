@@ -1,4 +1,5 @@
 import type { Clock, Logger } from '../../index.ts';
+import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 import type { PodCache, PodSyncer } from './pod-syncer.ts';
@@ -9,6 +10,8 @@ export interface PodWorkersOptions {
   readonly podCache: PodCache;
   /** Where the workers say when each pod is to be synced again: call `updatePod` for those that are due. */
   readonly workQueue: WorkQueue;
+  /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
+  readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   /** Default: events are dropped. */

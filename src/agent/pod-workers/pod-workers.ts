@@ -120,7 +120,10 @@ export class PodWorkers implements PodDeletionSafety {
 
     if (known === undefined && isStaticPod(pod)) this.#staticPods.wait(status.fullName, uid);
     const runningOnly = knownPod === undefined ? runningPod : undefined;
-    this.#loop.notify(status, { updateType, pod: knownPod, mirrorPod, runningPod: runningOnly });
+    const { allocationManager } = this.#options;
+    const allocated =
+      knownPod && allocationManager ? allocationManager.updatePodFromAllocation(knownPod).pod : knownPod;
+    this.#loop.notify(status, { updateType, pod: allocated, mirrorPod, runningPod: runningOnly });
     if (becameTerminating || isShortened) status.abortController?.abort();
   }
 

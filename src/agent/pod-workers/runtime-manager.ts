@@ -6,6 +6,8 @@ import {
   type Logger,
   type Pod,
 } from '../../index.ts';
+import type { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { updateContainers } from '../allocation/update-containers.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
@@ -23,6 +25,8 @@ export interface RuntimeManagerOptions {
   /** With calls that end: see `boundedRuntime`. */
   readonly runtime: ContainerRuntime;
   readonly probeResults: ProbeResults;
+  /** undefined: containers are not resized. */
+  readonly actuatedResources: ActuatedResources | undefined;
   readonly handlerRunner: HandlerRunner;
   readonly crashLoopBackoff: Backoff;
   readonly clock: Clock;
@@ -49,9 +53,10 @@ export class RuntimeManager {
    * 2. kill the pod if its sandbox has changed;
    * 3. kill containers that should not run, and remove those that are to be reset;
    * 4. create a sandbox if necessary;
-   * 5. start ephemeral containers;
-   * 6. start init containers;
-   * 7. start regular containers.
+   * 5. resize running containers;
+   * 6. start ephemeral containers;
+   * 7. start init containers;
+   * 8. start regular containers.
    *
    * The results say what was tried and what failed; a failure in 2 to 4 ends the sync. Rejects when
    * `signal` is aborted: nothing is started after that. Source: kuberuntime `SyncPod`.
@@ -62,7 +67,9 @@ export class RuntimeManager {
     restartAllContainers: boolean,
     signal: AbortSignal,
   ): Promise<SyncResult[]> {
-    const actions = computePodActions(pod, runtimeStatus, this.#options.probeResults, restartAllContainers);
+    const { actuatedResources, probeResults } = this.#options;
+    const actuated = actuatedResources && ((name: string) => actuatedResources.get(pod.metadata?.uid ?? '', name));
+    const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated);
     if (actions.createSandbox && actions.sandboxID !== '') {
       const message = 'Pod sandbox changed, it will be killed and re-created.';
       this.#options.eventRecorder.event({ pod, type: 'Normal', reason: 'SandboxChanged', message });
@@ -83,6 +90,7 @@ export class RuntimeManager {
       if (result.sandboxID === undefined) return results;
       sandboxID = result.sandboxID;
     }
+    if (actions.containersToUpdate.length > 0) results.push(await this.#resizePod(pod, actions, signal));
     return [...results, ...(await this.#startContainers(pod, runtimeStatus, actions, sandboxID, signal))];
   }
 
@@ -138,6 +146,15 @@ export class RuntimeManager {
       this.#options.eventRecorder.event({ pod, ...event, message: `Failed to create pod sandbox: ${message}` });
       return { ...target, failure: new SyncFailure('CreatePodSandboxError', message, { cause: thrown }) };
     }
+  }
+
+  async #resizePod(pod: Pod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncResult> {
+    const { runtime } = this.#options;
+    const actuatedResources = this.#options.actuatedResources!;
+    const { name = '', namespace = '' } = pod.metadata ?? {};
+    return this.#attempt('ResizePodInPlace', `${name}_${namespace}`, 'ErrResizePodInPlace', () =>
+      updateContainers(pod, containersToUpdate, { runtime, actuatedResources, signal }),
+    );
   }
 
   async #startContainers(

@@ -1,5 +1,11 @@
 /** Source: kubelet `SyncAction`. */
-export type SyncAction = 'StartContainer' | 'KillContainer' | 'CreatePodSandbox' | 'KillPodSandbox' | 'RemoveContainer';
+export type SyncAction =
+  | 'StartContainer'
+  | 'KillContainer'
+  | 'CreatePodSandbox'
+  | 'KillPodSandbox'
+  | 'RemoveContainer'
+  | 'ResizePodInPlace';
 
 /** What a part of a sync did. Source: kubelet `SyncResult`. */
 export interface SyncResult {

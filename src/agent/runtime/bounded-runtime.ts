@@ -61,6 +61,10 @@ export function boundedRuntime(
       bounded('removeContainer', ms, signal, (o) => runtime.removeContainer(id, o)),
     execSync: (id, command, timeoutMs, { signal } = {}) =>
       bounded('execSync', ms + timeoutMs, signal, (o) => runtime.execSync(id, command, timeoutMs, o)),
+    ...(runtime.updateContainerResources && {
+      updateContainerResources: (id, resources, { signal } = {}) =>
+        bounded('updateContainerResources', ms, signal, (o) => runtime.updateContainerResources!(id, resources, o)),
+    }),
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>
         bounded('runPodSandbox', ms, signal, (o) => runtime.runPodSandbox!(config, o)),

@@ -1,4 +1,4 @@
-import type { Container, EphemeralContainer, Pod } from '../../index.ts';
+import type { Container, EphemeralContainer, Pod, ResourceRequirementsInput } from '../../index.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
 /** What a runtime has of one pod, in any order. */
@@ -61,7 +61,7 @@ export interface CallOptions {
  * What an agent needs of whatever runs its containers, in CRI's terms. Every method that changes
  * something can be called again with the same arguments: stopping and removing what is stopped or
  * gone already does nothing. A call that rejects is tried again later; the message of its error is
- * shown in the pod's status, so it has no secrets. A runtime without sandboxes, images or events
+ * shown in the pod's status, so it has no secrets. A runtime without sandboxes, images, resizes or events
  * leaves the methods for them out. Source: CRI `RuntimeService`, `ImageService`.
  */
 export interface ContainerRuntime {
@@ -86,6 +86,17 @@ export interface ContainerRuntime {
    * killed immediately. Resolves when it has exited.
    */
   stopContainer(containerID: string, gracePeriodSeconds: number, options?: CallOptions): Promise<void>;
+  /**
+   * Gives a running container these limits and requests of cpu and memory, in place of those that it
+   * has; what is left out is not limited. Rejects when it cannot, for example below what is in use.
+   * The status of the container may have them in `resources` after that. Without this method a resize
+   * of a pod is Infeasible. Source: CRI `UpdateContainerResources`.
+   */
+  updateContainerResources?(
+    containerID: string,
+    resources: ResourceRequirementsInput,
+    options?: CallOptions,
+  ): Promise<void>;
   /** Kills the container if it runs, and forgets it. */
   removeContainer(containerID: string, options?: CallOptions): Promise<void>;
   /**

@@ -9,7 +9,7 @@ import type {
 } from '../../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../agent/runtime/runtime-pod-status.ts';
 import { type Clock, sleep, systemClock } from '../../clock.ts';
-import type { Pod } from '../../types.ts';
+import type { Pod, ResourceRequirementsInput } from '../../types.ts';
 import { FakeContainer, type FakeExit, type FakeRun } from './fake-container.ts';
 import { fitsCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-call.ts';
 
@@ -21,6 +21,8 @@ export interface FakeContainerRuntimeOptions {
   readonly sandboxes?: boolean;
   /** False: a runtime without the methods for images. Default true. */
   readonly images?: boolean;
+  /** False: a runtime without `updateContainerResources`. Default true. */
+  readonly resizes?: boolean;
   /** False: a runtime without `subscribe`. Default true. */
   readonly events?: boolean;
 }
@@ -61,6 +63,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
   readonly removePodSandbox?: NonNullable<ContainerRuntime['removePodSandbox']>;
   readonly pullImage?: NonNullable<ContainerRuntime['pullImage']>;
   readonly imageRef?: NonNullable<ContainerRuntime['imageRef']>;
+  readonly updateContainerResources?: NonNullable<ContainerRuntime['updateContainerResources']>;
   readonly subscribe?: NonNullable<ContainerRuntime['subscribe']>;
   readonly #clock: Clock;
   readonly #pods = new Map<string, FakePod>();
@@ -74,6 +77,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
     clock = systemClock,
     sandboxes = true,
     images = true,
+    resizes = true,
     events = true,
   }: FakeContainerRuntimeOptions = {}) {
     this.#clock = clock;
@@ -85,6 +89,10 @@ export class FakeContainerRuntime implements ContainerRuntime {
     if (images) {
       this.pullImage = (image, pod, options) => this.#pullImage(image, pod, options);
       this.imageRef = (image, options) => this.#imageRef(image, options);
+    }
+    if (resizes) {
+      this.updateContainerResources = (id, resources, options) =>
+        this.#updateContainerResources(id, resources, options);
     }
     if (events) {
       this.subscribe = (listener) => {
@@ -295,6 +303,18 @@ export class FakeContainerRuntime implements ContainerRuntime {
   async #imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {
     await this.#begin({ method: 'imageRef', image }, signal);
     return this.images.has(image) ? refOf(image) : undefined;
+  }
+
+  async #updateContainerResources(
+    containerID: string,
+    resources: ResourceRequirementsInput,
+    { signal }: CallOptions = {},
+  ): Promise<void> {
+    await this.#beginWith('updateContainerResources', containerID, { resources }, signal);
+    if (this.#requireContainer(containerID).status.state !== 'running') {
+      throw new Error(`container ${containerID} is not running`);
+    }
+    this.setContainer(containerID, { resources });
   }
 
   /** Records the call, then does what the scripts say that fit it. */

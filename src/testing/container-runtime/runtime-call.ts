@@ -1,3 +1,5 @@
+import type { ResourceRequirementsInput } from '../../types.ts';
+
 /** A method of a `ContainerRuntime` that a test can script and finds in the record. */
 export type RuntimeMethod =
   | 'listPods'
@@ -8,6 +10,7 @@ export type RuntimeMethod =
   | 'createContainer'
   | 'startContainer'
   | 'stopContainer'
+  | 'updateContainerResources'
   | 'removeContainer'
   | 'execSync'
   | 'pullImage'
@@ -24,6 +27,7 @@ export interface RuntimeCall {
   readonly image?: string;
   readonly gracePeriodSeconds?: number;
   readonly command?: readonly string[];
+  readonly resources?: ResourceRequirementsInput;
 }
 
 /** Which calls a script is about; a member that is left out fits all. */

@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
-import { createHandlerRunner, killPodNow } from 'kubelet-status-manager/agent';
+import {
+  addQuantities,
+  compareQuantities,
+  type Container,
+  type Pod,
+  podRequests,
+  type PodSpec,
+} from 'kubelet-status-manager';
+import { createHandlerRunner, killPodNow, type PodAdmitHandler } from 'kubelet-status-manager/agent';
 import { TestAgent } from './test-agent.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };
@@ -539,5 +546,101 @@ describe('probes', () => {
     expect(agent.events.find(({ reason }) => reason === 'Killing')?.message).toBe(
       'Container app failed liveness probe, will be restarted',
     );
+  });
+});
+
+describe('resize', () => {
+  const memory = (limit: string) => ({ limits: { memory: limit } });
+  const updates = () => agent.runtime.callsOf({ method: 'updateContainerResources' }).map(({ resources }) => resources);
+  const resizeConditions = () =>
+    agent.status('web')?.conditions?.filter(({ type }) => type.startsWith('PodResize')) ?? [];
+  const resizeEvents = () => agent.eventReasons().filter((reason) => reason.startsWith('Resize'));
+
+  it('accepted: the running container gets its resources, and the pod says so', async () => {
+    await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
+    const { id } = agent.runtime.container('uid-1', 'app')!;
+    agent.runtime.delay({ method: 'updateContainerResources' }, 5000);
+    await agent.resize('web', { limits: { memory: '2Gi', cpu: '1' } });
+    expect(resizeConditions()).toMatchObject([{ type: 'PodResizeInProgress', status: 'True', observedGeneration: 2 }]);
+    expect(agent.status('web')?.containerStatuses?.[0]?.resources).toEqual({ limits: { memory: '1Gi', cpu: '1' } });
+    await agent.advance(5000);
+    expect(updates()).toEqual([
+      { limits: { memory: '2Gi' }, requests: {} },
+      { limits: { memory: '2Gi', cpu: '1' }, requests: {} },
+    ]);
+    expect(resizeConditions()).toEqual([]);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ id, state: 'running' });
+    expect(agent.status('web')?.containerStatuses?.[0]).toMatchObject({
+      restartCount: 0,
+      resources: { limits: { memory: '2Gi', cpu: '1' } },
+    });
+    expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeCompleted']);
+  });
+
+  it('a policy that says RestartContainer: the container is restarted with its new resources', async () => {
+    const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
+    await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi'), resizePolicy }] }));
+    await agent.resize('web', memory('2Gi'));
+    await agent.advance(1000);
+    expect(updates()).toEqual([]);
+    expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'running', attempt: 1 });
+    expect(resizeConditions()).toEqual([]);
+    expect(agent.status('web')?.containerStatuses?.[0]?.resources).toEqual(memory('2Gi'));
+    expect(agent.events.find(({ reason }) => reason === 'Killing')?.message).toBe(
+      'Container app resize requires restart',
+    );
+  });
+
+  it('the runtime refuses: the condition says why, it is tried again, and then done', async () => {
+    await agent.create(podOf({ containers: [{ ...app, resources: memory('2Gi') }] }));
+    agent.runtime.fail({ method: 'updateContainerResources' }, 'in use', 2);
+    await agent.resize('web', memory('1Gi'));
+    await agent.advance(11_000);
+    expect(resizeConditions()).toMatchObject([{ type: 'PodResizeInProgress', reason: 'Error', message: 'in use' }]);
+    await agent.advance(60_000);
+    expect(resizeConditions()).toEqual([]);
+    expect(updates()).toHaveLength(3);
+    expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeError', 'ResizeCompleted']);
+  });
+
+  it('deferred: the pod runs with what it has until another one makes room', async () => {
+    const capacity = '3Gi';
+    const admit: PodAdmitHandler['admit'] = ({ pod, otherPods, operation }) => {
+      const wanted = [pod, ...otherPods].map((each) => podRequests(each)['memory'] ?? '0');
+      const total = wanted.reduce((sum, request) => addQuantities(sum, request)!);
+      if (compareQuantities(total, capacity)! <= 0) return { admit: true };
+      return operation === 'add'
+        ? { admit: false, reason: 'OutOfmemory', message: 'Node is full' }
+        : { admit: false, reason: 'Deferred', message: 'Node is full' };
+    };
+    const request = (amount: string) => ({ requests: { memory: amount } });
+    agent = new TestAgent({ admitHandlers: [{ admit }] });
+    await agent.create(podOf({ containers: [{ ...app, resources: request('1Gi') }] }));
+    await agent.create(
+      podOf({ restartPolicy: 'Never', containers: [{ ...app, resources: request('1Gi') }] }, 'uid-2', 'job'),
+    );
+    await agent.resize('web', request('3Gi'));
+    await agent.advance(1000);
+    expect(resizeConditions()).toMatchObject([
+      { type: 'PodResizePending', reason: 'Deferred', message: 'Node is full' },
+    ]);
+    expect(agent.status('web')).toMatchObject({
+      observedGeneration: 2,
+      containerStatuses: [{ allocatedResources: { memory: '1Gi' }, resources: request('1Gi') }],
+    });
+    await agent.delete('job', 1);
+    await agent.advance(240_000);
+    expect(updates()).toEqual([{ limits: {}, requests: { memory: '3Gi' } }]);
+    expect(resizeConditions()).toEqual([]);
+    expect(agent.status('web')?.containerStatuses?.[0]?.allocatedResources).toEqual({ memory: '3Gi' });
+  });
+
+  it('a runtime that cannot resize: Infeasible', async () => {
+    agent = new TestAgent({ runtimeOptions: { resizes: false } });
+    await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
+    await agent.resize('web', memory('2Gi'));
+    await agent.advance(1000);
+    expect(resizeConditions()).toMatchObject([{ type: 'PodResizePending', reason: 'Infeasible' }]);
+    expect(agent.status('web')?.containerStatuses?.[0]?.resources).toEqual(memory('1Gi'));
   });
 });

@@ -1,7 +1,9 @@
-import { type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
+import { type Pod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
 import {
   AgentPodSyncer,
+  AllocationManager,
   type AgentPodSyncerOptions,
+  type PodAdmitHandler,
   type PodEvent,
   PodWorkers,
   type ProbeResult,
@@ -23,6 +25,7 @@ const syncTickMs = 1000;
 const housekeepingTicks = 2;
 
 export interface TestAgentOptions extends Partial<AgentPodSyncerOptions> {
+  readonly admitHandlers?: readonly PodAdmitHandler[];
   readonly runtimeOptions?: Omit<FakeContainerRuntimeOptions, 'clock'>;
 }
 
@@ -44,16 +47,17 @@ export class TestAgent {
   readonly runtime: FakeContainerRuntime;
   readonly manager: StatusManager;
   readonly workers: PodWorkers;
+  readonly allocationManager: AllocationManager;
   readonly #workQueue = new WorkQueue(this.clock);
   readonly #syncer: AgentPodSyncer;
   readonly #history = new Map<string, readonly string[]>();
   /** All but the status, by UID. */
-  readonly #desired = new Map<string, string>();
+  readonly #desired = new Map<string, { readonly json: string; readonly pod: Pod }>();
   readonly #startTimes = new Map<string, readonly number[]>();
   readonly #startMs = this.clock.now();
   #ticks = 0;
 
-  constructor({ runtimeOptions, ...options }: TestAgentOptions = {}) {
+  constructor({ runtimeOptions, admitHandlers, ...options }: TestAgentOptions = {}) {
     const { clock } = this;
     const eventRecorder = { event: (event: PodEvent) => void this.events.push(event) };
     this.runtime = new FakeContainerRuntime({ clock, ...runtimeOptions });
@@ -79,7 +83,22 @@ export class TestAgent {
       requestPodRelist: (podUID) => this.#update('sync', podUID),
       ...options,
     });
+    this.allocationManager = new AllocationManager({
+      ...{
+        runtime: this.runtime,
+        statusManager: this.manager,
+        admitHandlers,
+        clock,
+        logger: silentLogger,
+        eventRecorder,
+      },
+      getActivePods: () => this.client.list(),
+      getPodByUID: (uid) => this.podManager.getPodByUID(uid),
+      allSourcesReady: () => true,
+      triggerPodSync: (pod) => this.workers.updatePod({ updateType: 'sync', pod }),
+    });
     this.workers = new PodWorkers({
+      allocationManager: this.allocationManager,
       podSyncer: this.#syncer,
       podCache: this.#syncer.podCache,
       workQueue: this.#workQueue,
@@ -91,12 +110,25 @@ export class TestAgent {
     this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
     this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod));
     this.manager.start();
+    this.allocationManager.start();
     clock.afterFunc(syncTickMs, () => this.#tick());
   }
 
   /** The API server shows this pod. */
   async create(pod: Pod): Promise<void> {
     this.client.put(pod);
+    await this.settle();
+  }
+
+  /** As `kubectl patch --subresource=resize` does: the first container is to have these resources. */
+  async resize(name: string, resources: ResourceRequirementsInput): Promise<void> {
+    const pod = this.client.pod('ns', name)!;
+    const [first, ...others] = pod.spec!.containers!;
+    this.client.put({
+      ...pod,
+      metadata: { ...pod.metadata, generation: (pod.metadata?.generation ?? 1) + 1 },
+      spec: { ...pod.spec, containers: [{ ...first!, resources }, ...others] },
+    });
     await this.settle();
   }
 
@@ -154,10 +186,17 @@ export class TestAgent {
     if (history.at(-1) !== entry) this.#history.set(uid, [...history, entry]);
 
     // Changes of the status are the agent's own.
-    const desired = JSON.stringify({ ...pod, status: undefined });
+    const json = JSON.stringify({ ...pod, status: undefined });
     const before = this.#desired.get(uid);
-    this.#desired.set(uid, desired);
-    if (before !== desired) this.workers.updatePod({ updateType: before === undefined ? 'create' : 'update', pod });
+    this.#desired.set(uid, { json, pod });
+    if (before?.json === json) return this.allocationManager.podReconciled(before.pod, pod);
+    if (before === undefined) {
+      this.allocationManager.addPod(this.client.list(), pod);
+      this.allocationManager.podsAdded([pod]);
+    } else {
+      this.allocationManager.podUpdated(before.pod, pod);
+    }
+    this.workers.updatePod({ updateType: before === undefined ? 'create' : 'update', pod });
   }
 
   #update(updateType: SyncPodType, podUID: string): void {

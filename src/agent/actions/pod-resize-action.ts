@@ -1,0 +1,70 @@
+import type { Container, Pod, ResourceRequirementsInput } from '../../index.ts';
+import {
+  amountOf,
+  compareAmounts,
+  containerResources,
+  resizableResources,
+  type ResizableResource,
+} from '../allocation/container-resources.ts';
+import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
+import type { ContainerToUpdate } from './pod-actions.ts';
+
+/** What the runtime was last told to give to a container of the pod; undefined: nothing is recorded. */
+export type ActuatedResourcesOf = (containerName: string) => ResourceRequirementsInput | undefined;
+
+/** How a running container comes to the resources that its pod was allocated. */
+export interface ContainerResize {
+  readonly containerID: string;
+  readonly container: Container;
+  /** True when its resize policy wants a restart; it is then not updated. */
+  readonly needsRestart: boolean;
+  readonly changes: readonly { readonly resource: ResizableResource; readonly isDecrease: boolean }[];
+}
+
+/**
+ * undefined when the container has what it should have, and for a pod without `actuated`, whose
+ * containers are never resized. Source: kubelet `computePodResizeAction`.
+ */
+export function computePodResizeAction(
+  pod: Pod,
+  container: Container,
+  { id }: RuntimeContainerStatus,
+  actuated: ActuatedResourcesOf | undefined,
+): ContainerResize | undefined {
+  if (actuated === undefined) return undefined;
+  const desired = containerResources(pod, container);
+  const current = actuated(container.name);
+  const changes = resizableResources.flatMap((resource) => {
+    const limit = compareAmounts(desired.limits?.[resource], amountOf(current?.limits, resource));
+    const request = compareAmounts(desired.requests?.[resource], amountOf(current?.requests, resource));
+    const change = limit === 0 ? request : limit;
+    return change === 0 ? [] : [{ resource, isDecrease: change < 0 }];
+  });
+  if (changes.length === 0) return undefined;
+  const needsRestart = changes.some(
+    ({ resource }) =>
+      container.resizePolicy?.find(({ resourceName }) => resourceName === resource)?.restartPolicy ===
+      'RestartContainer',
+  );
+  return { containerID: id, container, needsRestart, changes };
+}
+
+/** Memory before cpu; of each, those that shrink before those that grow, so that the sum stays low. */
+export function containersToUpdate(resizes: readonly ContainerResize[]): ContainerToUpdate[] {
+  return resizableResources.flatMap((resource) => {
+    const decreases: ContainerToUpdate[] = [];
+    const increases: ContainerToUpdate[] = [];
+    for (const { containerID, container, needsRestart, changes } of resizes) {
+      const change = changes.find((candidate) => candidate.resource === resource);
+      if (needsRestart || change === undefined) continue;
+      const update = { containerID, container, resource };
+      if (change.isDecrease) decreases.unshift(update);
+      else increases.push(update);
+    }
+    return [...decreases, ...increases];
+  });
+}
+
+export function resizeRestartMessage({ name }: Container): string {
+  return `Container ${name} resize requires restart`;
+}

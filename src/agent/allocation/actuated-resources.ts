@@ -1,0 +1,93 @@
+import {
+  type AllocationState,
+  type Container,
+  isRestartableInitContainer,
+  type Logger,
+  type Pod,
+  type ResourceRequirements,
+  type ResourceRequirementsInput,
+} from '../../index.ts';
+import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
+
+/**
+ * The resources that the runtime was last told to give to each container. They differ from the
+ * allocated ones while a resize is in progress. Source: kubelet `actuatedState`.
+ */
+export class ActuatedResources {
+  readonly #state: AllocationState;
+  readonly #logger: Logger;
+
+  constructor(state: AllocationState, logger: Logger) {
+    this.#state = state;
+    this.#logger = logger;
+  }
+
+  get(podUID: string, containerName: string): ResourceRequirements | undefined {
+    return this.#state.getContainerResourceAllocation(podUID, containerName);
+  }
+
+  /** Records what the pod's spec gives its containers, unless something of it is recorded. Source: kubelet `InitializeActuatedPod`. */
+  initialize(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? '';
+    const containers = containersOf(pod);
+    if (containers.some(({ name }) => this.get(uid, name) !== undefined)) return;
+    this.#record(pod, (container) => containerResources(pod, container));
+  }
+
+  /** Records what a container was given. */
+  set(pod: Pod, containerName: string, resources: ResourceRequirementsInput): void {
+    const uid = pod.metadata?.uid ?? '';
+    this.#record(pod, ({ name }) => (name === containerName ? resources : this.get(uid, name)));
+  }
+
+  remove(podUID: string): void {
+    this.#state.delete(podUID);
+  }
+
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
+    this.#state.removeOrphanedPods(remainingPodUIDs);
+  }
+
+  /**
+   * True when a running container has other resources than its pod was allocated. Init containers
+   * that are no sidecars do not count. Source: kubelet `IsPodResizeInProgress`.
+   */
+  isPodResizeInProgress(allocatedPod: Pod, runtimeStatus: RuntimePodStatus): boolean {
+    const uid = allocatedPod.metadata?.uid ?? '';
+    const { containers = [], initContainers = [] } = allocatedPod.spec ?? {};
+    return [...containers, ...initContainers.filter(isRestartableInitContainer)].some((container) => {
+      if (findContainerStatusByName(runtimeStatus, container.name)?.state !== 'running') return false;
+      const allocated = containerResources(allocatedPod, container);
+      const actuated = this.get(uid, container.name);
+      return resizableResources.some(
+        (name) =>
+          compareAmounts(allocated.limits?.[name], amountOf(actuated?.limits, name)) !== 0 ||
+          compareAmounts(allocated.requests?.[name], amountOf(actuated?.requests, name)) !== 0,
+      );
+    });
+  }
+
+  /** The same with the actuated resources of containers of which the runtime reports none. Source: kubelet `toKubeContainerStatus`. */
+  complete(podUID: string, runtimeStatus: RuntimePodStatus): RuntimePodStatus {
+    const containers = runtimeStatus.containers.map((container) =>
+      container.resources === undefined ? { ...container, resources: this.get(podUID, container.name) } : container,
+    );
+    return { ...runtimeStatus, containers };
+  }
+
+  #record(pod: Pod, resourcesOf: (container: Container) => ResourceRequirementsInput | undefined): void {
+    const { uid } = pod.metadata ?? {};
+    const containers = containersOf(pod).map((container) => ({
+      name: container.name,
+      resources: resourcesOf(container),
+    }));
+    this.#state.setPodAllocation({ metadata: { uid }, spec: { containers } }).catch((error: unknown) => {
+      this.#logger.error({ podUID: uid, error }, 'Failed to save the actuated resources of a pod');
+    });
+  }
+}
+
+function containersOf({ spec }: Pod): Container[] {
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+}

@@ -1,0 +1,304 @@
+import {
+  type AllocationState,
+  canonicalPodStatus,
+  type Clock,
+  isPodPhaseTerminal,
+  type Logger,
+  MemoryState,
+  type Pod,
+  type PodCondition,
+  type StatusManagerLike,
+  type Timer,
+} from '../../index.ts';
+import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
+import { messageOf } from '../pod-workers/sync-result.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
+import { resizeMessage } from './resize-events.ts';
+import { compareRequests, sortPendingResizes } from './sort-pending-resizes.ts';
+import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
+
+export interface AllocationManagerOptions {
+  /** What can be resized: without `updateContainerResources` each resize is Infeasible. */
+  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
+  readonly statusManager: Pick<
+    StatusManagerLike,
+    | 'getPodResizeConditions'
+    | 'isPodResizeDeferred'
+    | 'isPodResizeInfeasible'
+    | 'setPodResizePendingCondition'
+    | 'clearPodResizePendingCondition'
+    | 'setPodResizeInProgressCondition'
+    | 'clearPodResizeInProgressCondition'
+  >;
+  /** Where allocations are kept: `openCheckpointState` for those that survive the process. Default: in memory. */
+  readonly allocationState?: AllocationState | undefined;
+  /** Asked in this order; the first one that refuses decides. Default: there is room for every pod. */
+  readonly admitHandlers?: readonly PodAdmitHandler[] | undefined;
+  /** The pods that were admitted and have not ended. */
+  readonly getActivePods: () => readonly Pod[];
+  /** `podManager.getPodByUID`. */
+  readonly getPodByUID: (podUID: string) => Pod | undefined;
+  /** False: not all sources of pods have been seen, and pending resizes wait. */
+  readonly allSourcesReady: () => boolean;
+  /** The pod is to be synced: its allocation or its resize conditions have changed. */
+  readonly triggerPodSync: (pod: Pod) => void;
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly logger: Logger;
+  /** Default: events are dropped. */
+  readonly eventRecorder?: PodEventRecorder | undefined;
+}
+
+const initialRetryDelayMs = 30_000;
+const retryDelayMs = 180_000;
+
+const unsupportedMessage =
+  'In-place pod resize is not supported on this node: the container runtime cannot change the resources of a running container';
+const podLevelMessage = 'In-place pod-level resources resize is not supported on this node';
+
+/**
+ * Which resources each pod has been allocated, and whether it may have others. A pod runs with what it
+ * was allocated; a spec that asks for something else is a resize, which waits until an admit handler
+ * has nothing against it, in the order of `sortPendingResizes`. Deferred resizes are tried again when
+ * something has changed, and 3 minutes after the last try.
+ *
+ * Methods are synchronous and do not throw. A checkpoint that cannot be written is logged; what was
+ * allocated counts nevertheless, as in the kubelet. Source: kubelet `allocation.Manager`.
+ *
+ * Divergence: resources of the pod itself and sizes of emptyDir volumes are not resized.
+ */
+export class AllocationManager {
+  readonly #options: AllocationManagerOptions;
+  readonly #state: AllocationState;
+  readonly #eventRecorder: PodEventRecorder;
+  #pendingResizes: readonly string[] = [];
+  #isStarted = false;
+  #retryTimer: Timer | undefined;
+
+  constructor(options: AllocationManagerOptions) {
+    this.#options = options;
+    this.#state = options.allocationState ?? new MemoryState();
+    this.#eventRecorder = options.eventRecorder ?? noPodEvents;
+  }
+
+  /** Tries pending resizes again from time to time, until `stop`. Source: kubelet `Run`. */
+  start(): void {
+    this.#isStarted = true;
+    this.#retryLater(initialRetryDelayMs);
+  }
+
+  stop(): void {
+    this.#isStarted = false;
+    this.#retryTimer?.stop();
+  }
+
+  /** UIDs, in the order in which they are tried. */
+  get pendingResizes(): readonly string[] {
+    return this.#pendingResizes;
+  }
+
+  /** Source: kubelet `UpdatePodFromAllocation`. */
+  updatePodFromAllocation(pod: Pod): AllocatedPod {
+    return updatedFromAllocation(pod, this.#state);
+  }
+
+  /** Source: kubelet `HasPodAllocatedResources`. */
+  hasPodAllocatedResources(pod: Pod): boolean {
+    return isAllocated(pod, this.#state);
+  }
+
+  /** The active pods that were allocated something, with what they were allocated. Source: kubelet `GetAllocatedPods`. */
+  getAllocatedPods(): Pod[] {
+    return this.#allocatedPods(this.#options.getActivePods());
+  }
+
+  /**
+   * Asks whether there is room for a new pod, and allocates what it asks for if there is. A pod that an
+   * earlier agent has admitted is asked for with what it was allocated. Source: kubelet `AddPod`.
+   */
+  addPod(activePods: readonly Pod[], pod: Pod): PodAdmitResult {
+    const allocated = this.updatePodFromAllocation(pod).pod;
+    const result = this.#canAdmitPod(activePods, allocated, 'add');
+    if (result.admit) this.#allocate(allocated);
+    return result;
+  }
+
+  /** Forgets what the pod was allocated. Source: kubelet `RemovePod`. */
+  removePod(podUID: string): void {
+    this.#state.delete(podUID);
+  }
+
+  /** `removePod` of all pods but these. Source: kubelet `RemoveOrphanedPods`. */
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
+    this.#state.removeOrphanedPods(remainingPodUIDs);
+  }
+
+  /**
+   * After `addPod` of these pods: tries the resizes that were pending when the agent was restarted.
+   * Source: kubelet `HandlePodAdditions`.
+   */
+  podsAdded(pods: readonly Pod[]): void {
+    const pending = pods.filter((pod) => this.updatePodFromAllocation(pod).updated);
+    for (const { metadata } of pending) this.pushPendingResize(metadata?.uid ?? '');
+    if (pending.length > 0) this.retryPendingResizes();
+  }
+
+  /**
+   * The spec of a pod has changed: a resize is tried, one that was taken back is no longer pending.
+   * Call it when the pod manager knows the new pod. Source: kubelet `HandlePodUpdates`.
+   */
+  podUpdated(oldPod: Pod | undefined, pod: Pod): void {
+    if (oldPod === undefined || !wantsOtherResources(oldPod, pod)) return;
+    const uid = pod.metadata?.uid ?? '';
+    if (this.updatePodFromAllocation(pod).updated) {
+      this.pushPendingResize(uid);
+      this.retryPendingResizes();
+    } else {
+      this.#options.statusManager.clearPodResizePendingCondition(uid, 'reverted');
+    }
+  }
+
+  /**
+   * The status of a pod has changed: pending resizes are tried again when it has ended, or its
+   * containers have come to request less. Source: kubelet `HandlePodReconcile`.
+   */
+  podReconciled(oldPod: Pod | undefined, pod: Pod): void {
+    if (oldPod === undefined || this.#pendingResizes.length === 0) return;
+    const hasEnded = isPodPhaseTerminal(pod.status?.phase) && !isPodPhaseTerminal(oldPod.status?.phase);
+    if (hasEnded || doActualRequestsShrink(oldPod, pod)) this.retryPendingResizes();
+  }
+
+  /** Queues a pod whose spec asks for other resources than it has. Source: kubelet `PushPendingResize`. */
+  pushPendingResize(podUID: string): void {
+    if (this.#pendingResizes.includes(podUID)) return;
+    const pending = [...this.#pendingResizes, podUID].flatMap((uid) => {
+      const pod = this.#options.getPodByUID(uid);
+      if (pod === undefined) return [];
+      const conditions = this.#options.statusManager.getPodResizeConditions(uid);
+      const pendingSince = conditions.find(({ type }) => type === 'PodResizePending')?.lastTransitionTime;
+      return [{ pod, allocatedPod: this.updatePodFromAllocation(pod).pod, pendingSince }];
+    });
+    this.#pendingResizes = sortPendingResizes(pending).map(({ pod }) => pod.metadata?.uid ?? '');
+  }
+
+  /** Tries all pending resizes now, for example because a pod has ended. Source: kubelet `RetryPendingResizes`. */
+  retryPendingResizes(): void {
+    const { allSourcesReady, getPodByUID, statusManager, triggerPodSync } = this.#options;
+    if (!allSourcesReady()) return this.#retryLater(initialRetryDelayMs);
+    this.#retryLater(retryDelayMs);
+    this.#pendingResizes = this.#pendingResizes.filter((uid) => {
+      const pod = getPodByUID(uid);
+      if (pod === undefined) return false;
+      const before = statusManager.getPodResizeConditions(uid);
+      const isResizeAllocated = this.#handlePodResourcesResize(pod);
+      const after = statusManager.getPodResizeConditions(uid);
+      if (isResizeAllocated || !areConditionsEqual(before, after)) triggerPodSync(pod);
+      return statusManager.isPodResizeDeferred(uid);
+    });
+  }
+
+  #retryLater(ms: number): void {
+    this.#retryTimer?.stop();
+    if (!this.#isStarted) return;
+    this.#retryTimer = this.#options.clock.afterFunc(ms, () => this.retryPendingResizes());
+  }
+
+  /** True when the pod was allocated what it asks for. */
+  #handlePodResourcesResize(pod: Pod): boolean {
+    const { statusManager, getActivePods } = this.#options;
+    const { uid = '', generation = 0 } = pod.metadata ?? {};
+    const { pod: allocatedPod, updated } = this.updatePodFromAllocation(pod);
+    if (!updated) {
+      statusManager.clearPodResizePendingCondition(uid, 'reverted');
+      return false;
+    }
+
+    const result = this.#isResizable(pod, allocatedPod) ?? this.#canAdmitPod(getActivePods(), pod, 'resize');
+    if (!result.admit) {
+      const { reason, message } = result;
+      if (!statusManager.setPodResizePendingCondition(uid, reason, message, generation)) return false;
+      this.#eventRecorder.event({
+        ...({ pod, type: 'Warning' } as const),
+        reason: reason === 'Infeasible' ? 'ResizeInfeasible' : 'ResizeDeferred',
+        message: resizeMessage(`Pod resize ${reason}`, pod, generation, message),
+      });
+      return false;
+    }
+    this.#allocate(pod);
+    statusManager.clearPodResizePendingCondition(uid, 'accepted');
+    // An error of an earlier resize, and its generation, are of no interest any more.
+    statusManager.clearPodResizeInProgressCondition(uid);
+    statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
+    const message = resizeMessage('Pod resize started', pod, generation);
+    this.#eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeStarted', message });
+    return true;
+  }
+
+  /** Source: kubelet `podResizesAdmitHandler`. */
+  #isResizable(pod: Pod, allocatedPod: Pod): PodAdmitResult | undefined {
+    if (this.#options.runtime.updateContainerResources === undefined) {
+      return { admit: false, reason: 'Infeasible', message: unsupportedMessage };
+    }
+    if (areResourcesEqual(pod.spec?.resources, allocatedPod.spec?.resources)) return undefined;
+    return { admit: false, reason: 'Infeasible', message: podLevelMessage };
+  }
+
+  #canAdmitPod(activePods: readonly Pod[], pod: Pod, operation: PodAdmitAttributes['operation']): PodAdmitResult {
+    const { admitHandlers = [], logger } = this.#options;
+    const otherPods = this.#allocatedPods(activePods).filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
+    for (const handler of admitHandlers) {
+      const result = admitted(handler, { pod, otherPods, operation });
+      if (result.admit) continue;
+      const { reason, message } = result;
+      logger.info({ podUID: pod.metadata?.uid, operation, reason, message }, 'Pod admission denied');
+      return result;
+    }
+    return { admit: true };
+  }
+
+  #allocatedPods(activePods: readonly Pod[]): Pod[] {
+    return activePods
+      .filter((pod) => this.hasPodAllocatedResources(pod))
+      .map((pod) => this.updatePodFromAllocation(pod).pod);
+  }
+
+  #allocate(pod: Pod): void {
+    this.#state.setPodAllocation(pod).catch((error: unknown) => {
+      this.#options.logger.error({ podUID: pod.metadata?.uid, error }, 'Failed to save the allocation of a pod');
+    });
+  }
+}
+
+/** Source: kubelet `UnexpectedAdmissionError`. */
+function admitted(handler: PodAdmitHandler, attributes: PodAdmitAttributes): PodAdmitResult {
+  try {
+    return handler.admit(attributes);
+  } catch (thrown) {
+    return { admit: false, reason: 'UnexpectedAdmissionError', message: messageOf(thrown) };
+  }
+}
+
+/** Source: kubelet `recordResizeOperations`. */
+function wantsOtherResources(oldPod: Pod, pod: Pod): boolean {
+  const resourcesOf = ({ spec }: Pod) => [
+    spec?.resources,
+    ...[...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ resources }) => resources),
+  ];
+  const before = resourcesOf(oldPod);
+  return resourcesOf(pod).some((resources, i) => !areResourcesEqual(resources, before[i]));
+}
+
+/** By the resources that the statuses of the containers show. */
+function doActualRequestsShrink(oldPod: Pod, pod: Pod): boolean {
+  return compareRequests(withActualResources(pod), withActualResources(oldPod)).includes('less');
+}
+
+function withActualResources({ status }: Pod): Pod {
+  const { containerStatuses, initContainerStatuses } = canonicalPodStatus(status, { strict: false });
+  const containers = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
+  return { spec: { containers: containers.map(({ name, resources }) => ({ name, resources })) } };
+}
+
+function areConditionsEqual(before: readonly PodCondition[], after: readonly PodCondition[]): boolean {
+  return JSON.stringify(before) === JSON.stringify(after);
+}

@@ -1,0 +1,42 @@
+import type { Pod, ResourceRequirementsInput } from '../../index.ts';
+import type { ContainerToUpdate } from '../actions/pod-actions.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { ActuatedResources } from './actuated-resources.ts';
+import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
+
+export interface UpdateContainersOptions {
+  /** One that has `updateContainerResources`. */
+  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
+  readonly actuatedResources: ActuatedResources;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Gives the running containers of a pod what they were allocated, one resource after the other, and
+ * records what the runtime has taken. Rejects with the runtime's first error, and leaves the rest to
+ * the next sync. Source: kubelet `updatePodContainerResources`.
+ *
+ * Divergence: the kubelet does not lower a memory limit below what is in use. Here the runtime says so.
+ */
+export async function updateContainers(
+  pod: Pod,
+  containersToUpdate: readonly ContainerToUpdate[],
+  { runtime, actuatedResources, signal }: UpdateContainersOptions,
+): Promise<void> {
+  for (const { containerID, container, resource } of containersToUpdate) {
+    signal.throwIfAborted();
+    const desired = containerResources(pod, container);
+    const current = actuatedResources.get(pod.metadata?.uid ?? '', container.name);
+    const listOf = (kind: 'limits' | 'requests'): ResourceRequirementsInput['limits'] => {
+      const list: Record<string, string> = {};
+      for (const name of resizableResources) {
+        const amount = amountOf((name === resource ? desired : current)?.[kind], name);
+        if (compareAmounts(amount, '0') !== 0) list[name] = amount;
+      }
+      return list;
+    };
+    const resources = { limits: listOf('limits'), requests: listOf('requests') };
+    await runtime.updateContainerResources!(containerID, resources, { signal });
+    actuatedResources.set(pod, container.name, resources);
+  }
+}

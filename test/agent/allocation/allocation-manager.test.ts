@@ -1,0 +1,429 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type AllocationState, MemoryState, type Pod, StatusManager } from 'kubelet-status-manager';
+import {
+  AllocationManager,
+  type AllocationManagerOptions,
+  type PodAdmitAttributes,
+  type PodAdmitResult,
+  type PodEvent,
+} from 'kubelet-status-manager/agent';
+import {
+  FakeClock,
+  FakePodClient,
+  recordingLogger,
+  settle,
+  silentLogger,
+  SyncedPodManager,
+} from 'kubelet-status-manager/testing';
+
+type Requests = Readonly<Record<string, string>>;
+
+const podOf = (
+  name: string,
+  requests: Requests,
+  rest: { priority?: number; limits?: Requests; uid?: string } = {},
+): Pod => ({
+  metadata: { uid: rest.uid ?? name, name, namespace: 'ns', generation: 1 },
+  spec: {
+    ...(rest.priority !== undefined && { priority: rest.priority }),
+    containers: [{ name: 'app', resources: { requests, ...(rest.limits && { limits: rest.limits }) } }],
+  },
+});
+const resized = (pod: Pod, requests: Requests, generation = 2): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, generation },
+  spec: { ...pod.spec, containers: [{ name: 'app', resources: { ...pod.spec!.containers![0]!.resources, requests } }] },
+});
+const admitted: PodAdmitResult = { admit: true };
+const deferred: PodAdmitResult = { admit: false, reason: 'Deferred', message: 'no room' };
+const infeasible: PodAdmitResult = { admit: false, reason: 'Infeasible', message: 'too large' };
+
+let clock: FakeClock;
+let client: FakePodClient;
+let statusManager: StatusManager;
+let state: AllocationState;
+let pods: Map<string, Pod>;
+let events: PodEvent[];
+let synced: string[];
+let asked: PodAdmitAttributes[];
+let answer: (attributes: PodAdmitAttributes) => PodAdmitResult;
+let allReady: boolean;
+let manager: AllocationManager;
+
+const managerWith = (options: Partial<AllocationManagerOptions> = {}): AllocationManager =>
+  new AllocationManager({
+    runtime: { updateContainerResources: async () => {} },
+    statusManager,
+    allocationState: state,
+    admitHandlers: [
+      {
+        admit: (attributes) => {
+          asked.push(attributes);
+          return answer(attributes);
+        },
+      },
+    ],
+    getActivePods: () => [...pods.values()],
+    getPodByUID: (uid) => pods.get(uid),
+    allSourcesReady: () => allReady,
+    triggerPodSync: ({ metadata }) => void synced.push(metadata!.name!),
+    clock,
+    logger: silentLogger,
+    eventRecorder: { event: (event) => void events.push(event) },
+    ...options,
+  });
+
+beforeEach(() => {
+  clock = new FakeClock('2026-01-02T03:04:05Z');
+  client = new FakePodClient([], { clock });
+  statusManager = new StatusManager({
+    client,
+    podManager: new SyncedPodManager(client),
+    podDeletionSafety: { podCouldHaveRunningContainers: () => true },
+    clock,
+    logger: silentLogger,
+  });
+  state = new MemoryState();
+  pods = new Map();
+  events = [];
+  synced = [];
+  asked = [];
+  answer = () => admitted;
+  allReady = true;
+  manager = managerWith();
+});
+
+const put = (pod: Pod): Pod => {
+  pods.set(pod.metadata!.uid!, pod);
+  return pod;
+};
+const add = (pod: Pod): PodAdmitResult => manager.addPod([...pods.values()], put(pod));
+const update = (pod: Pod): void => {
+  const oldPod = pods.get(pod.metadata!.uid!);
+  manager.podUpdated(oldPod, put(pod));
+};
+const allocatedCpu = (uid: string) => state.getContainerResourceAllocation(uid, 'app')?.requests?.['cpu'];
+const conditions = (uid: string) =>
+  statusManager.getPodResizeConditions(uid).map(({ type, reason, message, observedGeneration }) => ({
+    type,
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message }),
+    observedGeneration,
+  }));
+const eventReasons = () => events.map(({ type, reason }) => `${type} ${reason}`);
+
+describe('TestUpdatePodFromAllocation', () => {
+  it('a pod without an allocation, and one that has what it asks for, are left as they are', () => {
+    const pod = podOf('a', { cpu: '1000m' });
+    expect(manager.updatePodFromAllocation(pod)).toEqual({ pod, updated: false });
+    add(pod);
+    const same = podOf('a', { cpu: '1' });
+    expect(manager.updatePodFromAllocation(same).pod).toBe(same);
+  });
+
+  it('a pod that asks for something else gets what it was allocated, in all of its containers', async () => {
+    const containers = (cpu: string) => [{ name: 'app', resources: { requests: { cpu } } }, { name: 'bare' }];
+    const initContainers = (cpu: string) => [
+      { name: 'init', resources: { requests: { cpu } } },
+      { name: 'sidecar', restartPolicy: 'Always', resources: { limits: { cpu } } },
+    ];
+    const pod = (cpu: string): Pod => ({
+      metadata: { uid: 'a' },
+      spec: { containers: containers(cpu), initContainers: initContainers(cpu), resources: { limits: { cpu } } },
+    });
+    await state.setPodAllocation(pod('1'));
+    const wanted = pod('2');
+    expect(manager.updatePodFromAllocation(wanted)).toEqual({ pod: pod('1'), updated: true });
+    expect(wanted).toEqual(pod('2'));
+  });
+});
+
+describe('TestAllocationManagerAddPod', () => {
+  it('an admitted pod is allocated what it asks for', () => {
+    expect(add(podOf('a', { cpu: '1' }))).toEqual(admitted);
+    expect(allocatedCpu('a')).toBe('1');
+    expect(asked).toMatchObject([{ operation: 'add', otherPods: [] }]);
+  });
+
+  it('a pod that is refused is allocated nothing', () => {
+    answer = () => ({ admit: false, reason: 'OutOfcpu', message: 'no cpu' });
+    expect(add(podOf('a', { cpu: '1' }))).toEqual({ admit: false, reason: 'OutOfcpu', message: 'no cpu' });
+    expect(manager.hasPodAllocatedResources(podOf('a', {}))).toBe(false);
+  });
+
+  it('after a restart a pod is admitted with what it was allocated', async () => {
+    await state.setPodAllocation(podOf('a', { cpu: '1' }));
+    add(podOf('a', { cpu: '2' }));
+    expect(asked[0]?.pod.spec?.containers?.[0]?.resources).toEqual({ requests: { cpu: '1' } });
+    expect(allocatedCpu('a')).toBe('1');
+  });
+
+  it('a handler that throws refuses the pod, and the ones behind it are not asked', () => {
+    manager = managerWith({
+      admitHandlers: [
+        {
+          admit: () => {
+            throw new Error('broken');
+          },
+        },
+        { admit: () => expect.unreachable() },
+      ],
+    });
+    expect(add(podOf('a', {}))).toEqual({ admit: false, reason: 'UnexpectedAdmissionError', message: 'broken' });
+  });
+});
+
+describe('TestNonAllocatedPodsExcludedFromCapacity', () => {
+  it('of the other pods only those count that were allocated something, with that', () => {
+    add(podOf('a', { cpu: '1' }));
+    put(podOf('b', { cpu: '7' }));
+    put(podOf('a', { cpu: '5' }));
+    add(podOf('c', { cpu: '1' }));
+    expect(asked.at(-1)?.otherPods).toEqual([podOf('a', { cpu: '1' })]);
+    expect(manager.getAllocatedPods()).toEqual([podOf('a', { cpu: '1' }), podOf('c', { cpu: '1' })]);
+  });
+});
+
+describe('TestRetryPendingResizes', () => {
+  const pod = podOf('a', { cpu: '1' });
+  beforeEach(() => void add(pod));
+
+  it('a resize for which there is room: allocated, in progress, and the pod is synced', () => {
+    update(resized(pod, { cpu: '2' }));
+    expect(allocatedCpu('a')).toBe('2');
+    expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 2 }]);
+    expect(synced).toEqual(['a']);
+    expect(manager.pendingResizes).toEqual([]);
+    expect(asked.at(-1)).toMatchObject({ operation: 'resize', otherPods: [] });
+    expect(events).toMatchObject([
+      {
+        type: 'Normal',
+        reason: 'ResizeStarted',
+        message:
+          'Pod resize started: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}],"generation":2}',
+      },
+    ]);
+  });
+
+  it('a deferred resize stays pending, says so once, and is accepted when there is room', () => {
+    answer = () => deferred;
+    update(resized(pod, { cpu: '2' }));
+    expect(conditions('a')).toEqual([
+      { type: 'PodResizePending', reason: 'Deferred', message: 'no room', observedGeneration: 2 },
+    ]);
+    manager.retryPendingResizes();
+    expect(manager.pendingResizes).toEqual(['a']);
+    expect(synced).toEqual(['a']);
+    expect(events).toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'ResizeDeferred',
+        message:
+          'Pod resize Deferred: {"containers":[{"name":"app","resources":{"requests":{"cpu":"2"}}}],"generation":2,"error":"no room"}',
+      },
+    ]);
+    answer = () => admitted;
+    manager.retryPendingResizes();
+    expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 2 }]);
+    expect(allocatedCpu('a')).toBe('2');
+  });
+
+  it('an infeasible resize is not tried again until the spec changes', () => {
+    answer = () => infeasible;
+    update(resized(pod, { cpu: '2' }));
+    expect(conditions('a')).toMatchObject([{ type: 'PodResizePending', reason: 'Infeasible', message: 'too large' }]);
+    expect(manager.pendingResizes).toEqual([]);
+    expect(eventReasons()).toEqual(['Warning ResizeInfeasible']);
+    answer = () => admitted;
+    update(resized(pod, { cpu: '1500m' }, 3));
+    expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 3 }]);
+  });
+
+  it('a pending resize that is taken back is no longer pending', () => {
+    answer = () => deferred;
+    update(resized(pod, { cpu: '2' }));
+    update(resized(pod, { cpu: '1' }, 3));
+    expect(conditions('a')).toEqual([]);
+    manager.retryPendingResizes();
+    expect(manager.pendingResizes).toEqual([]);
+  });
+
+  it('a pod that is gone is no longer pending', () => {
+    answer = () => deferred;
+    update(resized(pod, { cpu: '2' }));
+    pods.clear();
+    manager.retryPendingResizes();
+    expect(manager.pendingResizes).toEqual([]);
+  });
+
+  it('TestRetryPendingResizesMultipleConditions: a second resize while one is in progress', () => {
+    update(resized(pod, { cpu: '2' }));
+    statusManager.setPodResizeInProgressCondition('a', 'Error', 'no', 2);
+    answer = () => deferred;
+    update(resized(pod, { cpu: '3' }, 3));
+    expect(conditions('a')).toEqual([
+      { type: 'PodResizePending', reason: 'Deferred', message: 'no room', observedGeneration: 3 },
+      { type: 'PodResizeInProgress', reason: 'Error', message: 'no', observedGeneration: 2 },
+    ]);
+    answer = () => admitted;
+    manager.retryPendingResizes();
+    expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 3 }]);
+  });
+
+  it('a runtime that cannot resize: Infeasible, and no handler is asked', () => {
+    manager = managerWith({ runtime: {} });
+    asked = [];
+    update(resized(pod, { cpu: '2' }));
+    expect(conditions('a')).toMatchObject([
+      { reason: 'Infeasible', message: expect.stringContaining('cannot change the resources of a running container') },
+    ]);
+    expect(asked).toEqual([]);
+    expect(allocatedCpu('a')).toBe('1');
+  });
+
+  it('other resources of the pod itself are Infeasible', () => {
+    update({ ...pod, spec: { ...pod.spec, resources: { limits: { cpu: '4' } } } });
+    expect(conditions('a')).toMatchObject([
+      { reason: 'Infeasible', message: 'In-place pod-level resources resize is not supported on this node' },
+    ]);
+  });
+
+  it('a checkpoint that cannot be written is logged, and the resize goes on', async () => {
+    const logger = recordingLogger();
+    const failing = new MemoryState();
+    const write = failing.setPodAllocation.bind(failing);
+    failing.setPodAllocation = async (allocated) => {
+      await write(allocated);
+      throw new Error('disk full');
+    };
+    await write(pod);
+    manager = managerWith({ allocationState: failing, logger });
+    update(resized(pod, { cpu: '2' }));
+    expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
+    await settle(clock);
+    expect(logger.errors.map(({ message }) => message)).toEqual(['Failed to save the allocation of a pod']);
+  });
+});
+
+describe('when pending resizes are tried again', () => {
+  const pod = podOf('a', { cpu: '1' });
+  const other = podOf('b', { cpu: '1' });
+  const tries = () => asked.filter(({ operation }) => operation === 'resize').length;
+  beforeEach(() => {
+    add(pod);
+    add(other);
+    answer = () => deferred;
+    manager.start();
+    update(resized(pod, { cpu: '2' }));
+  });
+
+  it('3 minutes after the last try, until stop', () => {
+    clock.advance(179_999);
+    expect(tries()).toBe(1);
+    clock.advance(1);
+    expect(tries()).toBe(2);
+    manager.retryPendingResizes();
+    clock.advance(179_999);
+    expect(tries()).toBe(3);
+    manager.stop();
+    clock.advance(1_000_000);
+    expect(tries()).toBe(3);
+  });
+
+  it('not before all sources were seen: 30 s later', () => {
+    allReady = false;
+    manager.retryPendingResizes();
+    expect(tries()).toBe(1);
+    allReady = true;
+    clock.advance(30_000);
+    expect(tries()).toBe(2);
+  });
+
+  it('when another pod has ended, or its containers request less; not for other changes of a status', () => {
+    manager.podReconciled(other, { ...other, status: { phase: 'Running' } });
+    expect(tries()).toBe(1);
+    manager.podReconciled(other, { ...other, status: { phase: 'Succeeded' } });
+    expect(tries()).toBe(2);
+    const showing = (cpu: string): Pod => ({
+      ...other,
+      status: { containerStatuses: [{ name: 'app', resources: { requests: { cpu } } }] },
+    });
+    manager.podReconciled(showing('1'), showing('1500m'));
+    expect(tries()).toBe(2);
+    manager.podReconciled(showing('1'), showing('500m'));
+    expect(tries()).toBe(3);
+  });
+
+  it('after a restart, once all pods were added', async () => {
+    manager.stop();
+    manager = managerWith();
+    manager.podsAdded([resized(pod, { cpu: '2' }), other]);
+    expect(manager.pendingResizes).toEqual(['a']);
+    expect(tries()).toBe(2);
+  });
+
+  it('an update that changes no resources tries nothing', () => {
+    update({ ...pods.get('a')!, metadata: { ...pod.metadata, labels: { a: 'b' } } });
+    expect(tries()).toBe(1);
+  });
+});
+
+describe('TestSortPendingResizes', () => {
+  it('no increase first, then priority, QoS class, and the time of waiting', () => {
+    const limits = { cpu: '1', memory: '1Gi' };
+    const guaranteed = { cpu: '1', memory: '1Gi' };
+    const all = [
+      podOf('late', { cpu: '1' }),
+      podOf('early', { cpu: '1' }),
+      podOf('guaranteed', guaranteed, { limits }),
+      podOf('important', { cpu: '1' }, { priority: 100 }),
+      podOf('shrinking', { cpu: '1' }),
+      podOf('never-tried', { cpu: '1' }),
+    ];
+    for (const pod of all) add(pod);
+    for (const pod of all) {
+      const cpu = pod.metadata?.name === 'shrinking' ? '500m' : '2';
+      const { resources } = pod.spec!.containers![0]!;
+      const more = { ...resources?.requests, cpu };
+      const larger = resized(pod, more);
+      put(
+        pod.metadata?.name === 'guaranteed'
+          ? {
+              ...larger,
+              spec: { containers: [{ name: 'app', resources: { requests: more, limits: { ...limits, cpu } } }] },
+            }
+          : larger,
+      );
+    }
+    statusManager.setPodResizePendingCondition('early', 'Deferred', '', 2);
+    clock.advance(1000);
+    statusManager.setPodResizePendingCondition('late', 'Deferred', '', 2);
+    for (const { metadata } of all) manager.pushPendingResize(metadata!.uid!);
+    expect(manager.pendingResizes).toEqual(['shrinking', 'important', 'guaranteed', 'early', 'late', 'never-tried']);
+  });
+});
+
+describe('TestIsResizeIncreasingRequests', () => {
+  it.each<[string, Requests, Requests, boolean]>([
+    ['cpu request up, memory down', { cpu: '1', memory: '2Gi' }, { cpu: '2', memory: '1Gi' }, true],
+    ['both down', { cpu: '2', memory: '2Gi' }, { cpu: '1', memory: '1Gi' }, false],
+    ['memory request up', { cpu: '1', memory: '1Gi' }, { cpu: '1', memory: '2Gi' }, true],
+    ['a request removed', { cpu: '1' }, {}, false],
+    ['a request added', {}, { cpu: '1m' }, true],
+  ])('%s', (_, before, after, increasing) => {
+    for (const name of ['steady', 'a']) add(podOf(name, name === 'a' ? before : { cpu: '2' }));
+    put(resized(podOf('a', before), after));
+    put(resized(podOf('steady', { cpu: '2' }), { cpu: '3' }));
+    manager.pushPendingResize('steady');
+    manager.pushPendingResize('a');
+    // What does not ask for more comes first; else the order of arrival stays.
+    expect(manager.pendingResizes[0]).toBe(increasing ? 'steady' : 'a');
+  });
+});
+
+it('forgets pods', () => {
+  for (const name of ['a', 'b', 'c']) add(podOf(name, { cpu: '1' }));
+  manager.removePod('a');
+  manager.removeOrphanedPods(new Set(['c']));
+  expect(['a', 'b', 'c'].map(allocatedCpu)).toEqual([undefined, undefined, '1']);
+});
