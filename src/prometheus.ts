@@ -12,8 +12,10 @@ import { version } from './client/http/user-agent.ts';
 import { runInMicrotask } from './clock.ts';
 import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from './metrics.ts';
 
+/** A registry of prom-client, in either format of its output. */
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
+/** Options of `createPrometheusMetrics`. */
 export interface PrometheusMetricsOptions {
   /** Where the metrics are registered. Metrics of an earlier call in the same registry are reused. */
   readonly register: MetricsRegistry;

@@ -14,6 +14,7 @@ export interface ResourceList {
   readonly [resourceName: string]: string;
 }
 
+/** One entry of `status.conditions`. */
 export interface PodCondition {
   readonly type: string;
   readonly observedGeneration?: number;
@@ -24,23 +25,28 @@ export interface PodCondition {
   readonly message?: string;
 }
 
+/** One entry of `status.hostIPs`. */
 export interface HostIP {
   readonly ip: string;
 }
 
+/** One entry of `status.podIPs`. */
 export interface PodIP {
   readonly ip: string;
 }
 
+/** A container that has not started, or waits to be restarted. */
 export interface ContainerStateWaiting {
   readonly reason?: string;
   readonly message?: string;
 }
 
+/** A container that runs. */
 export interface ContainerStateRunning {
   readonly startedAt: CanonicalTime;
 }
 
+/** A container that has ended. */
 export interface ContainerStateTerminated {
   readonly exitCode: number;
   readonly signal?: number;
@@ -58,25 +64,30 @@ export interface ContainerState {
   readonly terminated?: ContainerStateTerminated;
 }
 
+/** A resource claim of the pod that a container uses. */
 export interface ResourceClaim {
   readonly name: string;
   readonly request?: string;
 }
 
+/** Requests, limits and claims of a container or pod, as a status shows them. */
 export interface ResourceRequirements {
   readonly limits?: ResourceList;
   readonly requests?: ResourceList;
   readonly claims?: readonly ResourceClaim[];
 }
 
+/** The image behind a volume of type `image`. */
 export interface ImageVolumeStatus {
   readonly imageRef?: string;
 }
 
+/** What a container status shows of a volume of a certain type. */
 export interface VolumeStatus {
   readonly image?: ImageVolumeStatus;
 }
 
+/** A volume mount of a container, as the runtime made it. */
 export interface VolumeMountStatus {
   readonly name: string;
   readonly mountPath: string;
@@ -85,27 +96,32 @@ export interface VolumeMountStatus {
   readonly volumeStatus?: VolumeStatus;
 }
 
+/** The user and groups that the first process of a Linux container runs as. */
 export interface LinuxContainerUser {
   readonly uid: number;
   readonly gid: number;
   readonly supplementalGroups?: readonly number[];
 }
 
+/** The user of a container, by operating system. */
 export interface ContainerUser {
   readonly linux?: LinuxContainerUser;
 }
 
+/** The health of one device that a container uses. */
 export interface ResourceHealth {
   readonly resourceID: string;
   readonly health?: string;
   readonly message?: string;
 }
 
+/** The health of the devices that one resource of a container gave it. */
 export interface ResourceStatus {
   readonly name: string;
   readonly resources?: readonly ResourceHealth[];
 }
 
+/** One entry of `containerStatuses`, `initContainerStatuses` or `ephemeralContainerStatuses`. */
 export interface ContainerStatus {
   readonly name: string;
   readonly state: ContainerState;
@@ -124,33 +140,39 @@ export interface ContainerStatus {
   readonly stopSignal?: string;
 }
 
+/** The ResourceClaim that was created for a claim in the spec of the pod. */
 export interface PodResourceClaimStatus {
   readonly name: string;
   readonly resourceClaimName?: string;
 }
 
+/** Which request of the ResourceClaim backs an extended resource of a container. */
 export interface ContainerExtendedResourceRequest {
   readonly containerName: string;
   readonly resourceName: string;
   readonly requestName: string;
 }
 
+/** The ResourceClaim that was created for the extended resources of a pod. */
 export interface PodExtendedResourceClaimStatus {
   readonly requestMappings: readonly ContainerExtendedResourceRequest[] | null;
   readonly resourceClaimName: string;
 }
 
+/** Allocatable resources of the node that a device of a claim stands for. */
 export interface NodeAllocatableMappedResources {
   readonly name: string;
   readonly quantity: string | null;
 }
 
+/** Allocatable resources of the node that a device of a claim needs besides its own. */
 export interface NodeAllocatableOverheadResources {
   readonly name: string;
   readonly perPod?: string;
   readonly perContainer?: string;
 }
 
+/** What a ResourceClaim takes of the allocatable resources of the node. */
 export interface NodeAllocatableResourceClaimStatus {
   readonly resourceClaimName: string;
   readonly containers?: readonly string[];
@@ -158,12 +180,14 @@ export interface NodeAllocatableResourceClaimStatus {
   readonly overhead?: readonly NodeAllocatableOverheadResources[];
 }
 
+/** One condition of a volume’s health. */
 export interface VolumeHealthCondition {
   readonly status: string;
   readonly reason: string;
   readonly message?: string;
 }
 
+/** The health of one volume of the pod. */
 export interface PodVolumeHealth {
   readonly name: string;
   readonly healthConditions?: readonly VolumeHealthCondition[];
@@ -218,8 +242,11 @@ export type Input<T> = T extends string | number | boolean | null | undefined
 
 /** A pod status as a caller may give it: client-node's `V1PodStatus` of either major, or raw JSON. */
 export type PodStatusInput = Input<PodStatus>;
+/** A condition as a caller may give it. */
 export type PodConditionInput = Input<PodCondition>;
+/** A container status as a caller may give it. */
 export type ContainerStatusInput = Input<ContainerStatus>;
+/** A condition of a volume’s health as a caller may give it. */
 export type VolumeHealthConditionInput = Input<VolumeHealthCondition>;
 
 /**
@@ -228,6 +255,7 @@ export type VolumeHealthConditionInput = Input<VolumeHealthCondition>;
  */
 type Unread<Name extends string> = { readonly [Member in Name]?: unknown };
 
+/** The object that owns a pod; `controller` marks the one that manages it. */
 export interface OwnerReference extends Unread<'blockOwnerDeletion'> {
   readonly apiVersion: string;
   readonly kind: string;
@@ -236,6 +264,7 @@ export interface OwnerReference extends Unread<'blockOwnerDeletion'> {
   readonly controller?: boolean | undefined;
 }
 
+/** The metadata of a pod. */
 export interface ObjectMeta extends Unread<'generateName' | 'managedFields' | 'selfLink'> {
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
@@ -251,11 +280,13 @@ export interface ObjectMeta extends Unread<'generateName' | 'managedFields' | 's
   readonly deletionGracePeriodSeconds?: number | undefined;
 }
 
+/** Which exit codes a restart rule is about. */
 export interface ContainerRestartRuleOnExitCodes {
   readonly operator: string;
   readonly values?: readonly number[] | undefined;
 }
 
+/** What happens to a container that ends with certain exit codes. */
 export interface ContainerRestartRule {
   readonly action: string;
   readonly exitCodes?: ContainerRestartRuleOnExitCodes | undefined;
@@ -268,15 +299,18 @@ export interface ResourceRequirementsInput {
   readonly claims?: readonly ResourceClaim[] | undefined;
 }
 
+/** A command that runs in the container. */
 export interface ExecAction {
   readonly command?: readonly string[] | undefined;
 }
 
+/** A header of an HTTP probe or hook. */
 export interface HTTPHeader {
   readonly name: string;
   readonly value: string;
 }
 
+/** An HTTP request to the container. */
 export interface HTTPGetAction extends Unread<'protocol'> {
   readonly path?: string | undefined;
   /** A number, or the name of a port of the container. */
@@ -286,16 +320,19 @@ export interface HTTPGetAction extends Unread<'protocol'> {
   readonly httpHeaders?: readonly HTTPHeader[] | undefined;
 }
 
+/** A TCP connection to the container. */
 export interface TCPSocketAction {
   readonly port: number | string;
   readonly host?: string | undefined;
 }
 
+/** A call of the gRPC health service of the container. */
 export interface GRPCAction extends Unread<'mode'> {
   readonly port: number;
   readonly service?: string | undefined;
 }
 
+/** A hook that waits. */
 export interface SleepAction {
   readonly seconds: number;
 }
@@ -308,11 +345,13 @@ export interface LifecycleHandler {
   readonly tcpSocket?: TCPSocketAction | undefined;
 }
 
+/** The hooks of a container. */
 export interface Lifecycle extends Unread<'stopSignal'> {
   readonly postStart?: LifecycleHandler | undefined;
   readonly preStop?: LifecycleHandler | undefined;
 }
 
+/** How a container is probed, and how often. */
 export interface Probe {
   readonly exec?: ExecAction | undefined;
   readonly httpGet?: HTTPGetAction | undefined;
@@ -326,6 +365,7 @@ export interface Probe {
   readonly terminationGracePeriodSeconds?: number | undefined;
 }
 
+/** Where a volume of the pod is mounted in a container. */
 export interface VolumeMount extends Unread<'bindMountOptions' | 'subPath' | 'subPathExpr'> {
   readonly name: string;
   readonly mountPath: string;
@@ -352,12 +392,14 @@ export interface ContainerResizePolicy {
   readonly restartPolicy: string;
 }
 
+/** An environment variable of a container. */
 export interface EnvVar {
   readonly name: string;
   readonly value?: string | undefined;
   readonly valueFrom?: object | undefined;
 }
 
+/** A container of a pod’s spec. */
 export interface Container extends Unread<UnreadContainerMembers> {
   readonly name: string;
   readonly image?: string | undefined;
@@ -378,10 +420,12 @@ export interface Container extends Unread<UnreadContainerMembers> {
   readonly imagePullPolicy?: string | undefined;
 }
 
+/** A container that was added to a running pod for debugging. */
 export interface EphemeralContainer extends Container {
   readonly targetContainerName?: string | undefined;
 }
 
+/** A condition that must be True before the pod is Ready. */
 export interface PodReadinessGate {
   readonly conditionType: string;
 }
@@ -419,6 +463,7 @@ type UnreadPodSpecMembers =
   | 'topologySpreadConstraints'
   | 'volumes';
 
+/** The spec of a pod. */
 export interface PodSpec extends Unread<UnreadPodSpecMembers> {
   readonly containers?: readonly Container[] | undefined;
   readonly initContainers?: readonly Container[] | undefined;

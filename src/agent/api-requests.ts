@@ -1,5 +1,6 @@
 /** What is read of a response. */
 export interface ApiResponse {
+  /** The parsed body. */
   json(): unknown;
 }
 
@@ -9,6 +10,7 @@ export interface ApiResponse {
  * must not wait behind others.
  */
 export interface ApiRequests {
+  /** Sends one request and reads its response. */
   request(
     method: string,
     path: string,

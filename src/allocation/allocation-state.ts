@@ -22,6 +22,7 @@ export interface AllocationState {
   /** What was granted to the pod itself; undefined when nothing was. */
   getPodLevelResourceAllocation(podUID: string): ResourceRequirements | undefined;
 
+  /** `''` when no resize was recorded for the pod. */
   getPodResizeStatus(podUID: string): PodResizeStatus;
 
   /**

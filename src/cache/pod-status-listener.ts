@@ -8,6 +8,7 @@ import type { Pod, PodStatus } from '../types.ts';
  */
 export interface PodStatusListener {
   /**
+   * The status of a pod was accepted and differs from the cached one.
    * @param pod a copy of the pod with its new status
    * @param isAdded the pod had no cached status before and is not being deleted
    */

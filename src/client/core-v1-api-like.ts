@@ -18,8 +18,11 @@ export interface DeleteNamespacedPodRequest extends PodReference {
  * `options` is a `ConfigurationOptions` with one middleware; a mock may ignore it.
  */
 export interface CoreV1ApiLike {
+  /** GET of a pod. */
   readNamespacedPod(request: PodReference, options?: object): unknown;
+  /** PATCH of the subresource `status`. */
   patchNamespacedPodStatus(request: PatchNamespacedPodStatusRequest, options?: object): unknown;
+  /** DELETE of a pod. */
   deleteNamespacedPod(request: DeleteNamespacedPodRequest, options?: object): unknown;
 }
 

@@ -37,10 +37,12 @@ export class InFlightBound {
     this.#logger = logger;
   }
 
+  /** Requests that were admitted and have not left. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
+  /** Requests that wait to be admitted. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -70,6 +72,7 @@ export class InFlightBound {
     this.#waiting.delete(owner);
   }
 
+  /** A request that was admitted has ended; the next one is admitted. */
   leave(): void {
     this.#inFlight--;
     for (const [owner, waiter] of this.#waiting) {

@@ -57,9 +57,11 @@ export interface PodClient {
    * large as the number of connections, so that no request waits for one. Absent: no bound.
    */
   readonly inFlightBound?: InFlightBound | undefined;
+  /** GET; resolves with the pod. Rejects with an `ApiError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
   /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */
   patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
+  /** DELETE with these preconditions; resolves when the API server has accepted it. */
   deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
   /**
    * Closes idle connections. Requests in flight are not interrupted, and a later request opens a

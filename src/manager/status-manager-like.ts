@@ -3,6 +3,7 @@ import type { StatusManager } from './status-manager.ts';
 
 /** Whoever needs the statuses alone. Source: kubelet `PodStatusProvider`. */
 export interface PodStatusProvider {
+  /** The cached status, canonical and frozen; undefined when there is none. */
   getPodStatus(podUID: string): PodStatus | undefined;
 }
 

@@ -183,10 +183,12 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#stopped;
   }
 
+  /** `stop()` without a drain. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
+  /** `created` until `start()`, `stopping` while `stop()` runs. */
   get state(): ManagerState {
     return this.#loop?.state ?? (this.#stopped === undefined ? 'created' : 'stopped');
   }

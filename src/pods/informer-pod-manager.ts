@@ -90,6 +90,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     await this.#source.stop();
   }
 
+  /** `stop()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -29,6 +29,7 @@ export interface PodManager {
   getMirrorPodByPod(pod: Pod): Pod | undefined;
   /** The UID of the static pod when `uid` is its mirror's; else `uid` itself; `''` stays `''`. */
   translatePodUID(uid: string): string;
+  /** Of all static pods and mirror pods that are known. */
   getUIDTranslations(): UIDTranslations;
   /**
    * Calls `listener` with the UID of a static pod when its mirror pod becomes known, or is replaced

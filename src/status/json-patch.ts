@@ -6,6 +6,7 @@ import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.
 import { podStatusMembers } from './status-members.ts';
 import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
 
+/** One operation of a JSON patch, RFC 6902. */
 export interface JsonPatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'test';
   readonly path: string;

@@ -4,6 +4,7 @@ import { foreignStatusMembers, podConditionByKubelet, podConditionSharedByKubele
 import { isPodPhaseTerminal } from './phase.ts';
 import { refreshLastTransitionTime } from './transition-times.ts';
 
+/** What `mergePodStatus` returns. */
 export interface MergedPodStatus {
   readonly status: PodStatus;
   /**

@@ -3,6 +3,7 @@ import type { Container, ContainerStatusInput, Input, ContainerStateTerminated, 
 import { containerShouldRestart, isRestartableInitContainer } from './container-restart.ts';
 import { isStaticPod } from './static-pods.ts';
 
+/** The phases that an agent sets; the API also has `Unknown`. */
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
 /** Succeeded or Failed. kubelet: `IsPodPhaseTerminal`. */

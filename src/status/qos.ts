@@ -3,6 +3,7 @@ import type { Pod, ResourceRequirementsInput } from '../types.ts';
 import { isSupportedPodLevelResource } from './pod-resources.ts';
 import { quantityNanos } from './quantity.ts';
 
+/** The QoS class of a pod. Source: `v1.PodQOSClass`. */
 export type PodQOSClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
 /** Amounts above zero, in billionths, by the names of the resources that count for QoS. */

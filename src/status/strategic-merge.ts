@@ -9,6 +9,7 @@ export interface PodStatusChanges {
   readonly [member: string]: unknown;
 }
 
+/** The body of a PATCH of `pods/status`; `uid` makes the API server refuse it for a recreated pod. */
 export interface StrategicMergePatchBody {
   readonly metadata: { readonly uid: string };
   readonly status?: PodStatusChanges;

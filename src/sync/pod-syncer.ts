@@ -21,8 +21,12 @@ import { TrustedPods } from './trusted-pods.ts';
 
 /** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
-  /** @param pod the pod in the API server's response to the PATCH */
+  /**
+   * A status was written.
+   * @param pod the pod in the API server's response to the PATCH
+   */
   recordStatusUpdated(pod: Pod): void;
+  /** The pod is gone. */
   deletePodStartupState(podUID: string): void;
 }
 

@@ -21,6 +21,7 @@ export interface SettledServer {
 
 /** A `StatusManager`. */
 export interface SettledManager {
+  /** As of `StatusManager`. */
   inspect(): ManagerInspection;
 }
 

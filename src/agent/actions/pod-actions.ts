@@ -4,6 +4,7 @@ import type { ResizableResource } from '../allocation/container-resources.ts';
 /** Why a container is killed; empty: because its spec changed. Source: kubelet `containerKillReason`. */
 export type ContainerKillReason = '' | 'StartupProbe' | 'LivenessProbe' | 'Unknown';
 
+/** A running container that must be killed. */
 export interface ContainerToKill {
   readonly containerID: string;
   readonly container: Container;
@@ -12,6 +13,7 @@ export interface ContainerToKill {
   readonly reason: ContainerKillReason;
 }
 
+/** An init container that must be removed before it can start again. */
 export interface ContainerToReset {
   readonly containerID: string;
   readonly container: Container;

@@ -1,5 +1,6 @@
 import { type Clock, StatusManagerError } from '../../index.ts';
 
+/** Options of `Backoff`. */
 export interface BackoffOptions {
   /** Of all times; wall time, because the times of events are, too. */
   readonly clock: Pick<Clock, 'now'>;

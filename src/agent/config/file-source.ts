@@ -7,6 +7,7 @@ import { decodeSinglePod } from './decode-manifest.ts';
 import type { PodSink } from './pod-config.ts';
 import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
 
+/** Options of the pod source that reads a file or a folder. */
 export interface FileSourceOptions {
   /** A folder with one manifest in each file, or one manifest. It need not exist (yet). */
   readonly path: string;

@@ -5,6 +5,7 @@ import { decodePods } from './decode-manifest.ts';
 import type { PodSink } from './pod-config.ts';
 import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
 
+/** Options of the pod source that reads a URL. */
 export interface HttpSourceOptions {
   /** Of a Pod or a PodList; http or https, without user and password. */
   readonly url: string;

@@ -10,6 +10,7 @@ import {
 } from './check-and-update-pod.ts';
 import type { PodConfigUpdate, PodOperation, PodSourceName } from './pod-update.ts';
 
+/** Options of `PodConfig`. */
 export interface PodConfigOptions {
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;

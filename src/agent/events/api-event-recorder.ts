@@ -7,6 +7,7 @@ import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
 import type { KubeEvent } from './kube-event.ts';
 import { podReference } from './object-reference.ts';
 
+/** Options of `ApiEventRecorder`. */
 export interface ApiEventRecorderOptions {
   readonly client: EventClient;
   /** The host that events come from. */
@@ -61,6 +62,7 @@ export class ApiEventRecorder implements EventRecorder {
     this.#failures = new FailureLog(options.logger, this.#clock, 'Writing events');
   }
 
+  /** Queues an Event; does nothing after `stop()`. */
   event(event: PodEvent | ObjectEvent): void {
     if (this.#stop.signal.aborted) return;
     if (this.#queue.length >= maxQueuedEvents) return this.#drop(event, 'too many events are waiting');
@@ -77,6 +79,7 @@ export class ApiEventRecorder implements EventRecorder {
     await this.#draining;
   }
 
+  /** A snapshot; makes no request. */
   inspect(): EventRecorderInspection {
     const { failingSince } = this.#failures;
     return {

@@ -40,5 +40,6 @@ export interface ObjectEvent extends RecordedEvent {
  * dropped. Source: client-go `record.EventRecorder`.
  */
 export interface EventRecorder {
+  /** Records one Event. Does not throw and does not wait. */
   event(event: PodEvent | ObjectEvent): void;
 }

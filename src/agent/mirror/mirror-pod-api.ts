@@ -5,6 +5,7 @@ import type { ApiRequests } from '../api-requests.ts';
 export interface MirrorPodApi {
   /** POST; resolves with the pod as the API server has it. */
   createPod(pod: Pod, signal: AbortSignal): Promise<Pod>;
+  /** GET; rejects with an `ApiError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, signal: AbortSignal): Promise<Pod>;
   /** DELETE with grace period 0, refused (409) when the object has another UID. */
   deletePod(pod: PodReference, uid: string, signal: AbortSignal): Promise<void>;

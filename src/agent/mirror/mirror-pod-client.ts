@@ -10,6 +10,7 @@ export interface MirrorNode {
     | undefined;
 }
 
+/** Options of `MirrorPodClient`. */
 export interface MirrorPodClientOptions {
   readonly api: MirrorPodApi;
   readonly nodeName: string;

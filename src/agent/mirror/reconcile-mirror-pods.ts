@@ -4,6 +4,7 @@ import { podFields } from '../log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
 import { isMirrorPodOf } from './mirror-pod-hash.ts';
 
+/** What reconciling the mirror pod of one static pod needs. */
 export interface ReconcileMirrorPodOptions {
   readonly client: MirrorPodClient;
   readonly logger: Logger;

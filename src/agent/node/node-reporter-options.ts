@@ -3,6 +3,7 @@ import type { ApiRequests } from '../api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';
 
+/** Options of `NodeReporter`. */
 export interface NodeReporterOptions {
   /** Also the name of the Lease, and its holder. */
   readonly nodeName: string;

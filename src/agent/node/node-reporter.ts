@@ -105,6 +105,7 @@ export class NodeReporter {
     }
   }
 
+  /** A snapshot; makes no request. */
   inspect(): NodeReporterInspection {
     return {
       registered: this.#node !== undefined,

@@ -8,6 +8,7 @@ import {
 } from './pod-lifecycle-event.ts';
 import type { Observation, RuntimePodCache } from './runtime-pod-cache.ts';
 
+/** Options of `GenericPLEG`. */
 export interface GenericPLEGOptions {
   readonly runtime: Pick<ContainerRuntime, 'listPods' | 'getPod' | 'subscribe'>;
   /** Filled with what the runtime shows, before the events about it are sent. */

@@ -5,6 +5,7 @@ import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/conta
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
+/** Options of `RuntimePodCache`. */
 export interface RuntimePodCacheOptions {
   /** Whose pods they are: a runtime without sandboxes has other statuses. */
   readonly runtime: Pick<ContainerRuntime, 'runPodSandbox'>;

@@ -1,6 +1,7 @@
 import { type Clock, type Pod, type PodStatusProvider, timeFromEpochMs } from '../../index.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 
+/** Options of `ActiveDeadlineHandler`. */
 export interface ActiveDeadlineHandlerOptions {
   readonly podStatusProvider: PodStatusProvider;
   readonly clock: Pick<Clock, 'now'>;

@@ -37,6 +37,7 @@ const defaultRequestTimeoutMs = 120_000;
 export interface VolumeManager {
   /** Rejects when the pod cannot be started yet. */
   waitForAttachAndMount(pod: Pod, options: CallOptions): Promise<void>;
+  /** Resolves when no volume of the pod is mounted any more. */
   waitForUnmount(pod: Pod, options: CallOptions): Promise<void>;
 }
 
@@ -48,6 +49,7 @@ export interface PodProbes
   readonly results: ProbeResults;
 }
 
+/** Options of `AgentPodSyncer`. */
 export interface AgentPodSyncerOptions {
   readonly runtime: ContainerRuntime;
   /**

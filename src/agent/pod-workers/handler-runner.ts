@@ -25,6 +25,7 @@ export interface HookHTTPRequest {
   readonly headers: readonly { readonly name: string; readonly value: string }[];
 }
 
+/** Options of `HandlerRunner`. */
 export interface HandlerRunnerOptions {
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
   readonly clock: Pick<Clock, 'afterFunc'>;

@@ -5,6 +5,7 @@ import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 import type { PodCache, PodSyncer } from './pod-syncer.ts';
 import type { WorkQueue } from './work-queue.ts';
 
+/** Options of `PodWorkers`. */
 export interface PodWorkersOptions {
   readonly podSyncer: PodSyncer;
   readonly podCache: PodCache;

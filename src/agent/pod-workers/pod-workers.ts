@@ -152,6 +152,7 @@ export class PodWorkers implements PodDeletionSafety {
     return workers;
   }
 
+  /** All containers of the pod have stopped and its worker has ended. kubelet: `IsPodKnownTerminated`. */
   isPodKnownTerminated(uid: string): boolean {
     return this.#statuses.get(uid)?.lifecycle.state === 'terminated';
   }
@@ -173,6 +174,7 @@ export class PodWorkers implements PodDeletionSafety {
     return status === undefined ? this.#arePodsSynced : isFinished(status);
   }
 
+  /** The pod is terminating or terminated. kubelet: `IsPodTerminationRequested`. */
   isPodTerminationRequested(uid: string): boolean {
     const status = this.#statuses.get(uid);
     return status !== undefined && status.lifecycle.state !== 'syncing';
@@ -212,6 +214,7 @@ export class PodWorkers implements PodDeletionSafety {
     return this.#loop.stop();
   }
 
+  /** A snapshot with one entry for each pod. */
   inspect(): PodWorkerInspection[] {
     return [...this.#statuses.values()].map(inspectPodWorker);
   }

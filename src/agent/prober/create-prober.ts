@@ -12,6 +12,7 @@ import type { ProbeType } from './probe-results.ts';
 import type { ProbeRequest, Prober } from './prober.ts';
 import { probeTCP } from './tcp-probe.ts';
 
+/** Options of `createProber`. */
 export interface ProberOptions {
   /** Runs the commands of exec probes. */
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;

@@ -6,6 +6,7 @@ export type ProbeResult = 'success' | 'failure' | 'unknown';
 
 /** Results of the probes of one type by container ID; undefined: none yet. A `Map` is one. */
 export interface ProbeResultLookup {
+  /** The last result for this container; undefined when there is none. */
   get(containerID: string): ProbeResult | undefined;
 }
 

@@ -14,6 +14,7 @@ import type { Prober } from './prober.ts';
 /** Options of a `ProberManager`; all but `onUpdate` as those of a `ProbeWorker`. */
 export interface ProberManagerOptions {
   readonly prober: Prober;
+  /** The cached status of a pod, for example `StatusManager.getPodStatus`. */
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   readonly clock: Clock;
   readonly agentStartedAtMs: number;
@@ -44,6 +45,7 @@ export class ProberManager {
     this.results = this.#managers;
   }
 
+  /** How many probes run. */
   get workerCount(): number {
     let count = 0;
     for (const workers of this.#workers.values()) count += workers.size;

@@ -45,6 +45,7 @@ export interface ExecResult {
 /** Source: CRI `ContainerEventType`. */
 export type RuntimeEventType = 'created' | 'started' | 'stopped' | 'deleted';
 
+/** Something that has happened to a container or sandbox. */
 export interface RuntimeEvent {
   readonly type: RuntimeEventType;
   readonly podUID: string;
@@ -52,6 +53,7 @@ export interface RuntimeEvent {
   readonly containerID?: string | undefined;
 }
 
+/** Options of a call of the runtime. */
 export interface CallOptions {
   /** Aborted when the caller no longer waits for the result; the call may then reject. */
   readonly signal?: AbortSignal | undefined;

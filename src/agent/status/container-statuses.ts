@@ -21,6 +21,7 @@ export interface StartFailure {
 
 /** The last start failures of a pod's containers by name. A `Map` is one. */
 export interface StartFailures {
+  /** Why this container did not start; undefined when no start has failed. */
   get(containerName: string): StartFailure | undefined;
 }
 

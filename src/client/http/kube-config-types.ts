@@ -68,8 +68,11 @@ export interface ClientNodeUser extends Pick<
 
 /** A `KubeConfig` of `@kubernetes/client-node`, 1.x or 2.x, by what is used of it. */
 export interface ClientNodeKubeConfig {
+  /** The cluster of the current context. */
   getCurrentCluster(): ClientNodeCluster | null;
+  /** The user of the current context. */
   getCurrentUser(): ClientNodeUser | null;
+  /** Adds the credentials to request options. */
   applyToHTTPSOptions?(options: object): Promise<void>;
 }
 

@@ -19,6 +19,7 @@ export interface KubeRequestOptions {
   readonly onStarted?: (() => void) | undefined;
 }
 
+/** Options of a request whose response is read as a stream. */
 export type KubeStreamOptions = Pick<KubeRequestOptions, 'query' | 'headers' | 'signal'>;
 
 /** A response that was read to its end. */

@@ -6,7 +6,9 @@ type Verb = 'add' | 'update' | 'delete';
 
 /** What is used of an informer: client-node's `Informer<V1Pod>`, or anything that emits these three. */
 export interface InformerLike {
+  /** Registers a callback. */
   on(verb: Verb, callback: (pod: Pod) => void): unknown;
+  /** Removes a callback. */
   off?(verb: Verb, callback: (pod: Pod) => void): unknown;
   /** What it holds already. */
   list?(): readonly Pod[];

@@ -8,12 +8,15 @@ import { getPodFullName, isMirrorPod, isStaticPod } from '../../status/static-po
 
 /** Called for the pods of a node; by default for those to run, which mirror pods are not. */
 export interface PodListener {
+  /** A pod that was not known. */
   onPodAdded?(pod: Pod): void;
+  /** A pod that has changed. */
   onPodUpdated?(pod: Pod, previous: Pod): void;
   /** `pod` as it was last seen. */
   onPodRemoved?(pod: Pod): void;
 }
 
+/** Which pods a listener is told of. */
 export interface PodSubscribeOptions {
   /**
    * Call the listener for mirror pods, too: the API server's objects for static pods. An agent that

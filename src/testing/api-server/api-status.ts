@@ -35,6 +35,7 @@ export class ApiStatusError extends Error {
     this.details = details;
   }
 
+  /** The `Status` object of the response. */
   body(): object {
     return {
       kind: 'Status',

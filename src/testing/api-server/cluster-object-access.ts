@@ -35,6 +35,7 @@ export class ClusterObjectAccess {
     return object === undefined ? undefined : copyOf(object);
   }
 
+  /** Copies of all objects of this resource. */
   list(): ClusterObject[] {
     return this.#store.list(this.#resource, '').map(copyOf);
   }
@@ -49,6 +50,7 @@ export class ClusterObjectAccess {
     return this.#patch({ ...this.#target(name), subresource: 'status' }, patch);
   }
 
+  /** Deletes an object, as an administrator does. */
   delete(name: string): void {
     this.#registry.delete(this.#target(name), {}, adminRequest('delete'));
   }

@@ -283,6 +283,7 @@ export class ApiServer implements AsyncDisposable {
     return this.#closed;
   }
 
+  /** `close()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -17,6 +17,7 @@ export interface FakeRun {
   readonly stopExitCode?: number;
 }
 
+/** How a container ends. */
 export interface FakeExit {
   readonly exitCode?: number;
   readonly reason?: string;

@@ -4,6 +4,7 @@ import type { Fault } from './fault.ts';
 export const faultVerbs = [
   ...(['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'] as const),
 ];
+/** The verb of a request that a fault can match. */
 export type FaultVerb = (typeof faultVerbs)[number];
 
 /** One request, as faults are matched against it and as they report it. */
