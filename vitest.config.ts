@@ -12,7 +12,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^kubelet-status-manager$/, replacement: source('index.ts') },
-      { find: /^kubelet-status-manager\/(agent|testing)$/, replacement: source('$1/index.ts') },
+      { find: /^kubelet-status-manager\/(agent|statusz|testing)$/, replacement: source('$1/index.ts') },
       { find: /^kubelet-status-manager\/(prometheus|http|informer)$/, replacement: source('$1.ts') },
     ],
   },

@@ -1,0 +1,41 @@
+import { groups, sortKeys } from './selection.js';
+
+/** @import { Choice } from './selection.js' */
+
+/**
+ * What the page shows, as it stands in the fragment of its address: a link to it shows the same.
+ *
+ * @typedef {Choice & { pod: string }} View `pod`: UID of the pod whose details are open, or empty
+ */
+
+/** @type {Readonly<View>} */
+const defaultView = { show: 'all', filter: '', sort: 'unsent', isDescending: true, page: 0, pod: '' };
+
+/**
+ * @param {string} fragment
+ * @returns {View}
+ */
+export function viewOf(fragment) {
+  const given = new URLSearchParams(fragment.replace(/^#/, ''));
+  const show = given.get('show') ?? '';
+  const order = given.get('sort') ?? '';
+  const sort = order.replace(/^-/, '');
+  return {
+    ...defaultView,
+    ...(groups.some(({ id }) => id === show) && { show }),
+    filter: given.get('filter') ?? '',
+    ...(Object.hasOwn(sortKeys, sort) && { sort, isDescending: order.startsWith('-') }),
+    pod: given.get('pod') ?? '',
+  };
+}
+
+/** @param {View} view */
+export function fragmentOf({ show, filter, sort, isDescending, pod }) {
+  const given = new URLSearchParams();
+  if (show !== defaultView.show) given.set('show', show);
+  if (filter !== '') given.set('filter', filter);
+  if (sort !== defaultView.sort || isDescending !== defaultView.isDescending)
+    given.set('sort', `${isDescending ? '-' : ''}${sort}`);
+  if (pod !== '') given.set('pod', pod);
+  return `#${given}`;
+}

@@ -1,0 +1,162 @@
+import { byID, element, setText } from './dom.js';
+import { PolledDocument } from './polled.js';
+import { nameOf } from './selection.js';
+import { columns } from './table.js';
+import { age, clockTime, entryText } from './words.js';
+
+/** @import { PodDocument } from '../pod-document.ts' */
+/** @import { PodSummary } from '../status-document.ts' */
+
+/** The dialog with everything about one pod. */
+export class Detail {
+  #dialog = byID('detail', HTMLDialogElement);
+  #body = byID('detail-body', HTMLElement);
+  #name = byID('detail-name', HTMLElement);
+  #podUID = '';
+  /** @type {PolledDocument<PodDocument> | undefined} */
+  #document;
+
+  /** @param {() => void} onClose */
+  constructor(onClose) {
+    byID('close', HTMLButtonElement).addEventListener('click', () => this.#dialog.close());
+    this.#dialog.addEventListener('close', onClose);
+    this.#dialog.addEventListener('click', (event) => {
+      if (event.target === this.#dialog) this.#dialog.close();
+    });
+  }
+
+  /** @param {string} podUID empty: none */
+  open(podUID) {
+    if (podUID === this.#podUID) return;
+    this.#podUID = podUID;
+    this.#body.replaceChildren();
+    setText(this.#name, '');
+    if (podUID === '') {
+      this.#document = undefined;
+      this.#dialog.close();
+      return;
+    }
+    this.#document = new PolledDocument(`pods/${encodeURIComponent(podUID)}.json`);
+    if (!this.#dialog.open) this.#dialog.showModal();
+  }
+
+  /** @param {AbortSignal} signal */
+  async poll(signal) {
+    await this.#document?.poll(signal);
+  }
+
+  /**
+   * @param {readonly PodSummary[]} pods
+   * @param {number} nowMs
+   */
+  show(pods, nowMs) {
+    if (this.#podUID === '') return;
+    const pod = pods.find(({ podUID }) => podUID === this.#podUID);
+    const document = this.#document?.value;
+    setText(this.#name, pod === undefined ? this.#podUID : nameOf(pod));
+    const sections = [
+      explanation(pod, document),
+      facts(this.#podUID, pod, nowMs),
+      conditions(document, nowMs),
+      timeline(document, nowMs),
+    ];
+    showSections(this.#body, sections);
+  }
+}
+
+/**
+ * Replaces only those that differ, so that a selection of text stays.
+ *
+ * @param {HTMLElement} parent
+ * @param {readonly HTMLElement[]} sections
+ */
+function showSections(parent, sections) {
+  for (const [i, section] of sections.entries()) {
+    const shown = parent.children[i];
+    if (shown === undefined) parent.append(section);
+    else if (!shown.isEqualNode(section)) shown.replaceWith(section);
+  }
+}
+
+/**
+ * @param {PodSummary | undefined} pod
+ * @param {PodDocument | undefined} document
+ */
+function explanation(pod, document) {
+  const isGone = pod === undefined && document !== undefined;
+  return element('p', { class: 'explanation' }, [isGone ? 'The manager no longer has a status of this pod.' : '']);
+}
+
+/**
+ * @param {string} podUID
+ * @param {PodSummary | undefined} pod
+ * @param {number} nowMs
+ */
+function facts(podUID, pod, nowMs) {
+  const rows = columns
+    .filter(({ id }) => id !== 'pod')
+    .map(({ label, text }) => /** @type {const} */ ([label, pod === undefined ? '' : text(pod, nowMs)]))
+    .filter(([, text]) => text !== '');
+  return element(
+    'dl',
+    {},
+    [/** @type {const} */ (['UID', podUID]), ...rows].map(([label, text]) =>
+      element('div', {}, [element('dt', {}, [label]), element('dd', {}, [text])]),
+    ),
+  );
+}
+
+/**
+ * @param {PodDocument | undefined} document
+ * @param {number} nowMs
+ */
+function conditions(document, nowMs) {
+  const items = (document?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) =>
+    element('li', { class: 'condition' }, [
+      element('strong', {}, [`${type} ${status}`]),
+      lastTransitionTime === null ? undefined : time(lastTransitionTime, `for ${age(lastTransitionTime, nowMs)}`),
+      note([reason, message].filter(Boolean).join(': ')),
+    ]),
+  );
+  return section('Conditions', 'ul', items, 'None.');
+}
+
+/**
+ * @param {PodDocument | undefined} document
+ * @param {number} nowMs
+ */
+function timeline(document, nowMs) {
+  const items = (document?.timeline ?? []).map((entry) => {
+    const { text, detail, isFailure } = entryText(entry, nowMs);
+    return element('li', isFailure ? { class: 'failure' } : {}, [
+      time(entry.at, clockTime(entry.at, nowMs)),
+      element('span', {}, [text]),
+      note(detail),
+    ]);
+  });
+  return section('Timeline (UTC, newest first)', 'ol', items, 'Nothing has happened since the page was created.');
+}
+
+/**
+ * @param {string} heading
+ * @param {'ul' | 'ol'} list
+ * @param {readonly HTMLElement[]} items
+ * @param {string} empty
+ */
+function section(heading, list, items, empty) {
+  const content = items.length === 0 ? element('p', {}, [empty]) : element(list, {}, items);
+  return element('section', {}, [element('h3', {}, [heading]), content]);
+}
+
+/**
+ * @param {string} iso
+ * @param {string} text
+ */
+function time(iso, text) {
+  return element('time', { datetime: iso, title: iso }, [text]);
+}
+
+/** @param {string} text */
+function note(text) {
+  return text === '' ? undefined : element('p', {}, [text]);
+}

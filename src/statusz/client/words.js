@@ -1,0 +1,158 @@
+/** @import { PodSummary, PodWait, StatusDocument } from '../status-document.ts' */
+/** @import { TimelineEntry } from '../timeline.ts' */
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/**
+ * A duration as kubectl prints it: `41s`, `3m20s`, `5h2m`, `2d3h`.
+ *
+ * @param {number} ms
+ */
+export function duration(ms) {
+  const positive = Math.max(0, ms);
+  if (positive < 2 * minute) return `${Math.floor(positive / second)}s`;
+  if (positive < hour) return joined(positive, minute, 'm', second, 's');
+  if (positive < day) return joined(positive, hour, 'h', minute, 'm');
+  return joined(positive, day, 'd', hour, 'h');
+}
+
+/**
+ * @param {number} ms
+ * @param {number} great
+ * @param {string} greatUnit
+ * @param {number} small
+ * @param {string} smallUnit
+ */
+function joined(ms, great, greatUnit, small, smallUnit) {
+  const rest = Math.floor((ms % great) / small);
+  return `${Math.floor(ms / great)}${greatUnit}${rest === 0 ? '' : `${rest}${smallUnit}`}`;
+}
+
+/**
+ * @param {string} time
+ * @param {number} nowMs
+ */
+export function age(time, nowMs) {
+  return duration(nowMs - Date.parse(time));
+}
+
+/**
+ * The time of day in UTC, with the date when it is not today's.
+ *
+ * @param {string | number} time
+ * @param {number} nowMs
+ */
+export function clockTime(time, nowMs) {
+  const [date, timeOfDay = ''] = new Date(time).toISOString().replace(/\..*/, '').split('T');
+  return new Date(nowMs).toISOString().startsWith(`${date}T`) ? timeOfDay : `${date} ${timeOfDay}`;
+}
+
+/** @type {Readonly<Record<PodWait['kind'], string>>} */
+const waits = {
+  'no-client': 'nothing: the manager has no client',
+  'not-running': 'start of the manager',
+  'mirror-pod': 'mirror pod',
+  response: 'response',
+  connection: 'connection',
+  limiter: 'rate limit (qps)',
+  'retry-after': 'pause that the API server asked for',
+  turn: 'turn: too many pods in flight',
+  'back-off': 'back-off',
+  'pod-deletion-safety': 'containers that could be running',
+  'next-batch': 'next batch',
+  finalizers: 'finalizers',
+};
+
+/**
+ * @param {PodSummary} pod
+ * @param {number} nowMs
+ */
+export function waitText({ waitingFor, nextTryAt }, nowMs) {
+  if (waitingFor === undefined) return '';
+  if (waitingFor.kind === 'finalizers') return `finalizers: ${waitingFor.finalizers.join(', ')}`;
+  const { kind, verb, class: failureClass, statusCode, tries } = waitingFor;
+  const parts = [waits[kind]];
+  if (kind === 'back-off') {
+    parts.push(
+      `after ${[verb?.toUpperCase(), statusCode, failureClass].filter((part) => part !== undefined).join(' ')}`,
+    );
+    if (tries !== undefined && tries > 1) parts.push(`(${tries} times)`);
+  } else if (verb !== undefined) {
+    parts.push(`to ${verb.toUpperCase()}`);
+  }
+  const text = parts.join(' ');
+  return nextTryAt === undefined ? text : `${text}, next try in ${duration(Date.parse(nextTryAt) - nowMs)}`;
+}
+
+/**
+ * One line for an entry of the timeline; what the API server or the kubelet says more is in `detail`.
+ *
+ * @param {TimelineEntry} entry
+ * @param {number} nowMs
+ * @returns {{ readonly text: string, readonly detail: string, readonly isFailure: boolean }}
+ */
+export function entryText(entry, nowMs) {
+  switch (entry.kind) {
+    case 'phase':
+      return { text: `Phase ${change(entry.from, entry.to)}`, detail: '', isFailure: entry.to === 'Failed' };
+    case 'condition': {
+      const detail = [entry.reason, entry.message].filter(Boolean).join(': ');
+      return { text: `${entry.type} ${change(entry.from, entry.to)}`, detail, isFailure: false };
+    }
+    default: {
+      const { outcome, version, reason, error = '', times, nextTryAt } = entry;
+      const parts = [`Version ${version} ${outcomes[outcome]}`];
+      if (reason !== undefined) parts.push(`(${reason})`);
+      if (times > 1) parts.push(`${times} times`);
+      const next = nextTryAt === undefined ? '' : `; next try at ${clockTime(nextTryAt, nowMs)}`;
+      return { text: parts.join(' ') + next, detail: error, isFailure: error !== '' || outcome === 'hot-loop' };
+    }
+  }
+}
+
+/** @type {Readonly<Record<Extract<TimelineEntry, { kind: 'outcome' }>['outcome'], string>>} */
+const outcomes = {
+  written: 'written',
+  unchanged: 'not sent: the API server showed it already',
+  superseded: 'superseded by a newer one',
+  gone: 'dropped',
+  reconciled: 'written again',
+  'deletion-requested': 'sent; deletion requested, finalizers keep the pod',
+  deleted: 'sent; the pod was deleted',
+  'hot-loop': 'written, and undone by another writer',
+  refused: 'refused',
+  forbidden: 'forbidden',
+  retried: 'failed',
+};
+
+/**
+ * @param {string | undefined} from
+ * @param {string | undefined} to
+ */
+function change(from, to) {
+  if (to === undefined) return `removed (was ${from})`;
+  return from === undefined || from === to ? to : `${from} → ${to}`;
+}
+
+/**
+ * What is wrong with the manager as a whole, one sentence each.
+ *
+ * @param {StatusDocument} status
+ * @param {number} nowMs
+ */
+export function problemsOf({ state, outage, informer }, nowMs) {
+  const problems = [];
+  if (outage !== undefined) {
+    const { since, verb, statusCode, message } = outage;
+    const code = statusCode === undefined ? 'without a response' : `with ${statusCode}`;
+    problems.push(
+      `No status could be written for ${age(since, nowMs)}: ${verb.toUpperCase()} fails ${code} (${message}).`,
+    );
+  }
+  if (state !== 'running') problems.push(`The manager is ${state}: it writes nothing.`);
+  if (informer?.isSynced === false) problems.push('The informer has not listed the pods yet.');
+  return problems;
+}

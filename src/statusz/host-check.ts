@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http';
+import { isIPv4 } from 'node:net';
+
+/**
+ * Whether the Host header names this server. A page of another site can have its own name resolve to
+ * 127.0.0.1 (DNS rebinding), and then read what is served here, but its requests name that site.
+ *
+ * @param allowedHosts names without port; undefined: every name, except on a loopback connection
+ */
+export function isHostAllowed(request: IncomingMessage, allowedHosts: ReadonlySet<string> | undefined): boolean {
+  if (allowedHosts === undefined && !isLoopback(request.socket.localAddress)) return true;
+  const name = hostnameOf(request.headers.host);
+  if (name === undefined) return false;
+  return isLoopbackName(name) || (allowedHosts?.has(name) ?? false);
+}
+
+/** Undefined when it is no host name. IPv6 addresses are in brackets, names in lower case. */
+export function hostnameOf(host: string | undefined): string | undefined {
+  const url = `http://${host ?? ''}`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+function isLoopbackName(name: string): boolean {
+  return name === 'localhost' || name === '[::1]' || (isIPv4(name) && name.startsWith('127.'));
+}
+
+/** Undefined on a Unix domain socket, which no browser connects to. */
+function isLoopback(localAddress: string | undefined): boolean {
+  return localAddress !== undefined && /^(127\.|::1$|::ffff:127\.)/.test(localAddress);
+}

@@ -1,0 +1,75 @@
+import type { ClockLike, Logger } from '../index.ts';
+import { refuseOption, StatusManagerError } from '../errors.ts';
+import { resolveClock, resolveLogger } from '../ports.ts';
+import { integerOption } from '../validate.ts';
+import { hostnameOf } from './host-check.ts';
+
+export interface StatusPageOptions {
+  /** The heading of the page, usually the name of the node. Default: none. */
+  readonly nodeName?: string | undefined;
+  /**
+   * Where the page is in the server's paths. Requests arrive with this prefix, or without it when the
+   * server removes it (Express: `app.use('/statusz', page)`). Default `/statusz`.
+   */
+  readonly path?: string | undefined;
+  /**
+   * Milliseconds between two updates of an open page; 100 to 60,000. Default 1,000. The JSON of all
+   * pods is rendered at most once in this time, however many pages are open, and never without one.
+   */
+  readonly refreshIntervalMs?: number | undefined;
+  /** Most entries in the timeline of one pod; 1 to 1,000. Default 50. */
+  readonly timelineLength?: number | undefined;
+  /**
+   * Names, without port, that the Host header may have besides `localhost` and loopback addresses.
+   * Default: none for requests that arrive on a loopback address, every name for all others.
+   */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+  /** Default: pino at level `warn`. A method that is missing logs nothing. */
+  readonly logger?: Partial<Logger> | undefined;
+}
+
+const optionNames: ReadonlySet<string> = new Set<keyof StatusPageOptions>([
+  'nodeName',
+  'path',
+  'refreshIntervalMs',
+  'timelineLength',
+  'allowedHosts',
+  'clock',
+  'logger',
+]);
+
+/** Checks the options and fills in their defaults. @throws StatusManagerError INVALID_OPTION, naming the option */
+export function resolveOptions(options: StatusPageOptions) {
+  if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
+  for (const name of Object.keys(options)) {
+    if (!optionNames.has(name))
+      throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
+  }
+  const { nodeName, path = '/statusz', refreshIntervalMs = 1_000, timelineLength = 50, allowedHosts } = options;
+  if (nodeName !== undefined && typeof nodeName !== 'string') refuseOption('nodeName', 'a string', nodeName);
+  if (typeof path !== 'string' || !/^(\/[\w.~-]+)+$/.test(path))
+    refuseOption('path', 'a path like `/statusz`, without a slash at its end', path);
+  const logger = resolveLogger(options.logger);
+  return {
+    nodeName,
+    path,
+    refreshIntervalMs: integerOption('refreshIntervalMs', refreshIntervalMs, 100, 60_000),
+    timelineLength: integerOption('timelineLength', timelineLength, 1, 1_000),
+    allowedHosts: resolveAllowedHosts(allowedHosts),
+    clock: resolveClock(options.clock, logger),
+    logger,
+  };
+}
+
+function resolveAllowedHosts(names: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  if (names === undefined) return undefined;
+  if (!Array.isArray(names)) refuseOption('allowedHosts', 'a list of host names', names);
+  return new Set(
+    names.map((name: unknown, i) => {
+      const hostname = typeof name === 'string' && !/:\d+$/.test(name) ? hostnameOf(name) : undefined;
+      return hostname ?? refuseOption(`allowedHosts[${i}]`, 'a host name without port', name);
+    }),
+  );
+}

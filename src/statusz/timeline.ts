@@ -1,0 +1,147 @@
+import type { PodCondition, PodStatus, StatusOutcome } from '../index.ts';
+import { type Clock, timeFromEpochMs } from '../index.ts';
+import type { Timestamp } from './status-document.ts';
+
+/** One thing that happened to a pod. */
+export type TimelineEntry = { readonly at: Timestamp } & (
+  | { readonly kind: 'phase'; readonly from: string | undefined; readonly to: string | undefined }
+  | {
+      /** A condition was added (`from` is absent), changed its status or reason, or was removed (`to` is absent). */
+      readonly kind: 'condition';
+      readonly type: string;
+      readonly from: string | undefined;
+      readonly to: string | undefined;
+      readonly reason: string | undefined;
+      readonly message: string | undefined;
+    }
+  | {
+      /** What happened to a version of the status on the API server. */
+      readonly kind: 'outcome';
+      readonly outcome: StatusOutcome['outcome'];
+      readonly version: number;
+      /** Why a status was dropped. */
+      readonly reason: string | undefined;
+      readonly error: string | undefined;
+      readonly statusCode: number | undefined;
+      readonly nextTryAt: Timestamp | undefined;
+      /** How often this happened to this version, one after the other; `at` is the last time. */
+      readonly times: number;
+    }
+);
+
+type Untimed<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;
+
+interface PodTimeline {
+  /** Oldest first. */
+  readonly entries: TimelineEntry[];
+  status: PodStatus | undefined;
+}
+
+export interface TimelinesOptions {
+  readonly clock: Clock;
+  /** Most entries of one pod; the oldest are dropped. */
+  readonly length: number;
+  /** Whether the manager still knows the pod. */
+  readonly isKnown: (podUID: string) => boolean;
+}
+
+/** Timelines of pods that are gone are kept until there are this many, or twice as many as known pods. */
+const leastPruned = 256;
+/** A condition's message can have 32 KiB; of longer texts only this much is kept. */
+const maxTextLength = 1_000;
+
+/** What happened to each pod, newest entries only. The timelines of pods that are gone are dropped some time later. */
+export class Timelines {
+  readonly #options: TimelinesOptions;
+  readonly #byPod = new Map<string, PodTimeline>();
+  #pruneAt = leastPruned;
+
+  constructor(options: TimelinesOptions) {
+    this.#options = options;
+  }
+
+  /** Oldest first; undefined when nothing was ever seen of the pod. */
+  entriesOf(podUID: string): readonly TimelineEntry[] | undefined {
+    return this.#byPod.get(podUID)?.entries;
+  }
+
+  /** What the pod shows now, without an entry: the next change is compared with it. */
+  startFrom(podUID: string, status: PodStatus | undefined): void {
+    this.#timelineOf(podUID).status = status;
+  }
+
+  statusChanged(podUID: string, status: PodStatus): void {
+    const timeline = this.#timelineOf(podUID);
+    for (const change of changesBetween(timeline.status, status)) this.#add(timeline, change);
+    timeline.status = status;
+  }
+
+  outcome(outcome: StatusOutcome): void {
+    const timeline = this.#timelineOf(outcome.podUID);
+    const last = timeline.entries.at(-1);
+    const isAgain = last?.kind === 'outcome' && last.outcome === outcome.outcome && last.version === outcome.version;
+    if (isAgain) timeline.entries.pop();
+    this.#add(timeline, {
+      kind: 'outcome',
+      outcome: outcome.outcome,
+      version: outcome.version,
+      reason: 'reason' in outcome ? outcome.reason : undefined,
+      error: 'error' in outcome ? bounded(outcome.error.message) : undefined,
+      statusCode: 'error' in outcome ? outcome.error.statusCode : undefined,
+      nextTryAt:
+        'nextTryInMs' in outcome ? timeFromEpochMs(this.#options.clock.now() + outcome.nextTryInMs) : undefined,
+      times: isAgain ? last.times + 1 : 1,
+    });
+  }
+
+  clear(): void {
+    this.#byPod.clear();
+  }
+
+  #add({ entries }: PodTimeline, entry: Untimed<TimelineEntry>): void {
+    entries.push({ at: timeFromEpochMs(this.#options.clock.now()), ...entry });
+    if (entries.length > this.#options.length) entries.shift();
+  }
+
+  #timelineOf(podUID: string): PodTimeline {
+    let timeline = this.#byPod.get(podUID);
+    if (timeline === undefined) {
+      if (this.#byPod.size >= this.#pruneAt) this.#prune();
+      timeline = { entries: [], status: undefined };
+      this.#byPod.set(podUID, timeline);
+    }
+    return timeline;
+  }
+
+  #prune(): void {
+    for (const podUID of this.#byPod.keys()) if (!this.#options.isKnown(podUID)) this.#byPod.delete(podUID);
+    this.#pruneAt = Math.max(leastPruned, 2 * this.#byPod.size);
+  }
+}
+
+function changesBetween(previous: PodStatus | undefined, status: PodStatus): Untimed<TimelineEntry>[] {
+  const changes: Untimed<TimelineEntry>[] = [];
+  if (previous?.phase !== status.phase) changes.push({ kind: 'phase', from: previous?.phase, to: status.phase });
+  const before = byType(previous);
+  const after = byType(status);
+  for (const [type, condition] of after) {
+    const old = before.get(type);
+    if (old?.status === condition.status && old.reason === condition.reason) continue;
+    const { status: to, reason, message } = condition;
+    changes.push({ kind: 'condition', type, from: old?.status, to, reason, message: message && bounded(message) });
+  }
+  for (const [type, { status: from }] of before) {
+    if (!after.has(type))
+      changes.push({ kind: 'condition', type, from, to: undefined, reason: undefined, message: undefined });
+  }
+  return changes;
+}
+
+function byType(status: PodStatus | undefined): Map<string, PodCondition> {
+  return new Map(status?.conditions?.map((condition) => [condition.type, condition]));
+}
+
+/** Copied, because a part of a string keeps the complete string in memory. */
+function bounded(text: string): string {
+  return text.length <= maxTextLength ? text : `${Buffer.from(text.slice(0, maxTextLength)).toString()}…`;
+}
