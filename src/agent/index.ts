@@ -9,6 +9,7 @@ export type {
   RuntimeEventType,
   RuntimePod,
 } from './runtime/container-runtime.ts';
+export { ContainerConfigError } from './runtime/container-config-error.ts';
 export { podStatusFromRuntime } from './runtime/pod-status-from-runtime.ts';
 
 // What it shows

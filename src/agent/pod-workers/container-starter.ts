@@ -3,6 +3,7 @@ import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, Logger, Pod } from '../../index.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
+import { ContainerConfigError } from '../runtime/container-config-error.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -45,7 +46,7 @@ export class ContainerStarter {
 
   /**
    * Resolves when the container runs. Rejects with a `SyncFailure`: `CrashLoopBackOff`,
-   * `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
+   * `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
     const { pod, container, runtimeStatus } = request;
@@ -94,7 +95,8 @@ export class ContainerStarter {
     } catch (thrown) {
       const message = messageOf(thrown);
       this.#event(request, 'Warning', 'Failed', `Error: ${message}`);
-      throw new SyncFailure(reason, message, { cause: thrown });
+      const isConfigError = thrown instanceof ContainerConfigError;
+      throw new SyncFailure(isConfigError ? 'CreateContainerConfigError' : reason, message, { cause: thrown });
     }
   }
 

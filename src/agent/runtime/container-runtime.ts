@@ -79,7 +79,10 @@ export interface ContainerRuntime {
   /** Removes the sandbox and the containers in it. */
   removePodSandbox?(sandboxID: string, options?: CallOptions): Promise<void>;
 
-  /** Resolves with the container's ID, `runtime://id`. Starts nothing. */
+  /**
+   * Resolves with the container's ID, `runtime://id`. Starts nothing. Rejects with a
+   * `ContainerConfigError` when the spec cannot be met.
+   */
   createContainer(config: ContainerConfig, options?: CallOptions): Promise<string>;
   /** Resolves when the container runs. */
   startContainer(containerID: string, options?: CallOptions): Promise<void>;

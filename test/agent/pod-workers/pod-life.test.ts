@@ -7,7 +7,12 @@ import {
   podRequests,
   type PodSpec,
 } from 'kubelet-status-manager';
-import { createHandlerRunner, killPodNow, type PodAdmitHandler } from 'kubelet-status-manager/agent';
+import {
+  ContainerConfigError,
+  createHandlerRunner,
+  killPodNow,
+  type PodAdmitHandler,
+} from 'kubelet-status-manager/agent';
 import { TestAgent } from './test-agent.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };
@@ -161,6 +166,16 @@ describe('crash loop', () => {
     const starts = agent.startTimes('app');
     expect(starts.slice(0, 4)).toEqual([0, 1, 12, 33]);
     expect(starts.slice(4, 6)).toEqual([733, 744]);
+  });
+});
+
+describe('a container whose spec cannot be met', () => {
+  it('waits with CreateContainerConfigError, and is created when it can be', async () => {
+    agent.runtime.fail({ method: 'createContainer' }, new ContainerConfigError('configmap "settings" not found'), 3);
+    await agent.create(podOf());
+    await agent.advance(60_000);
+    expect(agent.history('uid-1')).toContain('Pending: app CreateContainerConfigError');
+    expect(agent.status('web')?.phase).toBe('Running');
   });
 });
 
