@@ -1,0 +1,119 @@
+import { rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readJSONFile, writeJSONFile } from './durable-file.ts';
+
+/** What a container is made from, but for its environment. */
+export interface ContainerConfigFile {
+  readonly id: string;
+  readonly podUID: string;
+  readonly name: string;
+  readonly sandboxID: string;
+  readonly attempt: number;
+  readonly hash: string;
+  readonly image: string;
+  readonly createdAtMs: number;
+  /** An absolute path. */
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly workingDir: string;
+  readonly stopSignal: NodeJS.Signals;
+  readonly logFile: string;
+  /** The file that the container may write its termination message to. */
+  readonly terminationMessageFile: string;
+  readonly fallsBackToLogs: boolean;
+  /** Where the shim listens. */
+  readonly socket: string;
+}
+
+export interface Environment {
+  readonly [name: string]: string;
+}
+
+/** A start of a container. */
+export interface ContainerStart {
+  /** The process, and its process group. */
+  readonly pid: number;
+  readonly startedAtMs: number;
+}
+
+/** How a container has ended. */
+export interface ContainerExit {
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly finishedAtMs: number;
+  readonly message?: string | undefined;
+}
+
+/**
+ * The files of one container, in a directory of its own. They say how far it is to whoever reads them
+ * next, so that an agent that was dead for a while has missed nothing.
+ *
+ * `env.json` and `config.json` are written by the agent when the container is created. `start` is its request to
+ * start the container, which one process can take: the shim that starts it, or an agent that
+ * withdraws the request. `started.json` and `exit.json` are written by the shim.
+ */
+export class ContainerFiles {
+  readonly directory: string;
+  /** The directory that the container's process starts in, unless its spec has a `workingDir`. */
+  readonly root: string;
+  /** What the shim itself writes to stderr. */
+  readonly shimLog: string;
+
+  constructor(directory: string) {
+    this.directory = directory;
+    this.root = join(directory, 'root');
+    this.shimLog = join(directory, 'shim.log');
+  }
+
+  readConfig(): ContainerConfigFile | undefined {
+    return readJSONFile(join(this.directory, 'config.json')) as ContainerConfigFile | undefined;
+  }
+
+  writeConfig(config: ContainerConfigFile): void {
+    writeJSONFile(join(this.directory, 'config.json'), config);
+  }
+
+  removeConfig(): void {
+    rmSync(join(this.directory, 'config.json'), { force: true });
+  }
+
+  /** Has the values of secrets, and is therefore not kept in memory. */
+  readEnvironment(): Environment {
+    return readJSONFile(join(this.directory, 'env.json')) as Environment;
+  }
+
+  writeEnvironment(env: Environment): void {
+    writeJSONFile(join(this.directory, 'env.json'), env);
+  }
+
+  requestStart(): void {
+    writeFileSync(join(this.directory, 'start'), '');
+  }
+
+  /** Returns false when there is no request, or somebody else has taken it. */
+  takeStartRequest(): boolean {
+    try {
+      unlinkSync(join(this.directory, 'start'));
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+      throw error;
+    }
+  }
+
+  readStart(): ContainerStart | undefined {
+    return readJSONFile(join(this.directory, 'started.json')) as ContainerStart | undefined;
+  }
+
+  writeStart(start: ContainerStart): void {
+    writeJSONFile(join(this.directory, 'started.json'), start);
+  }
+
+  readExit(): ContainerExit | undefined {
+    return readJSONFile(join(this.directory, 'exit.json')) as ContainerExit | undefined;
+  }
+
+  writeExit(exit: ContainerExit): void {
+    writeJSONFile(join(this.directory, 'exit.json'), exit);
+  }
+}

@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { Clock, Timer } from 'kubelet-status-manager';
+import type { RuntimeContainerStatus } from 'kubelet-status-manager/agent';
+import type { ContainerConfigFile, ContainerExit, ContainerFiles, ContainerStart } from './container-files.ts';
+import { ShimConnection } from './shim-connection.ts';
+
+// The tests run this file from the sources, but Node.js needs the shim compiled.
+const shimFile = fileURLToPath(
+  import.meta.url.endsWith('.ts')
+    ? new URL('../../../dist/examples/node-agent/process-runtime/shim.js', import.meta.url)
+    : new URL('./shim.js', import.meta.url),
+);
+
+/** What the kubelet reports for a container whose end nobody has seen. */
+const unknownExit = {
+  exitCode: 137,
+  reason: 'ContainerStatusUnknown',
+  message: 'The shim of the container was killed, and the processes of the container with it',
+};
+
+/**
+ * One run of a container, as seen by the agent. It is `created`, then `running` while its shim lives,
+ * and `exited` when the shim has recorded the end, or is gone without having done so.
+ */
+export class ProcessContainer {
+  readonly config: ContainerConfigFile;
+  readonly files: ContainerFiles;
+  /** Aborted when the container exits. */
+  readonly execs = new Set<AbortController>();
+  readonly #clock: Clock;
+  readonly #onChange: (type: 'started' | 'stopped') => void;
+  #shim: ShimConnection | undefined;
+  #start: ContainerStart | undefined;
+  #exit: ContainerExit | undefined;
+  #exited: Promise<void> = Promise.resolve();
+
+  constructor(
+    config: ContainerConfigFile,
+    files: ContainerFiles,
+    clock: Clock,
+    onChange: (type: 'started' | 'stopped') => void,
+  ) {
+    this.config = config;
+    this.files = files;
+    this.#clock = clock;
+    this.#onChange = onChange;
+  }
+
+  get isRunning(): boolean {
+    return this.#start !== undefined && this.#exit === undefined;
+  }
+
+  status(): RuntimeContainerStatus {
+    const { id, name, sandboxID, attempt, createdAtMs, image, hash, stopSignal } = this.config;
+    return {
+      ...{ id: `process://${id}`, name, sandboxID, attempt, createdAtMs, image, hash, stopSignal },
+      state: this.#exit !== undefined ? 'exited' : this.#start !== undefined ? 'running' : 'created',
+      startedAtMs: this.#start?.startedAtMs,
+      ...this.#exit,
+    };
+  }
+
+  /** Finds out how far the container is, as an agent that did not run until now. */
+  async recover(): Promise<void> {
+    this.files.takeStartRequest(); // a shim that has not taken it by now must not start the container later
+    await this.#followShim();
+  }
+
+  /** Resolves when the process runs. Rejects when it could not be started. */
+  async start(): Promise<void> {
+    if (this.#start !== undefined || this.#exit !== undefined) return;
+    this.files.requestStart();
+    const errors = openSync(this.files.shimLog, 'a', 0o600);
+    const shim = spawn(process.execPath, [shimFile, this.files.directory], {
+      stdio: ['ignore', 'pipe', errors],
+      detached: true,
+      env: {},
+    });
+    shim.unref();
+    closeSync(errors);
+    const failure = await Promise.race([
+      text(shim.stdout!),
+      new Promise<never>((_, reject) => shim.once('error', reject)),
+    ]);
+    await this.#followShim();
+    if (this.#start === undefined) throw new Error(failure || `the shim failed: see ${this.files.shimLog}`);
+  }
+
+  /** Resolves when the container has exited; after `gracePeriodSeconds` it is killed. */
+  async stop(gracePeriodSeconds: number, signal?: AbortSignal): Promise<void> {
+    if (!this.isRunning) return;
+    if (gracePeriodSeconds > 0) {
+      this.#shim?.signal(this.config.stopSignal);
+      await this.#exitedWithin(gracePeriodSeconds * 1000, signal);
+    }
+    this.#shim?.signal('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Deletes what there is of the container, which does not run. */
+  async remove(): Promise<void> {
+    const { logFile, socket } = this.config;
+    this.files.removeConfig(); // an agent that is killed now must not find the rest
+    for (const path of [this.files.directory, logFile, `${logFile}.1`, socket]) {
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+
+  /** The container runs on without the agent. */
+  disconnect(): void {
+    this.#shim?.close();
+    this.#shim = undefined;
+  }
+
+  async #followShim(): Promise<void> {
+    const shim = await ShimConnection.open(this.config.socket);
+    await shim?.started;
+    this.#start = this.files.readStart();
+    if (this.#start === undefined) return void (this.#exit = this.files.readExit());
+    this.#shim = shim;
+    this.#exited = (shim?.ended ?? Promise.resolve()).then(() => this.#shimEnded(shim));
+    this.#onChange('started');
+    if (shim === undefined) await this.#exited;
+  }
+
+  #shimEnded(shim: ShimConnection | undefined): void {
+    if (this.#shim !== shim) return; // disconnected
+    this.#exit = this.files.readExit();
+    if (this.#exit === undefined) {
+      this.#exit = { ...unknownExit, finishedAtMs: this.#clock.now() };
+      this.files.writeExit(this.#exit);
+    }
+    for (const exec of this.execs) exec.abort(new Error('the container has exited'));
+    this.#onChange('stopped');
+  }
+
+  /** Resolves when the container has exited or the time is over. */
+  async #exitedWithin(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    let timer: Timer | undefined;
+    let onAbort: (() => void) | undefined;
+    const over = new Promise<void>((resolve, reject) => {
+      timer = this.#clock.afterFunc(ms, resolve);
+      onAbort = () => reject(signal!.reason as Error);
+      signal?.addEventListener('abort', onAbort);
+    });
+    try {
+      await Promise.race([over, this.#exited]);
+    } finally {
+      timer?.stop();
+      signal?.removeEventListener('abort', onAbort!);
+    }
+  }
+}

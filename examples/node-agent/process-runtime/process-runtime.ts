@@ -1,0 +1,316 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { type Clock, type Container, type Pod, systemClock } from 'kubelet-status-manager';
+import {
+  type CallOptions,
+  type ContainerConfig,
+  ContainerConfigError,
+  type ContainerRuntime,
+  type ExecResult,
+  type PodSandboxConfig,
+  type RuntimeEvent,
+  type RuntimeEventType,
+  type RuntimePod,
+} from 'kubelet-status-manager/agent';
+import type { ContainerCommand } from '../pod-config/container-command.ts';
+import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
+import { readJSONFile, writeJSONFile } from './durable-file.ts';
+import { exec } from './exec.ts';
+import { linkVolumeMounts, pathInRoot } from './volume-mounts.ts';
+import type { NodeDirectory } from './node-directory.ts';
+import { ProcessContainer } from './process-container.ts';
+import { ProcessGroupGuard } from './process-group.ts';
+
+export interface ProcessRuntimeOptions {
+  readonly directory: NodeDirectory;
+  /** What to execute for a container. Rejects with a `ContainerConfigError` when its spec requires what is not there. */
+  readonly resolveCommand: (pod: Pod, container: Container) => Promise<ContainerCommand>;
+  /** The addresses of the machine, which its pods share. */
+  readonly podIPs: readonly string[];
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined;
+}
+
+/** A sandbox: the claim of a pod to its directory. */
+interface Sandbox {
+  readonly id: string;
+  readonly podUID: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly attempt: number;
+  readonly createdAtMs: number;
+  readonly hostNetwork: boolean;
+  readonly ready: boolean;
+}
+
+/**
+ * Runs each container as a process on this machine, without isolation. The processes outlive the
+ * agent: a runtime that is opened on the same directory finds them again, and how those have ended
+ * that have ended in the meantime. One runtime at a time may use a directory. A sandbox is the
+ * pod's directory.
+ */
+export class ProcessRuntime implements ContainerRuntime {
+  readonly #directory: NodeDirectory;
+  readonly #options: ProcessRuntimeOptions;
+  readonly #clock: Clock;
+  readonly #sandboxes = new Map<string, Sandbox>();
+  readonly #containers = new Map<string, ProcessContainer>();
+  readonly #listeners = new Set<(event: RuntimeEvent) => void>();
+  /** Of commands that are executed in containers: they end with the agent. */
+  readonly #guard = new ProcessGroupGuard();
+
+  /** Resolves when all containers of earlier agents are found. */
+  static async open(options: ProcessRuntimeOptions): Promise<ProcessRuntime> {
+    const runtime = new ProcessRuntime(options);
+    await runtime.#recover();
+    return runtime;
+  }
+
+  private constructor(options: ProcessRuntimeOptions) {
+    this.#options = options;
+    this.#directory = options.directory;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** The containers run on; the next runtime on the directory finds them. */
+  close(): void {
+    for (const container of this.#containers.values()) container.disconnect();
+    this.#guard.close();
+  }
+
+  async listPods(): Promise<RuntimePod[]> {
+    const uids = new Set([...this.#sandboxes.values()].map(({ podUID }) => podUID));
+    return [...uids].map((uid) => this.#podOf(uid)!);
+  }
+
+  async getPod(uid: string): Promise<RuntimePod | undefined> {
+    return this.#podOf(uid);
+  }
+
+  async runPodSandbox({ pod, attempt }: PodSandboxConfig): Promise<string> {
+    const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+    await mkdir(this.#directory.sandboxes(uid), { recursive: true, mode: 0o700 });
+    const sandbox: Sandbox = {
+      ...{ id: newID(), podUID: uid, name, namespace, attempt },
+      createdAtMs: this.#clock.now(),
+      hostNetwork: pod.spec?.hostNetwork === true,
+      ready: true,
+    };
+    this.#saveSandbox(sandbox);
+    this.#emit('created', uid);
+    return sandbox.id;
+  }
+
+  async stopPodSandbox(sandboxID: string): Promise<void> {
+    const sandbox = this.#sandboxes.get(sandboxID);
+    if (sandbox === undefined) return;
+    await Promise.all(this.#containersIn(sandboxID).map((container) => container.stop(0)));
+    if (!sandbox.ready) return;
+    this.#saveSandbox({ ...sandbox, ready: false });
+    this.#emit('stopped', sandbox.podUID);
+  }
+
+  async removePodSandbox(sandboxID: string): Promise<void> {
+    const sandbox = this.#sandboxes.get(sandboxID);
+    if (sandbox === undefined) return;
+    const { podUID } = sandbox;
+    for (const { config } of this.#containersIn(sandboxID)) await this.removeContainer(config.id);
+    this.#sandboxes.delete(sandboxID);
+    await rm(this.#sandboxFile(sandbox), { force: true });
+    if (this.#podOf(podUID) === undefined) {
+      await rm(this.#directory.logDirectory({ ...sandbox, uid: podUID }), { recursive: true, force: true });
+      await rm(this.#directory.podDirectory(podUID), { recursive: true, force: true });
+    }
+    this.#emit('deleted', podUID);
+  }
+
+  async createContainer({ pod, container, attempt, hash, sandboxID = '' }: ContainerConfig): Promise<string> {
+    const podUID = pod.metadata?.uid ?? '';
+    const id = newID();
+    const files = new ContainerFiles(join(this.#directory.containers(podUID), id));
+    const logDirectory = this.#directory.containerLogDirectory(pod, container.name);
+    try {
+      const { file, args, env, workingDir } = await this.#options.resolveCommand(pod, container);
+      await mkdir(files.root, { recursive: true, mode: 0o700 });
+      await mkdir(logDirectory, { recursive: true, mode: 0o700 });
+      await linkVolumeMounts(files.root, container, (name) => this.#directory.volume(podUID, name));
+      const terminationMessageFile = pathInRoot(
+        files.root,
+        textOr(container.terminationMessagePath, '/dev/termination-log'),
+      );
+      await mkdir(dirname(terminationMessageFile), { recursive: true });
+      const config: ContainerConfigFile = {
+        ...{ id, podUID, name: container.name, sandboxID, attempt, hash, image: container.image ?? '' },
+        ...{ file, args },
+        createdAtMs: this.#clock.now(),
+        workingDir: workingDirectory(files.root, workingDir),
+        stopSignal: stopSignal(container),
+        logFile: join(logDirectory, `${attempt}.log`),
+        terminationMessageFile,
+        fallsBackToLogs: container.terminationMessagePolicy === 'FallbackToLogsOnError',
+        socket: this.#directory.socket(id),
+      };
+      files.writeEnvironment({ PATH: process.env['PATH'] ?? '', HOME: files.root, ...env });
+      files.writeConfig(config);
+      this.#addContainer(config, files);
+    } catch (error) {
+      await rm(files.directory, { recursive: true, force: true });
+      throw error;
+    }
+    this.#emit('created', podUID, id);
+    return `process://${id}`;
+  }
+
+  async startContainer(containerID: string): Promise<void> {
+    await this.#container(containerID).start();
+  }
+
+  async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
+    await this.#containers.get(idOf(containerID))?.stop(gracePeriodSeconds, signal);
+  }
+
+  async removeContainer(containerID: string): Promise<void> {
+    const id = idOf(containerID);
+    const container = this.#containers.get(id);
+    if (container === undefined) return;
+    await container.stop(0);
+    await container.remove();
+    this.#containers.delete(id);
+    this.#emit('deleted', container.config.podUID, id);
+  }
+
+  async execSync(
+    containerID: string,
+    command: readonly string[],
+    timeoutMs: number,
+    { signal }: CallOptions = {},
+  ): Promise<ExecResult> {
+    const container = this.#container(containerID);
+    if (!container.isRunning) throw new Error(`the container ${containerID} does not run`);
+    const ended = new AbortController();
+    const onAbort = (): void => ended.abort(signal!.reason);
+    signal?.addEventListener('abort', onAbort);
+    const timer = this.#clock.afterFunc(timeoutMs, () =>
+      ended.abort(new Error(`command timed out after ${timeoutMs} ms`)),
+    );
+    container.execs.add(ended);
+    try {
+      signal?.throwIfAborted();
+      return await exec({
+        command,
+        env: container.files.readEnvironment(),
+        workingDir: container.config.workingDir,
+        signal: ended.signal,
+        guard: this.#guard,
+      });
+    } finally {
+      timer.stop();
+      container.execs.delete(ended);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  subscribe(listener: (event: RuntimeEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async #recover(): Promise<void> {
+    for (const path of [this.#directory.pods, this.#directory.logs, this.#directory.sockets]) {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+    }
+    for (const podUID of readdirSync(this.#directory.pods)) {
+      for (const file of filesIn(this.#directory.sandboxes(podUID))) {
+        const sandbox = file.endsWith('.json') ? (readJSONFile(file) as Sandbox | undefined) : undefined;
+        if (sandbox !== undefined) this.#sandboxes.set(sandbox.id, sandbox);
+      }
+      for (const directory of filesIn(this.#directory.containers(podUID))) {
+        const files = new ContainerFiles(directory);
+        const config = files.readConfig();
+        // The agent was killed while it created the container.
+        if (config === undefined) rmSync(directory, { recursive: true, force: true });
+        else this.#addContainer(config, files);
+      }
+    }
+    await Promise.all([...this.#containers.values()].map((container) => container.recover()));
+  }
+
+  #addContainer(config: ContainerConfigFile, files: ContainerFiles): void {
+    const onChange = (type: RuntimeEventType): void => this.#emit(type, config.podUID, config.id);
+    this.#containers.set(config.id, new ProcessContainer(config, files, this.#clock, onChange));
+  }
+
+  #podOf(uid: string): RuntimePod | undefined {
+    const sandboxes = [...this.#sandboxes.values()].filter(({ podUID }) => podUID === uid);
+    const [first] = sandboxes;
+    if (first === undefined) return undefined;
+    const [ip, ...additionalIPs] = this.#options.podIPs;
+    const network = { ip, additionalIPs };
+    return {
+      ...{ uid, name: first.name, namespace: first.namespace },
+      sandboxes: sandboxes.map(({ id, attempt, createdAtMs, ready, hostNetwork }) => ({
+        ...{ id, attempt, createdAtMs, ready, hostNetwork },
+        ...(!hostNetwork && { network }),
+      })),
+      containers: [...this.#containers.values()]
+        .filter(({ config }) => config.podUID === uid)
+        .map((container) => container.status()),
+    };
+  }
+
+  #containersIn(sandboxID: string): ProcessContainer[] {
+    return [...this.#containers.values()].filter(({ config }) => config.sandboxID === sandboxID);
+  }
+
+  #container(containerID: string): ProcessContainer {
+    const container = this.#containers.get(idOf(containerID));
+    if (container === undefined) throw new Error(`the container ${containerID} does not exist`);
+    return container;
+  }
+
+  #sandboxFile({ podUID, id }: Sandbox): string {
+    return join(this.#directory.sandboxes(podUID), `${id}.json`);
+  }
+
+  #saveSandbox(sandbox: Sandbox): void {
+    writeJSONFile(this.#sandboxFile(sandbox), sandbox);
+    this.#sandboxes.set(sandbox.id, sandbox);
+  }
+
+  #emit(type: RuntimeEventType, podUID: string, id?: string): void {
+    const event = { type, podUID, ...(id !== undefined && { containerID: `process://${id}` }) };
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+function newID(): string {
+  return randomBytes(6).toString('hex');
+}
+
+function idOf(containerID: string): string {
+  return containerID.replace('process://', '');
+}
+
+function filesIn(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory).map((name) => join(directory, name)) : [];
+}
+
+function textOr(value: unknown, defaultText: string): string {
+  return typeof value === 'string' && value !== '' ? value : defaultText;
+}
+
+/** A directory of the container, if there is one, else of the machine. */
+function workingDirectory(root: string, workingDir: string | undefined): string {
+  if (workingDir === undefined) return root;
+  const inRoot = pathInRoot(root, workingDir);
+  return existsSync(inRoot) ? inRoot : resolve(root, workingDir);
+}
+
+function stopSignal({ lifecycle }: Container): NodeJS.Signals {
+  const signal = textOr(lifecycle?.stopSignal, 'SIGTERM');
+  if (Object.hasOwn(constants.signals, signal)) return signal as NodeJS.Signals;
+  throw new ContainerConfigError(`the stopSignal ${signal} does not exist on this machine`);
+}

@@ -1,0 +1,36 @@
+import { connect, type Socket } from 'node:net';
+
+/** A connection to the shim of a container, which exists exactly as long as the shim lives. */
+export class ShimConnection {
+  /** Resolves when the container has been started, or the connection has ended. */
+  readonly started: Promise<void>;
+  /** Resolves when the shim has ended, however that came about, or `close` was called. */
+  readonly ended: Promise<void>;
+  readonly #socket: Socket;
+
+  /** Resolves with undefined when no shim listens on the socket. */
+  static open(path: string): Promise<ShimConnection | undefined> {
+    return new Promise((resolve) => {
+      const socket = connect(path);
+      const connection = new ShimConnection(socket);
+      socket.once('connect', () => resolve(connection));
+      void connection.ended.then(() => resolve(undefined));
+    });
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('error', () => {}); // `close` follows
+    this.ended = new Promise((resolve) => socket.once('close', () => resolve()));
+    this.started = Promise.race([this.ended, new Promise<void>((resolve) => socket.once('data', () => resolve()))]);
+  }
+
+  /** Sends a signal to the process group of the container. */
+  signal(name: NodeJS.Signals): void {
+    this.#socket.write(`${name}\n`);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * Runs one container, and outlives the agent: `node shim.js DIRECTORY`, with the directory of the
+ * container. It starts the process in a process group of its own, writes its output to the log, and
+ * records how it has ended before it exits itself. It listens on a socket for as long as it lives,
+ * which tells agents that it does; they send names of signals for the process group, one a line.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { constants } from 'node:os';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ContainerConfigFile, type ContainerExit, ContainerFiles } from './container-files.ts';
+import { CRILog } from './cri-log.ts';
+import { ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
+
+/** How long to wait for output of processes that have left the process group and keep the pipe open. */
+const maxOutputDelayMs = 500;
+const writeRetryMs = 1000;
+const maxMessageBytes = 4096;
+/** containerd: `StartError`. */
+const startErrorExitCode = 128;
+/** The line that agents get when the process has been started. */
+const startedLine = 'started\n';
+
+/** Tells the agent that waits for the start; an empty message is success. It may be dead by now. */
+function reportStart(message: string): void {
+  try {
+    writeSync(1, message);
+  } catch {}
+  closeSync(1);
+  openSync('/dev/null', 'w'); // takes the number 1, so that no file of the container gets it
+}
+
+/** A full disk must not lose how the container has ended. */
+async function recordExit(files: ContainerFiles, exit: ContainerExit): Promise<void> {
+  while (existsSync(files.directory)) {
+    try {
+      return files.writeExit(exit);
+    } catch (error) {
+      process.stderr.write(`cannot record the exit: ${String(error)}\n`);
+      await sleep(writeRetryMs);
+    }
+  }
+}
+
+function terminationMessage(config: ContainerConfigFile, exitCode: number, log: CRILog): string {
+  let message = '';
+  try {
+    message = readFileSync(config.terminationMessageFile).subarray(0, maxMessageBytes).toString();
+  } catch {
+    // The container has not written one.
+  }
+  return message === '' && exitCode !== 0 && config.fallsBackToLogs ? log.tail : message;
+}
+
+/** In the words of container runtimes, where there are any. */
+function startErrorMessage(
+  { code, message }: NodeJS.ErrnoException,
+  { file, workingDir }: ContainerConfigFile,
+): string {
+  if (code !== 'ENOENT') return `exec: "${file}": ${message}`;
+  if (!existsSync(workingDir)) return `chdir to cwd ("${workingDir}"): no such file or directory`;
+  return `exec: "${file}": executable file not found in $PATH`;
+}
+
+class Shim {
+  readonly #files: ContainerFiles;
+  readonly #config: ContainerConfigFile;
+  readonly #guard = new ProcessGroupGuard();
+  readonly #agents = new Set<Socket>();
+  #child: ChildProcess | undefined;
+
+  constructor(directory: string) {
+    this.#files = new ContainerFiles(directory);
+    const config = this.#files.readConfig();
+    if (config === undefined) throw new Error(`${directory} is not the directory of a container`);
+    this.#config = config;
+  }
+
+  async run(): Promise<void> {
+    const server = createServer((agent) => this.#serve(agent)).listen(this.#config.socket);
+    await once(server, 'listening');
+    if (this.#files.takeStartRequest()) await this.#runContainer();
+    rmSync(this.#config.socket, { force: true });
+  }
+
+  async #runContainer(): Promise<void> {
+    const { file, args, workingDir, logFile } = this.#config;
+    const env = this.#files.readEnvironment();
+    const log = new CRILog(logFile);
+    const child = spawn(file, args, { cwd: workingDir, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const { pid } = child;
+    if (pid === undefined) return this.#recordStartError((await once(child, 'error'))[0] as NodeJS.ErrnoException);
+    this.#guard.add(pid);
+    child.stdout.on('data', (chunk: Buffer) => log.write('stdout', chunk));
+    child.stderr.on('data', (chunk: Buffer) => log.write('stderr', chunk));
+    const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+    const outputEnded = once(child, 'close');
+
+    this.#files.writeStart({ pid, startedAtMs: Date.now() });
+    this.#child = child;
+    for (const agent of this.#agents) agent.write(startedLine);
+    reportStart('');
+
+    const [code, signal] = await exited;
+    const finishedAtMs = Date.now();
+    signalProcessGroup(pid, 'SIGKILL'); // child processes that are still running
+    this.#guard.delete(pid);
+    await Promise.race([outputEnded, sleep(maxOutputDelayMs)]);
+    log.close();
+    const exitCode = code ?? 128 + constants.signals[signal!];
+    const reason = exitCode === 0 ? 'Completed' : 'Error';
+    const message = terminationMessage(this.#config, exitCode, log);
+    await recordExit(this.#files, { exitCode, reason, finishedAtMs, message });
+  }
+
+  async #recordStartError(error: NodeJS.ErrnoException): Promise<void> {
+    const message = startErrorMessage(error, this.#config);
+    const exit = { exitCode: startErrorExitCode, reason: 'StartError', finishedAtMs: Date.now(), message };
+    await recordExit(this.#files, exit);
+    reportStart(message);
+  }
+
+  #serve(agent: Socket): void {
+    this.#agents.add(agent);
+    agent.on('error', () => {}); // the agent was killed: `close` follows
+    agent.on('close', () => this.#agents.delete(agent));
+    if (this.#child !== undefined) agent.write(startedLine);
+    createInterface({ input: agent }).on('line', (signal) => {
+      const child = this.#child;
+      if (child?.exitCode === null && child.signalCode === null) {
+        signalProcessGroup(child.pid!, signal as NodeJS.Signals);
+      }
+    });
+  }
+}
+
+// Only the agent ends a container, so that what stops the agent does not stop the shim.
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+await new Shim(process.argv[2]!).run();
+process.exit();

@@ -1,0 +1,326 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
+import { livingGroups } from '../node-agent/run-agent.ts';
+import { sh, shimPid, TestRuntime, whyNoShim } from './test-runtime.ts';
+
+describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
+  let test: TestRuntime;
+  beforeEach(async () => {
+    test = await TestRuntime.start();
+  });
+  afterEach(() => test[Symbol.asyncDispose]());
+
+  describe('how a container ends', () => {
+    it.each([
+      ['exit 0', { exitCode: 0, reason: 'Completed' }],
+      ['exit 7', { exitCode: 7, reason: 'Error' }],
+      ['kill -TERM $$$$', { exitCode: 143, reason: 'Error' }],
+      ['kill -KILL $$$$', { exitCode: 137, reason: 'Error' }],
+    ])('`%s` is reported', async (script, exit) => {
+      const id = await test.run(sh(script));
+      const status = await test.exited(id);
+      expect(status).toMatchObject({ ...exit, name: 'c', attempt: 0, hash: 'hash' });
+      expect(status.startedAtMs).toBeLessThanOrEqual(status.finishedAtMs!);
+      expect(test.events).toEqual(['created sandbox', 'created container', 'started container', 'stopped container']);
+    });
+
+    it.each([
+      ['from its file', 'echo oops >dev/termination-log; exit 1', 'File', 'oops\n'],
+      [
+        'from the file, which comes before the log',
+        'echo a >dev/termination-log; echo b; exit 1',
+        'FallbackToLogsOnError',
+        'a\n',
+      ],
+      ['from the log', 'echo first; echo last >&2; exit 1', 'FallbackToLogsOnError', 'first\nlast\n'],
+      ['not from the log if it has succeeded', 'echo fine', 'FallbackToLogsOnError', ''],
+    ])('has its termination message %s', async (_, script, terminationMessagePolicy, message) => {
+      expect(await test.exited(await test.run(sh(script, { terminationMessagePolicy })))).toMatchObject({ message });
+    });
+
+    it('kills child processes that outlive their parent', async () => {
+      const id = await test.run(sh("trap '' TERM; sleep 3600 & exit 0"));
+      await test.exited(id);
+      await expect.poll(() => livingGroups([test.pid(id)])).toEqual([]);
+    });
+
+    it.each([
+      [{ name: 'c', command: ['does-not-exist'] }, 'exec: "does-not-exist": executable file not found in $PATH'],
+      [{ name: 'c', command: ['/'] }, 'EACCES'],
+      [sh('exit 0', { workingDir: '/does/not/exist' }), 'chdir to cwd ("/does/not/exist"): no such file or directory'],
+    ])('%j cannot be started', async (container, message) => {
+      const id = await test.create(container);
+      await expect(test.runtime.startContainer(id)).rejects.toThrow(message);
+      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 128, reason: 'StartError' });
+    });
+  });
+
+  describe('stopContainer', () => {
+    it('asks the whole process group to end, and returns when it has', async () => {
+      const id = await test.run(sh("trap 'exit 3' TERM; sleep 3600 & wait"));
+      await test.runtime.stopContainer(id, 60);
+      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 3 });
+      expect(livingGroups([test.pid(id)])).toEqual([]);
+      await test.runtime.stopContainer(id, 60);
+    });
+
+    it('sends the stopSignal of the container', async () => {
+      const container = sh("trap 'exit 4' USR1; echo ready; while true; do sleep 0.05; done", {
+        lifecycle: { stopSignal: 'SIGUSR1' },
+      });
+      const id = await test.run(container);
+      await expect.poll(() => test.log()).toContain('ready');
+      await test.runtime.stopContainer(id, 60);
+      expect(await test.status(id)).toMatchObject({ exitCode: 4, stopSignal: 'SIGUSR1' });
+    });
+
+    it.each([0, 0.2])('kills after %d s', async (gracePeriodSeconds) => {
+      const id = await test.run(sh("trap '' TERM; while true; do sleep 0.05; done"));
+      await test.runtime.stopContainer(id, gracePeriodSeconds);
+      expect(await test.status(id)).toMatchObject({ exitCode: 137, reason: 'Error' });
+    });
+
+    it('that is aborted leaves the container to the next call, which may have a shorter grace period', async () => {
+      const id = await test.run(sh("trap '' TERM; while true; do sleep 0.05; done"));
+      const controller = new AbortController();
+      const stopping = test.runtime.stopContainer(id, 3600, { signal: controller.signal });
+      controller.abort(new Error('shorter'));
+      await expect(stopping).rejects.toThrow('shorter');
+      expect(await test.status(id)).toMatchObject({ state: 'running' });
+      await test.runtime.stopContainer(id, 0);
+      expect(await test.status(id)).toMatchObject({ state: 'exited' });
+    });
+  });
+
+  describe('the next agent', () => {
+    it('finds a container that runs, and stops it', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const before = await test.status(id);
+      await test.restart();
+      expect(await test.status(id)).toEqual(before);
+      await test.runtime.stopContainer(id, 60);
+      expect(await test.status(id)).toMatchObject({ exitCode: 143 });
+    });
+
+    it('learns the true exit code of a container that ended without an agent', async () => {
+      const id = await test.run(sh('while [ ! -e go ]; do sleep 0.05; done; exit 42'));
+      test.runtime.close();
+      writeFileSync(join(test.files(id), 'root', 'go'), '');
+      await expect.poll(() => existsSync(join(test.files(id), 'exit.json'))).toBe(true);
+      await test.open();
+      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 42, reason: 'Error' });
+      expect(existsSync(test.directory.socket(id.replace('process://', '')))).toBe(false);
+    });
+
+    it('never starts a container whose start was requested but not begun', async () => {
+      const id = await test.create(sh('echo ran'));
+      writeFileSync(join(test.files(id), 'start'), '');
+      await test.restart();
+      expect(await test.status(id)).toMatchObject({ state: 'created' });
+      expect(existsSync(join(test.files(id), 'start'))).toBe(false);
+    });
+
+    it('removes a container that was only half created', async () => {
+      const id = await test.create(sh('echo ran'));
+      const half = test.files(`${id}x`);
+      mkdirSync(join(half, 'root'), { recursive: true });
+      await test.restart();
+      expect(existsSync(half)).toBe(false);
+      expect(await test.status(id)).toBeDefined();
+    });
+
+    it('waits for a shim that is about to start the container', async () => {
+      const id = await test.create(sh('sleep 3600'));
+      const starting = test.runtime.startContainer(id);
+      await expect.poll(() => existsSync(test.directory.socket(id.replace('process://', '')))).toBe(true);
+      await test.restart();
+      const { state } = (await test.status(id))!;
+      // Either the shim had taken the request, or it never starts the container.
+      expect(['created', 'running']).toContain(state);
+      await starting.catch(() => {});
+      expect(existsSync(join(test.files(id), 'started.json'))).toBe(state === 'running');
+    });
+  });
+
+  describe('a shim that is killed', () => {
+    it('leaves no process of its container behind, which counts as killed', async () => {
+      const id = await test.run(sh("trap '' TERM HUP; sleep 3600 & sleep 3600"));
+      process.kill(shimPid(test.files(id))!, 'SIGKILL');
+      const status = await test.exited(id);
+      expect(status).toMatchObject({ exitCode: 137, reason: 'ContainerStatusUnknown' });
+      await expect.poll(() => livingGroups([test.pid(id)])).toEqual([]);
+      await test.restart();
+      expect(await test.status(id)).toEqual(status);
+    });
+
+    it('while there is no agent: the next one reports it', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      test.runtime.close();
+      process.kill(shimPid(test.files(id))!, 'SIGKILL');
+      await expect.poll(() => livingGroups([test.pid(id)])).toEqual([]);
+      await test.open();
+      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 137, reason: 'ContainerStatusUnknown' });
+    });
+
+    it('has a PID in its files that another process may have by now, which gets no signal', async () => {
+      const id = await test.run(sh('exit 0'));
+      await test.exited(id);
+      const stranger = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore' });
+      await once(stranger, 'spawn');
+      test.runtime.close();
+      rmSync(join(test.files(id), 'exit.json'));
+      writeFileSync(join(test.files(id), 'started.json'), JSON.stringify({ pid: stranger.pid, startedAtMs: 1 }));
+      await test.open();
+      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 137 });
+      await test.runtime.stopContainer(id, 0);
+      await test.runtime.removeContainer(id);
+      expect(livingGroups([stranger.pid!])).toEqual([stranger.pid]);
+      stranger.kill('SIGKILL');
+    });
+  });
+
+  describe('execSync', () => {
+    it('has the environment and the working directory of the container', async () => {
+      const id = await test.run(sh('sleep 3600', { env: [{ name: 'GREETING', value: 'hello' }] }));
+      const result = await test.runtime.execSync(id, ['sh', '-c', 'echo $GREETING; pwd >&2; exit 5'], 10_000);
+      expect(result).toEqual({ exitCode: 5, stdout: 'hello\n', stderr: `${join(test.files(id), 'root')}\n` });
+    });
+
+    it('after a restart of the agent, too', async () => {
+      const id = await test.run(sh('sleep 3600', { env: [{ name: 'GREETING', value: 'hello' }] }));
+      await test.restart();
+      expect(await test.runtime.execSync(id, ['sh', '-c', 'echo $GREETING'], 10_000)).toMatchObject({
+        stdout: 'hello\n',
+      });
+    });
+
+    it('kills the command after the time-out', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const pidFile = join(test.files(id), 'root', 'pid');
+      await expect(test.runtime.execSync(id, ['sh', '-c', 'echo $$ >pid; sleep 3600'], 200)).rejects.toThrow(
+        'command timed out after 200 ms',
+      );
+      const pid = Number(readFileSync(pidFile, 'utf8'));
+      await expect.poll(() => livingGroups([pid])).toEqual([]);
+    });
+
+    it('ends with the container', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const running = test.runtime.execSync(id, ['sleep', '3600'], 3_600_000);
+      await Promise.all([
+        expect(running).rejects.toThrow('the container has exited'),
+        test.runtime.stopContainer(id, 0),
+      ]);
+      await expect(test.runtime.execSync(id, ['true'], 1000)).rejects.toThrow('does not run');
+    });
+
+    it('rejects when there is no such command', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      await expect(test.runtime.execSync(id, ['does-not-exist'], 10_000)).rejects.toThrow('ENOENT');
+    });
+
+    it('ends when the agent is killed', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const running = test.runtime.execSync(id, ['sh', '-c', 'echo $$ >pid; exec sleep 3600'], 3_600_000);
+      running.catch(() => {});
+      const pidFile = join(test.files(id), 'root', 'pid');
+      await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '').toBe(true);
+      const pid = Number(readFileSync(pidFile, 'utf8'));
+      expect(livingGroups([pid])).toEqual([pid]);
+      // What the kernel does with the pipe to the guard when the agent is killed.
+      test.runtime.close();
+      await expect.poll(() => livingGroups([pid])).toEqual([]);
+      await test.open();
+    });
+  });
+
+  describe('logs', () => {
+    it('are in the CRI format, in a file that only the user can read', async () => {
+      await test.exited(await test.run(sh('echo out; echo err >&2; printf "no newline"')));
+      const lines = readFileSync(test.logFile(), 'utf8').trimEnd().split('\n');
+      const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d+Z';
+      expect(lines).toHaveLength(3);
+      expect(lines.find((line) => line.includes('err'))).toMatch(new RegExp(`^${time} stderr F err$`));
+      expect(lines.find((line) => line.includes('out'))).toMatch(new RegExp(`^${time} stdout F out$`));
+      expect(lines.find((line) => line.includes('no'))).toMatch(new RegExp(`^${time} stdout F no newline$`));
+      expect(statSync(test.logFile()).mode & 0o777).toBe(0o600);
+    });
+
+    it('are kept for each run until it is removed', async () => {
+      const first = await test.run(sh('echo one'));
+      await test.exited(first);
+      await test.exited(await test.run(sh('echo two'), 1));
+      expect([test.log(0), test.log(1)]).toEqual(['one\n', 'two\n']);
+      await test.runtime.removeContainer(first);
+      expect(existsSync(test.logFile(0))).toBe(false);
+      expect(test.log(1)).toBe('two\n');
+    });
+  });
+
+  describe('the environment', () => {
+    it('has nothing of the agent but PATH', async () => {
+      process.env['AGENT_SECRET'] = 'hush';
+      await test.exited(await test.run({ name: 'c', command: ['env'], env: [{ name: 'A.B', value: 'x' }] }));
+      delete process.env['AGENT_SECRET'];
+      const names = test
+        .log()
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split('=')[0]!);
+      expect(names.toSorted((a, b) => a.localeCompare(b, 'en'))).toEqual(['A.B', 'HOME', 'HOSTNAME', 'PATH']);
+    });
+
+    it('is in a file that only the user can read', async () => {
+      const id = await test.create(sh('true', { env: [{ name: 'PASSWORD', value: 'hush' }] }));
+      expect(statSync(join(test.files(id), 'env.json')).mode & 0o777).toBe(0o600);
+      expect(readFileSync(join(test.files(id), 'config.json'), 'utf8')).not.toContain('hush');
+    });
+  });
+
+  describe('sandboxes', () => {
+    it('have the addresses of the machine, unless the pod uses hostNetwork', async () => {
+      const network = { ip: '192.0.2.1', additionalIPs: ['2001:db8::1'] };
+      expect((await test.runtime.getPod('uid-1'))?.sandboxes).toMatchObject([{ ready: true, attempt: 0, network }]);
+      const host = { metadata: { namespace: 'default', name: 'host', uid: 'uid-2' }, spec: { hostNetwork: true } };
+      await test.runtime.runPodSandbox({ pod: host, attempt: 0 });
+      const [sandbox] = (await test.runtime.getPod('uid-2'))!.sandboxes!;
+      expect(sandbox).toMatchObject({ hostNetwork: true });
+      expect(sandbox).not.toHaveProperty('network');
+    });
+
+    it('kill what runs in them when they are stopped, and leave no file when they are removed', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const pid = test.pid(id);
+      await test.runtime.stopPodSandbox(test.sandboxID);
+      expect(livingGroups([pid])).toEqual([]);
+      await test.restart();
+      expect((await test.runtime.getPod('uid-1'))?.sandboxes).toMatchObject([{ ready: false }]);
+      await test.runtime.removePodSandbox(test.sandboxID);
+      await test.runtime.removePodSandbox(test.sandboxID);
+      expect(await test.runtime.listPods()).toEqual([]);
+      expect(existsSync(test.directory.podDirectory('uid-1'))).toBe(false);
+      expect(existsSync(test.directory.logDirectory(test.pod.metadata!))).toBe(false);
+    });
+  });
+});
+
+describe('NodeDirectory', () => {
+  it('refuses a path that is too long for sockets, instead of truncating it', () => {
+    expect(() => new NodeDirectory(`/${'x'.repeat(100)}`)).toThrow('it must be 13 bytes shorter');
+  });
+
+  it.each(['..', 'a/b', '', '.'])(
+    'refuses the name %j of a static pod, which would lead to another directory',
+    (name) => {
+      const directory = new NodeDirectory('/tmp/n');
+      expect(() => directory.podDirectory(name)).toThrow('must consist of');
+      expect(() => directory.volume('uid-1', name)).toThrow('must consist of');
+      const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' } };
+      expect(() => directory.containerLogDirectory(pod, name)).toThrow('must consist of');
+    },
+  );
+});

@@ -1,0 +1,149 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Container, Pod } from 'kubelet-status-manager';
+import type { RuntimeContainerStatus, RuntimeEvent } from 'kubelet-status-manager/agent';
+import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
+import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
+import { resolveContainerCommand } from '../../../examples/node-agent/pod-config/container-command.ts';
+import type { ConfigData, ConfigObjects } from '../../../examples/node-agent/pod-config/config-objects.ts';
+import { readCRILog } from '../../../examples/node-agent/process-runtime/cri-log.ts';
+
+const shim = new URL('../../../dist/examples/node-agent/process-runtime/shim.js', import.meta.url);
+/** The shim runs outside of vitest, so it must be compiled. */
+export const whyNoShim = existsSync(fileURLToPath(shim)) ? '' : ' (skipped: run `npm run build` first)';
+
+export const node = { nodeName: 'node-1', addresses: ['192.0.2.1', '2001:db8::1'] };
+
+/** ConfigMaps and Secrets by `kind/name`. */
+export function fakeConfigObjects(objects: Record<string, Record<string, string>> = {}): ConfigObjects {
+  return {
+    read: async (kind, _namespace, name): Promise<ConfigData | undefined> => {
+      const data = objects[`${kind}/${name}`];
+      return data && new Map(Object.entries(data).map(([key, value]) => [key, Buffer.from(value)]));
+    },
+  };
+}
+
+export function sh(script: string, more: Partial<Container> = {}): Container {
+  return { name: 'c', command: ['sh', '-c', script], ...more };
+}
+
+/** A directory with one pod in it, and the runtime of an agent that can be replaced by the next one. */
+export class TestRuntime implements AsyncDisposable {
+  readonly path = mkdtempSync(join(tmpdir(), 'rt-'));
+  readonly directory = new NodeDirectory(this.path);
+  readonly pod: Pod;
+  readonly configObjects: ConfigObjects;
+  runtime!: ProcessRuntime;
+  sandboxID = '';
+  readonly #pids = new Set<number>();
+  #events: RuntimeEvent[] = [];
+  readonly #wakes = new Set<() => void>();
+
+  private constructor(spec: Pod['spec'], configObjects: ConfigObjects) {
+    this.pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec };
+    this.configObjects = configObjects;
+  }
+
+  static async start(spec: Pod['spec'] = {}, configObjects = fakeConfigObjects()): Promise<TestRuntime> {
+    const test = new TestRuntime(spec, configObjects);
+    await test.open();
+    test.sandboxID = await test.runtime.runPodSandbox({ pod: test.pod, attempt: 0 });
+    return test;
+  }
+
+  /** An agent is killed and the next one starts, as far as the runtime can tell. */
+  async restart(): Promise<void> {
+    this.runtime.close();
+    await this.open();
+  }
+
+  async open(): Promise<void> {
+    this.runtime = await ProcessRuntime.open({
+      directory: this.directory,
+      resolveCommand: (pod, container) => resolveContainerCommand(pod, container, this.configObjects, node),
+      podIPs: node.addresses,
+    });
+    this.#events = [];
+    this.runtime.subscribe((event) => {
+      this.#events.push(event);
+      for (const wake of this.#wakes) wake();
+    });
+  }
+
+  async create(container: Container, attempt = 0): Promise<string> {
+    const { pod, sandboxID } = this;
+    return this.runtime.createContainer({ pod, container, attempt, hash: 'hash', sandboxID });
+  }
+
+  async run(container: Container, attempt = 0): Promise<string> {
+    const id = await this.create(container, attempt);
+    await this.runtime.startContainer(id);
+    return id;
+  }
+
+  async status(id: string): Promise<RuntimeContainerStatus | undefined> {
+    return (await this.runtime.getPod('uid-1'))?.containers.find((container) => container.id === id);
+  }
+
+  /** Resolves with the status of the container when it has exited. */
+  async exited(id: string): Promise<RuntimeContainerStatus> {
+    for (;;) {
+      const status = await this.status(id);
+      if (status?.state === 'exited') return status;
+      await this.nextEvent();
+    }
+  }
+
+  nextEvent(): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#wakes.delete(wake);
+        resolve();
+      };
+      this.#wakes.add(wake);
+    });
+  }
+
+  get events(): readonly string[] {
+    return this.#events.map(
+      ({ type, containerID }) => `${type} ${containerID === undefined ? 'sandbox' : 'container'}`,
+    );
+  }
+
+  files(id: string): string {
+    return join(this.directory.containers('uid-1'), id.replace('process://', ''));
+  }
+
+  /** The process of the container, and its process group. */
+  pid(id: string): number {
+    const { pid } = JSON.parse(readFileSync(join(this.files(id), 'started.json'), 'utf8')) as { pid: number };
+    this.#pids.add(pid);
+    return pid;
+  }
+
+  logFile(attempt = 0): string {
+    return join(this.directory.containerLogDirectory(this.pod, 'c'), `${attempt}.log`);
+  }
+
+  log(attempt = 0): string {
+    return readCRILog(readFileSync(this.logFile(attempt), 'utf8'));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { id } of (await this.runtime.getPod('uid-1'))?.containers ?? [])
+      await this.runtime.stopContainer(id, 0);
+    this.runtime.close();
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** The PID of the shim of a container: the process whose arguments have the container's directory. */
+export function shimPid(containerDirectory: string): number | undefined {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  const line = lines.find((line) => line.includes('shim.js') && line.includes(containerDirectory));
+  return line === undefined ? undefined : Number(line.trim().split(/\s+/)[0]);
+}
