@@ -1,4 +1,10 @@
-export { StatusManager, type StatusListener, type StopOptions } from './manager/status-manager.ts';
+export {
+  type ResumeOptions,
+  type ResumeResult,
+  StatusManager,
+  type StatusListener,
+  type StopOptions,
+} from './manager/status-manager.ts';
 export type { PodStatusProvider, StatusManagerLike } from './manager/status-manager-like.ts';
 export type { OutageExplanation, PodCause, PodExplanation, ReadyExplanation } from './manager/explain/explanation.ts';
 export type { UnreadyCause } from './manager/explain/unready-causes.ts';
@@ -105,6 +111,7 @@ export type { RecoveredStatus } from './manager/recovered-statuses.ts';
 // The surroundings
 export { type Clock, systemClock, type Timer } from './clock.ts';
 export type { ClockLike } from './guarded-clock.ts';
+export { resolveClock, resolveLogger, resolveRandom } from './ports.ts';
 export type { Logger, LogFunction } from './logger.ts';
 export {
   type Metrics,

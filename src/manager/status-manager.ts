@@ -23,7 +23,7 @@ import { recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
 import { BasicPodManager } from '../pods/basic-pod-manager.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { isObject } from '../status/json.ts';
-import { isStaticPod } from '../status/static-pods.ts';
+import { isMirrorPod, isStaticPod } from '../status/static-pods.ts';
 import { createSyncLoop } from '../sync/create-sync-loop.ts';
 import type { SyncBatchResult } from '../sync/manual-batch.ts';
 import { type OutcomeListener, Outcomes } from '../sync/outcomes.ts';
@@ -62,6 +62,25 @@ export interface StopOptions {
   readonly drain?: boolean | undefined;
   /** How long draining may take, in milliseconds. Default 10,000. */
   readonly deadlineMs?: number | undefined;
+}
+
+/** What a manager resumes with. */
+export interface ResumeOptions {
+  /** The pods that the API server has for the node: the first list. Mirror pods are seeded, too, if `podManager` knows their static pods. */
+  readonly pods: Iterable<Pod>;
+  /** The UIDs of further pods that are not gone, such as static pods. Default: there are none. */
+  readonly otherPodUIDs?: Iterable<string> | undefined;
+}
+
+/** What `resume` has found. */
+export interface ResumeResult {
+  /** How many statuses were adopted from the API server. */
+  readonly seeded: number;
+  /**
+   * Those of `pods` that must not run (`canPodRun` is false): stop what still runs of them, then call
+   * `terminatePod`.
+   */
+  readonly endedPods: readonly Pod[];
 }
 
 const defaultDrainMs = 10_000;
@@ -311,6 +330,31 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     const all = requirePods('pods', pods);
     this.#resizeConditions.backfill(all.filter(({ metadata }) => !this.#resizeConditions.has(metadata!.uid!)));
     return adoptServerStatuses(this.#cache, this.podManager, all, this.#clock.monotonicMs());
+  }
+
+  /**
+   * After a start of the agent, in place of `start`: continues where an earlier manager ended. What the
+   * journal has recovered was cached by the constructor; then, in this order, it
+   *
+   * 1. adopts what the API server shows of the other pods (`seed`), and the resize conditions of all of
+   *    them (`backfillPodResizeConditions`);
+   * 2. drops the statuses of pods that are gone (`removeOrphanedStatuses`);
+   * 3. starts.
+   *
+   * Each step can be called on its own. Call it before the first `setPodStatus` of these pods, and when
+   * `podManager` knows them.
+   * @throws StatusManagerError INVALID_STATE after stop(), INVALID_ARGUMENT; nothing has changed then
+   */
+  resume(options: ResumeOptions): ResumeResult {
+    if (!isObject(options)) refuseArgument('options', 'an object', options);
+    const pods = requirePods('pods', options.pods);
+    const otherPodUIDs = requireUIDs('otherPodUIDs', options.otherPodUIDs ?? []);
+    if (this.#stopped !== undefined)
+      throw new StatusManagerError('INVALID_STATE', 'Cannot resume a manager that has been stopped');
+    const seeded = this.seed(pods);
+    this.removeOrphanedStatuses([...otherPodUIDs, ...pods.map(({ metadata }) => metadata!.uid!)]);
+    this.start();
+    return { seeded, endedPods: pods.filter((pod) => !isMirrorPod(pod) && !this.canPodRun(pod)) };
   }
 
   /**

@@ -1,0 +1,83 @@
+import { type Clock, getPodFullName, type Logger, type Pod } from '../../index.ts';
+import { withDeadline } from '../deadline.ts';
+import type { MirrorPodClient } from './mirror-pod-client.ts';
+import { deleteOrphanedMirrorPods, tryReconcileMirrorPod } from './reconcile-mirror-pods.ts';
+
+export interface MirrorPodsOptions {
+  readonly client: MirrorPodClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Task {
+  /** Takes the place of an earlier one that has not begun. */
+  next: (() => Promise<void>) | undefined;
+}
+
+const timeoutMs = 30_000;
+
+/**
+ * Keeps the mirror pods right, one request at a time for each name. Nobody waits for it.
+ *
+ * Divergence: the kubelet waits for these requests in the pod's sync and in housekeeping, so that an
+ * API server that does not respond delays the start of static pods.
+ * Source: kubelet `tryReconcileMirrorPods`, `HandlePodCleanups`.
+ */
+export class MirrorPods {
+  readonly #options: MirrorPodsOptions;
+  readonly #stop = new AbortController();
+  readonly #tasks = new Map<string, Task>();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: MirrorPodsOptions) {
+    this.#options = options;
+  }
+
+  /** Makes sure that the static pod has the right mirror pod. */
+  reconcile(staticPod: Pod, mirrorPod: Pod | undefined): void {
+    const { client, logger } = this.#options;
+    this.#enqueue(getPodFullName(staticPod), (signal) =>
+      tryReconcileMirrorPod(staticPod, mirrorPod, { client, logger, signal }),
+    );
+  }
+
+  /** Deletes mirror pods whose static pods are gone, but not while those are being terminated. */
+  deleteOrphans(orphans: Iterable<Pod>, isTerminating: (fullName: string) => boolean): void {
+    const { client, logger } = this.#options;
+    for (const mirrorPod of orphans) {
+      const fullName = getPodFullName(mirrorPod);
+      if (this.#tasks.has(fullName) || isTerminating(fullName)) continue;
+      this.#enqueue(fullName, (signal) =>
+        deleteOrphanedMirrorPods([mirrorPod], isTerminating, { client, logger, signal }),
+      );
+    }
+  }
+
+  /** Aborts requests in flight; resolves when there is none. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#running);
+  }
+
+  #enqueue(fullName: string, work: (signal: AbortSignal) => Promise<void>): void {
+    if (this.#stop.signal.aborted) return;
+    const { clock } = this.#options;
+    const next = (): Promise<void> => withDeadline(clock, timeoutMs, this.#stop.signal, ({ signal }) => work(signal));
+    const task = this.#tasks.get(fullName);
+    if (task !== undefined) {
+      task.next = next;
+      return;
+    }
+    const running = this.#run(fullName, { next }).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  async #run(fullName: string, task: Task): Promise<void> {
+    this.#tasks.set(fullName, task);
+    for (let { next } = task; next !== undefined && !this.#stop.signal.aborted; next = task.next) {
+      task.next = undefined;
+      await next();
+    }
+    this.#tasks.delete(fullName);
+  }
+}

@@ -1,0 +1,59 @@
+import { createPodClient, type HttpPodClient } from '../../http.ts';
+import type { Clock, Logger } from '../../index.ts';
+import type { ApiRequests } from '../api-requests.ts';
+import type { NodeAgentOptions } from './node-agent-options.ts';
+import { refuseOption } from '../require-option.ts';
+
+/** The agent's way to the API server. */
+export interface ApiConnection {
+  readonly podClient: HttpPodClient;
+  /** Requests that end with `abort`. */
+  readonly requests: ApiRequests;
+  /** Ends the requests in flight, and refuses others. */
+  abort(): void;
+  /** Closes the connections if they were made here. */
+  close(): Promise<void>;
+}
+
+/** @throws StatusManagerError INVALID_OPTION for what is no client, INVALID_ARGUMENT for a kubeconfig that cannot be used */
+export function openApiConnection(
+  client: NonNullable<NodeAgentOptions['client']>,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): ApiConnection {
+  if (typeof client !== 'object' || client === null)
+    refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
+  const isOwn = !isHttpPodClient(client);
+  const podClient = isOwn ? createPodClient(client, { clock, logger }) : client;
+  const { transport } = podClient;
+  const aborted = new AbortController();
+  return {
+    podClient,
+    requests: {
+      async request(method, path, { signal, ...options } = {}) {
+        const ended = new AbortController();
+        const abort = (): void => ended.abort();
+        if (signal?.aborted === true || aborted.signal.aborted) abort();
+        signal?.addEventListener('abort', abort);
+        aborted.signal.addEventListener('abort', abort);
+        try {
+          return await transport.request(method, path, { ...options, signal: ended.signal });
+        } finally {
+          signal?.removeEventListener('abort', abort);
+          aborted.signal.removeEventListener('abort', abort);
+        }
+      },
+      closeIdle: () => transport.closeIdle(),
+    },
+    abort: () => aborted.abort(),
+    close: async () => {
+      if (isOwn) await transport.close();
+    },
+  };
+}
+
+function isHttpPodClient(client: object): client is HttpPodClient {
+  const { transport, getPod } = client as Partial<HttpPodClient>;
+  if (typeof getPod === 'function' && transport === undefined)
+    refuseOption('client', 'a client of createPodClient, which has the connections of a pod client as `transport`');
+  return typeof getPod === 'function' && typeof transport?.request === 'function';
+}

@@ -1,0 +1,223 @@
+import {
+  BasicPodManager,
+  type Clock,
+  type Logger,
+  type Pod,
+  resolveClock,
+  resolveLogger,
+  resolveRandom,
+  StatusManager,
+} from '../../index.ts';
+import { createInformerPodManager, type InformerPodManager } from '../../informer.ts';
+import { type ApiPods, ApiSource } from '../config/api-source.ts';
+import { FileSource } from '../config/file-source.ts';
+import { HttpSource } from '../config/http-source.ts';
+import { PodConfig } from '../config/pod-config.ts';
+import type { PodSource } from '../config/pod-source.ts';
+import { ApiEventRecorder } from '../events/api-event-recorder.ts';
+import { createEventClient } from '../events/event-client.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { createMirrorPodApi } from '../mirror/mirror-pod-api.ts';
+import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
+import { MirrorPods } from '../mirror/mirror-pods.ts';
+import { NodeReporter } from '../node/node-reporter.ts';
+import type { NodeStatus } from '../node/node-types.ts';
+import { GenericPLEG } from '../pleg/generic-pleg.ts';
+import { RuntimePodCache } from '../pleg/runtime-pod-cache.ts';
+import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
+import { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { WorkQueue } from '../pod-workers/work-queue.ts';
+import { createProber } from '../prober/create-prober.ts';
+import { ProberManager } from '../prober/prober-manager.ts';
+import { boundedRuntime } from '../runtime/bounded-runtime.ts';
+import { handlePodCleanups } from '../sync-loop/pod-cleanups.ts';
+import { SyncHandler } from '../sync-loop/sync-handler.ts';
+import { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
+import { type ApiConnection, openApiConnection } from './api-connection.ts';
+import { NodeAgent } from './node-agent.ts';
+import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
+import { requireNodeAgentOptions } from './require-node-agent-options.ts';
+
+const defaultRuntimeRequestTimeoutMs = 120_000;
+
+/**
+ * A complete node agent: it registers the Node, runs the pods that are bound to it and the static pods
+ * of `sources` with `runtime`, and keeps their statuses on the API server up to date. Call `start()`
+ * of the agent, and `stop()` in the end. An agent that is started with the same runtime after another
+ * one has ended, or crashed, finds what still runs and continues with it.
+ *
+ * Sets no timer and sends nothing before `start()`. Source: kubelet `NewMainKubelet`.
+ *
+ * @throws StatusManagerError INVALID_OPTION; `path` names the option. INVALID_ARGUMENT for a kubeconfig
+ *   that cannot be used.
+ */
+export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
+  requireNodeAgentOptions(options);
+  const { nodeName, node = {}, runtimeRequestTimeoutMs = defaultRuntimeRequestTimeoutMs } = options;
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
+  const random = resolveRandom(options.random, logger);
+  const agentStartedAtMs = clock.now();
+  const connection = options.client === undefined ? undefined : openApiConnection(options.client, { clock, logger });
+  const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+
+  const ownEventRecorder =
+    connection !== undefined && options.eventRecorder === undefined
+      ? new ApiEventRecorder({ client: createEventClient(connection.requests), nodeName, logger, clock, random })
+      : undefined;
+  const eventRecorder: EventRecorder = options.eventRecorder ?? ownEventRecorder ?? { event: () => {} };
+
+  const informer =
+    connection &&
+    createInformerPodManager({ transport: connection.podClient.transport, nodeName, clock, random, logger });
+  const podManager = createPodManager(informer);
+  const statusManager = new StatusManager({
+    ...options.statusManager,
+    client: connection?.podClient,
+    podManager,
+    podDeletionSafety: { podCouldHaveRunningContainers: (pod) => podWorkers.podCouldHaveRunningContainers(pod) },
+    ...{ clock, logger, random },
+    metrics: options.metrics,
+    journal: options.journal,
+    allocationState: options.allocationState,
+    podStartupLatency: options.podStartupLatency,
+  });
+
+  const mirrorPods = connection && createMirrorPods(connection, { nodeName, clock, logger });
+  const podCache = new RuntimePodCache({ runtime, clock });
+  const pleg = new GenericPLEG({
+    ...{ runtime, cache: podCache, clock, logger },
+    onEvent: (event) => syncLoop.lifecycleEvent(event),
+  });
+  const probeManager = new ProberManager({
+    prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, clock }),
+    getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
+    ...{ clock, random, agentStartedAtMs },
+    onUpdate: (probeType, update) => syncLoop.probeUpdated(probeType, update),
+  });
+  const podSyncer = new AgentPodSyncer({
+    ...{
+      runtime,
+      runtimeRequestTimeoutMs,
+      podCache,
+      statusManager,
+      probeManager,
+      eventRecorder,
+      clock,
+      logger,
+      agentStartedAtMs,
+    },
+    handlerRunner: options.handlerRunner,
+    volumeManager: options.volumeManager,
+    hostIPs: node === false ? undefined : node.addresses,
+    requestPodRelist: (podUID) => pleg.requestRelist(podUID),
+    reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
+  });
+  const workQueue = new WorkQueue(clock);
+  const podWorkers = new PodWorkers({ podSyncer, podCache, workQueue, clock, logger, eventRecorder, random });
+
+  const runtimeErrors = (): string[] => {
+    const reason = pleg.unhealthyReason();
+    return reason === undefined ? [] : [`PLEG is not healthy: ${reason}`];
+  };
+  const nodeReporter =
+    connection && node !== false
+      ? new NodeReporter({
+          ...node,
+          ...{ nodeName, transport: connection.requests, logger, clock, random, recorder: eventRecorder },
+          nodeStatus: () => nodeStatusOf(nodeName, node),
+          readyErrors: () => [...runtimeErrors(), ...(node.readyErrors?.() ?? [])],
+        })
+      : undefined;
+
+  const handler = new SyncHandler({
+    ...{ podManager, podWorkers, statusManager, workQueue, eventRecorder, logger },
+    shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
+    canAdmitPod: (attributes) => agent.canAdmitPod(attributes),
+    areSourcesReady: () => syncLoop.areSourcesReady(),
+  });
+  const podConfig = new PodConfig({
+    clock,
+    logger,
+    eventRecorder,
+    onUpdate: (update) => syncLoop.configUpdated(update),
+  });
+  const podSources = createSources(options, informer, { clock, logger });
+  const syncLoop = new AgentSyncLoop({
+    ...{ handler, runtimeErrors, clock, logger },
+    sources: podSources.map(({ name }) => name),
+    onFirstUpdate: (update) => agent.firstUpdate(update),
+    handlePodCleanups: (signal) =>
+      handlePodCleanups(
+        {
+          ...{ podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, logger },
+          gcBackoffs: () => podSyncer.gcBackoffs(),
+        },
+        signal,
+      ),
+  });
+  const agent: NodeAgent = new NodeAgent({
+    ...{ nodeName, clock, logger, connection, statusManager, podManager, podWorkers, podConfig, podSources, informer },
+    ...{ pleg, probeManager, handler, syncLoop, mirrorPods, nodeReporter, eventRecorder, ownEventRecorder },
+    canAdmitPod: options.canAdmitPod,
+  });
+  return agent;
+}
+
+/** Filled by the sync loop; an informer says how it is doing, for metrics and `inspect()`. */
+function createPodManager(informer: InformerPodManager | undefined): BasicPodManager {
+  const podManager = new BasicPodManager();
+  return informer ? Object.assign(podManager, { informerState: () => informer.informerState() }) : podManager;
+}
+
+interface Surroundings {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+function createSources(
+  { nodeName, sources = {} }: NodeAgentOptions,
+  informer: InformerPodManager | undefined,
+  { clock, logger }: Surroundings,
+): PodSource[] {
+  const { api, file, http } = sources;
+  return [
+    ...(file === undefined ? [] : [new FileSource({ ...file, nodeName, clock, logger })]),
+    ...(http === undefined ? [] : [new HttpSource({ ...http, nodeName, clock, logger })]),
+    ...(informer === undefined ? [] : [new ApiSource(filteredPods(informer, api?.filter), logger)]),
+  ];
+}
+
+function filteredPods(apiPods: ApiPods, filter: ((pod: Pod) => boolean) | undefined): ApiPods {
+  if (filter === undefined) return apiPods;
+  return {
+    whenSynced: () => apiPods.whenSynced(),
+    subscribe: (listener, options) =>
+      apiPods.subscribe(
+        {
+          onPodAdded: (pod) => void (filter(pod) && listener.onPodAdded(pod)),
+          onPodUpdated: (pod) => void (filter(pod) && listener.onPodUpdated(pod)),
+          onPodRemoved: (pod) => listener.onPodRemoved(pod),
+        },
+        options,
+      ),
+  };
+}
+
+function createMirrorPods(
+  { requests }: ApiConnection,
+  { nodeName, clock, logger }: Surroundings & { readonly nodeName: string },
+): MirrorPods {
+  const getNode = async (): Promise<MirrorNode> =>
+    (await requests.request('GET', `/api/v1/nodes/${encodeURIComponent(nodeName)}`)).json() as MirrorNode;
+  const client = new MirrorPodClient({ api: createMirrorPodApi(requests), nodeName, getNode, logger });
+  return new MirrorPods({ client, clock, logger });
+}
+
+async function nodeStatusOf(nodeName: string, { addresses, nodeStatus }: NodeAgentNode): Promise<NodeStatus> {
+  const own = addresses && [
+    ...addresses.map((address) => ({ type: 'InternalIP', address })),
+    { type: 'Hostname', address: nodeName },
+  ];
+  return { ...(own && { addresses: own }), ...(await nodeStatus?.()) };
+}

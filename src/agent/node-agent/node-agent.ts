@@ -1,0 +1,322 @@
+import {
+  type BasicPodManager,
+  type Clock,
+  isMirrorPod,
+  isStaticPod,
+  type Logger,
+  type Pod,
+  StatusManagerError,
+} from '../../index.ts';
+import type { InformerPodManager } from '../../informer.ts';
+import type { PodConfig, PodSink } from '../config/pod-config.ts';
+import type { PodSource } from '../config/pod-source.ts';
+import type { PodConfigUpdate } from '../config/pod-update.ts';
+import { untilAborted, withDeadline } from '../deadline.ts';
+import type { ApiEventRecorder } from '../events/api-event-recorder.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
+import type { MirrorPods } from '../mirror/mirror-pods.ts';
+import { sleep } from '../node/jitter-until.ts';
+import type { NodeReporter } from '../node/node-reporter.ts';
+import type { GenericPLEG } from '../pleg/generic-pleg.ts';
+import { killPodNow } from '../pod-workers/kill-pod-now.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { ProberManager } from '../prober/prober-manager.ts';
+import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
+import type { CanAdmitPod, PodAdmitAttributes, PodAdmitResult } from '../sync-loop/admission.ts';
+import type { SyncHandler } from '../sync-loop/sync-handler.ts';
+import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
+import type { ApiConnection } from './api-connection.ts';
+import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
+import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
+import { shutdownRejection, shutdownStatus } from './shutdown-status.ts';
+
+/** What `createNodeAgent` has made; an agent starts and stops it. */
+export interface NodeAgentParts {
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Undefined without a client, as are the next three. */
+  readonly connection: ApiConnection | undefined;
+  readonly informer: InformerPodManager | undefined;
+  readonly mirrorPods: MirrorPods | undefined;
+  readonly nodeReporter: NodeReporter | undefined;
+  /** Undefined when the caller has an event recorder of its own, too. */
+  readonly ownEventRecorder: ApiEventRecorder | undefined;
+  readonly eventRecorder: EventRecorder;
+  readonly statusManager: AgentStatusManager;
+  readonly podManager: BasicPodManager;
+  readonly podWorkers: PodWorkers;
+  readonly podConfig: PodConfig;
+  readonly podSources: readonly PodSource[];
+  readonly pleg: GenericPLEG;
+  readonly probeManager: ProberManager;
+  readonly handler: SyncHandler;
+  readonly syncLoop: AgentSyncLoop;
+  readonly canAdmitPod: CanAdmitPod | undefined;
+}
+
+/** How long the API server's pods wait for the static ones, and the Node's status for the runtime. */
+const startUpWaitMs = 10_000;
+const defaultDrainMs = 10_000;
+/** How long events that were recorded before may take when nothing is drained. */
+const eventsMs = 1000;
+const finishPollMs = 100;
+
+/**
+ * A node agent, made by `createNodeAgent`. What fails at run time is logged with `failingSince`, tried
+ * again, and shown by `inspect()`. Source: kubelet `Kubelet`.
+ */
+export class NodeAgent implements AsyncDisposable {
+  /** The statuses of the pods: to be read, waited for and subscribed to. The agent starts and stops it. */
+  readonly statusManager: AgentStatusManager;
+  readonly #parts: NodeAgentParts;
+  readonly #stopSignal = new AbortController();
+  readonly #ready: Promise<void>;
+  #settleReady: (error?: StatusManagerError) => void = () => {};
+  readonly #staticSourcesSeen: Promise<void>;
+  #settleStaticSourcesSeen: () => void = () => {};
+  #state: NodeAgentState = 'created';
+  #isShuttingDown = false;
+  #starting: Promise<unknown> = Promise.resolve();
+  #stopped: Promise<void> | undefined;
+
+  /** For `createNodeAgent`. */
+  constructor(parts: NodeAgentParts) {
+    this.#parts = parts;
+    this.statusManager = parts.statusManager;
+    this.#ready = new Promise((resolve, reject) => {
+      this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    // stop() rejects it, also when no caller waits for it.
+    this.#ready.catch(() => {});
+    this.#staticSourcesSeen = new Promise((resolve) => (this.#settleStaticSourcesSeen = resolve));
+    if (!parts.podSources.some(({ name }) => name !== 'api')) this.#settleStaticSourcesSeen();
+  }
+
+  get state(): NodeAgentState {
+    return this.#state;
+  }
+
+  /** The pods of the node as the agent has seen them last, without mirror pods. */
+  getPods(): readonly Pod[] {
+    return this.#parts.podManager.getPods();
+  }
+
+  /**
+   * Registers the Node; one attempt, which rejects when it fails. Only for an agent that is to give up
+   * if it cannot register: `start()` registers the Node, too, and tries for as long as it takes.
+   */
+  async register(): Promise<void> {
+    await this.#parts.nodeReporter?.register();
+  }
+
+  /**
+   * Begins to work, and returns immediately. Static pods run as soon as the runtime responds; those of
+   * the API server follow when the Node is registered. Calling it again does nothing.
+   * @throws StatusManagerError INVALID_STATE after stop()
+   */
+  start(): void {
+    if (this.#stopped !== undefined)
+      throw new StatusManagerError('INVALID_STATE', 'Cannot start an agent that has been stopped');
+    if (this.#state !== 'created') return;
+    this.#state = 'running';
+    const { podConfig, podSources, pleg, syncLoop, nodeName, logger } = this.#parts;
+    logger.info({ node: nodeName }, 'Starting node agent');
+    // All sources are known before the first one has pods: nothing is cleaned up too early.
+    const sinks = podSources.map((source) => [source, podConfig.channel(source.name)] as const);
+    pleg.start();
+    syncLoop.start();
+    for (const [source, sink] of sinks) if (source.name !== 'api') source.start(sink);
+    const [apiSource, apiSink] = sinks.find(([{ name }]) => name === 'api') ?? [];
+    this.#starting = Promise.all([
+      this.#startNodeReporter(),
+      apiSource && apiSink && this.#startApiSource(apiSource, apiSink),
+    ]);
+  }
+
+  /**
+   * Resolves when the Node is registered and every source has said which pods it has. Rejects with
+   * StatusManagerError INVALID_STATE when stop() comes first.
+   */
+  whenReady(): Promise<void> {
+    return this.#ready;
+  }
+
+  /**
+   * Ends the agent; resolves when no timer, request or promise is left. Containers keep running unless
+   * `terminatePods` is set. Never rejects. Later calls wait for the first one.
+   * @throws StatusManagerError INVALID_OPTION
+   */
+  stop(options: NodeAgentStopOptions = {}): Promise<void> {
+    requireMembers('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs']);
+    requireBoolean('drain', options.drain);
+    requireBoolean('terminatePods', options.terminatePods);
+    requireNumber('gracePeriodSeconds', options.gracePeriodSeconds);
+    requireNumber('deadlineMs', options.deadlineMs);
+    this.#stopped ??= this.#stop(options);
+    return this.#stopped;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  /** A snapshot for tests, tables and status pages: a copy that does not change. */
+  inspect(): NodeAgentInspection {
+    const { syncLoop, podWorkers, statusManager, nodeReporter, ownEventRecorder, probeManager } = this.#parts;
+    return {
+      state: this.#state,
+      syncLoop: syncLoop.inspect(),
+      podWorkers: podWorkers.inspect(),
+      statusManager: statusManager.inspect(),
+      node: nodeReporter?.inspect(),
+      events: ownEventRecorder?.inspect(),
+      probes: probeManager.workerCount,
+    };
+  }
+
+  /** For the sync loop. @internal */
+  canAdmitPod(attributes: PodAdmitAttributes): PodAdmitResult {
+    if (this.#isShuttingDown) return shutdownRejection;
+    return this.#parts.canAdmitPod?.(attributes) ?? { admit: true };
+  }
+
+  /** For the sync loop, before it handles the first pods of a source. @internal */
+  firstUpdate({ source, pods }: PodConfigUpdate): void {
+    const waiting = this.#parts.syncLoop.waitingForSources().filter((name) => name !== source);
+    if (source === 'api') this.#resume(pods, waiting.length === 0);
+    if (waiting.every((name) => name === 'api')) this.#settleStaticSourcesSeen();
+    if (waiting.length === 0) this.#settleReady();
+  }
+
+  /**
+   * The statuses of an earlier run, before the first pod of the API server has a worker. Static pods that
+   * are not known yet keep what the journal has of them.
+   */
+  #resume(pods: readonly Pod[], areAllSourcesSeen: boolean): void {
+    const { statusManager, podManager, logger } = this.#parts;
+    try {
+      // Their mirror pods tell which objects the statuses of static pods belong to.
+      for (const pod of pods) podManager.addPod(pod);
+      const kept = areAllSourcesSeen ? [] : statusManager.recovered.map(({ podUID }) => podUID);
+      const known = podManager.getPods().map(({ metadata }) => metadata?.uid ?? '');
+      statusManager.resume({
+        pods: pods.filter((pod) => !isMirrorPod(pod)),
+        otherPodUIDs: [...known, ...kept],
+      });
+    } catch (thrown) {
+      logger.error({ reason: reasonOf(thrown) }, 'Statuses of an earlier run were not adopted');
+      statusManager.start();
+    }
+  }
+
+  async #startNodeReporter(): Promise<void> {
+    const { nodeReporter, pleg, clock } = this.#parts;
+    if (nodeReporter === undefined) return;
+    // Otherwise the first status would say that the runtime is not healthy. Source: kubelet `Run`.
+    await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
+      untilAborted(pleg.relist(), signal),
+    );
+    if (!this.#stopSignal.signal.aborted) nodeReporter.start();
+  }
+
+  async #startApiSource(source: PodSource, sink: PodSink): Promise<void> {
+    const { nodeReporter, informer, clock } = this.#parts;
+    try {
+      await nodeReporter?.whenRegistered();
+      this.#registerStaticPods();
+      informer!.start();
+      await informer!.whenSynced();
+    } catch {
+      // stop() came first.
+      return;
+    }
+    await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
+      untilAborted(this.#staticSourcesSeen, signal),
+    );
+    if (!this.#stopSignal.signal.aborted) source.start(sink);
+  }
+
+  /** Source: kubelet `fastStaticPodsRegistration`. */
+  #registerStaticPods(): void {
+    const { podManager, mirrorPods } = this.#parts;
+    for (const pod of podManager.getPods().filter(isStaticPod))
+      mirrorPods?.reconcile(pod, podManager.getMirrorPodByPod(pod));
+  }
+
+  async #stop({
+    drain = false,
+    terminatePods = false,
+    gracePeriodSeconds,
+    deadlineMs = defaultDrainMs,
+  }: NodeAgentStopOptions): Promise<void> {
+    const { logger, nodeName, podSources, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
+    const { mirrorPods, nodeReporter, connection, statusManager } = this.#parts;
+    const wasRunning = this.#state === 'running';
+    this.#state = 'stopping';
+    logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
+    if (terminatePods && wasRunning) await this.#terminatePods(gracePeriodSeconds);
+    this.#stopSignal.abort();
+    this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
+    await Promise.all(podSources.map((source) => source.stop()));
+    await syncLoop.stop();
+    await podWorkers.stop();
+    probeManager.cleanupPods([]);
+    await pleg.stop();
+    await mirrorPods?.stop();
+    await statusManager.stop({ drain, deadlineMs });
+    await informer?.stop();
+    await nodeReporter?.stop({ reportNotReady: terminatePods });
+    await this.#starting;
+    await this.#stopEvents(drain ? deadlineMs : eventsMs);
+    connection?.abort();
+    await connection?.close();
+    this.#state = 'stopped';
+    logger.info({ node: nodeName }, 'Node agent has stopped');
+  }
+
+  /** Source: kubelet `nodeshutdown.podManager.killPods`. */
+  async #terminatePods(gracePeriodSeconds = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#isShuttingDown = true;
+    const { handler, podWorkers, clock, eventRecorder, logger } = this.#parts;
+    const nowMs = clock.now();
+    await Promise.all(
+      handler.getActivePods().map(async (pod) => {
+        const override = Math.min(gracePeriodSeconds, pod.spec?.terminationGracePeriodSeconds ?? 30);
+        try {
+          await killPodNow(pod, {
+            ...{ podWorkers, clock, eventRecorder },
+            podTerminationGracePeriodSecondsOverride: override,
+            podStatusFn: (status) => shutdownStatus(status, nowMs),
+          });
+          await this.#untilFinished(pod.metadata?.uid ?? '');
+        } catch (thrown) {
+          logger.warn({ ...podFields(pod), reason: reasonOf(thrown) }, 'Pod was not terminated');
+        }
+      }),
+    );
+  }
+
+  /** Its containers have stopped; what is left takes a few turns, or as long as its volumes need. */
+  async #untilFinished(podUID: string): Promise<void> {
+    const { podWorkers, clock } = this.#parts;
+    const untilMs = clock.monotonicMs() + startUpWaitMs;
+    while (!podWorkers.shouldPodBeFinished(podUID) && clock.monotonicMs() < untilMs)
+      await sleep(clock, finishPollMs, this.#stopSignal.signal);
+  }
+
+  async #stopEvents(deadlineMs: number): Promise<void> {
+    const { ownEventRecorder, connection, clock } = this.#parts;
+    if (ownEventRecorder === undefined) return;
+    const stopping = ownEventRecorder.stop();
+    await withDeadline(clock, deadlineMs, new AbortController().signal, ({ signal }) => untilAborted(stopping, signal));
+    connection?.abort();
+    await stopping;
+  }
+}
+
+function requireNumber(path: string, value: unknown): void {
+  if (value !== undefined && !(typeof value === 'number' && value >= 0)) refuseOption(path, 'a number ≥ 0');
+}

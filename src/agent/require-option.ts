@@ -1,0 +1,38 @@
+import { StatusManagerError } from '../index.ts';
+
+/** @throws StatusManagerError INVALID_OPTION; `path` names the option. The value is not shown: it may contain secrets. */
+export function refuseOption(path: string, expected: string): never {
+  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}`, { path });
+}
+
+/** @throws StatusManagerError INVALID_OPTION unless `value` is an object with no other members than `members` */
+export function requireMembers(path: string, value: unknown, members: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) refuseOption(path, 'an object');
+  for (const name of Object.keys(value))
+    if (!members.includes(name)) refuseOption(`${path}.${name}`, `absent: ${path} has ${members.join(', ')}`);
+}
+
+/** @throws StatusManagerError INVALID_OPTION unless `port` has these methods, and those that are optional are functions */
+export function requireMethods(
+  path: string,
+  port: unknown,
+  methods: readonly string[],
+  optional: readonly string[] = [],
+): void {
+  if (typeof port !== 'object' || port === null) refuseOption(path, `an object with the methods ${methods.join(', ')}`);
+  const members = port as Readonly<Record<string, unknown>>;
+  for (const name of methods) if (typeof members[name] !== 'function') refuseOption(`${path}.${name}`, 'a function');
+  for (const name of optional)
+    if (members[name] !== undefined && typeof members[name] !== 'function')
+      refuseOption(`${path}.${name}`, 'a function or absent');
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function requireFunction(path: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') refuseOption(path, 'a function');
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function requireBoolean(path: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') refuseOption(path, 'a boolean');
+}

@@ -1,0 +1,29 @@
+import { isPodPhaseTerminal, type Pod, type PodStatusProvider } from '../../index.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+
+export interface ActivePodsOptions {
+  readonly podWorkers: Pick<PodWorkers, 'isPodKnownTerminated' | 'isPodTerminationRequested'>;
+  readonly podStatusProvider: PodStatusProvider;
+}
+
+/**
+ * The pods that use resources of the node, or may do so soon: not those that are terminated, nor those
+ * with a terminal phase (pods that were refused, too) unless they are still being terminated.
+ * Source: kubelet `filterOutInactivePods`.
+ */
+export function filterOutInactivePods(pods: Iterable<Pod>, options: ActivePodsOptions): Pod[] {
+  return [...pods].filter((pod) => !isPodInactive(pod, options));
+}
+
+/** Source: kubelet `isPodInactive`. */
+function isPodInactive(pod: Pod, { podWorkers, podStatusProvider }: ActivePodsOptions): boolean {
+  const uid = pod.metadata?.uid ?? '';
+  if (podWorkers.isPodKnownTerminated(uid)) return true;
+  return isAdmittedPodTerminal(pod, podStatusProvider) && !podWorkers.isPodTerminationRequested(uid);
+}
+
+/** Source: kubelet `isAdmittedPodTerminal`. */
+function isAdmittedPodTerminal({ metadata, status }: Pod, podStatusProvider: PodStatusProvider): boolean {
+  const cached = podStatusProvider.getPodStatus(metadata?.uid ?? '');
+  return isPodPhaseTerminal(status?.phase) || isPodPhaseTerminal(cached?.phase);
+}

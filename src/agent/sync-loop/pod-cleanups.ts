@@ -1,0 +1,102 @@
+import {
+  type BasicPodManager,
+  isPodPhaseTerminal,
+  type Logger,
+  type Pod,
+  type StatusManagerLike,
+} from '../../index.ts';
+import { podFields } from '../log-fields.ts';
+import type { MirrorPods } from '../mirror/mirror-pods.ts';
+import { toAPIPod } from '../pod-workers/pod-update.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { ProberManager } from '../prober/prober-manager.ts';
+import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import { filterOutInactivePods } from './active-pods.ts';
+
+export interface PodCleanupsOptions {
+  readonly podManager: BasicPodManager;
+  readonly podWorkers: PodWorkers;
+  readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
+  /** With calls that end: see `boundedRuntime`. */
+  readonly runtime: Pick<ContainerRuntime, 'listPods'>;
+  readonly probeManager: Pick<ProberManager, 'cleanupPods'>;
+  /** Default: there are no mirror pods. */
+  readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
+  /** Forgets back-offs that have expired. */
+  readonly gcBackoffs: () => void;
+  readonly logger: Logger;
+}
+
+/** An orphan has no spec that could tell how long it may take to end. */
+const orphanGracePeriodSeconds = 1;
+
+/**
+ * Housekeeping: brings the pod workers, and what the agent has of pods, in line with the pods that it
+ * should have. The sync loop calls it when all sources are ready, and does nothing else until it is
+ * done. Rejects when the runtime cannot list its pods; the next call tries again.
+ *
+ * 1. Workers of pods that are gone are terminated, and forgotten when they have finished.
+ * 2. Probes, statuses and mirror pods of pods that are gone are removed.
+ * 3. Pods that should run and have no worker get one: static pods that came again with the same UID.
+ * 4. Pods that have ended, are deleted and were never started are finished.
+ * 5. Pods that only the runtime knows are killed.
+ *
+ * Source: kubelet `HandlePodCleanups`.
+ */
+export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
+  const { podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, logger } = options;
+  const { pods, orphanedMirrorPods, mirrorPods: allMirrorPods } = podManager.getPodsAndMirrorPods();
+  const workers = podWorkers.syncKnownPods(pods);
+  const known = new Set(workers.keys());
+  const possiblyRunning = [...workers].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
+
+  // Newer than the list of workers: what has just ended is not taken for an orphan.
+  const runningPods = (await runtime.listPods({ signal })).filter(isRunning);
+
+  probeManager.cleanupPods(possiblyRunning);
+  statusManager.removeOrphanedStatuses([...[...pods, ...allMirrorPods].map(uidOf), ...known]);
+  mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name));
+
+  for (const pod of filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager })) {
+    if (known.has(uidOf(pod))) continue;
+    logger.info(podFields(pod), 'Pod is started again: it is desired, and has no worker');
+    podWorkers.updatePod({ updateType: 'create', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
+    known.add(uidOf(pod));
+  }
+  for (const pod of terminalPodsToDelete(pods, runningPods, known)) {
+    podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
+    known.add(uidOf(pod));
+  }
+  for (const runningPod of runningPods) {
+    if (known.has(runningPod.uid)) continue;
+    logger.info(podFields(toAPIPod(runningPod)), 'Killing a pod that only the runtime knows');
+    const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
+    podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
+  }
+  options.gcBackoffs();
+}
+
+/** Source: kubelet `filterTerminalPodsToDelete`. */
+function terminalPodsToDelete(
+  pods: readonly Pod[],
+  runningPods: readonly RuntimePod[],
+  known: ReadonlySet<string>,
+): Pod[] {
+  const running = new Set(runningPods.map(({ uid }) => uid));
+  return pods.filter(
+    ({ metadata, status }) =>
+      metadata?.deletionTimestamp != null &&
+      isPodPhaseTerminal(status?.phase) &&
+      !known.has(metadata.uid ?? '') &&
+      !running.has(metadata.uid ?? ''),
+  );
+}
+
+/** Source: kubelet `GetPods(all: false)`. */
+function isRunning({ sandboxes = [], containers }: RuntimePod): boolean {
+  return sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? '';
+}

@@ -1,0 +1,220 @@
+import {
+  type BasicPodManager,
+  computePodQOS,
+  getPodFullName,
+  isPodPhaseTerminal,
+  type Logger,
+  needToReconcilePodReadiness,
+  type Pod,
+  type StatusManagerLike,
+} from '../../index.ts';
+import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
+import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
+import type { PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
+import type { SyncPodType } from '../pod-workers/pod-update.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { WorkQueue } from '../pod-workers/work-queue.ts';
+import type { ProbeType } from '../prober/probe-results.ts';
+import type { ProbeUpdate } from '../prober/probe-results-manager.ts';
+import { filterOutInactivePods } from './active-pods.ts';
+import type { CanAdmitPod, PodAdmitResult } from './admission.ts';
+
+export interface SyncHandlerOptions {
+  readonly podManager: BasicPodManager;
+  readonly podWorkers: PodWorkers;
+  readonly statusManager: Pick<
+    StatusManagerLike,
+    | 'backfillPodResizeConditions'
+    | 'canPodRun'
+    | 'getPodStatus'
+    | 'setContainerReadiness'
+    | 'setContainerStartup'
+    | 'setPodStatus'
+  >;
+  /** What the pod workers say about when a pod is to be synced again. */
+  readonly workQueue: WorkQueue;
+  /** True for a pod that is to be synced now for another reason: its deadline is over. */
+  readonly shouldSync: (pod: Pod) => boolean;
+  /** Default: every pod is admitted. */
+  readonly canAdmitPod?: CanAdmitPod | undefined;
+  /** True when every source has said which pods it has. */
+  readonly areSourcesReady: () => boolean;
+  /** A container or sandbox has exited; what is left of it may be removed. Default: nothing is done. */
+  readonly onContainerDied?: ((podUID: string, containerID: string) => void) | undefined;
+  /** The pod was evicted, and the API server knows; what is left of its containers may be removed. Default: nothing is done. */
+  readonly onPodEvicted?: ((podUID: string) => void) | undefined;
+  readonly eventRecorder: PodEventRecorder;
+  readonly logger: Logger;
+}
+
+/**
+ * What the sync loop does with what it hears: the pod manager learns of it first, then the pod's
+ * worker. All methods are synchronous, and what takes time is left to the workers.
+ * Source: kubelet `SyncHandler`.
+ */
+export class SyncHandler {
+  readonly #options: SyncHandlerOptions;
+  /** Pods that were refused; they have no worker until they are deleted. */
+  readonly #rejected = new Set<string>();
+
+  constructor(options: SyncHandlerOptions) {
+    this.#options = options;
+  }
+
+  /** Source: kubelet `HandlePodAdditions`. */
+  handlePodAdditions(pods: readonly Pod[]): void {
+    const { podManager, podWorkers, statusManager } = this.#options;
+    this.#forEach(pods.toSorted(byCreationTime), (added) => {
+      podManager.addPod(added);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
+      if (pod === undefined) return;
+      if (wasMirror) return this.#dispatch('update', pod, mirrorPod);
+      const known = this.#withKnownPhase(pod, mirrorPod);
+      const isEnding =
+        podWorkers.isPodTerminationRequested(pod.metadata?.uid ?? '') || isPodPhaseTerminal(known.status?.phase);
+      if (isEnding || this.#admit(pod)) this.#dispatch('create', known, mirrorPod);
+    });
+    statusManager.backfillPodResizeConditions(pods);
+  }
+
+  /** Also for pods that are to be deleted gracefully. Source: kubelet `HandlePodUpdates`. */
+  handlePodUpdates(pods: readonly Pod[]): void {
+    this.#updatePods(pods, (pod, mirrorPod) => this.#dispatch('update', pod, mirrorPod));
+  }
+
+  /** Source: kubelet `HandlePodRemoves`. */
+  handlePodRemoves(pods: readonly Pod[]): void {
+    const { podManager, podWorkers, areSourcesReady } = this.#options;
+    this.#forEach(pods, (removed) => {
+      podManager.removePod(removed);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
+      if (pod === undefined) return;
+      if (wasMirror) return this.#dispatch('update', pod, undefined);
+      this.#rejected.delete(pod.metadata?.uid ?? '');
+      // Until all sources are ready another one may still have the pod: housekeeping decides later.
+      if (areSourcesReady()) podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod });
+    });
+  }
+
+  /** Only the status has changed on the API server. Source: kubelet `HandlePodReconcile`. */
+  handlePodReconcile(pods: readonly Pod[]): void {
+    this.#updatePods(pods, (pod, mirrorPod) => {
+      if (needToReconcilePodReadiness(pod)) this.#dispatch('sync', pod, mirrorPod);
+      if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted')
+        this.#options.onPodEvicted?.(pod.metadata?.uid ?? '');
+    });
+  }
+
+  /** Source: kubelet `HandlePodSyncs`. */
+  handlePodSyncs(pods: readonly Pod[]): void {
+    for (const pod of pods) this.#dispatch('sync', pod, this.#options.podManager.getMirrorPodByPod(pod));
+  }
+
+  /** Something happened in the runtime. */
+  handlePodLifecycleEvent({ podUID, type, containerID }: PodLifecycleEvent): void {
+    const pod = this.#options.podManager.getPodByUID(podUID);
+    // Source: kubelet `isSyncPodWorthy`.
+    if (pod !== undefined && type !== 'ContainerRemoved') this.handlePodSyncs([pod]);
+    if (type === 'ContainerDied' && containerID !== undefined) this.#options.onContainerDied?.(podUID, containerID);
+  }
+
+  /** Source: kubelet `handleProbeSync`, `syncLoopIteration`. */
+  handleProbeUpdate(probeType: ProbeType, { podUID, containerID, result }: ProbeUpdate): void {
+    const { podManager, statusManager } = this.#options;
+    if (probeType === 'liveness' && result !== 'failure') return;
+    if (probeType === 'readiness') statusManager.setContainerReadiness(podUID, containerID, result === 'success');
+    if (probeType === 'startup') statusManager.setContainerStartup(podUID, containerID, result === 'success');
+    const pod = podManager.getPodByUID(podUID);
+    if (pod !== undefined) this.handlePodSyncs([pod]);
+  }
+
+  /** The pods whose time has come. Source: kubelet `getPodsToSync`. */
+  getPodsToSync(): Pod[] {
+    const { podManager, workQueue, shouldSync } = this.#options;
+    const due = new Set(workQueue.getWork());
+    return podManager.getPods().filter((pod) => due.has(pod.metadata?.uid ?? '') || shouldSync(pod));
+  }
+
+  /** Source: kubelet `GetActivePods`. */
+  getActivePods(): Pod[] {
+    const { podManager, podWorkers, statusManager } = this.#options;
+    return filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
+  }
+
+  #updatePods(pods: readonly Pod[], update: (pod: Pod, mirrorPod: Pod | undefined) => void): void {
+    const { podManager } = this.#options;
+    this.#forEach(pods, (changed) => {
+      podManager.updatePod(changed);
+      const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
+      if (pod !== undefined) update(pod, mirrorPod);
+    });
+  }
+
+  /** A pod that cannot be handled does not keep the others from it. */
+  #forEach(pods: readonly Pod[], handle: (pod: Pod) => void): void {
+    for (const pod of pods) {
+      try {
+        handle(pod);
+      } catch (thrown) {
+        this.#options.logger.error({ ...podFields(pod), reason: reasonOf(thrown) }, 'Failed to handle a pod');
+      }
+    }
+  }
+
+  #dispatch(updateType: SyncPodType, pod: Pod, mirrorPod: Pod | undefined): void {
+    if (this.#rejected.has(pod.metadata?.uid ?? '')) return;
+    this.#options.podWorkers.updatePod({ updateType, pod, mirrorPod });
+  }
+
+  /**
+   * The pod with the terminal phase that an earlier run of the agent has given it and the API server
+   * does not show yet: its worker then kills what still runs of it, and starts nothing.
+   */
+  #withKnownPhase(pod: Pod, mirrorPod: Pod | undefined): Pod {
+    const { statusManager } = this.#options;
+    if (isPodPhaseTerminal(pod.status?.phase) || statusManager.canPodRun(pod)) return pod;
+    const { phase } = statusManager.getPodStatus(pod.metadata?.uid ?? '') ?? mirrorPod?.status ?? {};
+    return isPodPhaseTerminal(phase) ? { ...pod, status: { ...pod.status, phase } } : pod;
+  }
+
+  #admit(pod: Pod): boolean {
+    const result = this.#askAdmission(pod);
+    if (result.admit) return true;
+    this.#rejectPod(pod, result.reason, result.message);
+    return false;
+  }
+
+  #askAdmission(pod: Pod): PodAdmitResult {
+    const { canAdmitPod, logger } = this.#options;
+    if (canAdmitPod === undefined) return { admit: true };
+    const otherPods = this.getActivePods().filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
+    try {
+      return canAdmitPod({ pod, otherPods });
+    } catch (thrown) {
+      logger.error({ ...podFields(pod), reason: reasonOf(thrown) }, 'canAdmitPod failed');
+      return { admit: false, reason: 'UnexpectedAdmissionError', message: reasonOf(thrown) };
+    }
+  }
+
+  /** Source: kubelet `rejectPod`. */
+  #rejectPod(pod: Pod, reason: string, message: string): void {
+    const { statusManager, eventRecorder, logger } = this.#options;
+    this.#rejected.add(pod.metadata?.uid ?? '');
+    logger.info({ ...podFields(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
+    eventRecorder.event({ pod, type: 'Warning', reason, message });
+    const qosClass = computePodQOS(pod);
+    statusManager.setPodStatus(pod, { qosClass, phase: 'Failed', reason, message: `Pod was rejected: ${message}` });
+  }
+}
+
+/** Source: kubelet `sliceutils.PodsByCreationTime`. */
+function byCreationTime(a: Pod, b: Pod): number {
+  const [left, right] = [timeOf(a), timeOf(b)];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function timeOf({ metadata }: Pod): string {
+  const created: unknown = metadata?.creationTimestamp;
+  return typeof created === 'string' ? created : '';
+}

@@ -1,0 +1,265 @@
+import type { Clock, Logger } from '../../index.ts';
+import type { PodConfigUpdate, PodSourceName } from '../config/pod-update.ts';
+import { FailureLog, reasonOf } from '../failure-log.ts';
+import { sleep } from '../node/jitter-until.ts';
+import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
+import { RuntimeErrorBackoff } from '../pleg/runtime-error-backoff.ts';
+import type { ProbeType } from '../prober/probe-results.ts';
+import type { ProbeUpdate } from '../prober/probe-results-manager.ts';
+import type { SyncHandler } from './sync-handler.ts';
+import { Ticker } from './ticker.ts';
+
+export interface AgentSyncLoopOptions {
+  readonly handler: SyncHandler;
+  /** Housekeeping; called only when all sources are ready. */
+  readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
+  /** The sources that must have said which pods they have before anything is cleaned up. */
+  readonly sources: readonly PodSourceName[];
+  /** Called before the first update of a source is handled. */
+  readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
+  /** Why pods cannot be synced now; empty: they can. */
+  readonly runtimeErrors: () => readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** For debugging. */
+export interface SyncLoopInspection {
+  readonly isRunning: boolean;
+  /** What waits to be handled. */
+  readonly queued: { readonly config: number; readonly lifecycleEvents: number; readonly probeUpdates: number };
+  /** Sources that have not said yet which pods they have; there is no housekeeping until then. */
+  readonly waitingForSources: readonly PodSourceName[];
+  /** Why pods are not synced now; empty while all is well. */
+  readonly runtimeErrors: readonly string[];
+  /** Since when; absent while all is well. */
+  readonly failingSince?: string | undefined;
+  /** Since when housekeeping fails or waits for a source; absent while all is well. */
+  readonly housekeepingFailingSince?: string | undefined;
+  /** Time since the loop was last ready for work; absent before the first time. */
+  readonly lastIterationAgeMs?: number | undefined;
+}
+
+const syncPeriodMs = 1000;
+const housekeepingPeriodMs = 2000;
+/** What takes no longer than this after a start is not logged. */
+const startUpMs = 10_000;
+
+type Work = () => void | Promise<void>;
+
+/**
+ * The one place where everything comes together that pods are synced for. Each kind has a queue, and
+ * those that have something take turns:
+ *
+ * - updates of the sources, in their order;
+ * - events of the runtime;
+ * - results of probes;
+ * - every second, the pods whose time has come;
+ * - every two seconds, housekeeping. Ticks that come while one waits are dropped.
+ *
+ * One thing is handled at a time. While the runtime has errors nothing is handled; the loop looks again
+ * after 100 ms, then after twice as long each time, at most after 5 s. What a handler throws is logged.
+ * Source: kubelet `syncLoop`, `syncLoopIteration`.
+ */
+export class AgentSyncLoop {
+  readonly #options: AgentSyncLoopOptions;
+  readonly #stop = new AbortController();
+  readonly #configUpdates: PodConfigUpdate[] = [];
+  readonly #lifecycleEvents: PodLifecycleEvent[] = [];
+  readonly #probeUpdates: { readonly probeType: ProbeType; readonly update: ProbeUpdate }[] = [];
+  #isSyncDue = false;
+  #isHousekeepingDue = false;
+  readonly #seenSources = new Set<PodSourceName>();
+  readonly #backoff = new RuntimeErrorBackoff();
+  readonly #failures: FailureLog;
+  readonly #housekeepingFailures: FailureLog;
+  readonly #channels: readonly (() => Work | undefined)[];
+  #turn = 0;
+  #startedMs = 0;
+  #lastIterationMs: number | undefined;
+  #wakeUp: () => void = () => {};
+  #running: Promise<void> | undefined;
+
+  constructor(options: AgentSyncLoopOptions) {
+    this.#options = options;
+    const { handler, clock, logger } = options;
+    this.#failures = new FailureLog(logger, clock, 'Syncing pods');
+    this.#housekeepingFailures = new FailureLog(logger, clock, 'Housekeeping');
+    const next =
+      <T>(queue: T[], handle: (item: T) => void) =>
+      () => {
+        const item = queue.shift();
+        return item && (() => handle(item));
+      };
+    this.#channels = [
+      next(this.#configUpdates, (update) => this.#handleConfigUpdate(update)),
+      next(this.#lifecycleEvents, (event) => handler.handlePodLifecycleEvent(event)),
+      next(this.#probeUpdates, ({ probeType, update }) => handler.handleProbeUpdate(probeType, update)),
+      () => {
+        if (!this.#isSyncDue) return undefined;
+        this.#isSyncDue = false;
+        return () => handler.handlePodSyncs(handler.getPodsToSync());
+      },
+      () => {
+        if (!this.#isHousekeepingDue) return undefined;
+        this.#isHousekeepingDue = false;
+        return () => this.#housekeeping();
+      },
+    ];
+  }
+
+  /** Begins to work. Calling it again does nothing. */
+  start(): void {
+    this.#startedMs = this.#options.clock.monotonicMs();
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when nothing is being handled any more; what waits is dropped. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#wakeUp();
+    await this.#running;
+  }
+
+  configUpdated(update: PodConfigUpdate): void {
+    this.#configUpdates.push(update);
+    this.#wakeUp();
+  }
+
+  lifecycleEvent(event: PodLifecycleEvent): void {
+    this.#lifecycleEvents.push(event);
+    this.#wakeUp();
+  }
+
+  probeUpdated(probeType: ProbeType, update: ProbeUpdate): void {
+    this.#probeUpdates.push({ probeType, update });
+    this.#wakeUp();
+  }
+
+  /** Sources of which no update has been handled yet. */
+  waitingForSources(): PodSourceName[] {
+    return this.#options.sources.filter((source) => !this.#seenSources.has(source));
+  }
+
+  /** True when every source has said which pods it has, and that was handled. Source: kubelet `SourcesReady.AllReady`. */
+  areSourcesReady(): boolean {
+    return this.waitingForSources().length === 0;
+  }
+
+  inspect(): SyncLoopInspection {
+    const { failingSince } = this.#failures;
+    const { failingSince: housekeepingFailingSince } = this.#housekeepingFailures;
+    const { clock, runtimeErrors } = this.#options;
+    return {
+      isRunning: this.#running !== undefined && !this.#stop.signal.aborted,
+      queued: {
+        config: this.#configUpdates.length,
+        lifecycleEvents: this.#lifecycleEvents.length,
+        probeUpdates: this.#probeUpdates.length,
+      },
+      waitingForSources: this.waitingForSources(),
+      runtimeErrors: runtimeErrors(),
+      ...(failingSince !== undefined && { failingSince }),
+      ...(housekeepingFailingSince !== undefined && { housekeepingFailingSince }),
+      ...(this.#lastIterationMs !== undefined && { lastIterationAgeMs: clock.monotonicMs() - this.#lastIterationMs }),
+    };
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    const tickers = [
+      new Ticker(clock, syncPeriodMs, () => {
+        this.#isSyncDue = true;
+        this.#wakeUp();
+      }),
+      new Ticker(clock, housekeepingPeriodMs, () => {
+        this.#isHousekeepingDue = true;
+        this.#wakeUp();
+      }),
+    ];
+    while (!this.#stop.signal.aborted) await this.#iterate();
+    for (const ticker of tickers) ticker.stop();
+  }
+
+  /** Source: kubelet `syncLoopIteration`. */
+  async #iterate(): Promise<void> {
+    const { clock, runtimeErrors, logger } = this.#options;
+    const errors = runtimeErrors();
+    if (errors.length > 0) {
+      if (!this.#isStartingUp) this.#failures.failed(new Error(errors.join('; ')));
+      return sleep(clock, this.#backoff.next(), this.#stop.signal);
+    }
+    this.#failures.succeeded();
+    this.#backoff.reset();
+    this.#lastIterationMs = clock.monotonicMs();
+
+    const work = this.#nextWork();
+    if (work === undefined) return this.#untilWoken();
+    try {
+      await work();
+    } catch (thrown) {
+      logger.error({ reason: reasonOf(thrown) }, 'The sync loop failed to handle something');
+    }
+    // Timers and sockets get their turn between two of many updates.
+    await clock.yieldToEventLoop();
+  }
+
+  #nextWork(): Work | undefined {
+    for (let tries = 0; tries < this.#channels.length; tries++) {
+      const work = this.#channels[this.#turn]!();
+      this.#turn = (this.#turn + 1) % this.#channels.length;
+      if (work !== undefined) return work;
+    }
+    return undefined;
+  }
+
+  #untilWoken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wakeUp = resolve;
+      if (this.#stop.signal.aborted) resolve();
+    });
+  }
+
+  #handleConfigUpdate(update: PodConfigUpdate): void {
+    const { handler, onFirstUpdate, logger } = this.#options;
+    const { op, source, pods } = update;
+    logger.debug({ op, source, pods: pods.length }, 'Handling an update of a source');
+    if (!this.#seenSources.has(source)) onFirstUpdate?.(update);
+    this.#seenSources.add(source);
+    switch (op) {
+      case 'ADD':
+        handler.handlePodAdditions(pods);
+        break;
+      case 'UPDATE':
+      case 'DELETE':
+        handler.handlePodUpdates(pods);
+        break;
+      case 'REMOVE':
+        handler.handlePodRemoves(pods);
+        break;
+      case 'RECONCILE':
+        handler.handlePodReconcile(pods);
+        break;
+    }
+  }
+
+  async #housekeeping(): Promise<void> {
+    const { handlePodCleanups } = this.#options;
+    const missing = this.waitingForSources();
+    if (missing.length > 0) {
+      if (!this.#isStartingUp)
+        this.#housekeepingFailures.failed(new Error(`sources are not ready: ${missing.join(', ')}`));
+      return;
+    }
+    try {
+      await handlePodCleanups(this.#stop.signal);
+      this.#housekeepingFailures.succeeded();
+    } catch (thrown) {
+      if (!this.#stop.signal.aborted) this.#housekeepingFailures.failed(thrown);
+    }
+  }
+
+  get #isStartingUp(): boolean {
+    return this.#options.clock.monotonicMs() - this.#startedMs < startUpMs;
+  }
+}
