@@ -4,12 +4,12 @@ export type { NodeAgent } from './node-agent/node-agent.ts';
 export type { NodeAgentInspection, NodeAgentState } from './node-agent/node-agent-inspection.ts';
 export type {
   AgentStatusManager,
+  CanAdmitPod,
   NodeAgentNode,
   NodeAgentOptions,
   NodeAgentSources,
   NodeAgentStopOptions,
 } from './node-agent/node-agent-options.ts';
-export type { CanAdmitPod, PodAdmitAttributes, PodAdmitResult } from './sync-loop/admission.ts';
 export type { SyncLoopInspection } from './sync-loop/sync-loop.ts';
 
 // The container runtime

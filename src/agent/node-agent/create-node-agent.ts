@@ -2,6 +2,7 @@ import {
   BasicPodManager,
   type Clock,
   type Logger,
+  MemoryState,
   type Pod,
   resolveClock,
   resolveLogger,
@@ -9,6 +10,7 @@ import {
   StatusManager,
 } from '../../index.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../informer.ts';
+import { AllocationManager } from '../allocation/allocation-manager.ts';
 import { type ApiPods, ApiSource } from '../config/api-source.ts';
 import { FileSource } from '../config/file-source.ts';
 import { HttpSource } from '../config/http-source.ts';
@@ -70,6 +72,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const informer =
     connection &&
     createInformerPodManager({ transport: connection.podClient.transport, nodeName, clock, random, logger });
+  const allocationState = options.allocationState ?? new MemoryState();
   const podManager = createPodManager(informer);
   const statusManager = new StatusManager({
     ...options.statusManager,
@@ -79,7 +82,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     ...{ clock, logger, random },
     metrics: options.metrics,
     journal: options.journal,
-    allocationState: options.allocationState,
+    allocationState,
     podStartupLatency: options.podStartupLatency,
   });
 
@@ -114,7 +117,27 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
   });
   const workQueue = new WorkQueue(clock);
-  const podWorkers = new PodWorkers({ podSyncer, podCache, workQueue, clock, logger, eventRecorder, random });
+  const allocationManager = new AllocationManager({
+    ...{ runtime, statusManager, allocationState, clock, logger, eventRecorder },
+    admitHandlers: [{ admit: (attributes) => agent.canAdmitPod(attributes) }],
+    getActivePods: () => handler.getActivePods(),
+    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+    allSourcesReady: () => syncLoop.areSourcesReady(),
+    triggerPodSync: (pod) => {
+      handler.handlePodSyncs([pod]);
+      pleg.requestRelist(pod.metadata?.uid ?? '');
+    },
+  });
+  const podWorkers = new PodWorkers({
+    podSyncer,
+    allocationManager,
+    podCache,
+    workQueue,
+    clock,
+    logger,
+    eventRecorder,
+    random,
+  });
 
   const runtimeErrors = (): string[] => {
     const reason = pleg.unhealthyReason();
@@ -133,7 +156,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const handler = new SyncHandler({
     ...{ podManager, podWorkers, statusManager, workQueue, eventRecorder, logger },
     shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
-    canAdmitPod: (attributes) => agent.canAdmitPod(attributes),
+    allocationManager,
     areSourcesReady: () => syncLoop.areSourcesReady(),
   });
   const podConfig = new PodConfig({
@@ -151,13 +174,29 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       handlePodCleanups(
         {
           ...{ podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, logger },
+          removeOrphanedPods: (podUIDs) => {
+            allocationManager.removeOrphanedPods(podUIDs);
+            podSyncer.removeOrphanedPods(podUIDs);
+          },
           gcBackoffs: () => podSyncer.gcBackoffs(),
         },
         signal,
       ),
   });
   const agent: NodeAgent = new NodeAgent({
-    ...{ nodeName, clock, logger, connection, statusManager, podManager, podWorkers, podConfig, podSources, informer },
+    ...{
+      nodeName,
+      clock,
+      logger,
+      connection,
+      statusManager,
+      podManager,
+      podWorkers,
+      allocationManager,
+      podConfig,
+      podSources,
+      informer,
+    },
     ...{ pleg, probeManager, handler, syncLoop, mirrorPods, nodeReporter, eventRecorder, ownEventRecorder },
     canAdmitPod: options.canAdmitPod,
   });

@@ -11,6 +11,7 @@ import type {
   StatusManagerOptions,
 } from '../../index.ts';
 import type { HttpPodClient, KubeConfigSource } from '../../http.ts';
+import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { FileSourceOptions } from '../config/file-source.ts';
 import type { HttpSourceOptions } from '../config/http-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
@@ -19,7 +20,6 @@ import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
 import type { Prober } from '../prober/prober.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { CanAdmitPod } from '../sync-loop/admission.ts';
 
 /** Where an agent's pods come from. Source: kubelet `--pod-manifest-path`, `--manifest-url`. */
 export interface NodeAgentSources {
@@ -59,6 +59,14 @@ export interface NodeAgentNode extends Pick<
   readonly addresses?: readonly string[] | undefined;
 }
 
+/**
+ * Whether there is room on this node for a new pod, or for a pod with other resources. A new pod that
+ * is refused gets the phase Failed with the reason and the message, and none of its containers is
+ * started; after a restart of the agent it is asked for again each pod that runs. When it throws, the
+ * pod is refused with the reason `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`.
+ */
+export type CanAdmitPod = (attributes: PodAdmitAttributes) => PodAdmitResult;
+
 /** Options of `createNodeAgent`. */
 export interface NodeAgentOptions {
   /** Of the Node, in lower case. */
@@ -87,7 +95,7 @@ export interface NodeAgentOptions {
   readonly eventRecorder?: EventRecorder | undefined;
   /** As of `StatusManagerOptions`: `await fileJournal(directory)`. Default: none. */
   readonly journal?: Journal | undefined;
-  /** As of `StatusManagerOptions`: `await openCheckpointState(directory)`. Default: nothing is stored. */
+  /** Which resources pods have: `await openCheckpointState(directory)`. Default: in memory. */
   readonly allocationState?: AllocationState | undefined;
   /** Further options of the agent's `StatusManager`. */
   readonly statusManager?:

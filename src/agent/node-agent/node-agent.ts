@@ -8,6 +8,8 @@ import {
   StatusManagerError,
 } from '../../index.ts';
 import type { InformerPodManager } from '../../informer.ts';
+import type { AllocationManager } from '../allocation/allocation-manager.ts';
+import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { PodConfig, PodSink } from '../config/pod-config.ts';
 import type { PodSource } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
@@ -24,12 +26,11 @@ import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
-import type { CanAdmitPod, PodAdmitAttributes, PodAdmitResult } from '../sync-loop/admission.ts';
 import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import type { ApiConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
-import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
+import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './node-agent-options.ts';
 import { shutdownRejection, shutdownStatus } from './shutdown-status.ts';
 
 /** What `createNodeAgent` has made; an agent starts and stops it. */
@@ -47,6 +48,7 @@ export interface NodeAgentParts {
   readonly eventRecorder: EventRecorder;
   readonly statusManager: AgentStatusManager;
   readonly podManager: BasicPodManager;
+  readonly allocationManager: AllocationManager;
   readonly podWorkers: PodWorkers;
   readonly podConfig: PodConfig;
   readonly podSources: readonly PodSource[];
@@ -122,10 +124,11 @@ export class NodeAgent implements AsyncDisposable {
       throw new StatusManagerError('INVALID_STATE', 'Cannot start an agent that has been stopped');
     if (this.#state !== 'created') return;
     this.#state = 'running';
-    const { podConfig, podSources, pleg, syncLoop, nodeName, logger } = this.#parts;
+    const { podConfig, podSources, pleg, syncLoop, allocationManager, nodeName, logger } = this.#parts;
     logger.info({ node: nodeName }, 'Starting node agent');
     // All sources are known before the first one has pods: nothing is cleaned up too early.
     const sinks = podSources.map((source) => [source, podConfig.channel(source.name)] as const);
+    allocationManager.start();
     pleg.start();
     syncLoop.start();
     for (const [source, sink] of sinks) if (source.name !== 'api') source.start(sink);
@@ -253,7 +256,7 @@ export class NodeAgent implements AsyncDisposable {
     deadlineMs = defaultDrainMs,
   }: NodeAgentStopOptions): Promise<void> {
     const { logger, nodeName, podSources, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
-    const { mirrorPods, nodeReporter, connection, statusManager } = this.#parts;
+    const { mirrorPods, nodeReporter, connection, statusManager, allocationManager } = this.#parts;
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
@@ -262,6 +265,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
     await Promise.all(podSources.map((source) => source.stop()));
     await syncLoop.stop();
+    allocationManager.stop();
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();

@@ -22,6 +22,8 @@ export interface PodCleanupsOptions {
   readonly probeManager: Pick<ProberManager, 'cleanupPods'>;
   /** Default: there are no mirror pods. */
   readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
+  /** Forget what they have of pods that are not among these. */
+  readonly removeOrphanedPods: (remainingPodUIDs: ReadonlySet<string>) => void;
   /** Forgets back-offs that have expired. */
   readonly gcBackoffs: () => void;
   readonly logger: Logger;
@@ -36,7 +38,7 @@ const orphanGracePeriodSeconds = 1;
  * done. Rejects when the runtime cannot list its pods; the next call tries again.
  *
  * 1. Workers of pods that are gone are terminated, and forgotten when they have finished.
- * 2. Probes, statuses and mirror pods of pods that are gone are removed.
+ * 2. Probes, statuses, allocations and mirror pods of pods that are gone are removed.
  * 3. Pods that should run and have no worker get one: static pods that came again with the same UID.
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
@@ -55,6 +57,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
 
   probeManager.cleanupPods(possiblyRunning);
   statusManager.removeOrphanedStatuses([...[...pods, ...allMirrorPods].map(uidOf), ...known]);
+  options.removeOrphanedPods(new Set(pods.map(uidOf)));
   mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name));
 
   for (const pod of filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager })) {

@@ -8,6 +8,7 @@ import {
   type Pod,
   type StatusManagerLike,
 } from '../../index.ts';
+import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
@@ -18,7 +19,6 @@ import type { WorkQueue } from '../pod-workers/work-queue.ts';
 import type { ProbeType } from '../prober/probe-results.ts';
 import type { ProbeUpdate } from '../prober/probe-results-manager.ts';
 import { filterOutInactivePods } from './active-pods.ts';
-import type { CanAdmitPod, PodAdmitResult } from './admission.ts';
 
 export interface SyncHandlerOptions {
   readonly podManager: BasicPodManager;
@@ -36,8 +36,11 @@ export interface SyncHandlerOptions {
   readonly workQueue: WorkQueue;
   /** True for a pod that is to be synced now for another reason: its deadline is over. */
   readonly shouldSync: (pod: Pod) => boolean;
-  /** Default: every pod is admitted. */
-  readonly canAdmitPod?: CanAdmitPod | undefined;
+  /** Says which pods are admitted, and which resources they have. */
+  readonly allocationManager: Pick<
+    AllocationManager,
+    'addPod' | 'podReconciled' | 'podsAdded' | 'podUpdated' | 'removePod' | 'retryPendingResizes'
+  >;
   /** True when every source has said which pods it has. */
   readonly areSourcesReady: () => boolean;
   /** A container or sandbox has exited; what is left of it may be removed. Default: nothing is done. */
@@ -64,7 +67,8 @@ export class SyncHandler {
 
   /** Source: kubelet `HandlePodAdditions`. */
   handlePodAdditions(pods: readonly Pod[]): void {
-    const { podManager, podWorkers, statusManager } = this.#options;
+    const { podManager, podWorkers, statusManager, allocationManager } = this.#options;
+    const admitted: Pod[] = [];
     this.#forEach(pods.toSorted(byCreationTime), (added) => {
       podManager.addPod(added);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
@@ -73,21 +77,31 @@ export class SyncHandler {
       const known = this.#withKnownPhase(pod, mirrorPod);
       const isEnding =
         podWorkers.isPodTerminationRequested(pod.metadata?.uid ?? '') || isPodPhaseTerminal(known.status?.phase);
-      if (isEnding || this.#admit(pod)) this.#dispatch('create', known, mirrorPod);
+      if (!isEnding) {
+        const result = allocationManager.addPod(this.getActivePods(), pod);
+        if (!result.admit) return this.#rejectPod(pod, result.reason, result.message);
+        admitted.push(pod);
+      }
+      this.#dispatch('create', known, mirrorPod);
     });
     statusManager.backfillPodResizeConditions(pods);
+    allocationManager.podsAdded(admitted);
   }
 
   /** Also for pods that are to be deleted gracefully. Source: kubelet `HandlePodUpdates`. */
   handlePodUpdates(pods: readonly Pod[]): void {
-    this.#updatePods(pods, (pod, mirrorPod) => this.#dispatch('update', pod, mirrorPod));
+    this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
+      this.#options.allocationManager.podUpdated(oldPod, pod);
+      this.#dispatch('update', pod, mirrorPod);
+    });
   }
 
   /** Source: kubelet `HandlePodRemoves`. */
   handlePodRemoves(pods: readonly Pod[]): void {
-    const { podManager, podWorkers, areSourcesReady } = this.#options;
+    const { podManager, podWorkers, areSourcesReady, allocationManager } = this.#options;
     this.#forEach(pods, (removed) => {
       podManager.removePod(removed);
+      allocationManager.removePod(removed.metadata?.uid ?? '');
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
       if (pod === undefined) return;
       if (wasMirror) return this.#dispatch('update', pod, undefined);
@@ -95,11 +109,14 @@ export class SyncHandler {
       // Until all sources are ready another one may still have the pod: housekeeping decides later.
       if (areSourcesReady()) podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod });
     });
+    allocationManager.retryPendingResizes();
   }
 
   /** Only the status has changed on the API server. Source: kubelet `HandlePodReconcile`. */
   handlePodReconcile(pods: readonly Pod[]): void {
-    this.#updatePods(pods, (pod, mirrorPod) => {
+    this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
+      this.#options.allocationManager.podReconciled(oldPod, pod);
+      if (this.#rejected.has(pod.metadata?.uid ?? '')) return;
       if (needToReconcilePodReadiness(pod)) this.#dispatch('sync', pod, mirrorPod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted')
         this.#options.onPodEvicted?.(pod.metadata?.uid ?? '');
@@ -142,12 +159,16 @@ export class SyncHandler {
     return filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
   }
 
-  #updatePods(pods: readonly Pod[], update: (pod: Pod, mirrorPod: Pod | undefined) => void): void {
+  #updatePods(
+    pods: readonly Pod[],
+    update: (pod: Pod, mirrorPod: Pod | undefined, oldPod: Pod | undefined) => void,
+  ): void {
     const { podManager } = this.#options;
     this.#forEach(pods, (changed) => {
+      const oldPod = podManager.getPodByUID(changed.metadata?.uid ?? '');
       podManager.updatePod(changed);
       const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
-      if (pod !== undefined) update(pod, mirrorPod);
+      if (pod !== undefined) update(pod, mirrorPod, oldPod);
     });
   }
 
@@ -176,25 +197,6 @@ export class SyncHandler {
     if (isPodPhaseTerminal(pod.status?.phase) || statusManager.canPodRun(pod)) return pod;
     const { phase } = statusManager.getPodStatus(pod.metadata?.uid ?? '') ?? mirrorPod?.status ?? {};
     return isPodPhaseTerminal(phase) ? { ...pod, status: { ...pod.status, phase } } : pod;
-  }
-
-  #admit(pod: Pod): boolean {
-    const result = this.#askAdmission(pod);
-    if (result.admit) return true;
-    this.#rejectPod(pod, result.reason, result.message);
-    return false;
-  }
-
-  #askAdmission(pod: Pod): PodAdmitResult {
-    const { canAdmitPod, logger } = this.#options;
-    if (canAdmitPod === undefined) return { admit: true };
-    const otherPods = this.getActivePods().filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
-    try {
-      return canAdmitPod({ pod, otherPods });
-    } catch (thrown) {
-      logger.error({ ...podFields(pod), reason: reasonOf(thrown) }, 'canAdmitPod failed');
-      return { admit: false, reason: 'UnexpectedAdmissionError', message: reasonOf(thrown) };
-    }
   }
 
   /** Source: kubelet `rejectPod`. */
