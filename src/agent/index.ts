@@ -116,6 +116,13 @@ export type { PodWorkerInspection, PodWorkersOptions, PodWorkerSync } from './po
 export { PodWorkers } from './pod-workers/pod-workers.ts';
 export { WorkQueue } from './pod-workers/work-queue.ts';
 
+// Evictions
+export { evictPod, type EvictPodOptions, type Eviction } from './eviction/evict-pod.ts';
+export { isCriticalPod } from './eviction/is-critical-pod.ts';
+
+// What is left of containers that have ended
+export { ContainerGC, type ContainerGCOptions } from './container-gc/container-gc.ts';
+
 // Events
 export {
   ApiEventRecorder,

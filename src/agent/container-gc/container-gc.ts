@@ -1,0 +1,125 @@
+import type { Clock, Logger } from '../../index.ts';
+import { messageOf } from '../pod-workers/sync-result.ts';
+import { requireDuration } from '../pod-workers/require-duration.ts';
+import { boundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { containersToDeleteInPod } from './containers-to-delete.ts';
+
+export interface ContainerGCOptions {
+  readonly runtime: ContainerRuntime;
+  /** `PodWorkers` is one. Source: kubelet `podStateProvider`. */
+  readonly podStateProvider: {
+    shouldPodContentBeRemoved(podUID: string): boolean;
+  };
+  readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
+  readonly logger: Logger;
+  /** How many containers that have ended are kept of each name in a pod, for their logs. Default: 1. */
+  readonly maxPerPodContainer?: number | undefined;
+  /** How long a container is kept after its creation. Default: 0. */
+  readonly minAgeMs?: number | undefined;
+  /** As that of an `AgentPodSyncer`. Default: 120,000. */
+  readonly runtimeRequestTimeoutMs?: number | undefined;
+}
+
+/** How long a container in an unknown state has to end before it is removed. Source: kuberuntime `minimumGracePeriodInSeconds`. */
+const unknownGracePeriodSeconds = 2;
+
+/**
+ * Removes containers that have ended, and the sandboxes without containers, from the runtime: all of
+ * pods whose content may be removed, and of the others all but the newest ones. What cannot be removed
+ * is logged and tried again by the next call. Logs of containers are the runtime's.
+ * Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
+ */
+export class ContainerGC {
+  readonly #options: ContainerGCOptions;
+  readonly #runtime: ContainerRuntime;
+  readonly #maxPerPodContainer: number;
+  /** IDs of containers and sandboxes that are being removed. */
+  readonly #removing = new Set<string>();
+
+  /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
+  constructor(options: ContainerGCOptions) {
+    const { runtime, clock, runtimeRequestTimeoutMs = 120_000, maxPerPodContainer = 1 } = options;
+    requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
+    this.#options = options;
+    this.#runtime = boundedRuntime(runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+    this.#maxPerPodContainer = maxPerPodContainer;
+  }
+
+  /**
+   * Removes what is left over of all pods: the kubelet does so each minute. Before all sources of pods
+   * have been seen, nothing counts as the container of a pod that is gone. Rejects when the runtime
+   * cannot list its pods. Source: kuberuntime `GarbageCollect`.
+   */
+  async garbageCollect(allSourcesReady: boolean): Promise<void> {
+    const pods = await this.#runtime.listPods();
+    for (const pod of pods) await this.#evictContainers(pod, allSourcesReady);
+    for (const pod of await this.#runtime.listPods()) await this.#evictSandboxes(pod);
+  }
+
+  /**
+   * Removes the containers of one pod that have ended: those of the name that `exitedContainerID` has,
+   * or all if it is undefined. For the sync loop after ContainerDied. Source: kubelet `cleanUpContainersInPod`.
+   */
+  async cleanUpContainersInPod(
+    podUID: string,
+    runtimeStatus: RuntimePodStatus,
+    exitedContainerID?: string,
+  ): Promise<void> {
+    const removeAll = this.#options.podStateProvider.shouldPodContentBeRemoved(podUID);
+    const toDelete = removeAll
+      ? containersToDeleteInPod(runtimeStatus, undefined, 0)
+      : containersToDeleteInPod(runtimeStatus, exitedContainerID, Math.max(this.#maxPerPodContainer, 1));
+    for (const container of toDelete) await this.#removeContainer(podUID, container);
+  }
+
+  async #evictContainers({ uid, containers }: RuntimePod, allSourcesReady: boolean): Promise<void> {
+    const { clock, minAgeMs = 0, podStateProvider } = this.#options;
+    const evictable = containers.filter(
+      ({ state, createdAtMs }) => state !== 'running' && createdAtMs <= clock.now() - minAgeMs,
+    );
+    const isGone = allSourcesReady && podStateProvider.shouldPodContentBeRemoved(uid);
+    for (const containerName of new Set(evictable.map(({ name }) => name))) {
+      const runs = evictable.filter(({ name }) => name === containerName);
+      const newestFirst = runs.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+      const toRemove = newestFirst.slice(isGone ? 0 : this.#maxPerPodContainer).toReversed();
+      for (const container of toRemove) await this.#removeContainer(uid, container);
+    }
+  }
+
+  /** A sandbox that is not ready and has no containers, unless it is the newest one of a pod that is there. */
+  async #evictSandboxes({ uid, sandboxes = [], containers }: RuntimePod): Promise<void> {
+    const runtime = this.#runtime;
+    if (runtime.removePodSandbox === undefined) return;
+    const newestFirst = sandboxes.toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
+    const isGone = this.#options.podStateProvider.shouldPodContentBeRemoved(uid);
+    for (const { id, ready } of newestFirst.slice(isGone ? 0 : 1).toReversed()) {
+      if (ready || containers.some(({ sandboxID }) => sandboxID === id)) continue;
+      await this.#remove(uid, id, async () => {
+        await runtime.stopPodSandbox?.(id);
+        await runtime.removePodSandbox?.(id);
+      });
+    }
+  }
+
+  #removeContainer(podUID: string, { id, state }: RuntimeContainerStatus): Promise<void> {
+    return this.#remove(podUID, id, async () => {
+      // It may run.
+      if (state === 'unknown') await this.#runtime.stopContainer(id, unknownGracePeriodSeconds);
+      await this.#runtime.removeContainer(id);
+    });
+  }
+
+  async #remove(podUID: string, id: string, remove: () => Promise<void>): Promise<void> {
+    if (this.#removing.has(id)) return;
+    this.#removing.add(id);
+    try {
+      await remove();
+    } catch (thrown) {
+      this.#options.logger.warn({ podUID, id, reason: messageOf(thrown) }, 'Failed to remove what is left of a pod');
+    } finally {
+      this.#removing.delete(id);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+
+/**
+ * The containers of a pod that have exited, newest first, without the first `containersToKeep`. With
+ * `filterContainerID` only those of the name that this container has; none when it is not there.
+ * Source: kubelet `getContainersToDeleteInPod`.
+ */
+export function containersToDeleteInPod(
+  { containers }: RuntimePodStatus,
+  filterContainerID: string | undefined,
+  containersToKeep: number,
+): RuntimeContainerStatus[] {
+  const filter = containers.find(({ id }) => id === filterContainerID);
+  if (filterContainerID !== undefined && filter === undefined) return [];
+  return containers
+    .filter(({ state, name }) => state === 'exited' && (filter === undefined || name === filter.name))
+    .toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+    .slice(containersToKeep);
+}

@@ -1,0 +1,73 @@
+import { type Clock, type Logger, type Pod, type PodStatusInput, timeFromEpochMs } from '../../index.ts';
+import { killPodNow } from '../pod-workers/kill-pod-now.ts';
+import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { isCriticalPod } from './is-critical-pod.ts';
+
+/** Why a pod is evicted. */
+export interface Eviction {
+  /** In a word, for the status and the event. Default: `Evicted`. */
+  readonly reason?: string | undefined;
+  /** For a person to read. */
+  readonly message: string;
+  /** The containers get this time to end if it is shorter than their own. Default: the pod's own. */
+  readonly gracePeriodSeconds?: number | undefined;
+}
+
+export interface EvictPodOptions extends Eviction {
+  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+  readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
+  readonly logger: Logger;
+  /** Default: events are dropped. */
+  readonly eventRecorder?: PodEventRecorder | undefined;
+}
+
+/**
+ * Fails the pod with a reason, a message and a DisruptionTarget condition, and kills it. Resolves with
+ * true when none of its containers runs; with false, and nothing was done, for a critical pod
+ * (`isCriticalPod`). Rejects as `killPodNow` does when the containers take too long; the pod is failed
+ * and killed in any case. It is not deleted. Source: kubelet `evictPod`.
+ *
+ * Divergence: the kubelet's eviction manager gives pods 1 s unless its soft thresholds say more.
+ */
+export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<boolean> {
+  const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;
+  const { reason = 'Evicted', message, gracePeriodSeconds } = options;
+  const { uid = '', name, namespace } = pod.metadata ?? {};
+  const fields = { podUID: uid, pod: `${namespace}/${name}` };
+  if (isCriticalPod(pod)) {
+    logger.error(fields, 'A critical pod is not evicted');
+    return false;
+  }
+  eventRecorder.event({ pod, type: 'Warning', reason, message });
+  await killPodNow(pod, {
+    ...{ podWorkers, clock, eventRecorder, evict: true },
+    podStatusFn: (status) => evictedStatus(status, pod, reason, message, clock.now()),
+    podTerminationGracePeriodSecondsOverride: gracePeriodSeconds,
+  });
+  logger.info(fields, 'Pod evicted');
+  return true;
+}
+
+function evictedStatus(
+  status: PodStatusInput,
+  { metadata }: Pod,
+  reason: string,
+  message: string,
+  nowMs: number,
+): PodStatusInput {
+  const conditions = status.conditions ?? [];
+  const earlier = conditions.find(({ type }) => type === 'DisruptionTarget');
+  const now = timeFromEpochMs(nowMs);
+  const condition = {
+    type: 'DisruptionTarget',
+    ...(metadata?.generation && { observedGeneration: metadata.generation }),
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: earlier?.status === 'True' ? (earlier.lastTransitionTime ?? now) : now,
+    reason: 'TerminationByKubelet',
+    message,
+  };
+  const others = conditions.filter(({ type }) => type !== 'DisruptionTarget');
+  return { ...status, phase: 'Failed', reason, message, conditions: [...others, condition] };
+}

@@ -1,0 +1,9 @@
+import { isMirrorPod, isStaticPod, type Pod } from '../../index.ts';
+
+/** Source: `scheduling.SystemCriticalPriority`. */
+const systemCriticalPriority = 2_000_000_000;
+
+/** True for static pods, their mirrors, and pods with a priority of the system's. Source: kubelet `types.IsCriticalPod`. */
+export function isCriticalPod(pod: Pod): boolean {
+  return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec?.priority ?? 0) >= systemCriticalPriority;
+}

@@ -1,0 +1,313 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  ContainerGC,
+  type ContainerGCOptions,
+  type RuntimeContainerState,
+  type RuntimePod,
+} from 'kubelet-status-manager/agent';
+import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
+import { containersToDeleteInPod } from '../../src/agent/container-gc/containers-to-delete.ts';
+
+const hourMs = 3_600_000;
+
+/** Pod, container, when it was created (0: more than an hour ago), state, sandbox. */
+type Run = readonly [pod: string, name: string, createdAt: number, state: RuntimeContainerState, sandbox?: string];
+type Sandbox = readonly [pod: string, id: string, createdAt: number, ready: boolean];
+
+let clock: FakeClock;
+let runtime: FakeContainerRuntime;
+let logger: ReturnType<typeof recordingLogger>;
+beforeEach(() => {
+  clock = new FakeClock('2026-01-02T03:04:05Z');
+  runtime = new FakeContainerRuntime({ clock });
+  logger = recordingLogger();
+});
+
+const idOf = ([pod, name, createdAt]: Run): string => `fake://${pod}-${name}-${createdAt}`;
+function put(runs: readonly Run[], sandboxes: readonly Sandbox[] = []): void {
+  const startMs = clock.now() - 2 * hourMs;
+  const pods = new Map<
+    string,
+    { containers: RuntimePod['containers'][number][]; sandboxes: NonNullable<RuntimePod['sandboxes']>[number][] }
+  >();
+  const podOf = (uid: string) => pods.get(uid) ?? pods.set(uid, { containers: [], sandboxes: [] }).get(uid)!;
+  for (const run of runs) {
+    const [pod, name, createdAt, state, sandboxID] = run;
+    podOf(pod).containers.push({ id: idOf(run), name, state, sandboxID, createdAtMs: startMs + createdAt });
+  }
+  for (const [pod, id, createdAt, ready] of sandboxes)
+    podOf(pod).sandboxes.push({ id, ready, createdAtMs: startMs + createdAt });
+  for (const [uid, pod] of pods) runtime.put({ uid, name: uid, namespace: 'ns', ...pod });
+}
+const gcOf = (options: Partial<ContainerGCOptions> = {}): ContainerGC =>
+  new ContainerGC({
+    runtime,
+    podStateProvider: { shouldPodContentBeRemoved: (uid) => uid.startsWith('deleted') },
+    clock,
+    logger,
+    ...options,
+  });
+const remaining = async () => {
+  const pods = await runtime.listPods();
+  return {
+    containers: pods.flatMap(({ containers }) => containers.map(({ id }) => id)),
+    sandboxes: pods.flatMap(({ sandboxes = [] }) => sandboxes.map(({ id }) => id)),
+  };
+};
+
+describe('TestContainerGC', () => {
+  const recentMs = 2 * hourMs;
+  it.each<[string, readonly Run[], readonly number[], Partial<ContainerGCOptions>, boolean]>([
+    [
+      'recently started containers should not be removed',
+      [
+        ['foo', 'bar', recentMs + 2, 'exited'],
+        ['foo', 'bar', recentMs + 1, 'exited'],
+        ['foo', 'bar', recentMs, 'exited'],
+      ],
+      [0, 1, 2],
+      {},
+      true,
+    ],
+    [
+      'oldest containers should be removed when per pod container limit exceeded',
+      [
+        ['foo', 'bar', 2, 'exited'],
+        ['foo', 'bar', 1, 'exited'],
+        ['foo', 'bar', 0, 'exited'],
+      ],
+      [0, 1],
+      {},
+      true,
+    ],
+    [
+      'running containers should not be removed',
+      [
+        ['foo', 'bar', 2, 'exited'],
+        ['foo', 'bar', 1, 'exited'],
+        ['foo', 'bar', 0, 'running'],
+      ],
+      [0, 1, 2],
+      {},
+      true,
+    ],
+    [
+      'no containers should be removed when limits are not exceeded',
+      [
+        ['foo', 'bar', 1, 'exited'],
+        ['foo', 'bar', 0, 'exited'],
+      ],
+      [0, 1],
+      {},
+      true,
+    ],
+    [
+      'max container count should apply per (UID, container) pair',
+      [
+        ...[2, 1, 0].map((at): Run => ['foo', 'bar', at, 'exited']),
+        ...[2, 1, 0].map((at): Run => ['foo', 'baz', at, 'exited']),
+        ...[2, 1, 0].map((at): Run => ['foo2', 'bar', at, 'exited']),
+      ],
+      [0, 1, 3, 4, 6, 7],
+      {},
+      true,
+    ],
+    [
+      'the default: one container that has ended is kept, however young',
+      [
+        ['foo', 'bar', recentMs, 'exited'],
+        ['foo', 'bar', 1, 'created'],
+      ],
+      [0],
+      { minAgeMs: undefined, maxPerPodContainer: undefined },
+      true,
+    ],
+    [
+      'containers for deleted pods should be removed',
+      [
+        ['foo', 'bar', 1, 'exited'],
+        ['foo', 'bar', 0, 'exited'],
+        ['deleted', 'bar1', recentMs, 'exited'],
+        ['deleted', 'bar1', 1, 'exited'],
+        ['deleted', 'bar1', 0, 'exited'],
+      ],
+      [0, 1, 2],
+      {},
+      true,
+    ],
+    [
+      'containers for deleted pods may not be removed if allSourcesReady is set false',
+      [['deleted', 'bar1', 0, 'exited']],
+      [0],
+      {},
+      false,
+    ],
+  ])('%s', async (_, runs, remain, options, allSourcesReady) => {
+    put(runs);
+    await gcOf({ minAgeMs: hourMs, maxPerPodContainer: 2, ...options }).garbageCollect(allSourcesReady);
+    expect((await remaining()).containers.toSorted()).toEqual(remain.map((i) => idOf(runs[i]!)).toSorted());
+  });
+});
+
+describe('TestSandboxGC', () => {
+  it.each<[string, readonly Sandbox[], readonly Run[], readonly string[]]>([
+    [
+      'notready sandboxes without containers for deleted pods should be garbage collected.',
+      [['deleted', 's', 0, false]],
+      [],
+      [],
+    ],
+    [
+      'ready sandboxes without containers for deleted pods should not be garbage collected.',
+      [['deleted', 's', 0, true]],
+      [],
+      ['s'],
+    ],
+    [
+      'sandboxes for existing pods should not be garbage collected.',
+      [
+        ['a', 's', 0, true],
+        ['b', 't', 0, false],
+      ],
+      [],
+      ['s', 't'],
+    ],
+    [
+      'older exited sandboxes without containers for existing pods should be garbage collected if there are more than one exited sandboxes.',
+      [
+        ['a', 'new', 1, false],
+        ['a', 'old', 0, false],
+      ],
+      [],
+      ['new'],
+    ],
+    [
+      'older exited sandboxes with containers for existing pods should not be garbage collected even if there are more than one exited sandboxes.',
+      [
+        ['a', 'new', 1, false],
+        ['a', 'old', 0, false],
+      ],
+      [['a', 'bar', 0, 'exited', 'old']],
+      ['new', 'old'],
+    ],
+    [
+      'multiple sandboxes should be handled properly.',
+      [
+        ['a', 'running', 1, true],
+        ['a', 'exited', 0, false],
+        ['b', 'with-container', 1, false],
+        ['b', 'without', 0, false],
+        ['deleted', 'gone', 0, false],
+      ],
+      [['b', 'bar', 0, 'exited', 'with-container']],
+      ['running', 'with-container'],
+    ],
+    [
+      'the sandbox of a deleted pod goes together with its containers',
+      [['deleted', 's', 0, false]],
+      [['deleted', 'bar', 0, 'exited', 's']],
+      [],
+    ],
+  ])('%s', async (_, sandboxes, runs, remain) => {
+    put(runs, sandboxes);
+    await gcOf().garbageCollect(true);
+    expect((await remaining()).sandboxes.toSorted()).toEqual(remain.toSorted());
+  });
+
+  it('a runtime without sandboxes', async () => {
+    runtime = new FakeContainerRuntime({ clock, sandboxes: false });
+    put([['deleted', 'bar', 0, 'exited']]);
+    await gcOf().garbageCollect(true);
+    expect((await remaining()).containers).toEqual([]);
+  });
+});
+
+describe('TestUnknownStateContainerGC', () => {
+  it('is stopped before it is removed', async () => {
+    put([['foo', 'bar', 0, 'unknown']]);
+    await gcOf({ maxPerPodContainer: 0 }).garbageCollect(true);
+    expect(runtime.calls.map(({ method }) => method)).toEqual([
+      'listPods',
+      'stopContainer',
+      'removeContainer',
+      'listPods',
+    ]);
+  });
+});
+
+describe('what fails', () => {
+  it('a container that cannot be removed is logged, the others are removed, and it is tried again', async () => {
+    put([
+      ['deleted', 'a', 0, 'exited'],
+      ['deleted', 'b', 0, 'exited'],
+    ]);
+    runtime.fail({ method: 'removeContainer', container: 'a' }, 'busy');
+    const gc = gcOf();
+    await gc.garbageCollect(true);
+    expect((await remaining()).containers).toEqual(['fake://deleted-a-0']);
+    expect(logger.warnings).toMatchObject([
+      {
+        message: 'Failed to remove what is left of a pod',
+        fields: { podUID: 'deleted', id: 'fake://deleted-a-0', reason: 'busy' },
+      },
+    ]);
+    await gc.garbageCollect(true);
+    expect((await remaining()).containers).toEqual([]);
+  });
+
+  it('rejects when the runtime cannot list its pods', async () => {
+    runtime.fail({ method: 'listPods' }, 'down');
+    await expect(gcOf().garbageCollect(true)).rejects.toThrow('down');
+  });
+
+  it('refuses a time-out that is none', () => {
+    expect(() => gcOf({ runtimeRequestTimeoutMs: 0 })).toThrow('runtimeRequestTimeoutMs');
+  });
+});
+
+describe('the containers of one pod', () => {
+  const runs: readonly Run[] = [
+    ['foo', 'foo', 1, 'exited'],
+    ['foo', 'bar', 2, 'exited'],
+    ['foo', 'bar', 3, 'exited'],
+    ['foo', 'bar', 4, 'exited'],
+    ['foo', 'bar', 5, 'running'],
+  ];
+  const toDelete = (filter: string | undefined, containersToKeep: number): number[] => {
+    put(runs);
+    const { containers } = runtime.pod('foo')!;
+    const ids = runs.map(idOf);
+    return containersToDeleteInPod({ containers, sandboxes: [] }, filter, containersToKeep).map(({ id }) =>
+      ids.indexOf(id),
+    );
+  };
+
+  it.each([
+    [0, [3, 2, 1]],
+    [1, [2, 1]],
+    [2, [1]],
+  ])('TestGetContainersToDeleteInPodWithFilter: %i kept', (keep, expected) => {
+    expect(toDelete('fake://foo-bar-4', keep)).toEqual(expected);
+  });
+
+  it.each([
+    [0, [3, 2, 1, 0]],
+    [1, [2, 1, 0]],
+    [2, [1, 0]],
+  ])('TestGetContainersToDeleteInPod: %i kept', (keep, expected) => {
+    expect(toDelete(undefined, keep)).toEqual(expected);
+  });
+
+  it('TestGetContainersToDeleteInPodWithNoMatch', () => {
+    expect(toDelete('fake://abc', 0)).toEqual([]);
+  });
+
+  it('after the death of a container one of its name is kept; of a pod that is gone, none', async () => {
+    put(runs);
+    const status = { containers: runtime.pod('foo')!.containers, sandboxes: [] };
+    await gcOf().cleanUpContainersInPod('foo', status, 'fake://foo-bar-4');
+    expect((await remaining()).containers).toEqual(['fake://foo-foo-1', 'fake://foo-bar-4', 'fake://foo-bar-5']);
+    await gcOf({ podStateProvider: { shouldPodContentBeRemoved: () => true } }).cleanUpContainersInPod('foo', status);
+    expect((await remaining()).containers).toEqual(['fake://foo-bar-5']);
+  });
+});

@@ -1,0 +1,108 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import { type Eviction, evictPod, isCriticalPod } from 'kubelet-status-manager/agent';
+import { recordingLogger } from 'kubelet-status-manager/testing';
+import { TestAgent } from './pod-workers/test-agent.ts';
+
+const pod: Pod = {
+  metadata: { uid: 'uid-1', name: 'web', namespace: 'ns', generation: 3 },
+  spec: { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [{ name: 'app', image: 'app:1' }] },
+};
+
+let agent: TestAgent;
+let logger: ReturnType<typeof recordingLogger>;
+beforeEach(async () => {
+  agent = new TestAgent();
+  logger = recordingLogger();
+  agent.runtime.script('app', { stopMs: 3000 });
+  await agent.create(pod);
+});
+const evict = (eviction: Eviction): Promise<boolean> =>
+  evictPod(agent.client.pod('ns', 'web')!, {
+    ...{ podWorkers: agent.workers, clock: agent.clock, logger },
+    eventRecorder: { event: (event) => void agent.events.push(event) },
+    ...eviction,
+  });
+
+describe('evictPod', () => {
+  it('fails the pod with its reason and a DisruptionTarget condition, and resolves when it is killed', async () => {
+    const evicted = evict({ message: 'The node was low on resource: memory.' });
+    await agent.settle();
+    expect(agent.runtime.callsOf({ method: 'stopContainer' })).toMatchObject([{ gracePeriodSeconds: 30 }]);
+    expect(agent.events.at(-2)).toMatchObject({
+      ...{ type: 'Warning', reason: 'Evicted', message: 'The node was low on resource: memory.' },
+    });
+    let isDone = false;
+    void evicted.then(() => (isDone = true));
+    await agent.advance(2999);
+    expect(isDone).toBe(false);
+    await agent.advance(1);
+    expect(await evicted).toBe(true);
+    expect(agent.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'The node was low on resource: memory.',
+    });
+    expect(agent.status('web')?.conditions?.find(({ type }) => type === 'DisruptionTarget')).toEqual({
+      type: 'DisruptionTarget',
+      status: 'True',
+      observedGeneration: 3,
+      lastProbeTime: null,
+      // When the status manager lets the terminal phase through.
+      lastTransitionTime: '2026-01-02T03:04:08Z',
+      reason: 'TerminationByKubelet',
+      message: 'The node was low on resource: memory.',
+    });
+    expect(agent.workers.shouldPodContentBeRemoved('uid-1')).toBe(true);
+    // It was not deleted, and is not started again.
+    await agent.advance(120_000);
+    expect(agent.client.pod('ns', 'web')).toBeDefined();
+    expect(agent.runtime.container('uid-1', 'app')?.state).toBe('exited');
+  });
+
+  it('a reason and a shorter grace period of the caller', async () => {
+    void evict({ reason: 'NodeShutdown', message: 'Pod was terminated', gracePeriodSeconds: 4 });
+    await agent.settle();
+    expect(agent.runtime.callsOf({ method: 'stopContainer' })).toMatchObject([{ gracePeriodSeconds: 4 }]);
+    await agent.advance(3000);
+    expect(agent.status('web')).toMatchObject({ reason: 'NodeShutdown', message: 'Pod was terminated' });
+  });
+
+  it('rejects after one and a half times the grace period; the pod is failed and killed all the same', async () => {
+    agent.runtime.delay({ method: 'stopContainer' }, 100_000);
+    const evicted = evict({ message: 'no disk' });
+    evicted.catch(() => {});
+    await agent.advance(45_000);
+    await expect(evicted).rejects.toThrow('timeout waiting to kill pod');
+    expect(agent.eventReasons()).toContain('ExceededGracePeriod');
+    await agent.advance(70_000);
+    expect(agent.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted', message: 'no disk' });
+    expect(agent.runtime.container('uid-1', 'app')?.state).toBe('exited');
+  });
+});
+
+describe('TestStaticCriticalPodsAreNotEvicted', () => {
+  it.each<[string, Pod, boolean]>([
+    [
+      'a static pod',
+      { ...pod, metadata: { ...pod.metadata, annotations: { 'kubernetes.io/config.source': 'file' } } },
+      true,
+    ],
+    [
+      'a mirror pod',
+      { ...pod, metadata: { ...pod.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } },
+      true,
+    ],
+    ['a pod of the system', { ...pod, spec: { ...pod.spec, priority: 2_000_000_000 } }, true],
+    ['an important pod', { ...pod, spec: { ...pod.spec, priority: 1_999_999_999 } }, false],
+  ])('%s', (_, candidate, isCritical) => expect(isCriticalPod(candidate)).toBe(isCritical));
+
+  it('resolves with false and does nothing', async () => {
+    agent.client.put({ ...agent.client.pod('ns', 'web')!, spec: { ...pod.spec, priority: 2_000_001_000 } });
+    expect(await evict({ message: 'no disk' })).toBe(false);
+    await agent.settle();
+    expect(agent.status('web')?.phase).toBe('Running');
+    expect(agent.eventReasons()).toEqual([]);
+    expect(logger.errors).toMatchObject([{ message: 'A critical pod is not evicted', fields: { pod: 'ns/web' } }]);
+  });
+});
