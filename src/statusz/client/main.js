@@ -66,7 +66,7 @@ page.next.addEventListener('click', () => change({ page: view.page + 1 }));
 page.pause.addEventListener('click', () => {
   isPaused = !isPaused;
   page.pause.setAttribute('aria-pressed', String(isPaused));
-  void update();
+  continueOrStop();
 });
 byID('controls', HTMLFormElement).addEventListener('submit', (event) => event.preventDefault());
 byID('pods', HTMLTableElement).addEventListener('click', (event) => {
@@ -87,7 +87,7 @@ window.addEventListener('popstate', () => {
   view = { ...viewOf(location.hash), page: view.page };
   void update();
 });
-document.addEventListener('visibilitychange', () => void update());
+document.addEventListener('visibilitychange', continueOrStop);
 void update();
 
 /** @param {Partial<typeof view>} changed */
@@ -97,10 +97,24 @@ function change(changed) {
   render();
 }
 
-/** Asks the server now, shows what it says, and asks again later, unless updates are paused or nobody sees them. */
-async function update() {
+/** Whether to ask again: not while updates are paused, or while nobody sees them. */
+function mayContinue() {
+  return !isPaused && document.visibilityState === 'visible';
+}
+
+function continueOrStop() {
+  if (mayContinue()) void update();
+  else stop();
+}
+
+function stop() {
   polling.abort();
   clearTimeout(timer);
+}
+
+/** Asks the server now, shows what it says, and asks again later. */
+async function update() {
+  stop();
   polling = new AbortController();
   const { signal } = polling;
   render();
@@ -114,7 +128,7 @@ async function update() {
     failures++;
   }
   render();
-  if (isPaused || document.visibilityState === 'hidden') return;
+  if (!mayContinue()) return;
   const intervalMs = pods.value?.refreshIntervalMs ?? firstIntervalMs;
   const delayMs = failures === 0 ? intervalMs : Math.max(intervalMs, Math.min(longestRetryMs, 1_000 * 2 ** failures));
   timer = setTimeout(() => void update(), delayMs);
@@ -157,5 +171,5 @@ function showProblems(status) {
   }
   setText(page.count, status === undefined ? 'Loading' : (page.count.textContent ?? ''));
   if ([...page.problems.children].map(({ textContent }) => textContent).join() === sentences.join()) return;
-  page.problems.replaceChildren(...sentences.map((sentence) => element('li', {}, [sentence])));
+  page.problems.replaceChildren(...sentences.map((sentence) => element('p', {}, [sentence])));
 }

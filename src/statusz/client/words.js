@@ -138,7 +138,8 @@ function change(from, to) {
 }
 
 /**
- * What is wrong with the manager as a whole, one sentence each.
+ * What is wrong with the manager, one sentence each. Without ages, because screen readers read each
+ * change aloud.
  *
  * @param {StatusDocument} status
  * @param {number} nowMs
@@ -149,7 +150,7 @@ export function problemsOf({ state, outage, informer }, nowMs) {
     const { since, verb, statusCode, message } = outage;
     const code = statusCode === undefined ? 'without a response' : `with ${statusCode}`;
     problems.push(
-      `No status could be written for ${age(since, nowMs)}: ${verb.toUpperCase()} fails ${code} (${message}).`,
+      `No status can be written since ${clockTime(since, nowMs)} UTC: ${verb.toUpperCase()} fails ${code} (${message}).`,
     );
   }
   if (state !== 'running') problems.push(`The manager is ${state}: it writes nothing.`);
