@@ -1,3 +1,5 @@
+import type { AbortSignalLike } from './abort.ts';
+
 /** A pending timer. */
 export interface Timer {
   /** Cancels the timer; does nothing when it has fired or was stopped before. */
@@ -21,7 +23,7 @@ export interface Clock {
 }
 
 /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; leaves no timer and no listener behind. */
-export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {
+export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignalLike): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const wake = (): void => {

@@ -1,4 +1,5 @@
 export { pathSegment } from './client/http/api-path.ts';
+export type { AbortSignalLike } from './abort.ts';
 export type { HttpPodClient } from './client/http/http-pod-client.ts';
 export { createPodClient } from './client/http/http-pod-client.ts';
 export type { InClusterConfigOptions } from './client/http/in-cluster-config.ts';

@@ -109,6 +109,7 @@ export type { Journal, JournalEntry } from './journal/journal.ts';
 export type { RecoveredStatus } from './manager/recovered-statuses.ts';
 
 // The surroundings
+export type { AbortSignalLike } from './abort.ts';
 export { type Clock, systemClock, type Timer } from './clock.ts';
 export type { ClockLike } from './guarded-clock.ts';
 export { resolveClock, resolveLogger, resolveRandom } from './ports.ts';

@@ -1,6 +1,7 @@
 import type { AgentOptions } from 'node:https';
 import pick from 'lodash/pick.js';
 import pickBy from 'lodash/pickBy.js';
+import type { AbortSignalLike } from '../abort.ts';
 import type { Dispatcher } from 'undici/index.js';
 import { requestBuffered } from './buffered-response.ts';
 import { decodeBody, maxPodBytes } from './response-body.ts';
@@ -57,7 +58,11 @@ export async function createAgentPool(options: AgentOptions): Promise<Dispatcher
  * Resolves with a `ResponseContext` of client-node. Rejects with undici's error, the signal's reason,
  * or an `ApiError` `invalid-response`.
  */
-export async function sendThrough(pool: Dispatcher, request: SendableRequest, signal: AbortSignal): Promise<unknown> {
+export async function sendThrough(
+  pool: Dispatcher,
+  request: SendableRequest,
+  signal: AbortSignalLike,
+): Promise<unknown> {
   const { origin, pathname, search } = new URL(request.getUrl());
   const options: Dispatcher.DispatchOptions = {
     origin,

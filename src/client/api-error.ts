@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import { parseJSON } from '../status/json.ts';
 import type { PatchType, RequestVerb } from './pod-client.ts';
 import { redact, redactLikelySecrets } from './redact.ts';
@@ -161,7 +162,7 @@ export function describeApiError(error: unknown, now?: number, request: RequestF
 }
 
 /** Why a request with this aborted signal failed: its reason if that is an `ApiError`, `timeout` for a `TimeoutError`, else `aborted`. */
-export function describeAbort(signal: AbortSignal): ApiError {
+export function describeAbort(signal: Pick<AbortSignalLike, 'reason'>): ApiError {
   if (signal.reason instanceof ApiError) return signal.reason;
   const error = describeApiError(signal.reason);
   if (error.kind === 'timeout' || error.kind === 'aborted') return error;

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici/index.js';
+import type { AbortSignalLike } from '../abort.ts';
 import { ChunkBuffer } from './chunk-buffer.ts';
 import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
 
@@ -17,7 +18,7 @@ export interface BufferedResponse {
 export function requestBuffered(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
-  signal: AbortSignal | undefined,
+  signal: AbortSignalLike | undefined,
   maxBytes: number,
 ): Promise<BufferedResponse> {
   return new Promise((resolve, reject) => {

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { requireObject } from '../errors.ts';
 import type { ClockLike } from '../guarded-clock.ts';
@@ -66,25 +67,25 @@ class CoreV1PodClient implements ClosablePodClient {
     }
   }
 
-  async getPod({ namespace, name }: PodReference, { signal }: RequestOptions): Promise<Pod> {
-    return (await this.#call('readNamespacedPod', { name, namespace }, signal)) as Pod;
+  async getPod({ namespace, name }: PodReference, options: RequestOptions): Promise<Pod> {
+    return (await this.#call('readNamespacedPod', { name, namespace }, options)) as Pod;
   }
 
   async patchPodStatus(
     { namespace, name }: PodReference,
     { type, body }: PodStatusPatch,
-    { signal }: RequestOptions,
+    options: RequestOptions,
   ): Promise<Pod> {
-    return (await this.#call('patchNamespacedPodStatus', { name, namespace, body }, signal, type)) as Pod;
+    return (await this.#call('patchNamespacedPodStatus', { name, namespace, body }, options, type)) as Pod;
   }
 
   async deletePod(
     { namespace, name }: PodReference,
     { uid, gracePeriodSeconds }: DeletePodOptions,
-    { signal }: RequestOptions,
+    options: RequestOptions,
   ): Promise<void> {
     const body = { gracePeriodSeconds, preconditions: { uid } };
-    await this.#call('deleteNamespacedPod', { name, namespace, body }, signal);
+    await this.#call('deleteNamespacedPod', { name, namespace, body }, options);
   }
 
   async close(): Promise<void> {
@@ -94,12 +95,13 @@ class CoreV1PodClient implements ClosablePodClient {
   async #call<Method extends CoreV1ApiMethod>(
     method: Method,
     request: Parameters<CoreV1ApiLike[Method]>[0],
-    signal: AbortSignal,
+    options: RequestOptions,
     patchType?: PatchType,
   ): Promise<unknown> {
+    const signal = options.lightSignal ?? options.signal;
     if (signal.aborted) throw describeAbort(signal);
     const middleware = new RawResponseMiddleware({
-      signal,
+      request: options,
       patchType,
       connections: this.#connections,
       configuration: generatedConfiguration(this.#api),
@@ -124,7 +126,7 @@ class CoreV1PodClient implements ClosablePodClient {
     });
   }
 
-  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignal): ApiError {
+  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignalLike): ApiError {
     const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now(), facts);
     const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
     if (connection !== undefined && (noResponse || failure.statusCode === 401)) {

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import type { JsonPatchOperation } from '../status/json-patch.ts';
 import type { StrategicMergePatchBody } from '../status/strategic-merge.ts';
 import type { Pod } from '../types.ts';
@@ -35,8 +36,10 @@ export interface DeletePodOptions {
 
 /** What every request takes. */
 export interface RequestOptions {
-  /** Aborted at the request's deadline or when the manager stops. */
+  /** Aborted at the request's deadline or when the manager stops. The manager creates it when it is first read. */
   readonly signal: AbortSignal;
+  /** As `signal`, without the cost of creating one, for a client that needs no real `AbortSignal`. */
+  readonly lightSignal?: AbortSignalLike | undefined;
   /**
    * A client with a bounded number of connections calls this when the request has to wait for one.
    * The request's deadline does not run until `onStarted` is called.

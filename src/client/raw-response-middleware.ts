@@ -2,7 +2,7 @@ import { bodyOf, type ResponseBody, type SendableRequest, sendThrough } from './
 import type { RequestFacts } from './api-error.ts';
 import { type GeneratedConfiguration, type Observable, sendsByDefault } from './generated-configuration.ts';
 import { refuseDeepJSON } from './json-depth.ts';
-import type { PatchType } from './pod-client.ts';
+import type { PatchType, RequestOptions } from './pod-client.ts';
 import { secretsOf } from './redact.ts';
 import { isSuccess } from './response-body.ts';
 import type { ConnectionContext, SharedConnection, SharedConnections } from './shared-connections.ts';
@@ -26,7 +26,7 @@ interface RawResponse {
 }
 
 interface RawResponseMiddlewareOptions {
-  readonly signal: AbortSignal;
+  readonly request: RequestOptions;
   readonly connections: SharedConnections;
   /** Content type of a PATCH; client-node would take JSON patch for any. */
   readonly patchType?: PatchType | undefined;
@@ -49,6 +49,7 @@ export class RawResponseMiddleware {
   /** The response, if it was read completely and is a 2xx; also absent when a mock did not run the middleware. */
   response: RawResponse | undefined;
   readonly #options: RawResponseMiddlewareOptions;
+  readonly #sendsItself: boolean;
   #request: RequestContext | undefined;
 
   constructor(options: RawResponseMiddlewareOptions) {
@@ -56,12 +57,13 @@ export class RawResponseMiddleware {
     // Last before sending, first after: what the caller configured neither undoes nor alters it.
     // Not enumerable: a mock that records its arguments, or writes them as JSON, does not see our own objects.
     const { configuration } = options;
+    this.#sendsItself = configuration !== undefined && sendsByDefault(configuration);
     this.callOptions = Object.defineProperties(
       {},
       {
         middleware: { value: [this] },
         middlewareMergeStrategy: { value: 'append' },
-        httpApi: { value: configuration !== undefined && sendsByDefault(configuration) ? this : undefined },
+        httpApi: { value: this.#sendsItself ? this : undefined },
       },
     );
   }
@@ -76,9 +78,9 @@ export class RawResponseMiddleware {
   }
 
   pre(context: RequestContext): Observable<RequestContext> {
-    const { signal, connections, patchType } = this.#options;
+    const { request, connections, patchType } = this.#options;
     if (patchType !== undefined) context.setHeaderParam('Content-Type', patchType);
-    context.setSignal(signal);
+    if (!this.#sendsItself) context.setSignal(request.signal);
     this.connection = connections.use(context);
     this.#request = context;
     return { toPromise: () => Promise.resolve(context) };
@@ -90,9 +92,11 @@ export class RawResponseMiddleware {
   }
 
   async #send(context: RequestContext): Promise<unknown> {
+    const { request } = this.#options;
     const pool = await this.connection?.pool?.();
     if (pool !== undefined && typeof (context as SendableRequest).getBody() !== 'object')
-      return sendThrough(pool, context as SendableRequest, this.#options.signal);
+      return sendThrough(pool, context as SendableRequest, request.lightSignal ?? request.signal);
+    context.setSignal(request.signal);
     return this.#options.configuration!.httpApi.send(context).toPromise();
   }
 

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import { untilAborted } from './until-aborted.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { maxDurationMs } from '../validate.ts';
@@ -34,7 +35,7 @@ export class TokenBucket {
   }
 
   /** Resolves when there is a token, first come first served; rejects with an `ApiError` when `signal` aborts. */
-  async take(signal: AbortSignal): Promise<void> {
+  async take(signal: AbortSignalLike): Promise<void> {
     if (this.isUnlimited) return;
     const turn = this.#lastInQueue.then(() => this.#takeInTurn(signal));
     this.#lastInQueue = turn.catch(() => {});
@@ -47,9 +48,9 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#burst, this.#tokens + 1);
   }
 
-  async #takeInTurn(signal: AbortSignal): Promise<void> {
+  async #takeInTurn(signal: AbortSignalLike): Promise<void> {
     for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
-      signal.throwIfAborted();
+      if (signal.aborted) throw signal.reason;
       await sleep(this.#clock, Math.min(delayMs, maxDurationMs), signal);
     }
     this.#tokens--;

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import { describeAbort } from '../client/api-error.ts';
 import type { InFlightBound } from '../client/in-flight-bound.ts';
 import type { TokenBucket } from '../client/token-bucket.ts';
@@ -44,7 +45,7 @@ export class ClientLimiter {
    * Resolves when a pod that is in flight may make one request; rejects with an `ApiError` when
    * `signal` aborts. During a pause the pod leaves its place in flight to other clients.
    */
-  async acquire(signal: AbortSignal): Promise<void> {
+  async acquire(signal: AbortSignalLike): Promise<void> {
     if (this.#bucket.isUnlimited && !this.isPaused) return;
     for (;;) {
       await this.#untilResumed(signal);
@@ -68,7 +69,7 @@ export class ClientLimiter {
     this.#refusedUID = undefined;
   }
 
-  async #untilResumed(signal: AbortSignal): Promise<void> {
+  async #untilResumed(signal: AbortSignalLike): Promise<void> {
     if (signal.aborted) throw describeAbort(signal);
     if (!this.isPaused) return;
     this.inFlightBound?.leave();

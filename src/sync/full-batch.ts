@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { Clock } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
@@ -45,7 +46,7 @@ export class FullBatch {
    * `onPod` for each pod. Works in slices, each a critical section; it yields between them, and
    * pods that are removed in the meantime are skipped. A pod that cannot be compared delays no other.
    */
-  async run(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignal): Promise<void> {
+  async run(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignalLike): Promise<void> {
     const { cache, clock, podManager } = this.#options;
     let translations = podManager.getUIDTranslations();
     cache.forgetUnknownAPIObjects(translations);

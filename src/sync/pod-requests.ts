@@ -1,3 +1,4 @@
+import { type AbortSignalLike, LightAbortController, type LightAbortSignal } from '../abort.ts';
 import {
   ApiError,
   type ApiErrorKind,
@@ -24,8 +25,8 @@ const maxQueuedMs = 600_000;
 
 /** What bounds one sync: a signal that ends it early, and a permission to wait for before each request. */
 export interface SyncPermits {
-  readonly signal: AbortSignal;
-  acquire(signal: AbortSignal): Promise<void>;
+  readonly signal: AbortSignalLike;
+  acquire(signal: AbortSignalLike): Promise<void>;
   /** Hears what a request waits for. */
   readonly onWait?: RequestListener | undefined;
 }
@@ -73,20 +74,25 @@ export class PodRequests {
     return this.#lastSuccess;
   }
 
-  get(pod: PodReference, signal: AbortSignal, onWait?: RequestListener): Promise<Pod> {
+  get(pod: PodReference, signal: AbortSignalLike, onWait?: RequestListener): Promise<Pod> {
     return this.#request('get', signal, onWait, undefined, async (deadline) =>
       requirePod('get', await this.#options.client.getPod(pod, deadline)),
     );
   }
 
-  patchStatus(pod: PodReference, patch: PodStatusPatch, signal: AbortSignal, onWait?: RequestListener): Promise<Pod> {
+  patchStatus(
+    pod: PodReference,
+    patch: PodStatusPatch,
+    signal: AbortSignalLike,
+    onWait?: RequestListener,
+  ): Promise<Pod> {
     return this.#request('patch', signal, onWait, patch.type, async (deadline) =>
       requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, deadline)),
     );
   }
 
   /** Immediately, with a grace period of 0, and only the object with this UID. */
-  delete(pod: PodReference, uid: string, signal: AbortSignal, onWait?: RequestListener): Promise<void> {
+  delete(pod: PodReference, uid: string, signal: AbortSignalLike, onWait?: RequestListener): Promise<void> {
     return this.#request('delete', signal, onWait, undefined, async (deadline) => {
       await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
     });
@@ -94,12 +100,12 @@ export class PodRequests {
 
   async #request<T>(
     verb: RequestVerb,
-    signal: AbortSignal,
+    signal: AbortSignalLike,
     onWait: RequestListener | undefined,
     patchType: PatchType | undefined,
     call: (deadline: RequestOptions) => Promise<T>,
   ): Promise<T> {
-    signal.throwIfAborted();
+    if (signal.aborted) throw signal.reason;
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
@@ -131,12 +137,12 @@ export class PodRequests {
    */
   #withDeadline<T>(
     call: (deadline: RequestOptions) => Promise<T>,
-    signal: AbortSignal,
+    signal: AbortSignalLike,
     onWait: (waitsFor: 'connection' | 'response') => void,
   ): Promise<T> {
     const { clock, requestTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const controller = new AbortController();
+      const controller = new LightAbortController();
       let timer: Timer | undefined;
       let isSettled = false;
       const giveUpAfter = (delayMs: number, message: string, kind: ApiErrorKind): void => {
@@ -165,10 +171,41 @@ export class PodRequests {
       };
       signal.addEventListener('abort', abort);
       onStarted();
-      call({ signal: controller.signal, onQueued, onStarted }).then(resolve, reject).finally(tidyUp);
+      call(new OptionsWithLazySignal(controller.signal, onQueued, onStarted)).then(
+        (response) => {
+          tidyUp();
+          resolve(response);
+        },
+        (error) => {
+          tidyUp();
+          reject(error);
+        },
+      );
     });
   }
 }
+
+/** `signal` is an own property, so that a spread copy has it; all share one getter, because a getter for each is slow. */
+class OptionsWithLazySignal implements RequestOptions {
+  declare readonly signal: AbortSignal;
+  readonly lightSignal: LightAbortSignal;
+  readonly onQueued: () => void;
+  readonly onStarted: () => void;
+
+  constructor(lightSignal: LightAbortSignal, onQueued: () => void, onStarted: () => void) {
+    this.lightSignal = lightSignal;
+    this.onQueued = onQueued;
+    this.onStarted = onStarted;
+    Object.defineProperty(this, 'signal', signalProperty);
+  }
+}
+
+const signalProperty: PropertyDescriptor & ThisType<OptionsWithLazySignal> = {
+  enumerable: true,
+  get() {
+    return this.lightSignal.toAbortSignal();
+  },
+};
 
 function requirePod(verb: RequestVerb, response: Pod | undefined): Pod {
   if (response !== undefined && isObject(response.metadata)) return response;

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { ApiError, describeAbort, type FailureClass } from '../client/api-error.ts';
 import type { PodReference, RequestVerb } from '../client/pod-client.ts';
@@ -335,7 +336,12 @@ const gone: SyncResult = { kind: 'gone' };
 const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'forbidden', 'refused']);
 
 /** @throws `error` when it is neither a failed request nor due to the signal */
-function failureOf(error: unknown, verb: RequestVerb, versioned: VersionedPodStatus, signal: AbortSignal): SyncFailure {
+function failureOf(
+  error: unknown,
+  verb: RequestVerb,
+  versioned: VersionedPodStatus,
+  signal: AbortSignalLike,
+): SyncFailure {
   if (error instanceof RequestFailure) {
     return {
       kind: 'failed',

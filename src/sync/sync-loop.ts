@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { type AbortSignalLike, LightAbortController } from '../abort.ts';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Clock } from '../clock.ts';
 import { podFields } from '../log-fields.ts';
@@ -52,7 +52,7 @@ export class SyncLoop implements LoopMode {
   readonly #scheduler: SyncScheduler;
   readonly #ticker: Ticker;
   readonly #wakeUp = new WakeUp(() => this.#enqueueChanged());
-  readonly #aborter = new AbortController();
+  readonly #aborter = new LightAbortController();
   #state: ManagerState = 'created';
   #flushes = 0;
 
@@ -62,8 +62,6 @@ export class SyncLoop implements LoopMode {
     this.#ticker = new Ticker(options.clock, options.syncPeriodMs, () => this.#scan());
     const { queue, inFlight } = this.#scheduler;
     this.inspection = new LoopInspection({ ...options, queue, inFlight, loop: this, wakeUp: this.#wakeUp });
-    // Each request in flight listens.
-    setMaxListeners(0, this.#aborter.signal);
   }
 
   get state(): ManagerState {
@@ -78,7 +76,7 @@ export class SyncLoop implements LoopMode {
     return (this.#state === 'running' || this.isFlushing) && !this.signal.aborted;
   }
 
-  get signal(): AbortSignal {
+  get signal(): AbortSignalLike {
     return this.#aborter.signal;
   }
 

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../abort.ts';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Clock } from '../clock.ts';
 import { type Logger, thrownFields } from '../logger.ts';
@@ -18,7 +19,7 @@ export interface LoopMode {
   readonly isSending: boolean;
   readonly isFlushing: boolean;
   /** Aborted when the loop stops. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignalLike;
 }
 
 export interface SyncSchedulerOptions {

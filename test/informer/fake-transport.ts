@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../src/abort.ts';
 import { ApiError, describeAbort } from '../../src/client/api-error.ts';
 import type { KubeRequestOptions, KubeResponse, KubeStream, KubeTransport } from '../../src/http.ts';
 import type { Pod } from '../../src/types.ts';
@@ -10,7 +11,7 @@ type Settle = (result: { response?: KubeResponse; stream?: KubeStream; error?: u
 export class Call {
   readonly isWatch: boolean;
   readonly query: Query;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignalLike;
   /** Of a watch: ended by the client, the server or a fault. */
   isOver = false;
   #isOpen = false;
@@ -26,7 +27,7 @@ export class Call {
     this.#settle = settle;
     const onAbort = (): void => this.fail(describeAbort(this.signal));
     if (this.signal.aborted) onAbort();
-    else this.signal.addEventListener('abort', onAbort, { once: true });
+    else this.signal.addEventListener('abort', onAbort);
   }
 
   /** Responds to a list. */

@@ -2,11 +2,11 @@ import { isObject } from '../../status/json.ts';
 import type { Pod } from '../../types.ts';
 import { ApiError } from '../api-error.ts';
 import { InFlightBound } from '../in-flight-bound.ts';
-import type { ClosablePodClient } from '../pod-client.ts';
+import type { ClosablePodClient, RequestOptions } from '../pod-client.ts';
 import { maxPodBytes } from '../response-body.ts';
 import { podPath } from './api-path.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
-import type { KubeRequestOptions, KubeTransport } from './kube-transport.ts';
+import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
 import { type KubeTransportOptions, resolveTransportOptions } from './transport-options.ts';
 
@@ -28,17 +28,34 @@ export interface HttpPodClient extends ClosablePodClient {
 export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HttpPodClient {
   const transport = createKubeTransport(kubeConfig, options);
   const { connections, clock, logger } = resolveTransportOptions(options);
-  const request = async (method: string, path: string, requestOptions: KubeRequestOptions): Promise<unknown> =>
-    (await transport.request(method, path, { ...requestOptions, maxResponseBytes: maxPodBytes })).json();
+  const request = async (
+    method: string,
+    path: string,
+    options: RequestOptions,
+    body?: unknown,
+    contentType?: string,
+  ): Promise<unknown> => {
+    const { lightSignal, onQueued, onStarted } = options;
+    const signal = lightSignal ?? options.signal;
+    const response = await transport.request(method, path, {
+      body,
+      contentType,
+      signal,
+      onQueued,
+      onStarted,
+      maxResponseBytes: maxPodBytes,
+    });
+    return response.json();
+  };
   return {
     transport,
     inFlightBound: new InFlightBound({ size: connections, clock, logger }),
     getPod: async ({ namespace, name }, options) => asPod(await request('GET', podPath(namespace, name), options)),
     patchPodStatus: async ({ namespace, name }, { type, body }, options) =>
-      asPod(await request('PATCH', `${podPath(namespace, name)}/status`, { ...options, body, contentType: type })),
+      asPod(await request('PATCH', `${podPath(namespace, name)}/status`, options, body, type)),
     async deletePod({ namespace, name }, { uid, gracePeriodSeconds }, options) {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds, preconditions: { uid } };
-      await request('DELETE', podPath(namespace, name), { ...options, body });
+      await request('DELETE', podPath(namespace, name), options, body);
     },
     close: () => transport.closeIdle(),
   };

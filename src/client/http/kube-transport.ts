@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../abort.ts';
 import type { QueryParameters } from './api-path.ts';
 
 /** What goes with one request beside method and path. */
@@ -12,7 +13,7 @@ export interface KubeRequestOptions {
   /** Longest response to a `request`, as sent and unzipped; default 256 MiB. A longer one is an `invalid-response`. */
   readonly maxResponseBytes?: number | undefined;
   /** Ends the request: `timeout` when its reason is a `TimeoutError`, else `aborted`. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignalLike | undefined;
   /** Called when the request has to wait because all connections are in use. */
   readonly onQueued?: (() => void) | undefined;
   /** Called when a connection takes a request that was queued. */
@@ -20,7 +21,10 @@ export interface KubeRequestOptions {
 }
 
 /** Options of a request whose response is read as a stream. */
-export type KubeStreamOptions = Pick<KubeRequestOptions, 'query' | 'headers' | 'signal'>;
+export interface KubeStreamOptions extends Pick<KubeRequestOptions, 'query' | 'headers'> {
+  /** Ends the stream: as `KubeRequestOptions.signal`. */
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** A response that was read to its end. */
 export interface KubeResponse {

@@ -1,4 +1,5 @@
 import { type Dispatcher, errors } from 'undici/index.js';
+import type { AbortSignalLike } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
 import { ApiError, describeAbort, describeApiError } from '../api-error.ts';
 import { ChunkBuffer } from '../chunk-buffer.ts';
@@ -39,7 +40,7 @@ interface Call<Response> {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignalLike | undefined;
   readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
   /** Sends it, and resolves with a buffered response or with a stream. */
   readonly send: (dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) => Promise<Response>;
@@ -189,7 +190,7 @@ class UndiciTransport implements KubeTransport {
 
   async *#chunks(
     body: Dispatcher.ResponseData['body'],
-    signal: AbortSignal | undefined,
+    signal: AbortSignalLike | undefined,
   ): AsyncGenerator<Uint8Array, void> {
     try {
       for await (const chunk of body) yield chunk as Uint8Array;
@@ -215,7 +216,7 @@ class UndiciTransport implements KubeTransport {
     return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
   }
 
-  #failure(error: unknown, signal: AbortSignal | undefined): ApiError {
+  #failure(error: unknown, signal: AbortSignalLike | undefined): ApiError {
     if (error instanceof ApiError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#closed) return closedError();

@@ -1,0 +1,62 @@
+/** What this library uses of an `AbortSignal`. */
+export interface AbortSignalLike {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+/**
+ * An `AbortController` for every request: Node's own, with its signal and a listener, takes a tenth of
+ * the CPU of a sync. `toAbortSignal` creates a real signal for those who need one.
+ */
+export class LightAbortController {
+  readonly signal = new LightAbortSignal();
+
+  /** Calls the listeners, once. Default reason: an `AbortError`. */
+  abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
+    this.signal.abort(reason);
+  }
+}
+
+/** See `LightAbortController`. */
+export class LightAbortSignal implements AbortSignalLike {
+  #aborted = false;
+  #reason: unknown;
+  readonly #listeners: (() => void)[] = [];
+  #real: AbortController | undefined;
+
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    const index = this.#listeners.indexOf(listener);
+    if (index >= 0) this.#listeners.splice(index, 1);
+  }
+
+  /** A real signal that is aborted together with this one; the same at each call. */
+  toAbortSignal(): AbortSignal {
+    if (this.#real === undefined) {
+      this.#real = new AbortController();
+      if (this.#aborted) this.#real.abort(this.#reason);
+    }
+    return this.#real.signal;
+  }
+
+  abort(reason: unknown): void {
+    if (this.#aborted) return;
+    this.#aborted = true;
+    this.#reason = reason;
+    this.#real?.abort(reason);
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
