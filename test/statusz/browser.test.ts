@@ -1,7 +1,9 @@
 import axe, { type AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fault } from '../../src/testing/index.ts';
+import { Node, outages } from '../outages/outages.ts';
 import { chromiumPath, desk, launchBrowser, phone } from './browser.ts';
 import { DemoNode, fillNode, serve } from './demo-node.ts';
 
@@ -25,7 +27,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
     // Time in the page goes on, and can be moved.
     await page.clock.install();
     await page.goto(`${server.url}/statusz/${address}`);
-    await expectShown(page.locator('tbody tr').first());
+    await page.locator('#count').filter({ hasText: /\d/ }).waitFor();
     return page;
   }
 
@@ -243,21 +245,6 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       expect(complaints.splice(0).every((text) => text.includes('ERR_FAILED'))).toBe(true);
     });
 
-    it('names an outage of the API server', async () => {
-      node.client.faults.next(
-        { count: Number.POSITIVE_INFINITY },
-        fault.status(503, { message: 'etcd has no leader' }),
-      );
-      node.set(node.podManager.getPodByUID('uid-a')!, { isReady: false });
-      await node.pass(45);
-      const page = await open();
-      await expectShown(
-        page
-          .getByRole('alert')
-          .getByText(/^No status can be written since 11:58:00 UTC: GET fails with 503 \(etcd has no leader\)\.$/),
-      );
-    });
-
     it('stops asking while nobody sees it', async () => {
       const page = await open();
       // What a browser does with a tab in the background.
@@ -274,6 +261,37 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
         document.dispatchEvent(new Event('visibilitychange'));
       `);
       await expectCount(page, '4 pods');
+    });
+  });
+
+  describe('names the cause of every outage', () => {
+    const shown: Readonly<Record<string, RegExp>> = {
+      'the API server is down':
+        /No status can be written since 03:04:05 UTC: GET fails without a response .*ECONNREFUSED/,
+      'the credentials have expired (401)': /No status can be written .*: GET fails with 401 \(401 Unauthorized\)/,
+      'the API server hangs': /No status can be written .*: GET fails without a response \(No response within 30000 ms/,
+      '403 to GET': /back-off after GET 403 forbidden .*pods "a" is forbidden/,
+      '403 to PATCH': /back-off after PATCH 403 forbidden .*cannot patch pods\/status/,
+      'a refused DELETE': /back-off after DELETE 403 refused .*cannot delete pods/,
+      'a pod stuck Terminating by podDeletionSafety': /containers that could be running/,
+      'a pod stuck Terminating by a finalizer': /finalizers: example.com\/backup/,
+      'a hot loop by another writer': /back-off after hot-loop .*The API server does not keep what is written/,
+      'a throttled client (429)': /No status can be written .*: GET fails with 429/,
+      'a slow API server, with requests that wait for a connection': /connection to GET/,
+      'a drain that gives up': /The manager is stopped: it writes nothing/,
+      'an informer that is not synced': /The informer has not listed the pods yet/,
+    };
+
+    it.each(outages)('$name', async ({ name, cause }) => {
+      const outage = new Node();
+      await cause(outage);
+      complaints = [];
+      node = new DemoNode();
+      server = await serve(createStatusPage(outage.manager, { clock: outage.clock }));
+      const page = await open();
+      await expectCount(page, 'pod');
+      expect(await page.locator('main').textContent()).toMatch(shown[name] ?? 'no expectation for this outage');
+      await outage.manager.stop();
     });
   });
 

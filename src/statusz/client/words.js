@@ -52,8 +52,8 @@ export function clockTime(time, nowMs) {
 
 /** @type {Readonly<Record<PodWait['kind'], string>>} */
 const waits = {
-  'no-client': 'nothing: the manager has no client',
-  'not-running': 'start of the manager',
+  'no-client': 'a client, which the manager does not have',
+  'not-running': 'the manager, which is not running',
   'mirror-pod': 'mirror pod',
   response: 'response',
   connection: 'connection',
@@ -84,7 +84,8 @@ export function waitText({ waitingFor, nextTryAt }, nowMs) {
     parts.push(`to ${verb.toUpperCase()}`);
   }
   const text = parts.join(' ');
-  return nextTryAt === undefined ? text : `${text}, next try in ${duration(Date.parse(nextTryAt) - nowMs)}`;
+  const isPaused = kind === 'back-off' || kind === 'retry-after';
+  return isPaused && nextTryAt !== undefined ? `${text}, next try in ${duration(Date.parse(nextTryAt) - nowMs)}` : text;
 }
 
 /**
