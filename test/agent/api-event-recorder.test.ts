@@ -212,6 +212,49 @@ describe('TestWriteEventError', () => {
   });
 });
 
+describe('the limit of requests', () => {
+  const sent: string[] = [];
+  const counting: EventClient = {
+    create: (event) => {
+      sent.push(event.metadata.name);
+      return Promise.resolve(event);
+    },
+    patch: (event) => Promise.resolve(event),
+  };
+  const recordMany = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      recorder.event({ pod: { metadata: { name: `p${i}` } }, type: 'Normal', reason: 'Started', message: 'a' });
+    }
+  };
+  beforeEach(() => void sent.splice(0));
+
+  it('100 at once, then 50 a second; those that wait are not lost', async () => {
+    recorder = newRecorder(counting);
+    recordMany(200);
+    await clock.advanceAsync(0);
+    expect(sent).toHaveLength(100);
+    await clock.advanceAsync(1000);
+    expect(sent).toHaveLength(150);
+    await clock.advanceAsync(1000);
+    expect(sent).toHaveLength(200);
+  });
+
+  it('other limits', async () => {
+    recorder = new ApiEventRecorder({ client: counting, nodeName: 'node-a', clock, logger, qps: 1, burst: 2 });
+    recordMany(4);
+    await clock.advanceAsync(1000);
+    expect(sent).toHaveLength(3);
+    // A stop does not wait for them.
+    await recorder.stop();
+    expect(sent).toHaveLength(4);
+    for (const options of [{ qps: 0 }, { qps: NaN }, { burst: 0 }]) {
+      expect(() => new ApiEventRecorder({ client: counting, nodeName: 'n', logger, ...options })).toThrow(
+        Object.keys(options)[0],
+      );
+    }
+  });
+});
+
 it('what waits is written before the recorder has stopped, and nothing after that', async () => {
   recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'a' });
   await recorder.stop();

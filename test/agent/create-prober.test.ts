@@ -7,7 +7,7 @@ import {
   type PodEvent,
   type ProbeResult,
 } from 'kubelet-status-manager/agent';
-import { FakeClock } from 'kubelet-status-manager/testing';
+import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 
 const pod = { metadata: { name: 'p', namespace: 'ns', uid: '1' } };
 const exec = { exec: { command: ['/bin/bash', '-c', 'some $(A)'] }, timeoutSeconds: 5 };
@@ -109,6 +109,21 @@ describe('TestExec', () => {
   it('default time-out: one second', async () => {
     await probe({ exec: { command: ['true'] } });
     expect(commands).toEqual([['test://c', ['true'], 1000]]);
+  });
+
+  it('without a recorder a probe that fails is logged at debug', async () => {
+    const logger = recordingLogger();
+    const execSync = () => Promise.resolve({ exitCode: 1, stdout: 'no', stderr: '' });
+    const prober = createProber({ clock, logger, runtime: { execSync } });
+    const request = { probeType: 'readiness', probe: exec, pod, status: {}, container: { name: 'app' } } as const;
+    expect(await prober.probe({ ...request, containerID: 'test://c' }, abort.signal)).toBe('failure');
+    expect(logger.lines).toEqual([
+      {
+        level: 'debug',
+        message: 'A probe failed',
+        fields: { podUID: '1', container: 'app', reason: 'Readiness probe failed: no' },
+      },
+    ]);
   });
 
   it('a probe that is no longer needed records nothing', async () => {

@@ -1,11 +1,13 @@
 import { ApiError, type Clock, type Logger, systemClock, timeFromEpochMs } from '../../index.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
+import { refuseOption } from '../require-option.ts';
 import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
 import type { KubeEvent } from './kube-event.ts';
 import { podReference } from './object-reference.ts';
+import { RefillingTokens } from './refilling-tokens.ts';
 
 /** Options of `ApiEventRecorder`. */
 export interface ApiEventRecorderOptions {
@@ -15,6 +17,10 @@ export interface ApiEventRecorderOptions {
   readonly logger: Logger;
   /** What events come from. Default: `kubelet`. */
   readonly component?: string | undefined;
+  /** Requests per second in the long run. Default: 50. kubelet: `eventRecordQPS`. */
+  readonly qps?: number | undefined;
+  /** Requests that may be made immediately after a quiet time. Default: 100. kubelet: `eventBurst`. */
+  readonly burst?: number | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
   /** In [0, 1): spreads the first retries of several nodes. Default: `Math.random`. */
@@ -35,6 +41,8 @@ const maxQueuedEvents = 1000;
 const maxTriesPerEvent = 12;
 const retryDelayMs = 10_000;
 const requestTimeoutMs = 30_000;
+const defaultQPS = 50;
+const defaultBurst = 100;
 
 /**
  * Writes events to the API server, one after the other. The same event again raises its count, similar
@@ -48,6 +56,7 @@ export class ApiEventRecorder implements EventRecorder {
   readonly #clock: Clock;
   readonly #correlator: EventCorrelator;
   readonly #failures: FailureLog;
+  readonly #requests: RefillingTokens;
   readonly #stop = new AbortController();
   readonly #queue: KubeEvent[] = [];
   #draining: Promise<void> | undefined;
@@ -55,9 +64,14 @@ export class ApiEventRecorder implements EventRecorder {
   /** Makes names unique: the clock has no nanoseconds. */
   #lastNameNs = 0n;
 
+  /** @throws StatusManagerError INVALID_OPTION unless `qps` and `burst` are positive */
   constructor(options: ApiEventRecorderOptions) {
+    const { qps = defaultQPS, burst = defaultBurst } = options;
+    if (!(qps > 0)) refuseOption('qps', 'a number > 0');
+    if (!(burst >= 1)) refuseOption('burst', 'a number >= 1');
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#requests = new RefillingTokens({ clock: this.#clock, size: burst, refillMs: 1000 / qps });
     this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
     this.#failures = new FailureLog(options.logger, this.#clock, 'Writing events');
   }
@@ -162,7 +176,10 @@ export class ApiEventRecorder implements EventRecorder {
     return this.#withTimeout((signal) => client.create(event, signal));
   }
 
-  #withTimeout(call: (signal: AbortSignal) => Promise<KubeEvent>): Promise<KubeEvent> {
+  async #withTimeout(call: (signal: AbortSignal) => Promise<KubeEvent>): Promise<KubeEvent> {
+    for (let waitMs = this.#requests.take(); waitMs > 0 && !this.#stop.signal.aborted; waitMs = this.#requests.take()) {
+      await this.#sleep(waitMs);
+    }
     const { signal } = new AbortController();
     return withDeadline(this.#clock, requestTimeoutMs, signal, async (deadline) => {
       const written = await untilAborted(call(deadline.signal), deadline.signal);

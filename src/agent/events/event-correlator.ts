@@ -1,6 +1,7 @@
 import { type Clock, timeFromEpochMs } from '../../index.ts';
 import { aggregateKey, eventKey, type KubeEvent, type KubeEventPatch, spamKey } from './kube-event.ts';
 import { LRUCache } from './lru-cache.ts';
+import { RefillingTokens } from './refilling-tokens.ts';
 
 const maxEntries = 4096;
 const aggregateMaxEvents = 10;
@@ -31,7 +32,7 @@ export class EventCorrelator {
   readonly #newName: (objectName: string) => string;
   readonly #similar = new LRUCache<{ readonly messages: Set<string>; lastMs: number }>(maxEntries);
   readonly #observed = new LRUCache<Observation>(maxEntries);
-  readonly #tokens = new LRUCache<{ tokens: number; lastMs: number }>(maxEntries);
+  readonly #tokens = new LRUCache<RefillingTokens>(maxEntries);
 
   /** @param newName a name for a new Event about the object of this name */
   constructor(clock: Clock, newName: (objectName: string) => string) {
@@ -108,13 +109,9 @@ export class EventCorrelator {
 
   /** A token bucket for each source and object. Source: client-go `EventSourceObjectSpamFilter`. */
   #takeToken(key: string): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    const bucket = this.#tokens.get(key) ?? { tokens: spamBurst, lastMs: nowMs };
-    bucket.tokens = Math.min(spamBurst, bucket.tokens + (nowMs - bucket.lastMs) / spamRefillMs);
-    bucket.lastMs = nowMs;
-    this.#tokens.set(key, bucket);
-    if (bucket.tokens < 1) return false;
-    bucket.tokens -= 1;
-    return true;
+    const tokens =
+      this.#tokens.get(key) ?? new RefillingTokens({ clock: this.#clock, size: spamBurst, refillMs: spamRefillMs });
+    this.#tokens.set(key, tokens);
+    return tokens.take() === 0;
   }
 }

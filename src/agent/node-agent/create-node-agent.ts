@@ -93,7 +93,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     onEvent: (event) => syncLoop.lifecycleEvent(event),
   });
   const probeManager = new ProberManager({
-    prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, clock }),
+    prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }),
     getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
     ...{ clock, random, agentStartedAtMs },
     onUpdate: (probeType, update) => syncLoop.probeUpdated(probeType, update),

@@ -65,7 +65,12 @@ export class ContainerStarter {
       }),
     );
     this.#event(request, 'Normal', 'Created', 'Container created');
-    await this.#step('RunContainerError', request, () => this.#options.runtime.startContainer(containerID));
+    await this.#step(
+      'RunContainerError',
+      request,
+      () => this.#options.runtime.startContainer(containerID),
+      containerID,
+    );
     this.#event(request, 'Normal', 'Started', 'Container started');
     if (container.lifecycle?.postStart != null) await this.#runPostStartHook(request, containerID);
   }
@@ -89,12 +94,12 @@ export class ContainerStarter {
     }
   }
 
-  async #step<T>(reason: string, request: StartRequest, call: () => Promise<T>): Promise<T> {
+  async #step<T>(reason: string, request: StartRequest, call: () => Promise<T>, containerID?: string): Promise<T> {
     try {
       return await call();
     } catch (thrown) {
       const message = messageOf(thrown);
-      this.#event(request, 'Warning', 'Failed', `Error: ${message}`);
+      this.#event(request, 'Warning', 'Failed', `Error: ${withoutID(message, containerID, request.container.name)}`);
       const isConfigError = thrown instanceof ContainerConfigError;
       throw new SyncFailure(isConfigError ? 'CreateContainerConfigError' : reason, message, { cause: thrown });
     }
@@ -128,6 +133,12 @@ export class ContainerStarter {
   ): void {
     this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
   }
+}
+
+/** Events whose messages differ in an ID are not combined, so that the name stands in its place. Source: kuberuntime `recordContainerEvent`. */
+function withoutID(message: string, containerID: string | undefined, containerName: string): string {
+  const id = containerID?.replace(/^.*:\/\//, '');
+  return id === undefined || id === '' ? message : message.replaceAll(id, containerName);
 }
 
 /** The restart count of the next run. */

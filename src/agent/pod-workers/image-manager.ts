@@ -76,7 +76,9 @@ export class ImageManager {
     try {
       const imageRef = await runtime.pullImage!(image, pod, { signal });
       const ms = clock.monotonicMs() - startedMs;
-      this.#event(pod, container, 'Normal', 'Pulled', `Successfully pulled image "${image}" in ${Math.round(ms)}ms`);
+      const duration = goDuration(ms);
+      const pulled = `Successfully pulled image "${image}" in ${duration} (${duration} including waiting).`;
+      this.#event(pod, container, 'Normal', 'Pulled', pulled);
       this.#forgetExpired();
       return imageRef;
     } catch (thrown) {
@@ -98,6 +100,17 @@ export class ImageManager {
   #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {
     this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
   }
+}
+
+/** As Go writes a duration that is truncated to milliseconds: `350ms`, `1.5s`, `2m0.5s`. */
+function goDuration(ms: number): string {
+  const total = Math.trunc(ms);
+  if (total < 1000) return total === 0 ? '0s' : `${total}ms`;
+  const hours = Math.trunc(total / 3_600_000);
+  const minutes = Math.trunc(total / 60_000) % 60;
+  const seconds = `${(total % 60_000) / 1000}s`;
+  if (hours > 0) return `${hours}h${minutes}m${seconds}`;
+  return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }
 
 /** As the API server sets it: a tag that may move is pulled again. A static pod may come without one. */

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../index.ts';
+import { type Clock, type Logger, systemClock } from '../../index.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { resolveContainerPort } from './container-port.ts';
@@ -16,8 +16,10 @@ import { probeTCP } from './tcp-probe.ts';
 export interface ProberOptions {
   /** Runs the commands of exec probes. */
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
-  /** Gets the events `Unhealthy`, for each failed probe, and `ProbeWarning`. Default: no events. */
+  /** Gets the events `Unhealthy`, for each failed probe, and `ProbeWarning`. Default: they are logged at `debug`. */
   readonly recorder?: EventRecorder | undefined;
+  /** Used without a `recorder`. Default: none. */
+  readonly logger?: Pick<Logger, 'debug'> | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
 }
@@ -39,13 +41,16 @@ const nameOf: Readonly<Record<ProbeType, string>> = {
  * `httpGet.protocol` and `grpc.mode` have no effect, as their feature gates are off by default.
  * Source: kubelet `newProber`, `prober.probe`.
  */
-export function createProber({ runtime, recorder, clock = systemClock }: ProberOptions): Prober {
+export function createProber({ runtime, recorder, logger, clock = systemClock }: ProberOptions): Prober {
   return {
     async probe(request, signal) {
       const { probeType, pod, container } = request;
       const record = (reason: string, message: string): void => {
         if (signal.aborted) return;
-        recorder?.event({ pod, container: container.name, type: 'Warning', reason, message });
+        if (recorder !== undefined) {
+          return recorder.event({ pod, container: container.name, type: 'Warning', reason, message });
+        }
+        logger?.debug({ podUID: pod.metadata?.uid, container: container.name, reason: message }, 'A probe failed');
       };
       let outcome: ProbeOutcome;
       try {

@@ -214,6 +214,48 @@ describe('images', () => {
   });
 });
 
+describe('events', () => {
+  const messages = () => agent.events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+
+  it('of a container that is pulled, created and started, and stopped', async () => {
+    agent.runtime.delay({ method: 'pullImage' }, 65_350);
+    await agent.create(podOf());
+    await agent.advance(66_000);
+    await agent.delete('web');
+    expect(messages()).toEqual([
+      'Normal Pulling: Pulling image "app:1"',
+      'Normal Pulled: Successfully pulled image "app:1" in 1m5.35s (1m5.35s including waiting).',
+      'Normal Created: Container created',
+      'Normal Started: Container started',
+      'Normal Killing: Stopping container app',
+    ]);
+  });
+
+  it('of what fails: an ID of a container is replaced by its name, so that repeated events are one', async () => {
+    agent.runtime.images.add('app:1');
+    agent.runtime.fail({ method: 'createContainer' }, 'no space');
+    agent.runtime.fail({ method: 'startContainer' }, 'failed to start container-2 for good');
+    await agent.create(podOf());
+    await agent.advance(11_000);
+    agent.runtime.fail({ method: 'stopPodSandbox' }, 'busy');
+    await agent.delete('web', 1);
+    expect(messages().filter((message) => message.startsWith('Warning'))).toEqual([
+      'Warning Failed: Error: no space',
+      'Warning Failed: Error: failed to start app for good',
+      expect.stringMatching(
+        /^Warning FailedKillPod: error killing pod: failed to "KillPodSandbox" for ".*" with KillPodSandboxError: "busy"$/,
+      ),
+    ]);
+  });
+
+  it('of a crash loop', async () => {
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 });
+    await agent.create(podOf());
+    await agent.advance(5000);
+    expect(messages().at(-1)).toBe('Warning BackOff: Back-off restarting failed container app in pod web_ns(uid-1)');
+  });
+});
+
 describe('hooks', () => {
   const withLifecycle = (lifecycle: NonNullable<Container['lifecycle']>): PodSpec => ({
     containers: [{ ...app, lifecycle }],

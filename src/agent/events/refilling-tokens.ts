@@ -1,0 +1,33 @@
+import type { Clock } from '../../index.ts';
+
+export interface RefillingTokensOptions {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** How many there are after a quiet time. */
+  readonly size: number;
+  /** After how long one comes back. */
+  readonly refillMs: number;
+}
+
+/** A token bucket. Source: client-go `flowcontrol.RateLimiter`. */
+export class RefillingTokens {
+  readonly #options: RefillingTokensOptions;
+  #tokens: number;
+  #lastMs: number;
+
+  constructor(options: RefillingTokensOptions) {
+    this.#options = options;
+    this.#tokens = options.size;
+    this.#lastMs = options.clock.monotonicMs();
+  }
+
+  /** Takes a token and returns 0, or returns after how many milliseconds there is one again. */
+  take(): number {
+    const { clock, size, refillMs } = this.#options;
+    const nowMs = clock.monotonicMs();
+    this.#tokens = Math.min(size, this.#tokens + (nowMs - this.#lastMs) / refillMs);
+    this.#lastMs = nowMs;
+    if (this.#tokens < 1) return Math.ceil((1 - this.#tokens) * refillMs);
+    this.#tokens -= 1;
+    return 0;
+  }
+}

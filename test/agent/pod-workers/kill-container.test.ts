@@ -1,0 +1,155 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Container, Lifecycle, Pod } from 'kubelet-status-manager';
+import { createHandlerRunner } from 'kubelet-status-manager/agent';
+import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
+import type { ContainerKillReason } from '../../../src/agent/actions/pod-actions.ts';
+import { ContainerKiller, type KillRequest } from '../../../src/agent/pod-workers/kill-pod.ts';
+
+let clock: FakeClock;
+let runtime: FakeContainerRuntime;
+let logger: ReturnType<typeof recordingLogger>;
+let events: string[];
+let requests: string[];
+let killer: ContainerKiller;
+beforeEach(() => {
+  clock = new FakeClock('2026-01-02T03:04:05Z');
+  runtime = new FakeContainerRuntime({ clock });
+  logger = recordingLogger();
+  events = [];
+  requests = [];
+  const httpGet = async ({ url }: { readonly url: string }): Promise<void> => void requests.push(url);
+  killer = new ContainerKiller({
+    ...{ runtime, clock, logger },
+    handlerRunner: createHandlerRunner({ runtime, clock, httpGet }),
+    eventRecorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
+  });
+});
+
+const id = 'fake://foo';
+const podOf = (container: Partial<Container>, spec: object = {}, metadata: object = {}): Pod => ({
+  metadata: { uid: 'u', name: 'bar', namespace: 'default', ...metadata },
+  spec: { containers: [{ name: 'foo', image: 'busybox', ...container }], ...spec },
+});
+async function kill(pod: Pod, rest: Partial<KillRequest> = {}): Promise<unknown> {
+  runtime.put({
+    uid: 'u',
+    name: 'bar',
+    namespace: 'default',
+    containers: [{ id, name: 'foo', state: 'running', createdAtMs: 0 }],
+  });
+  let result: unknown;
+  const request = { pod, containerID: id, containerName: 'foo', podIP: '127.0.0.1', ...rest };
+  const killing = killer.killContainer(request).then((done) => (result = done));
+  await clock.advanceAsync(200_000);
+  await killing;
+  return result;
+}
+const stopped = () => runtime.callsOf({ method: 'stopContainer' }).map(({ gracePeriodSeconds }) => gracePeriodSeconds);
+const commands = () => runtime.callsOf({ method: 'execSync' }).map(({ command }) => command);
+
+describe('TestKillContainerGracePeriod', () => {
+  const probe = (seconds: number) => ({ terminationGracePeriodSeconds: seconds });
+  const both = { startupProbe: probe(10), livenessProbe: probe(30) };
+  const long = { terminationGracePeriodSeconds: 60 };
+  const short = { terminationGracePeriodSeconds: 10 };
+  it.each<[string, Partial<Container>, object, ContainerKillReason, number]>([
+    ['default termination grace period', {}, {}, 'Unknown', 2],
+    ['use pod termination grace period', {}, long, 'Unknown', 60],
+    ['liveness probe overrides pod termination grace period', { livenessProbe: probe(10) }, long, 'LivenessProbe', 10],
+    ['startup probe overrides pod termination grace period', { startupProbe: probe(10) }, long, 'StartupProbe', 10],
+    [
+      'startup probe overrides pod termination grace period, probe period > pod period',
+      ...([{ startupProbe: probe(60) }, short, 'StartupProbe', 60] as const),
+    ],
+    [
+      'liveness probe overrides pod termination grace period, probe period > pod period',
+      ...([{ livenessProbe: probe(60) }, short, 'LivenessProbe', 60] as const),
+    ],
+    [
+      'non-liveness probe failure, use pod termination grace period',
+      ...([{ livenessProbe: probe(10) }, long, 'Unknown', 60] as const),
+    ],
+    [
+      'non-startup probe failure, use pod termination grace period',
+      ...([{ startupProbe: probe(10) }, long, 'Unknown', 60] as const),
+    ],
+    ['all three grace periods set, use pod termination grace period', both, long, 'Unknown', 60],
+    ['all three grace periods set, use startup termination grace period', both, long, 'StartupProbe', 10],
+    ['all three grace periods set, use liveness termination grace period', both, long, 'LivenessProbe', 30],
+  ])('%s', async (_, container, spec, reason, expected) => {
+    await kill(podOf(container, spec), { reason });
+    expect(stopped()).toEqual([expected]);
+  });
+
+  it('the grace period of a deletion goes before that of a probe, and one that is given before both', async () => {
+    const pod = podOf(both, long, { deletionGracePeriodSeconds: 20 });
+    await kill(pod, { reason: 'LivenessProbe' });
+    await kill(pod, { reason: 'LivenessProbe', gracePeriodSeconds: 5 });
+    expect(stopped()).toEqual([20, 5]);
+  });
+});
+
+describe('TestKillContainer', () => {
+  it('no error: an event with the message, then the container is stopped', async () => {
+    expect(await kill(podOf({}))).toEqual({ action: 'KillContainer', target: 'foo' });
+    await kill(podOf({}), { message: 'Container foo failed liveness probe, will be restarted' });
+    expect(events).toEqual([
+      'Killing: Stopping container foo',
+      'Killing: Container foo failed liveness probe, will be restarted',
+    ]);
+  });
+
+  it('a container that is not in the spec any more is stopped', async () => {
+    await kill({ metadata: { uid: 'u' }, spec: {} });
+    expect(stopped()).toEqual([2]);
+  });
+
+  it('an error of the runtime is a failure of the result', async () => {
+    runtime.fail({ method: 'stopContainer' }, 'busy');
+    expect(await kill(podOf({}))).toMatchObject({ failure: { reason: 'KillContainerError', message: 'busy' } });
+  });
+});
+
+describe('TestStopContainerWithNotFoundError', () => {
+  it('a container that is gone already counts as stopped', async () => {
+    expect(await kill(podOf({}), { containerID: 'fake://gone' })).toEqual({ action: 'KillContainer', target: 'foo' });
+  });
+});
+
+describe.each<[string, (container: Container) => object]>([
+  ['TestLifeCycleHook', (container) => ({ containers: [container] })],
+  [
+    'TestLifeCycleHookForRestartableInitContainer',
+    (container) => ({ containers: [], initContainers: [{ ...container, restartPolicy: 'Always' }] }),
+  ],
+])('%s', (_, specOf) => {
+  const withHook = (lifecycle: Lifecycle): Pod => podOf({}, specOf({ name: 'foo', image: 'busybox', lifecycle }));
+
+  it('PreStop-CMDExec', async () => {
+    await kill(withHook({ preStop: { exec: { command: ['PreStopCMD'] } } }), { gracePeriodSeconds: 30 });
+    expect(commands()).toEqual([['PreStopCMD']]);
+    expect(stopped()).toEqual([30]);
+  });
+
+  it('PreStop-HTTPGet', async () => {
+    const httpGet = { host: 'testHost.com', path: '/GracefulExit', port: 80 };
+    await kill(withHook({ preStop: { httpGet } }), { gracePeriodSeconds: 30 });
+    expect(requests).toEqual(['http://testhost.com/GracefulExit']);
+  });
+
+  it('PreStop-NoTimeToRun', async () => {
+    await kill(withHook({ preStop: { exec: { command: ['PreStopCMD'] } } }), { gracePeriodSeconds: 0 });
+    expect(commands()).toEqual([]);
+    expect(stopped()).toEqual([2]);
+  });
+
+  it('PreStop that fails: an event and a log line, and the container is stopped', async () => {
+    runtime.onExec(() => ({ exitCode: 3, stdout: '', stderr: 'no' }));
+    await kill(withHook({ preStop: { exec: { command: ['PreStopCMD'] } } }), { gracePeriodSeconds: 30 });
+    expect(events).toEqual(['Killing: Stopping container foo', 'FailedPreStopHook: PreStopHook failed']);
+    expect(logger.warnings).toMatchObject([
+      { fields: { container: 'foo', reason: expect.stringContaining('exited with 3') } },
+    ]);
+    expect(stopped()).toEqual([30]);
+  });
+});
