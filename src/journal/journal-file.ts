@@ -49,24 +49,19 @@ export class JournalFile {
     }
   }
 
-  /**
-   * Replaces `file` by a new file with these lines. `file` is not modified before that succeeds.
-   * @param isSynced sync the new file before it replaces the old one
-   */
-  static replace(file: string, lines: Buffer, isSynced: boolean): JournalFile {
-    const temporary = path.join(path.dirname(file), `.${path.basename(file)}.tmp`);
-    rmSync(temporary, { force: true });
-    const replacement = JournalFile.open(temporary, 0, constants.O_EXCL);
-    try {
-      replacement.append(lines);
-      if (isSynced) replacement.sync();
-      renameSync(temporary, file);
-      return replacement;
-    } catch (error) {
-      closeSync(replacement.#fd);
-      rmSync(temporary, { force: true });
-      throw error;
-    }
+  /** An empty file that is to replace `file`. One that a crash has left behind is removed. */
+  static createTemporary(file: string): JournalFile {
+    JournalFile.removeTemporary(file);
+    return JournalFile.open(temporaryOf(file), 0, constants.O_EXCL);
+  }
+
+  static removeTemporary(file: string): void {
+    rmSync(temporaryOf(file), { force: true });
+  }
+
+  /** Puts this temporary file in the place of `file`. */
+  renameTemporary(file: string): void {
+    renameSync(temporaryOf(file), file);
   }
 
   /** Bytes up to the end of the last line. */
@@ -144,6 +139,10 @@ export class JournalFile {
       // The next line overwrites what is left after the end.
     }
   }
+}
+
+function temporaryOf(file: string): string {
+  return path.join(path.dirname(file), `.${path.basename(file)}.tmp`);
 }
 
 /** Without this, a crash of the machine can bring back the file that was there before a rename. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import sortBy from 'lodash/sortBy.js';
 import type { Clock, Timer } from '../clock.ts';
 import type { Logger } from '../logger.ts';
+import { Compaction, type LiveEntry } from './compaction.ts';
 import type { DirectoryLock } from './directory-lock.ts';
 import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
@@ -27,18 +27,17 @@ export interface JournalSettings {
   readonly lock: DirectoryLock | undefined;
 }
 
-/** A pod's newest status that is not settled. */
-interface LiveEntry {
-  readonly entry: JournalEntry;
-  /** Where it is in the file; undefined while it is not recorded. */
-  readonly slot: Slot | undefined;
-}
-
 /** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
 const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
 /** A file smaller than this is not worth compacting. */
 const compactionMinBytes = 1024 * 1024;
+/** With more bytes of live lines, the file is compacted in slices: it takes about 1 ms for 100 KiB. */
+const sliceMinBytes = 256 * 1024;
+/** So many statuses are copied in one turn of the event loop. */
+const sliceEntries = 64;
+/** What has changed during one pass is copied by the next one. */
+const maxPasses = 3;
 /** The file is compacted when it has grown to so many times its live lines. */
 const compactionFactor = 4;
 
@@ -68,6 +67,9 @@ export class JournalRecorder implements Journal {
   /** The file is damaged or shared. */
   #mustReplace = false;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
+  /** A compaction in slices. */
+  #compaction: Compaction | undefined;
+  #compacting: Promise<void> | undefined;
   #isFailing = false;
   #timer: Timer | undefined;
   #closing: Promise<void> | undefined;
@@ -107,6 +109,7 @@ export class JournalRecorder implements Journal {
 
   async #close(): Promise<void> {
     this.#timer?.stop();
+    await this.#compacting;
     const file = this.#journalFile;
     await file?.synced();
     this.#try('sync', () => file?.sync());
@@ -128,7 +131,7 @@ export class JournalRecorder implements Journal {
     for (const slot of content?.superseded ?? []) this.#markPast(slot);
     if (content === undefined) this.#syncDirectory();
     else this.#reportLosses(content);
-    if (this.#mustCompact(0)) this.#compact();
+    this.#compactIfDue(0);
   }
 
   #reportLosses({ incompleteBytes, damage }: JournalContent): void {
@@ -161,6 +164,7 @@ export class JournalRecorder implements Journal {
   }
 
   #removeLive(podUID: string): void {
+    this.#compaction?.changed(podUID);
     const slot = this.#live.get(podUID)?.slot;
     if (slot !== undefined) {
       this.#liveBytes -= slot.bytes;
@@ -177,7 +181,7 @@ export class JournalRecorder implements Journal {
   #record(entry: JournalEntry): void {
     const record = { sequence: this.#nextSequence++, entry };
     const line = encodeLine(record);
-    if (this.#mustCompact(line.length) && this.#compact() && !this.#unrecorded.has(entry.podUID)) return;
+    if (this.#compactIfDue(line.length) && !this.#unrecorded.has(entry.podUID)) return;
     try {
       this.#setLive(entry, this.#append(line));
     } catch (error) {
@@ -273,42 +277,95 @@ export class JournalRecorder implements Journal {
     for (const entry of this.#unrecordedEntries()) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
   }
 
-  #mustCompact(bytes: number): boolean {
+  /** Compacts the file if that is due before so many bytes are written. @returns whether it has been replaced now */
+  #compactIfDue(bytes: number): boolean {
     if (this.#settings.clock.monotonicMs() < this.#compactAfterMs) return false;
     const file = this.#journalFile;
-    if (file === undefined || this.#mustReplace) return true;
+    if (file === undefined || this.#mustReplace) return this.#compact();
     const { maxBytes } = this.#settings;
-    if (file.bytes + bytes > maxBytes && this.#liveBytes + bytes <= maxBytes) return true;
-    return file.bytes > compactionMinBytes && file.bytes > compactionFactor * this.#liveBytes;
+    if (file.bytes + bytes > maxBytes && this.#liveBytes + bytes <= maxBytes) return this.#compact();
+    if (file.bytes <= compactionMinBytes || file.bytes <= compactionFactor * this.#liveBytes) return false;
+    if (this.#liveBytes <= sliceMinBytes) return this.#compact();
+    this.#compacting ??= this.#compactInSlices().finally(() => (this.#compacting = undefined));
+    return false;
   }
 
   /** Replaces the file by one that holds the live statuses only, as far as they fit. @returns whether it is replaced */
   #compact(): boolean {
-    const { file, fsync, maxBytes, clock } = this.#settings;
-    const recordedFirst = sortBy([...this.#live.values()], ({ slot }) => slot === undefined);
-    const slots = new Map<JournalEntry, Slot>();
-    const lines: Buffer[] = [];
-    let offset = 0;
-    for (const { entry, slot } of recordedFirst) {
-      const line = encodeLine({ sequence: this.#nextSequence++, entry });
-      if (slot === undefined && offset + line.length > maxBytes) continue;
-      slots.set(entry, { offset, bytes: line.length });
-      lines.push(line);
-      offset += line.length;
-    }
+    let compaction: Compaction | undefined;
     const isReplaced = this.#try('compact', () => {
-      const old = this.#journalFile;
-      this.#journalFile = JournalFile.replace(file, Buffer.concat(lines), fsync !== 'never');
-      void this.#closeFile(old);
-      for (const [entry, slot] of slots) this.#setLive(entry, slot);
-      this.#superseded.clear();
-      this.#unmarked = [];
-      this.#free = [];
-      this.#mustReplace = false;
+      compaction = this.#newCompaction();
+      compaction.copy();
+      this.#finish(compaction);
     });
-    if (isReplaced) this.#syncDirectory();
-    else this.#compactAfterMs = clock.monotonicMs() + compactionRetryMs;
+    if (!isReplaced) void this.#giveUp(compaction);
     return isReplaced;
+  }
+
+  /**
+   * As `#compact`, but other work has a turn after every few statuses and while the new file is synced.
+   * The present file is written as usual until it is replaced. Never rejects.
+   */
+  async #compactInSlices(): Promise<void> {
+    const { clock, fsync } = this.#settings;
+    const present = this.#journalFile;
+    const isOutdated = (): boolean => !this.#isUsable() || this.#journalFile !== present;
+    try {
+      this.#compaction = this.#newCompaction();
+      const compaction = this.#compaction;
+      for (let pass = 0; pass < maxPasses && compaction.remaining > sliceEntries; pass++) {
+        for (let left = compaction.remaining; left > 0; left -= sliceEntries) {
+          compaction.copy(sliceEntries);
+          await clock.yieldToEventLoop();
+          if (isOutdated()) return await compaction.discard();
+        }
+        if (fsync !== 'never') await compaction.syncLater();
+        if (isOutdated()) return await compaction.discard();
+      }
+      compaction.copy();
+      this.#finish(compaction);
+    } catch (error) {
+      this.#log.actionFailed('compact', error);
+      await this.#giveUp(this.#compaction);
+    } finally {
+      this.#compaction = undefined;
+    }
+  }
+
+  #newCompaction(): Compaction {
+    const { file, maxBytes } = this.#settings;
+    return new Compaction(file, maxBytes, this.#live, () => this.#nextSequence++);
+  }
+
+  /** Critical section: everything is copied, and the new file becomes the present one. */
+  #finish(compaction: Compaction): void {
+    if (this.#settings.fsync !== 'never') compaction.sync();
+    const old = this.#journalFile;
+    const { file, copies, past } = compaction.finish();
+    this.#compaction = undefined;
+    this.#journalFile = file;
+    void this.#closeFile(old);
+    this.#liveBytes = 0;
+    for (const { entry, slot } of copies) {
+      this.#live.set(entry.podUID, { entry, slot });
+      this.#unrecorded.delete(entry.podUID);
+      this.#liveBytes += slot.bytes;
+    }
+    this.#superseded.clear();
+    this.#unmarked = [];
+    this.#free = past;
+    this.#mustReplace = false;
+    this.#syncDirectory();
+  }
+
+  /** The present file stays. */
+  async #giveUp(compaction: Compaction | undefined): Promise<void> {
+    this.#compactAfterMs = this.#settings.clock.monotonicMs() + compactionRetryMs;
+    try {
+      await compaction?.discard();
+    } catch (error) {
+      this.#log.actionFailed('discard the new file', error);
+    }
   }
 
   #syncDirectory(): void {
