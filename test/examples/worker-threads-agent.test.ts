@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Container, ContainerStatus, Pod, PodSpec, PodStatus } from 'kubelet-status-manager';
+import { createNodeAgent, type NodeAgent } from 'kubelet-status-manager/agent';
+import { ApiServer, silentLogger } from 'kubelet-status-manager/testing';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { WorkerThreadsRuntime } from '../../examples/worker-threads-agent/worker-threads-runtime.ts';
+
+const modules = {
+  'exit.mjs': 'process.exit(Number(process.argv[2]));',
+  'throw.mjs': 'throw new Error("no luck");',
+  'server.mjs': `
+    import { parentPort } from 'node:worker_threads';
+    parentPort.once('message', () => process.exit(Number(process.env.EXIT_CODE ?? 0)));`,
+  'stubborn.mjs': 'setInterval(() => {}, 1000);',
+  'check.mjs': 'console.log(process.env.NAME, process.argv[2]); process.exit(3);',
+};
+
+describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
+  let directory: string;
+  let server: ApiServer;
+  let runtime: WorkerThreadsRuntime;
+  let agent: NodeAgent;
+  let created = 0;
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'threads-'));
+    for (const [name, text] of Object.entries(modules)) writeFileSync(join(directory, name), text);
+    server = await ApiServer.start({ nodeUsers: ['threads'] });
+    runtime = new WorkerThreadsRuntime(directory);
+    agent = createNodeAgent({
+      nodeName: 'threads',
+      client: server.kubeconfig('threads'),
+      runtime,
+      node: { addresses: ['127.0.0.1'] },
+      logger: silentLogger,
+    });
+    agent.start();
+    await agent.whenReady();
+  });
+  afterAll(async () => {
+    await agent.stop({ terminatePods: true, gracePeriodSeconds: 2, drain: true });
+    await server.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  /** A pod with one container, as the API server and the runtime show it. */
+  function create(command: readonly string[], spec: Partial<PodSpec> = {}, more: Partial<Container> = {}) {
+    const containers = [{ name: 'c', image: 'module', command, ...more }];
+    const name = `pod-${++created}`;
+    const { metadata } = server.pods.create({
+      metadata: { name, namespace: 'default' },
+      spec: { nodeName: 'threads', containers, ...spec },
+    });
+    const pod = (): Pod | undefined => server.pods.list().find((one) => one.metadata?.name === name);
+    const status = (): PodStatus | undefined => pod()?.status as PodStatus | undefined;
+    return {
+      pod,
+      phase: () => status()?.phase,
+      container: (): ContainerStatus | undefined => status()?.containerStatuses?.[0],
+      delete: (options?: object) => server.pods.delete('default', name, options),
+      inRuntime: async () => (await runtime.getPod(metadata!.uid!))?.containers[0],
+    };
+  }
+
+  it.for([
+    [['exit.mjs', '0'], 'Succeeded', { exitCode: 0, reason: 'Completed' }],
+    [['exit.mjs', '7'], 'Failed', { exitCode: 7, reason: 'Error' }],
+    [['throw.mjs'], 'Failed', { exitCode: 1, reason: 'Error', message: 'no luck' }],
+    [['missing.mjs'], 'Failed', { exitCode: 1, reason: 'Error' }],
+  ] as const)('%j ends as %s', async ([command, phase, terminated], { expect }) => {
+    const pod = create(command, { restartPolicy: 'Never' });
+    await expect.poll(pod.phase, { timeout: 15_000 }).toBe(phase);
+    expect(pod.container()?.state.terminated).toMatchObject(terminated);
+  });
+
+  it('restarts a container that has ended, and then puts it off', async ({ expect }) => {
+    const pod = create(['exit.mjs', '1']);
+    await expect.poll(() => pod.container()?.state.waiting?.reason, { timeout: 15_000 }).toBe('CrashLoopBackOff');
+    expect(pod.container()?.restartCount).toBe(1);
+  });
+
+  it('asks a container to end when its pod is deleted', async ({ expect }) => {
+    const pod = create(['server.mjs'], {}, { env: [{ name: 'EXIT_CODE', value: '5' }] });
+    await expect.poll(() => pod.container()?.ready, { timeout: 15_000 }).toBe(true);
+    pod.delete();
+    await expect.poll(pod.inRuntime, { timeout: 15_000 }).toMatchObject({ state: 'exited', exitCode: 5 });
+    await expect.poll(pod.pod, { timeout: 15_000 }).toBeUndefined();
+  });
+
+  it('terminates a container after its grace period', async ({ expect }) => {
+    const pod = create(['stubborn.mjs'], { terminationGracePeriodSeconds: 1 });
+    await expect.poll(pod.phase, { timeout: 15_000 }).toBe('Running');
+    pod.delete({ gracePeriodSeconds: 1 });
+    await expect.poll(pod.inRuntime, { timeout: 15_000 }).toMatchObject({ state: 'exited', exitCode: 137 });
+    await expect.poll(pod.pod, { timeout: 15_000 }).toBeUndefined();
+  });
+
+  it('runs modules as the commands of probes', async ({ expect }) => {
+    const readinessProbe = { exec: { command: ['exit.mjs', '0'] }, periodSeconds: 1 };
+    const pod = create(['server.mjs'], {}, { readinessProbe, env: [{ name: 'NAME', value: 'web' }] });
+    await expect.poll(() => pod.container()?.ready, { timeout: 15_000 }).toBe(true);
+    const { containerID = '' } = pod.container()!;
+    const result = await runtime.execSync(containerID, ['check.mjs', 'x'], 10_000);
+    expect(result).toEqual({ exitCode: 3, stdout: 'web x\n', stderr: '' });
+    await expect(runtime.execSync(containerID, ['stubborn.mjs'], 100)).rejects.toThrow('was stopped');
+  });
+
+  it('says why a container without a command cannot be created', async ({ expect }) => {
+    const config = { pod: {}, container: { name: 'c' }, attempt: 0, hash: '' };
+    await expect(runtime.createContainer(config)).rejects.toMatchObject({ name: 'ContainerConfigError' });
+  });
+});
