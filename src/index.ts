@@ -96,6 +96,15 @@ export type {
   StrategicMergePatchBody,
 } from './client/pod-client.ts';
 
+// What the user of an agent may do
+export { accessParts, type AccessPart, type Permission } from './access/permissions.ts';
+export { type AccessClient, type AccessOptions, checkAccess } from './access/check-access.ts';
+export { type AccessCheck, AccessReport } from './access/access-report.ts';
+export { logMissingAccess } from './access/log-missing-access.ts';
+export { rbacManifest, type RBACManifestOptions, type RBACSubject } from './access/rbac-manifest.ts';
+export type { ApiRequests, ApiResponse } from './client/api-requests.ts';
+export type { ApiClientMaker } from './client/kube-config-requests.ts';
+
 // Allocated resources
 export { type PodResizeStatus, type AllocationState } from './allocation/allocation-state.ts';
 export { MemoryState } from './allocation/memory-state.ts';

@@ -6,7 +6,8 @@
 import { readFile } from 'node:fs/promises';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
-import { createPodClient } from 'kubelet-status-manager/http';
+import { checkAccess } from 'kubelet-status-manager';
+import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
@@ -107,4 +108,9 @@ export async function withMetrics(client: PodClient, podManager: PodManager): Pr
   const manager = new StatusManager({ client, podManager, podDeletionSafety, metrics });
   const body = await register.metrics(); // the response to GET /metrics
   return { manager, body };
+}
+
+export async function whoMayDoWhat(podClient: HttpPodClient, nodeName: string): Promise<void> {
+  const report = await checkAccess(podClient, { nodeName, parts: ['status-manager', 'informer'] });
+  if (!report.isComplete) console.error(report.explain());
 }

@@ -3,12 +3,19 @@ import { decodeKind } from './decode-object.ts';
 import { authorize, type Attributes } from './node-authorizer.ts';
 import { isJSONObject, type JSONObject, objectOf, stringOf } from './objects.ts';
 import { resourceNamed } from './resources.ts';
-import { accessReviewResource } from './review-resource.ts';
+import { accessReviewResource, selfReviewResource } from './review-resource.ts';
 import type { ObjectStore } from './store.ts';
 import type { SubresourceName } from './subresources.ts';
 import type { User } from './users.ts';
 
 const apiVersion = 'authorization.k8s.io/v1';
+
+/** Who the user is. */
+export function reviewSelf({ name: username, node }: User): object {
+  const { kind, group } = selfReviewResource;
+  const groups = [node === undefined ? 'system:masters' : 'system:nodes', 'system:authenticated'];
+  return { kind, apiVersion: `${group}/v1`, metadata: {}, status: { userInfo: { username, groups } } };
+}
 
 /** What this server would say to the request that the review describes. @throws ApiStatusError 400, 422 */
 export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): object {

@@ -1,4 +1,4 @@
-import { accessReviewResource } from './review-resource.ts';
+import { reviewResources } from './review-resource.ts';
 import { groupVersionOf, type ResourceDefinition, resources } from './resources.ts';
 import type { Subresource } from './subresources.ts';
 
@@ -48,7 +48,7 @@ function plainDocument(path: string): object | undefined {
 }
 
 function namedGroups(): string[] {
-  const groups = [...resources.map(({ group }) => group), accessReviewResource.group];
+  const groups = [...resources, ...reviewResources].map(({ group }) => group);
   return [...new Set(groups)].filter((group) => group !== '');
 }
 
@@ -62,8 +62,9 @@ function groupBody(name: string): {
 }
 
 function resourceList(group: string, version: string): object {
-  if (group === accessReviewResource.group) {
-    const { resource: name, singular: singularName, kind } = accessReviewResource;
+  const review = reviewResources.find((one) => one.group === group);
+  if (review !== undefined) {
+    const { resource: name, singular: singularName, kind } = review;
     const resources = [{ name, singularName, namespaced: false, kind, verbs: ['create'] }];
     return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
   }
@@ -112,8 +113,9 @@ function groupDiscoveryList(isCore: boolean): object {
 }
 
 function discoveredResources(group: string): object[] {
-  if (group === accessReviewResource.group) {
-    const { resource, singular: singularResource, kind } = accessReviewResource;
+  const review = reviewResources.find((one) => one.group === group);
+  if (review !== undefined) {
+    const { resource, singular: singularResource, kind } = review;
     const responseKind = { group: '', version: '', kind };
     return [{ resource, responseKind, scope: 'Cluster', singularResource, verbs: ['create'] }];
   }

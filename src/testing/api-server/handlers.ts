@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import { reviewAccess } from './access-review.ts';
+import { reviewAccess, reviewSelf } from './access-review.ts';
+import { selfReviewResource } from './review-resource.ts';
 import { ApiStatusError, badRequest, methodNotAllowed } from './api-status.ts';
 import { duplicateFields, parseFieldValidation } from './field-validation.ts';
 import { refuseImpersonation } from './impersonation.ts';
@@ -82,13 +83,17 @@ export class Handlers {
     }
   }
 
-  /** What this server would say to the request that a SelfSubjectAccessReview describes. */
-  async review({ request, user, query }: Omit<ResourceCall, 'resource' | 'authenticated'>): Promise<JSONResponse> {
+  /** Responds to a SelfSubjectAccessReview or SelfSubjectReview. */
+  async review(
+    kind: string,
+    { request, user, query }: Omit<ResourceCall, 'resource' | 'authenticated'>,
+  ): Promise<JSONResponse> {
     parseDryRun(query, 'CreateOptions');
     refuseOtherThanJSON(request);
     const { value } = await readJSON(request, notJSON);
     if (!isJSONObject(value)) throw badRequest(notJSON);
-    return { code: 201, body: reviewAccess(user, value, this.#store) };
+    const body = kind === selfReviewResource.kind ? reviewSelf(user) : reviewAccess(user, value, this.#store);
+    return { code: 201, body };
   }
 
   /** Ends all running watches. */

@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import { accessReviewResource } from './review-resource.ts';
+import { reviewResources } from './review-resource.ts';
 import { ApiStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
 import { isTooDeep } from './objects.ts';
 import type { Target } from './registry.ts';
@@ -34,7 +34,7 @@ export function parseResourcePath(method: string, path: string, isWatch: boolean
     ? [rest[1] ?? '', rest.slice(2)]
     : ['', rest];
   const definition = resourceNamed(group, version, resource);
-  if (`/${parts.join('/')}` === accessReviewResource.path) throw methodNotAllowed();
+  if (reviewResources.some((review) => review.path === `/${parts.join('/')}`)) throw methodNotAllowed();
   if (definition === undefined) {
     if (isUnservedResource(group, resource)) throw notServed(group === '' ? resource : `${resource}.${group}`);
     throw unknownPath();

@@ -1,8 +1,28 @@
-/** The one review that is served; POST only, and nothing is stored. */
+/** A review: POST only, and nothing is stored. */
+export interface ReviewResource {
+  readonly path: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+}
+
 export const accessReviewResource = {
   path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
   group: 'authorization.k8s.io',
   resource: 'selfsubjectaccessreviews',
   singular: 'selfsubjectaccessreview',
   kind: 'SelfSubjectAccessReview',
-} as const;
+} as const satisfies ReviewResource;
+
+/** Tells who the user is. */
+export const selfReviewResource = {
+  path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+  group: 'authentication.k8s.io',
+  resource: 'selfsubjectreviews',
+  singular: 'selfsubjectreview',
+  kind: 'SelfSubjectReview',
+} as const satisfies ReviewResource;
+
+/** Those that are served. */
+export const reviewResources: readonly ReviewResource[] = [accessReviewResource, selfReviewResource];

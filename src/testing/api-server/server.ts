@@ -7,7 +7,7 @@ import { HttpFaults } from '../faults/http-faults.ts';
 import type { RequestMatch } from '../faults/fault-match.ts';
 import { type Mutation, Mutations } from '../mutations.ts';
 import type { InFlight } from '../requests-in-flight.ts';
-import { accessReviewResource } from './review-resource.ts';
+import { reviewResources } from './review-resource.ts';
 import type { Pod } from '../../types.ts';
 import { ApiStatusError, unknownPath } from './api-status.ts';
 import { ClusterObjectAccess } from './cluster-object-access.ts';
@@ -358,7 +358,8 @@ export class ApiServer implements AsyncDisposable {
     }
     if (user === undefined || effective === undefined) throw unknownPath();
     const call = { request, response, query, user: effective, authenticated: user };
-    if (method === 'POST' && pathname === accessReviewResource.path) return this.#handlers.review(call);
+    const review = reviewResources.find(({ path }) => method === 'POST' && path === pathname);
+    if (review !== undefined) return this.#handlers.review(review.kind, call);
     const resource = parseResourcePath(method, pathname, isTrue(query.get('watch')));
     if (resource === undefined) throw unknownPath();
     return this.#handlers.handle({ ...call, resource });

@@ -291,7 +291,12 @@ describe('discovery', () => {
     const { http } = await startServer();
     expect((await http.request('GET', '/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
     const groups = (await http.request('GET', '/apis')).body.groups.map(({ name }: Json) => name);
-    expect(groups.toSorted()).toEqual(['authorization.k8s.io', 'coordination.k8s.io', 'events.k8s.io']);
+    expect(groups.toSorted()).toEqual([
+      'authentication.k8s.io',
+      'authorization.k8s.io',
+      'coordination.k8s.io',
+      'events.k8s.io',
+    ]);
     const core = (await http.request('GET', '/api/v1')).body.resources;
     expect(core.map(({ name }: Json) => name)).toEqual(
       expect.arrayContaining(['pods', 'pods/status', 'pods/binding', 'nodes', 'nodes/status', 'events', 'namespaces']),

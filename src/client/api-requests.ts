@@ -1,0 +1,26 @@
+/** What is read of a response. */
+export interface ApiResponse {
+  /** The parsed body. */
+  json(): unknown;
+}
+
+/**
+ * Requests to the API server as one user; a `KubeTransport` of `kubelet-status-manager/http`
+ * is one. Everything but a 2xx response rejects with an `ApiError`. Requests for the Node and its Lease
+ * must not wait behind others.
+ */
+export interface ApiRequests {
+  /** Sends one request and reads its response. */
+  request(
+    method: string,
+    path: string,
+    options?: {
+      readonly query?: Readonly<Record<string, string>> | undefined;
+      readonly body?: unknown;
+      readonly contentType?: string | undefined;
+      readonly signal?: AbortSignal | undefined;
+    },
+  ): Promise<ApiResponse>;
+  /** Closes connections that are not in use: after repeated failures they may be dead. */
+  closeIdle?(): Promise<void>;
+}
