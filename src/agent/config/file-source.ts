@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Clock, getPodFullName, type Logger, type Pod, type Timer } from '../../index.ts';
 import { reasonOf } from '../failure-log.ts';
+import { requireDuration } from '../pod-workers/require-duration.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import type { PodSink } from './pod-config.ts';
 import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
@@ -29,8 +30,9 @@ const watchFailure = 'watch';
  * Static pods from manifests in files, which are watched and read again periodically. Files whose names
  * begin with a dot are ignored, and folders in the folder. A file that cannot be used is logged and
  * skipped; right after a change, when it may be half written, its last pod is kept until the next
- * periodic look. When a folder cannot be read at all, all pods are kept.
- * Source: kubelet `sourceFile`.
+ * periodic look. Source: kubelet `sourceFile`.
+ *
+ * Divergence: when a folder cannot be read at all, all pods are kept; the kubelet removes them.
  */
 export class FileSource implements PodSource {
   readonly name = 'file';
@@ -48,7 +50,9 @@ export class FileSource implements PodSource {
   /** What was logged last about each file; gone when the file can be used again. */
   readonly #logged = new Map<string, string>();
 
+  /** @throws StatusManagerError INVALID_OPTION unless `fileCheckFrequencyMs` is positive */
   constructor(options: FileSourceOptions) {
+    requireDuration('fileCheckFrequencyMs', options.fileCheckFrequencyMs);
     this.#options = options;
     this.#path = resolve(options.path);
   }

@@ -1,6 +1,7 @@
 import { type Clock, type Logger, StatusManagerError, type Timer } from '../../index.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../failure-log.ts';
+import { requireDuration } from '../pod-workers/require-duration.ts';
 import { decodePods } from './decode-manifest.ts';
 import type { PodSink } from './pod-config.ts';
 import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
@@ -25,6 +26,9 @@ const requestTimeoutMs = 10_000;
 /**
  * Static pods from a URL that is polled. While a request fails, or its response cannot be used, the pods
  * stay as they are; an empty response means that there are none. Source: kubelet `sourceURL`.
+ *
+ * Divergence: when the response before an empty one comes again, its pods do, too; the kubelet skips a
+ * body that it has read before, and the pods stay away until it changes.
  */
 export class HttpSource implements PodSource {
   readonly name = 'http';
@@ -39,6 +43,7 @@ export class HttpSource implements PodSource {
 
   /** @throws StatusManagerError INVALID_OPTION */
   constructor(options: HttpSourceOptions) {
+    requireDuration('httpCheckFrequencyMs', options.httpCheckFrequencyMs);
     this.#options = options;
     const isUsable = URL.canParse(options.url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(options.url).href);
     if (!isUsable) refuse('url', 'a URL of http or https without user and password');

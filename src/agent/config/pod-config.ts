@@ -25,6 +25,8 @@ export type PodSink = (pods: readonly Pod[]) => void;
 
 interface Source {
   pods: ReadonlyMap<string, Pod>;
+  /** The objects that `pods` were made from: one that comes again has not changed. */
+  candidates: ReadonlyMap<string, Pod>;
   /** True when the first list of the source has been handed on. */
   isReady: boolean;
 }
@@ -33,6 +35,8 @@ interface Source {
  * Merges the pods of all sources, and tells what changed. Pods of different sources are different pods,
  * even under the same name. A pod that was passed on is never mutated: a change is a new object.
  * Source: kubelet `PodConfig`, `podStorage`, `SourcesReady`.
+ *
+ * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds.
  */
 export class PodConfig {
   readonly #options: PodConfigOptions;
@@ -44,7 +48,7 @@ export class PodConfig {
 
   /** Adds a source: before any of them starts, or `allReady` is true too early. Each has its own name. */
   channel(name: PodSourceName): PodSink {
-    const source: Source = this.#sources.get(name) ?? { pods: new Map(), isReady: false };
+    const source: Source = this.#sources.get(name) ?? { pods: new Map(), candidates: new Map(), isReady: false };
     this.#sources.set(name, source);
     return (pods) => this.#merge(name, source, pods);
   }
@@ -65,10 +69,16 @@ export class PodConfig {
   #merge(name: PodSourceName, source: Source, candidates: readonly Pod[]): void {
     const changed: Record<PodOperation, Pod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, Pod>();
+    const usedCandidates = new Map<string, Pod>();
     for (const candidate of this.#withoutDuplicates(candidates, name)) {
       const uid = candidate.metadata?.uid ?? '';
-      const annotated = withAnnotations(candidate, { [configSourceAnnotation]: name });
       const existing = source.pods.get(uid);
+      usedCandidates.set(uid, candidate);
+      if (existing !== undefined && source.candidates.get(uid) === candidate) {
+        pods.set(uid, existing);
+        continue;
+      }
+      const annotated = withAnnotations(candidate, { [configSourceAnnotation]: name });
       if (existing === undefined) {
         const seenAt = timeFromEpochMs(this.#options.clock.now());
         const added = withAnnotations(annotated, { [configSeenAnnotation]: seenAt });
@@ -82,6 +92,7 @@ export class PodConfig {
     }
     for (const [uid, pod] of source.pods) if (!pods.has(uid)) changed.REMOVE.push(pod);
     source.pods = pods;
+    source.candidates = usedCandidates;
 
     const isFirst = !source.isReady;
     const isSilent = changed.ADD.length + changed.UPDATE.length + changed.DELETE.length === 0;

@@ -15,7 +15,7 @@ export interface MirrorPodClientOptions {
   readonly api: MirrorPodApi;
   readonly nodeName: string;
   /** The Node, as it was last seen; rejects while it is not registered. */
-  readonly getNode: () => Promise<MirrorNode>;
+  readonly getNode: (signal: AbortSignal) => Promise<MirrorNode>;
   readonly logger: Logger;
 }
 
@@ -28,8 +28,8 @@ export class MirrorPodClient {
   }
 
   /** The Node, which owns the mirror pods. */
-  async getNode(): Promise<MirrorNode> {
-    return this.#options.getNode();
+  async getNode(signal: AbortSignal): Promise<MirrorNode> {
+    return this.#options.getNode(signal);
   }
 
   /**
@@ -40,7 +40,7 @@ export class MirrorPodClient {
   async createMirrorPod(pod: Pod, signal: AbortSignal): Promise<void> {
     const { api, nodeName } = this.#options;
     const hash = podHash(pod);
-    const { uid } = (await this.getNode()).metadata ?? {};
+    const { uid } = (await this.getNode(signal)).metadata ?? {};
     if (uid === undefined || uid === '') throw new Error(`UID unset for node ${nodeName}`);
     const mirrorPod: Pod = {
       ...pod,

@@ -14,7 +14,8 @@ interface Task {
   next: (() => Promise<void>) | undefined;
 }
 
-const timeoutMs = 30_000;
+/** For the two or three requests that one name needs. */
+const timeoutMs = 10_000;
 
 /**
  * Keeps the mirror pods right, one request at a time for each name. Nobody waits for it.

@@ -30,7 +30,7 @@ export async function tryReconcileMirrorPod(
   }
   let node: MirrorNode;
   try {
-    node = await client.getNode();
+    node = await client.getNode(signal);
   } catch (thrown) {
     const fields = { ...podFields(staticPod), reason: reasonOf(thrown) };
     return logger.warn(fields, 'Created no mirror pod: the Node is not known');

@@ -89,7 +89,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const mirrorPods = connection && createMirrorPods(connection, { nodeName, clock, logger });
   const podCache = new RuntimePodCache({ runtime, clock });
   const pleg = new GenericPLEG({
-    ...{ runtime, cache: podCache, clock, logger },
+    ...{ runtime: options.runtime, runtimeRequestTimeoutMs, cache: podCache, clock, logger },
     onEvent: (event) => syncLoop.lifecycleEvent(event),
   });
   const probeManager = new ProberManager({
@@ -100,7 +100,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
   const podSyncer = new AgentPodSyncer({
     ...{
-      runtime,
+      runtime: options.runtime,
       runtimeRequestTimeoutMs,
       podCache,
       statusManager,
@@ -247,8 +247,9 @@ function createMirrorPods(
   { requests }: ApiConnection,
   { nodeName, clock, logger }: Surroundings & { readonly nodeName: string },
 ): MirrorPods {
-  const getNode = async (): Promise<MirrorNode> =>
-    (await requests.request('GET', `/api/v1/nodes/${encodeURIComponent(nodeName)}`)).json() as MirrorNode;
+  const nodePath = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
+  const getNode = async (signal: AbortSignal): Promise<MirrorNode> =>
+    (await requests.request('GET', nodePath, { signal })).json() as MirrorNode;
   const client = new MirrorPodClient({ api: createMirrorPodApi(requests), nodeName, getNode, logger });
   return new MirrorPods({ client, clock, logger });
 }

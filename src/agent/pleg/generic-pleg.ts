@@ -1,4 +1,6 @@
 import type { Clock, Logger, Timer } from '../../index.ts';
+import { requireDuration } from '../pod-workers/require-duration.ts';
+import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {
   computeEvents,
@@ -21,9 +23,11 @@ export interface GenericPLEGOptions {
   readonly relistPeriodMs?: number | undefined;
   /** After how long without a successful relist the PLEG is unhealthy. Default: 180,000. */
   readonly relistThresholdMs?: number | undefined;
-  /** Longest wait for one response of the runtime. Default: 120,000. */
-  readonly runtimeTimeoutMs?: number | undefined;
+  /** How long a call of the runtime may take. Default: 120,000. */
+  readonly runtimeRequestTimeoutMs?: number | undefined;
 }
+
+const defaultRequestTimeoutMs = 120_000;
 
 const none: PlegContainerStates = new Map();
 
@@ -38,6 +42,7 @@ const none: PlegContainerStates = new Map();
  */
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
+  readonly #runtime: Pick<ContainerRuntime, 'listPods' | 'getPod'>;
   /** What the events so far have told. */
   readonly #records = new Map<string, PlegContainerStates>();
   readonly #podsToReinspect = new Set<string>();
@@ -52,8 +57,15 @@ export class GenericPLEG {
   #relistedAtMs: number | undefined;
   #loggedFailure = '';
 
+  /** @throws StatusManagerError INVALID_OPTION unless the times are positive */
   constructor(options: GenericPLEGOptions) {
+    const { runtime, clock, runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
+    requireDuration('relistPeriodMs', options.relistPeriodMs);
+    requireDuration('relistThresholdMs', options.relistThresholdMs);
+    requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
+    // Only the two methods that are given are called.
+    this.#runtime = boundedRuntime(runtime as ContainerRuntime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
   }
 
   /** Begins to relist. Calling it again does nothing. */
@@ -105,9 +117,12 @@ export class GenericPLEG {
     });
   }
 
-  /** Looks at all pods now. Never rejects: what fails is logged. */
+  /** Looks at all pods now, unless `stop` comes first. Never rejects: what fails is logged. */
   relist(): Promise<void> {
-    return this.#inTurn(() => this.#relistAll());
+    const run = this.#run;
+    return this.#inTurn(async () => {
+      if (run?.signal.aborted !== true) await this.#relistAll();
+    });
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -116,11 +131,11 @@ export class GenericPLEG {
   }
 
   async #relistAll(): Promise<void> {
-    const { cache, runtime } = this.#options;
+    const { cache } = this.#options;
     const run = this.#run;
     const observation = cache.beginObservation();
     try {
-      const pods = await this.#ask((options) => runtime.listPods(options));
+      const pods = await this.#runtime.listPods({ signal: run?.signal });
       const current = new Map(pods.map((pod) => [pod.uid, pod]));
       for (const podUID of new Set([...this.#records.keys(), ...current.keys()]))
         this.#reconcile(podUID, current.get(podUID), observation);
@@ -134,11 +149,11 @@ export class GenericPLEG {
   }
 
   async #relistPod(podUID: string): Promise<void> {
-    const { cache, runtime } = this.#options;
+    const { cache } = this.#options;
     const run = this.#run;
     const observation = cache.beginObservation();
     try {
-      const pod = await this.#ask((options) => runtime.getPod(podUID, options));
+      const pod = await this.#runtime.getPod(podUID, { signal: run?.signal });
       this.#reconcile(podUID, pod, observation);
       cache.setObservedTime(podUID, observation);
     } catch (thrown) {
@@ -165,27 +180,6 @@ export class GenericPLEG {
     for (const event of events) {
       // As in the kubelet, nobody is told: a container that was created or is unknown needs no sync.
       if (event.type !== 'ContainerChanged') this.#tryCall(() => this.#options.onEvent(event));
-    }
-  }
-
-  /** Rejects when the runtime does not respond in time, even if it ignores the signal. */
-  async #ask<T>(call: (options: { readonly signal: AbortSignal }) => Promise<T>): Promise<T> {
-    const { clock, runtimeTimeoutMs = 120_000 } = this.#options;
-    const run = this.#run?.signal;
-    const ended = new AbortController();
-    const cancel = (): void => ended.abort(run?.reason);
-    run?.addEventListener('abort', cancel);
-    const timer = clock.afterFunc(runtimeTimeoutMs, () =>
-      ended.abort(new Error(`The runtime has not responded for ${runtimeTimeoutMs / 1000} s`)),
-    );
-    const aborted = new Promise<never>((_, reject) => {
-      ended.signal.addEventListener('abort', () => reject(ended.signal.reason as Error));
-    });
-    try {
-      return await Promise.race([call({ signal: ended.signal }), aborted]);
-    } finally {
-      timer.stop();
-      run?.removeEventListener('abort', cancel);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
-import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
+import { createNodeAgent, type KubeEvent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
 import {
   ApiServer,
   FakeClock,
@@ -17,33 +17,62 @@ export interface TestClusterOptions {
 
 /** An API server, a runtime, and the agents of one node that a test starts one after the other; on one fake clock. */
 export class TestCluster implements AsyncDisposable {
-  readonly clock: FakeClock;
-  readonly server: ApiServer;
-  readonly runtime: FakeContainerRuntime;
+  readonly clock = new FakeClock('2026-01-02T03:04:05Z');
   readonly logger = recordingLogger();
-  /** Everything that the API server was asked, without reads. */
+  readonly runtime: FakeContainerRuntime;
+  /** What the API server was asked, without reads: `PATCH /api/v1/… 200`. */
   readonly writes: string[] = [];
+  readonly #starts: { readonly podUID: string; readonly container: string; readonly seconds: number }[] = [];
+  readonly #events: KubeEvent[] = [];
+  readonly #startedMs = this.clock.now();
+  #server: ApiServer | undefined;
   #agent: NodeAgent | undefined;
 
-  private constructor(clock: FakeClock, server: ApiServer, runtime: FakeContainerRuntime) {
-    this.clock = clock;
-    this.server = server;
-    this.runtime = runtime;
+  private constructor({ runtime }: TestClusterOptions) {
+    this.runtime = new FakeContainerRuntime({ clock: this.clock, ...runtime });
+    this.runtime.subscribe?.(({ type, podUID, containerID }) => {
+      const started = this.runtime.pod(podUID)?.containers.find(({ id }) => id === containerID);
+      if (type !== 'started' || started === undefined) return;
+      this.#starts.push({ podUID, container: started.name, seconds: (this.clock.now() - this.#startedMs) / 1000 });
+    });
   }
 
-  static async start({ runtime }: TestClusterOptions = {}): Promise<TestCluster> {
-    const clock = new FakeClock('2026-01-02T03:04:05Z');
-    const writes: string[] = [];
-    const server = await ApiServer.start({
-      clock,
+  static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
+    const cluster = new TestCluster(options);
+    cluster.#server = await ApiServer.start({
+      clock: cluster.clock,
       nodeUsers: [nodeName],
-      onRequest: ({ method, path, status }) => {
-        if (method !== 'GET') writes.push(`${method} ${path.split('?')[0]} ${status}`);
+      onRequest: ({ method, path, status, body }) => {
+        if (method === 'GET') return;
+        const [withoutQuery = ''] = path.split('?');
+        cluster.writes.push(`${method} ${withoutQuery} ${status}`);
+        if (status === 201 && withoutQuery.endsWith('/events')) cluster.#events.push(JSON.parse(body) as KubeEvent);
       },
     });
-    const cluster = new TestCluster(clock, server, new FakeContainerRuntime({ clock, ...runtime }));
-    (cluster as { writes: string[] }).writes = writes;
     return cluster;
+  }
+
+  get server(): ApiServer {
+    return this.#server!;
+  }
+
+  /** Those about pods that were created, oldest first; a repeated event is one. */
+  podEvents(): string[] {
+    return this.#events
+      .filter(({ involvedObject }) => involvedObject.kind === 'Pod')
+      .map(({ reason, involvedObject }) => `${involvedObject.name}: ${reason}`);
+  }
+
+  nodeCondition(type: string): { readonly status: string; readonly reason?: string } | undefined {
+    const { status } = this.server.nodes.list()[0] as { status?: { conditions?: { type: string; status: string }[] } };
+    return status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  /** When a container of the pod was started, in seconds. */
+  startTimes(podUID: string, container: string): number[] {
+    return this.#starts
+      .filter((start) => start.podUID === podUID && start.container === container)
+      .map(({ seconds }) => seconds);
   }
 
   get agent(): NodeAgent {
@@ -81,6 +110,12 @@ export class TestCluster implements AsyncDisposable {
 
   async advance(ms: number): Promise<void> {
     await this.clock.advanceAsync(ms, () => this.settle());
+  }
+
+  /** Lets the event loop turn until something outside of the cluster has had its effect: a file was read, for example. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await this.clock.yieldToEventLoop();
+    await this.settle();
   }
 
   /** Binds a pod to the node, as the scheduler does. */

@@ -302,7 +302,7 @@ describe('a port that fails', () => {
     const { pleg, clock } = newPLEG({ runtime, logger: log });
     pleg.start();
     await clock.advanceAsync(120_000);
-    expect(log.lines.map(({ fields }) => fields)).toEqual([{ reason: 'The runtime has not responded for 120 s' }]);
+    expect(log.lines.map(({ fields }) => fields)).toEqual([{ reason: 'listPods of the runtime took over 120000 ms' }]);
     expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful');
     await pleg.stop();
     expect(log.lines).toHaveLength(1);
