@@ -27,6 +27,12 @@ export interface JournalSettings {
   readonly lock: DirectoryLock | undefined;
 }
 
+/** A line of an older status. */
+interface SupersededLine {
+  readonly podUID: string;
+  readonly slot: Slot;
+}
+
 /** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
 const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
@@ -34,8 +40,9 @@ const compactionRetryMs = 60_000;
 const compactionMinBytes = 1024 * 1024;
 /** With more bytes of live lines, the file is compacted in slices: it takes about 1 ms for 100 KiB. */
 const sliceMinBytes = 256 * 1024;
-/** So many statuses are copied in one turn of the event loop. */
+/** So many statuses are copied, and lines marked, in one turn of the event loop. */
 const sliceEntries = 64;
+const sliceMarks = 256;
 /** What has changed during one pass is copied by the next one. */
 const maxPasses = 3;
 /** The file is compacted when it has grown to so many times its live lines. */
@@ -58,8 +65,8 @@ export class JournalRecorder implements Journal {
   /** Undefined while there is no file that can be written. */
   #journalFile: JournalFile | undefined;
   #nextSequence: number;
-  /** Lines to be marked past when those that replace them have been synced, with their pods. */
-  readonly #superseded = new Map<Slot, string>();
+  /** Lines to be marked past when those that replace them have been synced, by pod UID. */
+  readonly #superseded = new Map<string, Set<Slot>>();
   /** Lines that could not be marked past. */
   #unmarked: Slot[] = [];
   /** Lines marked past. They are overwritten when nothing can be appended. */
@@ -70,6 +77,7 @@ export class JournalRecorder implements Journal {
   /** A compaction in slices. */
   #compaction: Compaction | undefined;
   #compacting: Promise<void> | undefined;
+  #marking: Promise<unknown> | undefined;
   #isFailing = false;
   #timer: Timer | undefined;
   #closing: Promise<void> | undefined;
@@ -109,9 +117,8 @@ export class JournalRecorder implements Journal {
 
   async #close(): Promise<void> {
     this.#timer?.stop();
-    await this.#compacting;
+    await Promise.all([this.#compacting, this.#marking]);
     const file = this.#journalFile;
-    await file?.synced();
     this.#try('sync', () => file?.sync());
     await this.#closeFile(file);
     this.#log.closedWithout(this.#unrecordedEntries());
@@ -168,7 +175,8 @@ export class JournalRecorder implements Journal {
     const slot = this.#live.get(podUID)?.slot;
     if (slot !== undefined) {
       this.#liveBytes -= slot.bytes;
-      this.#superseded.set(slot, podUID);
+      const slots = this.#superseded.get(podUID) ?? new Set();
+      this.#superseded.set(podUID, slots.add(slot));
     }
     this.#live.delete(podUID);
     this.#unrecorded.delete(podUID);
@@ -225,11 +233,20 @@ export class JournalRecorder implements Journal {
 
   /** Marks all superseded lines of the pod, without a sync before that. */
   #markPastOf(podUID: string): void {
-    for (const [slot, uid] of this.#superseded) if (uid === podUID) this.#markSuperseded([slot]);
+    const slots = this.#superseded.get(podUID) ?? [];
+    this.#superseded.delete(podUID);
+    for (const slot of slots) this.#markPast(slot);
   }
 
-  #markSuperseded(slots: Iterable<Slot>): void {
-    for (const slot of slots) if (this.#superseded.delete(slot)) this.#markPast(slot);
+  /** Marks those of these lines past that are still in the file; other work has a turn after every few of them. Never rejects. */
+  async #markInSlices(lines: readonly SupersededLine[]): Promise<void> {
+    for (const [i, { podUID, slot }] of lines.entries()) {
+      if (i > 0 && i % sliceMarks === 0) await this.#settings.clock.yieldToEventLoop();
+      const slots = this.#superseded.get(podUID);
+      if (slots?.delete(slot) !== true) continue;
+      if (slots.size === 0) this.#superseded.delete(podUID);
+      this.#markPast(slot);
+    }
   }
 
   #afterWriting(): void {
@@ -242,14 +259,17 @@ export class JournalRecorder implements Journal {
   #sync(): void {
     const { fsync } = this.#settings;
     const file = this.#journalFile;
-    const superseded = [...this.#superseded.keys()];
+    const superseded = Array.from(this.#superseded, ([podUID, slots]) =>
+      Array.from(slots, (slot) => ({ podUID, slot })),
+    ).flat();
     if (fsync === 'interval') {
-      file?.syncLater().then(
-        () => this.#markSuperseded(superseded),
+      const marked = file?.syncLater().then(
+        () => this.#markInSlices(superseded),
         (error: unknown) => this.#log.actionFailed('sync', error),
       );
+      this.#marking = Promise.all([this.#marking, marked]);
     } else if (fsync === 'never' || this.#try('sync', () => file?.sync())) {
-      this.#markSuperseded(superseded);
+      void this.#markInSlices(superseded);
     }
   }
 

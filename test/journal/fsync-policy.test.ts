@@ -39,6 +39,11 @@ vi.mock('node:fs', async (importOriginal) => {
       disk.calls.push('rename file');
       original.renameSync(from, to);
     },
+    close: (fd: number, done: fs.NoParamCallback): void => {
+      record('close', fd);
+      original.closeSync(fd);
+      done(disk.isFailing ? new Error('input/output error') : null);
+    },
     closeSync: (fd: number): void => {
       record('close', fd);
       original.closeSync(fd);
