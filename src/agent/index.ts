@@ -10,6 +10,7 @@ export type {
   NodeAgentSources,
   NodeAgentStopOptions,
 } from './node-agent/node-agent-options.ts';
+export { type AgentServer, type MetricsSource, serveAgent, type ServeAgentOptions } from './http-server/serve-agent.ts';
 export type { SyncLoopInspection } from './sync-loop/sync-loop.ts';
 
 // The container runtime

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
+import { refuseOption } from '../errors.ts';
 
 /**
  * Whether the Host header names this server. A page of another site can have its own name resolve to
@@ -14,8 +15,20 @@ export function isHostAllowed(request: IncomingMessage, allowedHosts: ReadonlySe
   return isLoopbackName(name) || (allowedHosts?.has(name) ?? false);
 }
 
+/** The option `allowedHosts`. @throws StatusManagerError INVALID_OPTION */
+export function resolveAllowedHosts(names: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  if (names === undefined) return undefined;
+  if (!Array.isArray(names)) refuseOption('allowedHosts', 'a list of host names', names);
+  return new Set(
+    names.map((name: unknown, i) => {
+      const hostname = typeof name === 'string' && !/:\d+$/.test(name) ? hostnameOf(name) : undefined;
+      return hostname ?? refuseOption(`allowedHosts[${i}]`, 'a host name without port', name);
+    }),
+  );
+}
+
 /** Undefined when it is no host name. IPv6 addresses are in brackets, names in lower case. */
-export function hostnameOf(host: string | undefined): string | undefined {
+function hostnameOf(host: string | undefined): string | undefined {
   const url = `http://${host ?? ''}`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }

@@ -2,7 +2,7 @@ import type { ClockLike, Logger } from '../index.ts';
 import { refuseOption, StatusManagerError } from '../errors.ts';
 import { resolveClock, resolveLogger } from '../ports.ts';
 import { integerOption } from '../validate.ts';
-import { hostnameOf } from './host-check.ts';
+import { resolveAllowedHosts } from './host-check.ts';
 
 export interface StatusPageOptions {
   /** The heading of the page, usually the name of the node. Default: none. */
@@ -61,15 +61,4 @@ export function resolveOptions(options: StatusPageOptions) {
     clock: resolveClock(options.clock, logger),
     logger,
   };
-}
-
-function resolveAllowedHosts(names: readonly string[] | undefined): ReadonlySet<string> | undefined {
-  if (names === undefined) return undefined;
-  if (!Array.isArray(names)) refuseOption('allowedHosts', 'a list of host names', names);
-  return new Set(
-    names.map((name: unknown, i) => {
-      const hostname = typeof name === 'string' && !/:\d+$/.test(name) ? hostnameOf(name) : undefined;
-      return hostname ?? refuseOption(`allowedHosts[${i}]`, 'a host name without port', name);
-    }),
-  );
 }

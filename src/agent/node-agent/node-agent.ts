@@ -97,6 +97,10 @@ export class NodeAgent implements AsyncDisposable {
     if (!parts.podSources.some(({ name }) => name !== 'api')) this.#settleStaticSourcesSeen();
   }
 
+  get nodeName(): string {
+    return this.#parts.nodeName;
+  }
+
   get state(): NodeAgentState {
     return this.#state;
   }

@@ -1,0 +1,157 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import { type ClockLike, type Logger, resolveLogger, StatusManagerError } from '../../index.ts';
+import { isHostAllowed, resolveAllowedHosts } from '../../statusz/host-check.ts';
+import { createStatusPage, type StatusPageOptions } from '../../statusz/index.ts';
+import { reasonOf } from '../failure-log.ts';
+import type { NodeAgent } from '../node-agent/node-agent.ts';
+import { refuseOption, requireMembers, requireMethods } from '../require-option.ts';
+import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';
+
+/** What `/metrics` shows: a `Registry` of prom-client. */
+export interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+export interface ServeAgentOptions {
+  /** Address to listen on. Default `127.0.0.1`. kubelet: `healthzBindAddress`. */
+  readonly host?: string | undefined;
+  /** Port to listen on; 0: any that is free. Default 10248. kubelet: `healthzPort`. */
+  readonly port?: number | undefined;
+  /** Default: no `/metrics`. */
+  readonly register?: MetricsSource | undefined;
+  /** Of `/statusz`; false: no such page, as in a bundle. */
+  readonly statusPage?: Pick<StatusPageOptions, 'refreshIntervalMs' | 'timelineLength'> | false | undefined;
+  /** As for `createStatusPage`, and for every path. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+}
+
+/** A server that `serveAgent` has started. */
+export interface AgentServer extends AsyncDisposable {
+  /** `http://127.0.0.1:10248`, for example. */
+  readonly url: string;
+  /** Stops listening and cuts off clients. */
+  close(): Promise<void>;
+}
+
+const optionNames: Readonly<Record<keyof ServeAgentOptions, true>> = {
+  allowedHosts: true,
+  clock: true,
+  host: true,
+  logger: true,
+  port: true,
+  register: true,
+  statusPage: true,
+};
+/** A client that neither sends nor reads is cut off. */
+const idleTimeoutMs = 30_000;
+const maxConnections = 64;
+
+/**
+ * Serves what probes, Prometheus and people ask of an agent:
+ *
+ * - `/healthz`: 500 when the sync loop has been stuck for 5 minutes, so that a new process is started.
+ * - `/readyz`: 500 until the agent knows its pods and the Node is registered.
+ * - `/metrics`: what `register` has.
+ * - `/statusz/`: the page of `createStatusPage`.
+ *
+ * `?verbose` lists the checks. Only reads, and does not authenticate: a host that is not a loopback
+ * address shows the names of the pods to everybody who reaches it. Resolves when it listens. Call
+ * `close()` after `stop()` of the agent, so that probes see it stop.
+ *
+ * @throws StatusManagerError INVALID_OPTION; INVALID_STATE when the address cannot be listened on
+ */
+export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
+  requireMethods('agent', agent, ['inspect']);
+  requireMembers('options', options, Object.keys(optionNames));
+  const { host = '127.0.0.1', port = 10248, register, statusPage = {}, clock } = options;
+  if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
+  if (register !== undefined) requireMethods('register', register, ['metrics']);
+  const logger = resolveLogger(options.logger);
+  const allowedHosts = resolveAllowedHosts(options.allowedHosts);
+  const page =
+    statusPage === false
+      ? undefined
+      : createStatusPage(agent.statusManager, {
+          ...statusPage,
+          ...{ nodeName: agent.nodeName, allowedHosts: options.allowedHosts, clock, logger },
+        });
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path = '', query = ''] = (request.url ?? '').split('?');
+    if (page !== undefined && /^\/statusz(\/|$)/.test(path)) return page(request, response);
+    if (!isHostAllowed(request, allowedHosts)) return send(response, 403, 'This host name is not allowed\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      return send(response, 405, 'Only GET and HEAD are allowed\n');
+    }
+    const sendChecks = (checks: readonly HealthCheck[]): void => {
+      const { status, text } = formatChecks(path.slice(1), checks, new URLSearchParams(query).has('verbose'));
+      send(response, status, text);
+    };
+    if (path === '/healthz') return sendChecks(healthChecks(agent.inspect()));
+    if (path === '/readyz') return sendChecks(readinessChecks(agent.inspect()));
+    if (path === '/metrics' && register !== undefined)
+      return send(response, 200, await register.metrics(), register.contentType);
+    return send(response, 404, `Not found. There are: ${paths.join(', ')}\n`);
+  }
+  const paths = ['/healthz', '/readyz', ...(register ? ['/metrics'] : []), ...(page ? ['/statusz/'] : [])];
+
+  const server = createServer((request, response) => {
+    respond(request, response).catch((thrown: unknown) => {
+      logger.error({ reason: reasonOf(thrown), path: request.url }, 'A request to the agent could not be served');
+      if (!response.headersSent) send(response, 500, 'The request could not be served\n');
+    });
+  });
+  server.timeout = idleTimeoutMs;
+  server.maxConnections = maxConnections;
+  try {
+    await listen(server, host, port);
+  } catch (error) {
+    page?.close();
+    throw new StatusManagerError('INVALID_STATE', `Cannot listen on ${host}:${port}: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+  const url = urlOf(server);
+  logger.info({ url, paths }, 'Serving health, metrics and the status page');
+  const close = async (): Promise<void> => {
+    page?.close();
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+  };
+  return { url, close, [Symbol.asyncDispose]: close };
+}
+
+function send(response: ServerResponse, status: number, text: string, contentType = 'text/plain; charset=utf-8'): void {
+  response
+    .writeHead(status, {
+      'content-type': contentType,
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
+    .end(text);
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function urlOf(server: Server): string {
+  const { address, port } = server.address() as AddressInfo;
+  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
+}

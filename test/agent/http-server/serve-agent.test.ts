@@ -1,0 +1,197 @@
+import { request } from 'node:http';
+import { Registry } from 'prom-client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AgentServer, createNodeAgent, serveAgent, type ServeAgentOptions } from 'kubelet-status-manager/agent';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+import { FakeContainerRuntime, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
+import { TestCluster } from '../node-agent/test-cluster.ts';
+
+let cluster: TestCluster;
+let server: AgentServer | undefined;
+
+beforeEach(async () => {
+  cluster = await TestCluster.start();
+});
+
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+  await cluster[Symbol.asyncDispose]();
+});
+
+async function serve(options: ServeAgentOptions = {}): Promise<void> {
+  const { agent, clock, logger } = cluster;
+  server = await serveAgent(agent, { port: 0, clock, logger, ...options });
+}
+
+interface Got {
+  readonly status: number | undefined;
+  readonly type: string | undefined;
+  readonly text: string;
+}
+
+function get(path: string, { method = 'GET', host = 'localhost' } = {}): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${server!.url}${path}`, { method, headers: { host }, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode, type: response.headers['content-type'], text }));
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+describe('/readyz', () => {
+  it('fails until the agent knows its pods and the Node is registered, and says what is missing', async () => {
+    cluster.createAgent();
+    await serve();
+    expect(await get('/readyz')).toMatchObject({
+      status: 500,
+      text: [
+        '[-]running failed: the agent is created',
+        '[-]sources failed: no pods yet from: api',
+        '[-]node failed: the Node is not registered',
+        'readyz check failed\n',
+      ].join('\n'),
+    });
+    cluster.agent.start();
+    await cluster.advance(500);
+    expect(await get('/readyz')).toMatchObject({ status: 200, text: 'ok' });
+    expect((await get('/readyz?verbose')).text).toBe('[+]running ok\n[+]sources ok\n[+]node ok\nreadyz check passed\n');
+    await cluster.stopAgent();
+    expect(await get('/readyz')).toMatchObject({ status: 500 });
+  });
+});
+
+describe('/healthz', () => {
+  it('passes before the agent starts and while it works', async () => {
+    cluster.createAgent();
+    await serve();
+    expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
+    cluster.agent.start();
+    await cluster.advance(500);
+    expect((await get('/healthz?verbose')).text).toBe('[+]ping ok\n[+]syncloop ok\nhealthz check passed\n');
+  });
+
+  it('fails when the sync loop has been stuck for more than 5 minutes, here by a runtime that hangs', async () => {
+    await cluster.startAgent();
+    await serve();
+    cluster.runtime.delay({ method: 'listPods' }, 3_600_000, Number.POSITIVE_INFINITY);
+    await cluster.advance(280_000);
+    expect((await get('/healthz')).status).toBe(200);
+    await cluster.advance(240_000);
+    const { status, text } = await get('/healthz');
+    expect(status).toBe(500);
+    expect(text).toMatch(
+      /^\[\+\]ping ok\n\[-\]syncloop failed: sync loop took longer than expected: its last iteration began [3-5]\d\d s ago\n/,
+    );
+  });
+
+  it('fails when the agent has stopped', async () => {
+    await cluster.startAgent();
+    await serve();
+    await cluster.stopAgent();
+    expect((await get('/healthz')).text).toContain('[-]syncloop failed: the agent is stopped');
+  });
+});
+
+describe('/metrics', () => {
+  it('shows the registry', async () => {
+    const register = new Registry();
+    await cluster.startAgent({ metrics: createPrometheusMetrics({ register }) });
+    await serve({ register });
+    const { status, type, text } = await get('/metrics');
+    expect([status, type]).toEqual([200, register.contentType]);
+    expect(text).toContain('kubelet_status_manager_cached_statuses 0');
+  });
+
+  it('a registry that fails: 500 without details, and the reason in the log', async () => {
+    await cluster.startAgent();
+    await serve({ register: { contentType: 'text/plain', metrics: () => Promise.reject(new Error('a bad gauge')) } });
+    expect(await get('/metrics')).toMatchObject({ status: 500, text: 'The request could not be served\n' });
+    expect(cluster.logger.errors).toEqual([
+      expect.objectContaining({ fields: expect.objectContaining({ reason: 'a bad gauge', path: '/metrics' }) }),
+    ]);
+  });
+
+  it('is not there without one; the response lists what is', async () => {
+    await cluster.startAgent();
+    await serve();
+    expect(await get('/metrics')).toMatchObject({
+      status: 404,
+      text: 'Not found. There are: /healthz, /readyz, /statusz/\n',
+    });
+  });
+});
+
+describe('/statusz/', () => {
+  it('is the page of the agent, with its pods and the name of its Node', async () => {
+    await cluster.startAgent();
+    await cluster.create({ metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } });
+    await cluster.advance(1_000);
+    await serve();
+    expect(await get('/statusz/')).toMatchObject({ status: 200, type: 'text/html; charset=utf-8' });
+    expect(JSON.parse((await get('/statusz/pods.json')).text)).toMatchObject({
+      nodeName: 'node-a',
+      pods: [{ podName: 'web', phase: 'Running' }],
+    });
+  });
+
+  it('can be left out', async () => {
+    cluster.createAgent();
+    await serve({ statusPage: false });
+    expect((await get('/statusz/')).status).toBe(404);
+  });
+});
+
+describe('every path', () => {
+  it.each(['/healthz', '/readyz', '/metrics', '/statusz/', '/'])('%s only reads, and checks the Host', async (path) => {
+    cluster.createAgent();
+    await serve({ register: new Registry() });
+    expect((await get(path, { method: 'POST' })).status).toBe(405);
+    expect((await get(path, { host: 'evil.example' })).status).toBe(403);
+  });
+});
+
+describe('listening', () => {
+  it('says on which address it cannot, and leaves no subscription behind', async () => {
+    cluster.createAgent();
+    await serve();
+    const port = Number(new URL(server!.url).port);
+    await expect(serveAgent(cluster.agent, { port })).rejects.toThrow(
+      expect.objectContaining({
+        code: 'INVALID_STATE',
+        message: expect.stringContaining(`Cannot listen on 127.0.0.1:${port}: listen EADDRINUSE`),
+      }),
+    );
+  });
+
+  it('close() frees the port, and can be called again', async () => {
+    cluster.createAgent();
+    await serve();
+    const { url } = server!;
+    await server!.close();
+    await server!.close();
+    await serve({ port: Number(new URL(url).port) });
+    expect((await get('/healthz')).status).toBe(200);
+  });
+
+  const agent = createNodeAgent({
+    nodeName: 'a',
+    runtime: new FakeContainerRuntime({ clock: new FakeClock() }),
+    logger: silentLogger,
+    sources: { file: { path: '/nowhere', parse: JSON.parse } },
+  });
+  it.each<[string, unknown, unknown, string]>([
+    ['no agent', undefined, {}, 'agent'],
+    ['an unknown option', agent, { metrics: 1 }, 'options.metrics'],
+    ['a port out of range', agent, { port: 70_000 }, 'port'],
+    ['a host that is empty', agent, { host: '' }, 'host'],
+    ['a register without metrics()', agent, { register: {} }, 'register.metrics'],
+    ['hosts that are no list', agent, { allowedHosts: 'a' }, 'allowedHosts'],
+  ])('%s', async (_case, someAgent, options, path) => {
+    await expect(serveAgent(someAgent as never, options as never)).rejects.toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path }),
+    );
+  });
+});
