@@ -13,7 +13,7 @@ import { statusDocument } from './status-document.ts';
 import { Timelines } from './timeline.ts';
 
 /** What the page reads of a manager. */
-export type StatusPageManager = Pick<StatusManagerLike, 'inspect' | 'getPodStatus' | 'subscribe'>;
+export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatus' | 'inspect' | 'subscribe'>;
 
 /** Handles the requests below its path: those of `node:http`, Express and servers with the same types. */
 export interface StatusPage {
@@ -35,7 +35,7 @@ export interface StatusPage {
  * `manager`); INVALID_STATE when the files of the page are missing, as in a bundle
  */
 export function createStatusPage(manager: StatusPageManager, options: StatusPageOptions = {}): StatusPage {
-  requirePort('manager', manager, ['inspect', 'getPodStatus', 'subscribe']);
+  requirePort('manager', manager, ['explain', 'getPodStatus', 'inspect', 'subscribe']);
   const { nodeName, path, refreshIntervalMs, timelineLength, allowedHosts, clock, logger } = resolveOptions(options);
   const files = readClientFiles();
   const responder = new Responder(clock);
@@ -63,7 +63,7 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
       case 'pods':
         return acceptsGzip(request) ? pods.compressed : pods.plain;
       case 'pod': {
-        const document = podDocument(route.podUID, getPodStatus(route.podUID), timelines);
+        const document = podDocument(manager.explain(route.podUID), getPodStatus(route.podUID), timelines);
         return document && jsonContent(document);
       }
       default:

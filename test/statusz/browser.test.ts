@@ -145,6 +145,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       const page = await open();
       await links(page).first().click();
       await expectShown(dialog(page).getByRole('heading', { name: 'default/checkout-' }));
+      await expectShown(dialog(page).getByText(/^default\/checkout-.* Ready=False since .* version 2 /));
       await expectShown(dialog(page).getByText('Ready False').first());
       await expectShown(dialog(page).getByText('Version 1 written'));
       await expectShown(dialog(page).getByText(/^Version 2 forbidden 6 times; next try at/));
@@ -191,7 +192,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await expectShown(dialog(page).getByText('Ready True → False').first());
       await expectShown(dialog(page).getByText('Version 2 written'));
       await onNode(() => node.manager.removeOrphanedStatuses([]));
-      await expectShown(dialog(page).getByText('The manager no longer has a status of this pod.'));
+      await expectShown(dialog(page).getByText(node.manager.explain('uid-a').sentence));
       await expectShown(dialog(page).getByText('Version 2 written'));
     });
 
@@ -238,7 +239,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
     it('says that the server does not respond, keeps what it has, and recovers', async () => {
       const page = await open();
       await page.route('**/pods.json', (route) => route.abort());
-      await expectShown(page.getByRole('alert').getByText('No response from this server since 11:58:00 UTC'));
+      await expectShown(page.getByRole('alert').getByText('No response from this server since 11:58:00Z'));
       expect(await links(page).count()).toBe(3);
       await page.unroute('**/pods.json');
       await page.getByRole('alert').getByText('No response').waitFor({ state: 'detached' });
@@ -266,8 +267,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
 
   describe('names the cause of every outage', () => {
     const shown: Readonly<Record<string, RegExp>> = {
-      'the API server is down':
-        /No status can be written since 03:04:05 UTC: GET fails without a response .*ECONNREFUSED/,
+      'the API server is down': /No status can be written since 03:04:05Z: GET fails without a response .*ECONNREFUSED/,
       'the credentials have expired (401)': /No status can be written .*: GET fails with 401 \(401 Unauthorized\)/,
       'the API server hangs': /No status can be written .*: GET fails without a response \(No response within 30000 ms/,
       '403 to GET': /back-off after GET 403 forbidden .*pods "a" is forbidden/,

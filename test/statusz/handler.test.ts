@@ -351,6 +351,15 @@ describe('pods.json', () => {
 });
 
 describe('pods/UID.json', () => {
+  it('explains the pod', async () => {
+    const { node, json } = await startNode();
+    node.set(node.add('a'), { isReady: false });
+    await node.settled();
+    const { explanation } = await json<PodDocument>('/statusz/pods/uid-a.json');
+    expect(explanation).toEqual(JSON.parse(JSON.stringify(node.manager.explain('uid-a'))));
+    expect(explanation.sentence).toContain('Ready=False since 11:58:00Z');
+  });
+
   it('has the conditions, and a timeline of conditions and writes, newest first', async () => {
     const { node, json } = await startNode({ timelineLength: 4 });
     const pod = node.add('a');
@@ -383,7 +392,7 @@ describe('pods/UID.json', () => {
     const { node, json } = await startNode();
     node.set(node.add('a', { uid: 'a/b?c d%' }));
     const path = `/statusz/pods/${encodeURIComponent('a/b?c d%')}.json`;
-    expect(await json<PodDocument>(path)).toMatchObject({ podUID: 'a/b?c d%' });
+    expect(await json<PodDocument>(path)).toMatchObject({ explanation: { podUID: 'a/b?c d%' } });
   });
 
   it('nothing of a spec is shown: no environment variable, no command', async () => {

@@ -55,7 +55,7 @@ export class Detail {
     const document = this.#document?.value;
     setText(this.#name, pod === undefined ? this.#podUID : nameOf(pod));
     const sections = [
-      explanation(pod, document),
+      element('p', { class: 'explanation' }, [document?.explanation.sentence ?? '']),
       facts(this.#podUID, pod, nowMs),
       conditions(document, nowMs),
       timeline(document, nowMs),
@@ -76,15 +76,6 @@ function showSections(parent, sections) {
     if (shown === undefined) parent.append(section);
     else if (!shown.isEqualNode(section)) shown.replaceWith(section);
   }
-}
-
-/**
- * @param {PodSummary | undefined} pod
- * @param {PodDocument | undefined} document
- */
-function explanation(pod, document) {
-  const isGone = pod === undefined && document !== undefined;
-  return element('p', { class: 'explanation' }, [isGone ? 'The manager no longer has a status of this pod.' : '']);
 }
 
 /**

@@ -166,7 +166,7 @@ function render() {
 function showProblems(status) {
   const sentences = status === undefined ? [] : problemsOf(status, nowMs);
   if (failures > 0) {
-    const since = status === undefined ? '' : ` since ${clockTime(nowMs, nowMs)} UTC`;
+    const since = status === undefined ? '' : ` since ${clockTime(nowMs, nowMs)}Z`;
     sentences.unshift(`No response from this server${since}; trying again.`);
   }
   setText(page.count, status === undefined ? 'Loading' : (page.count.textContent ?? ''));

@@ -151,7 +151,7 @@ export function problemsOf({ state, outage, informer }, nowMs) {
     const { since, verb, statusCode, message } = outage;
     const code = statusCode === undefined ? 'without a response' : `with ${statusCode}`;
     problems.push(
-      `No status can be written since ${clockTime(since, nowMs)} UTC: ${verb.toUpperCase()} fails ${code} (${message}).`,
+      `No status can be written since ${clockTime(since, nowMs)}Z: ${verb.toUpperCase()} fails ${code} (${message}).`,
     );
   }
   if (state !== 'running') problems.push(`The manager is ${state}: it writes nothing.`);
