@@ -130,6 +130,81 @@ describe.each(probeTypes)('TestDoProbe %s', (probeType) => {
   });
 });
 
+describe.each(probeTypes)('TestDoProbeWithContainerRestartRules %s', (probeType) => {
+  const rule = (value: number) => [{ action: 'Restart', exitCodes: { operator: 'In', values: [value] } }];
+  it.each<[string, Partial<Container>, number, boolean]>([
+    ['container failed with container restartPolicy=OnFailure', { restartPolicy: 'OnFailure' }, 1, true],
+    ['container succeeded with containerRestartPolicy=OnFailure', { restartPolicy: 'OnFailure' }, 0, false],
+    ['container failed with containerRestartPolicy=Always', { restartPolicy: 'Always' }, 1, true],
+    ['container succeeded with containerRestartPolicy=Always', { restartPolicy: 'Always' }, 0, true],
+    ['container failed with containerRestartPolicy=Never', { restartPolicy: 'Never' }, 1, false],
+    ['container succeeded with containerRestartPolicy=Never', { restartPolicy: 'Never' }, 0, false],
+    [
+      'container terminated with matching restartPolicyRules',
+      ...([{ restartPolicy: 'Never', restartPolicyRules: rule(1) }, 1, true] as const),
+    ],
+    [
+      'container terminated with non-matching restartPolicyRules',
+      ...([{ restartPolicy: 'Never', restartPolicyRules: rule(99) }, 1, false] as const),
+    ],
+  ])('%s', async (_, policies, exitCode, continues) => {
+    status = statusWith(terminated(exitCode));
+    const container: Container = { name: 'test_container', ...policies };
+    const pod: Pod = { metadata: { uid: 'test_pod' }, spec: { containers: [container], restartPolicy: 'Never' } };
+    expect(await worker(probeType, {}, { pod, container }).doProbe()).toBe(continues);
+  });
+});
+
+describe.each(probeTypes)('TestDoProbeWithContainerRestartAllContainers %s', (probeType) => {
+  const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }];
+  const container: Container = { name: 'test_container' };
+  const trigger: Container = { name: 'trigger', restartPolicy: 'Never', restartPolicyRules };
+  const withTrigger: Pod = {
+    metadata: { uid: 'test_pod' },
+    spec: { restartPolicy: 'Never', containers: [container, trigger] },
+  };
+
+  it('container terminated with matching restartAllContainers', async () => {
+    status = statusWith(terminated(1));
+    const source = { ...container, restartPolicy: 'Never', restartPolicyRules };
+    const pod = { metadata: { uid: 'test_pod' }, spec: { restartPolicy: 'Never', containers: [source] } };
+    expect(await worker(probeType, {}, { pod, container: source }).doProbe()).toBe(true);
+  });
+
+  it('container terminated by restartAllContainers', async () => {
+    const killed = statusWith(terminated(1)).containerStatuses!;
+    const source = statusWith(terminated(1), { name: 'trigger', id: 'test://trigger' }).containerStatuses!;
+    status = { phase: 'Running', containerStatuses: [...killed, ...source] };
+    expect(await worker(probeType, {}, { pod: withTrigger, container }).doProbe()).toBe(true);
+  });
+
+  it('container cleaned up by restartAllContainers', async () => {
+    status = { ...statusWith({ waiting: { reason: 'ContainerCreating' } }), phase: 'Pending' };
+    expect(await worker(probeType, {}, { pod: withTrigger, container }).doProbe()).toBe(true);
+  });
+});
+
+describe('a container that has terminated in a pod with restartPolicy Never', () => {
+  const terminatedAs = (member: 'containerStatuses' | 'initContainerStatuses'): PodStatus => ({
+    phase: 'Running',
+    [member]: statusWith(terminated(0)).containerStatuses,
+  });
+
+  it('TestDoProbe_TerminatedRestartableInitContainerWithRestartPolicyNever', async () => {
+    status = terminatedAs('initContainerStatuses');
+    const container: Container = { name: 'test_container', restartPolicy: 'Always' };
+    const pod: Pod = { metadata: { uid: 'test_pod' }, spec: { initContainers: [container], restartPolicy: 'Never' } };
+    expect(await worker('startup', {}, { pod, container }).doProbe()).toBe(true);
+    expect(results.get(containerID)).toBe('failure');
+  });
+
+  it('TestDoProbe_TerminatedContainerWithRestartPolicyNever', async () => {
+    status = terminatedAs('containerStatuses');
+    expect(await worker('startup').doProbe()).toBe(false);
+    expect(results.get(containerID)).toBe('failure');
+  });
+});
+
 describe('TestInitialDelay', () => {
   it.each<[ProbeType, ProbeResult]>([
     ['liveness', 'success'],
@@ -260,6 +335,25 @@ describe('thresholds', () => {
 });
 
 describe('after a restart of the agent', () => {
+  it.each<[ProbeType, ProbeResult]>([
+    ['readiness', 'failure'],
+    ['liveness', 'success'],
+    ['startup', 'unknown'],
+  ])(
+    'TestChangeContainerStatusOnKubeletRestart %s: no first result for a container that is older than the agent',
+    async (probeType, firstResult) => {
+      const probe = { initialDelaySeconds: 3600 };
+      const firstResultOf = async (startedAtMs: number): Promise<ProbeResult | undefined> => {
+        status = statusWith(running(startedAtMs), { started: probeType !== 'startup' });
+        results = new ProbeResultsManager();
+        await worker(probeType, probe, { agentStartedAtMs: start }).doProbe();
+        return results.get(containerID);
+      };
+      expect(await firstResultOf(start - 60_000)).toBeUndefined();
+      expect(await firstResultOf(start)).toBe(firstResult);
+    },
+  );
+
   it.each([
     [10_001, undefined],
     [10_000, 'failure'],

@@ -1,7 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ContainerStatus, type Pod, type PodStatus, timeFromEpochMs } from 'kubelet-status-manager';
+import {
+  BasicPodManager,
+  type ContainerStatus,
+  type Pod,
+  type PodStatus,
+  StatusManager,
+  timeFromEpochMs,
+} from 'kubelet-status-manager';
 import { type ProberManagerOptions, ProberManager, type ProbeResult } from 'kubelet-status-manager/agent';
-import { FakeClock } from 'kubelet-status-manager/testing';
+import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 
 const start = Date.parse('2026-01-02T03:04:05Z');
 const probe = { periodSeconds: 10 };
@@ -81,6 +88,35 @@ describe('TestAddRemovePods', () => {
   });
 });
 
+it('TestAddRemovePodsWithRestartableInitContainer', () => {
+  const initContainers = [{ name: 'sidecar', restartPolicy: 'Always', startupProbe: probe, readinessProbe: probe }];
+  prober.addPod({ metadata: { uid: 'a' }, spec: { initContainers, containers: [{ name: 'plain' }] } });
+  expect(prober.workerCount).toBe(2);
+  const [{ restartPolicy: _, ...initContainer }] = initContainers as [(typeof initContainers)[0]];
+  prober.addPod({ metadata: { uid: 'b' }, spec: { initContainers: [initContainer], containers: [] } });
+  expect(prober.workerCount).toBe(2);
+  prober.removePod('a');
+  expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
+});
+
+it('TestAddPodContinuesAfterExistingWorker: a worker that has ended is there again, behind one that has not', async () => {
+  const containers = ['a', 'b'].map((name) => ({ name, readinessProbe: probe }));
+  const pod: Pod = { metadata: { uid: 'uid' }, spec: { restartPolicy: 'Never', containers } };
+  const [ended] = runningStatus(true).containerStatuses!;
+  statuses.set('uid', {
+    phase: 'Running',
+    containerStatuses: [
+      { ...ended!, name: 'b', state: { terminated: { exitCode: 0, startedAt: null, finishedAt: null } } },
+    ],
+  });
+  prober.addPod(pod);
+  await clock.advanceAsync(0);
+  expect(prober.workerCount).toBe(1);
+  prober.addPod(pod);
+  expect(prober.workerCount).toBe(2);
+  prober.cleanupPods([]);
+});
+
 describe('TestCleanupPods', () => {
   it('keeps the workers of the pods that are desired', () => {
     prober.addPod(podOf('old'));
@@ -89,6 +125,43 @@ describe('TestCleanupPods', () => {
     expect(prober.workerCount).toBe(4);
     prober.cleanupPods([]);
     expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
+  });
+});
+
+it('TestCleanupRepeated', () => {
+  for (let i = 0; i < 100; i++) prober.addPod(podOf(`${i}`));
+  for (let i = 0; i < 10; i++) prober.cleanupPods([]);
+  expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
+});
+
+describe('TestUpdateReadiness', () => {
+  it('the readiness of the container follows the probes', async () => {
+    const podManager = new BasicPodManager();
+    const client = new FakePodClient([], { clock });
+    const manager = new StatusManager({
+      ...{ client, podManager, clock, logger: silentLogger },
+      podDeletionSafety: { podCouldHaveRunningContainers: () => true },
+    });
+    const pod: Pod = {
+      metadata: { uid: 'uid', name: 'p', namespace: 'ns' },
+      spec: { containers: [{ name: 'app', readinessProbe: { ...probe, failureThreshold: 1 } }] },
+    };
+    podManager.addPod(pod);
+    const [, app] = runningStatus(true).containerStatuses!;
+    manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [app!] });
+    prober = newProber({
+      getPodStatus: (uid) => manager.getPodStatus(uid),
+      onUpdate: (_, { podUID, containerID, result }) =>
+        void manager.setContainerReadiness(podUID, containerID, result === 'success'),
+    });
+    const isReady = () => manager.getPodStatus('uid')?.containerStatuses?.[0]?.ready;
+    prober.addPod(pod);
+    await clock.advanceAsync(0);
+    expect(isReady()).toBe(true);
+    found = 'failure';
+    await clock.advanceAsync(10_000);
+    expect(isReady()).toBe(false);
+    prober.cleanupPods([]);
   });
 });
 

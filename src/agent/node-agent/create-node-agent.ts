@@ -114,6 +114,10 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     volumeManager: options.volumeManager,
     hostIPs: node === false ? undefined : node.addresses,
     requestPodRelist: (podUID) => pleg.requestRelist(podUID),
+    requestPodSync: (podUID) => {
+      const pod = podManager.getPodByUID(podUID);
+      if (pod !== undefined) handler.handlePodSyncs([pod]);
+    },
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
   });
   const workQueue = new WorkQueue(clock);

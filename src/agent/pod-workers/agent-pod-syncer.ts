@@ -94,6 +94,11 @@ export interface AgentPodSyncerOptions {
   readonly agentStartedAtMs?: number | undefined;
   /** The pod has changed, so that it should be looked at and synced again soon. */
   readonly requestPodRelist: (podUID: string) => void;
+  /**
+   * The pod is to be synced again now: all of its containers were removed, to be started again.
+   * Default: `requestPodRelist`.
+   */
+  readonly requestPodSync?: ((podUID: string) => void) | undefined;
 }
 
 /**
@@ -135,6 +140,7 @@ export class AgentPodSyncer implements PodSyncer {
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock }),
       probeResults: probeManager?.results ?? noProbeResults,
       actuatedResources: this.#actuatedResources,
+      onPodSandboxReady: (pod) => this.#setReadyToStartContainers(pod),
     });
     this.activeDeadlineHandler = new ActiveDeadlineHandler({
       ...{ clock, eventRecorder },
@@ -149,7 +155,7 @@ export class AgentPodSyncer implements PodSyncer {
     runtimeStatus: RuntimePodStatus,
     { signal = new AbortController().signal }: CallOptions,
   ): Promise<SyncPodResult> {
-    const { statusManager, probeManager, requestPodRelist } = this.#options;
+    const { statusManager, probeManager, requestPodRelist, requestPodSync = requestPodRelist } = this.#options;
     const uid = pod.metadata?.uid ?? '';
     this.#actuatedResources?.initialize(pod);
     this.#updateResizeInProgress(pod, runtimeStatus);
@@ -168,6 +174,7 @@ export class AgentPodSyncer implements PodSyncer {
     this.#reportResizeErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
+    if (isRestartingAll && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync(uid);
     if (results.length > 0) requestPodRelist(uid);
     return { isTerminal: false };
   }
@@ -211,6 +218,17 @@ export class AgentPodSyncer implements PodSyncer {
   /** Forgets all pods but these; call it when all sources of pods have been seen. Source: kubelet `HandlePodCleanups`. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.#actuatedResources?.removeOrphanedPods(remainingPodUIDs);
+  }
+
+  /** Before its images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */
+  #setReadyToStartContainers(pod: Pod): void {
+    const { statusManager } = this.#options;
+    const { uid = '', generation } = pod.metadata ?? {};
+    const status: PodStatusInput = statusManager.getPodStatus(uid) ?? pod.status ?? {};
+    const type = 'PodReadyToStartContainers';
+    const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
+    const ready = { type, status: 'True', ...(generation && { observedGeneration: generation }) };
+    statusManager.setPodStatus(pod, { ...status, conditions: [...others, ready] });
   }
 
   #updateResizeInProgress(pod: Pod, runtimeStatus: RuntimePodStatus): void {

@@ -29,6 +29,8 @@ export interface RuntimeManagerOptions {
   readonly actuatedResources: ActuatedResources | undefined;
   readonly handlerRunner: HandlerRunner;
   readonly crashLoopBackoff: Backoff;
+  /** The pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
+  readonly onPodSandboxReady: (pod: Pod) => void;
   readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
@@ -89,6 +91,7 @@ export class RuntimeManager {
       results.push(result);
       if (result.sandboxID === undefined) return results;
       sandboxID = result.sandboxID;
+      this.#options.onPodSandboxReady(pod);
     }
     if (actions.containersToUpdate.length > 0) results.push(await this.#resizePod(pod, actions, signal));
     return [...results, ...(await this.#startContainers(pod, runtimeStatus, actions, sandboxID, signal))];

@@ -448,6 +448,18 @@ describe('volumes', () => {
 });
 
 describe('RestartAllContainers', () => {
+  it('asks for a sync as soon as the containers were removed: nothing else would start them before the next resync', async () => {
+    const asked: string[] = [];
+    const requestPodSync = (podUID: string) =>
+      void asked.push(`${podUID}: ${agent.runtime.pod(podUID)!.containers.length}`);
+    agent = new TestAgent({ requestPodSync });
+    const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 88 }, {});
+    await agent.create(podOf({ containers: [{ ...app, restartPolicy: 'Never', restartPolicyRules: [rule] }] }));
+    await agent.advance(1000);
+    expect(asked).toEqual(['uid-1: 0']);
+  });
+
   it('removes all containers, and starts the pod again from its init containers', async () => {
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
     agent.runtime.script('init', { exitAfterMs: 1000 });

@@ -1,0 +1,119 @@
+import { expect, describe, it } from 'vitest';
+import { MemoryState, type Pod, type ResourceRequirementsInput } from 'kubelet-status-manager';
+import type { RuntimeContainerState } from 'kubelet-status-manager/agent';
+import { recordingLogger, settle, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
+import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
+
+/** cpu request, cpu limit, memory request, memory limit; 0: none. */
+type Amounts = readonly [cpuRequest: number, cpuLimit: number, memoryRequest: number, memoryLimit: number];
+interface TestContainer {
+  readonly allocated: Amounts;
+  readonly actuated?: Amounts;
+  readonly kind?: 'init' | 'sidecar';
+  /** Default: not in the runtime. */
+  readonly state?: RuntimeContainerState;
+}
+
+function requirements([cpuRequest, cpuLimit, memoryRequest, memoryLimit]: Amounts): ResourceRequirementsInput {
+  const list = (cpu: number, memory: number) => ({
+    ...(cpu > 0 && { cpu: `${cpu}m` }),
+    ...(memory > 0 && { memory: `${memory}` }),
+  });
+  return { requests: list(cpuRequest, memoryRequest), limits: list(cpuLimit, memoryLimit) };
+}
+
+const steady: Amounts = [100, 200, 100, 200];
+const running = (allocated: Amounts, actuated?: Amounts, kind?: TestContainer['kind']): TestContainer => ({
+  ...{ allocated, state: 'running' },
+  ...(actuated && { actuated }),
+  ...(kind && { kind }),
+});
+
+describe('TestIsPodResizeInProgress', () => {
+  it.each<[string, readonly TestContainer[], boolean]>([
+    ['simple running container', [running([100, 100, 100, 100], [100, 100, 100, 100])], false],
+    ['simple unstarted container', [{ allocated: steady }], false],
+    ['simple resized container/cpu req', [running(steady, [150, 200, 100, 200])], true],
+    ['simple resized container/cpu limit', [running(steady, [100, 300, 100, 200])], true],
+    ['simple resized container/mem req', [running(steady, [100, 200, 150, 200])], true],
+    ['simple resized container/cpu+mem req', [running(steady, [150, 200, 150, 200])], true],
+    ['simple resized container/mem limit', [running(steady, [100, 200, 100, 300])], true],
+    ['terminated resized container', [{ allocated: steady, actuated: [200, 200, 100, 200], state: 'exited' }], false],
+    ['non-sidecar init container', [running(steady, undefined, 'init'), running(steady, steady)], false],
+    ['non-resized sidecar', [running(steady, steady, 'sidecar'), running(steady, steady)], false],
+    ['resized sidecar', [running(steady, [200, 200, 100, 200], 'sidecar'), running(steady, steady)], true],
+    [
+      'several containers and a resize',
+      [
+        running(steady, undefined, 'init'),
+        running(steady, steady),
+        { allocated: steady },
+        running(steady, [200, 200, 100, 200]),
+      ],
+      true,
+    ],
+    [
+      'several containers',
+      [
+        running([100, 200, 0, 0], [100, 200, 0, 0], 'sidecar'),
+        running([0, 0, 100, 200], [0, 0, 100, 200]),
+        running([200, 0, 100, 0], [200, 0, 100, 0]),
+      ],
+      false,
+    ],
+    ['best-effort pod', [running([0, 0, 0, 0], [0, 0, 0, 0])], false],
+    ['burstable pod/not resizing', [running([100, 0, 0, 0], [100, 0, 0, 0])], false],
+    ['burstable pod/resized', [running([100, 0, 0, 0], [500, 0, 0, 0])], true],
+  ])('%s', (_, containers, expected) => {
+    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    const named = containers.map((container, i) => ({ ...container, name: `c${i}` }));
+    const specOf = ({ name, allocated, kind }: (typeof named)[number]) => ({
+      ...{ name, resources: requirements(allocated) },
+      ...(kind === 'sidecar' && { restartPolicy: 'Always' }),
+    });
+    const pod: Pod = {
+      metadata: { uid: '12345' },
+      spec: {
+        initContainers: named.filter(({ kind }) => kind !== undefined).map(specOf),
+        containers: named.filter(({ kind }) => kind === undefined).map(specOf),
+      },
+    };
+    for (const { name, actuated: amounts } of named) {
+      if (amounts !== undefined) actuated.set(pod, name, requirements(amounts));
+    }
+    const runs = named.flatMap(({ name, state }) =>
+      state === undefined ? [] : [{ id: name, name, state, createdAtMs: 0 }],
+    );
+    expect(actuated.isPodResizeInProgress(pod, { sandboxes: [], containers: runs })).toBe(expected);
+  });
+});
+
+describe('what is recorded', () => {
+  const pod: Pod = {
+    metadata: { uid: 'a' },
+    spec: {
+      resources: { limits: { memory: '1Gi' } },
+      containers: [{ name: 'app', resources: { requests: { cpu: '1' } } }],
+    },
+  };
+
+  it('first what the spec gives, then what a container was given last, until the pod is gone', () => {
+    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    actuated.initialize(pod);
+    expect(actuated.get('a', 'app')).toEqual({ limits: { memory: '1Gi' }, requests: { cpu: '1' } });
+    actuated.set(pod, 'app', { requests: { cpu: '2' } });
+    actuated.initialize(pod);
+    expect(actuated.get('a', 'app')).toEqual({ requests: { cpu: '2' } });
+    actuated.removeOrphanedPods(new Set(['b']));
+    expect(actuated.get('a', 'app')).toBeUndefined();
+  });
+
+  it('a checkpoint that cannot be written is logged', async () => {
+    const logger = recordingLogger();
+    const state = new MemoryState();
+    state.setPodAllocation = () => Promise.reject(new Error('disk full'));
+    new ActuatedResources(state, logger).initialize(pod);
+    await settle(new FakeClock());
+    expect(logger.errors).toMatchObject([{ message: 'Failed to save the actuated resources of a pod' }]);
+  });
+});
