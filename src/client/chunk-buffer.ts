@@ -1,4 +1,5 @@
 const minCapacityBytes = 16 * 1024;
+const noBytes: Buffer = Buffer.alloc(0);
 
 /**
  * The bytes of chunks that arrived one after the other. Chunks are copied together instead of being
@@ -7,7 +8,7 @@ const minCapacityBytes = 16 * 1024;
  */
 export class ChunkBuffer {
   /** A single chunk is used as it is. It is exactly full, so a second one makes a buffer of our own, with a reserve. */
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes = noBytes;
   #length = 0;
 
   get length(): number {
@@ -28,7 +29,7 @@ export class ChunkBuffer {
   /** The collected bytes; empties the buffer. */
   take(): Buffer {
     const bytes = this.#bytes.subarray(0, this.#length);
-    this.#bytes = Buffer.alloc(0);
+    this.#bytes = noBytes;
     this.#length = 0;
     return bytes;
   }

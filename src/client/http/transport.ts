@@ -38,8 +38,9 @@ export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeT
 interface Call<Response> {
   readonly method: Dispatcher.HttpMethod;
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** They win over the transport's own. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
   readonly signal: AbortSignalLike | undefined;
   readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
   /** Sends it, and resolves with a buffered response or with a stream. */
@@ -56,6 +57,8 @@ class UndiciTransport implements KubeTransport {
   readonly #connections: Connections;
   /** Separate: a node whose heartbeats are late is considered dead. */
   readonly #heartbeatConnections: Connections;
+  /** Of all requests with these credentials: put together once, not for each request. */
+  #commonHeaders: { readonly credentials: Credentials; readonly headers: Credentials['headers'] } | undefined;
   #closed = false;
 
   constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
@@ -86,13 +89,14 @@ class UndiciTransport implements KubeTransport {
   }
 
   async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
-    const { body, contentType = 'application/json', signal, maxResponseBytes = defaultMaxResponseBytes } = options;
+    const { body, contentType = 'application/json', headers, signal } = options;
+    const { maxResponseBytes = defaultMaxResponseBytes } = options;
     const connection = isHeartbeat(path) ? this.#heartbeatConnections : this.#connections;
     const call: Call<BufferedResponse> = {
       method,
       path: this.#target(path, options.query),
-      headers: { ...(body !== undefined && { 'content-type': contentType }), ...options.headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      headers: body === undefined ? headers : { 'content-type': contentType, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
       signal,
       connection,
       send: (dispatcher, request) => requestBuffered(dispatcher, request, signal, maxResponseBytes),
@@ -168,17 +172,16 @@ class UndiciTransport implements KubeTransport {
   /** Rejects with an `ApiError` for anything but a 2xx response. */
   async #sendAs<Response extends BufferedResponse | Dispatcher.ResponseData>(
     credentials: Credentials,
-    { method, path, body, signal, connection, send, ...call }: Call<Response>,
+    { method, path, headers, body, signal, connection, send }: Call<Response>,
   ): Promise<Response> {
     if (this.#closed) throw closedError();
-    const headers = { ...this.#headers, ...credentials.headers, ...call.headers };
     let response: Response;
     try {
       response = await send(connection.openedWith(credentials.tls), {
         origin: this.#origin,
         method,
         path,
-        headers,
+        headers: this.#headersFor(credentials, headers),
         body: body ?? null,
       });
     } catch (error) {
@@ -186,6 +189,16 @@ class UndiciTransport implements KubeTransport {
     }
     if (isSuccess(response.statusCode)) return response;
     throw await this.#describe(response, credentials);
+  }
+
+  #headersFor(
+    credentials: Credentials,
+    headers: Call<unknown>['headers'],
+  ): Readonly<Record<string, string | string[]>> {
+    if (this.#commonHeaders?.credentials !== credentials) {
+      this.#commonHeaders = { credentials, headers: { ...this.#headers, ...credentials.headers } };
+    }
+    return headers === undefined ? this.#commonHeaders.headers : { ...this.#commonHeaders.headers, ...headers };
   }
 
   async *#chunks(
