@@ -19,7 +19,7 @@ export const declaredDifferences: readonly DeclaredDifference[] = [
   },
   {
     id: 'resources',
-    text: 'Only pods, nodes, namespaces, events, leases and SelfSubjectAccessReviews are served.',
+    text: 'Only pods, nodes, namespaces, events, leases, SelfSubjectAccessReviews and SelfSubjectReviews are served.',
     refusal: 'Use a real kube-apiserver',
   },
   {
