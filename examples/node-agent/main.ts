@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { CommanderError } from 'commander';
-import { type Logger, type Pod, StatusManager, systemClock } from 'kubelet-status-manager';
+import { type Logger, logMissingAccess, type Pod, StatusManager, systemClock } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
 import { destination, pino } from 'pino';
@@ -69,6 +69,8 @@ async function run(options: Options, directory: WorkDirectory, logger: Logger, c
   const { transport } = podClient;
   cleanUps.add('connections', () => transport.close());
 
+  // Not awaited: it warns of what would otherwise show as one refused request after the other.
+  void logMissingAccess(podClient, { nodeName, parts: ['status-manager', 'informer', 'node', 'events'], logger });
   const node = new NodeRegistration({ transport, nodeName, addresses, isTainted: !cluster.isOwn, clock, logger });
   cleanUps.add('node', () => node.unregister({ remove: !cluster.isOwn }));
   await node.register();

@@ -42,14 +42,15 @@ export async function checkAccess(client: AccessClient, options: AccessOptions):
   requireText('options.nodeName', nodeName);
   requireParts(parts);
   const asker = new AccessAsker(requestsOf(client), nodeName, signal);
-  const [user, pod] = await Promise.all([asker.whoAmI(), asker.findPod()]);
+  const user = await asker.whoAmI();
+  const pod = await asker.findPod();
   const isNodeUser = user?.name.startsWith('system:node:') ?? false;
-  const checks = await Promise.all(
-    permissionsOf(parts, nodeName).map((permission) => {
-      const isReadByName = isNodeUser && permission.verb === 'get' && permission.resource === 'pods';
-      return isReadByName ? asker.reviewGetOfPod(permission, pod) : asker.review(permission);
-    }),
-  );
+  const checks: AccessCheck[] = [];
+  // One after the other: at start, others need the connections more.
+  for (const permission of permissionsOf(parts, nodeName)) {
+    const isReadByName = isNodeUser && permission.verb === 'get' && permission.resource === 'pods';
+    checks.push(await (isReadByName ? asker.reviewGetOfPod(permission, pod) : asker.review(permission)));
+  }
   const patch = checks.find(
     ({ verb, resource, subresource }) => verb === 'patch' && resource === 'pods' && subresource === 'status',
   );

@@ -5,7 +5,7 @@ import { type AccessClient, type AccessOptions, checkAccess } from './check-acce
 
 /**
  * `checkAccess` for the start of an agent: logs one warning with the missing permissions and the RBAC
- * YAML, or that they could not be checked. Never rejects.
+ * YAML, or that they could not be checked; nothing once `signal` is aborted. Never rejects.
  * @param options `logger`: default pino at level `warn`
  * @throws StatusManagerError INVALID_ARGUMENT
  */
@@ -23,6 +23,7 @@ export async function logMissingAccess(
     );
     logger.warn({ nodeName, user: report.user, missing, rbac: report.rbac }, report.explain());
   } catch (error) {
+    if (options.signal?.aborted === true) return;
     logger.warn({ nodeName, reason: describeApiError(error).message }, 'The permissions could not be checked');
   }
 }

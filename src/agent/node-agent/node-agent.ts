@@ -1,9 +1,11 @@
 import {
+  accessParts,
   type BasicPodManager,
   type Clock,
   isMirrorPod,
   isStaticPod,
   type Logger,
+  logMissingAccess,
   type Pod,
   StatusManagerError,
 } from '../../index.ts';
@@ -138,6 +140,7 @@ export class NodeAgent implements AsyncDisposable {
     for (const [source, sink] of sinks) if (source.name !== 'api') source.start(sink);
     const [apiSource, apiSink] = sinks.find(([{ name }]) => name === 'api') ?? [];
     this.#starting = Promise.all([
+      this.#logMissingAccess(),
       this.#startNodeReporter(),
       apiSource && apiSink && this.#startApiSource(apiSource, apiSink),
     ]);
@@ -217,6 +220,15 @@ export class NodeAgent implements AsyncDisposable {
       logger.error({ reason: reasonOf(thrown) }, 'Statuses of an earlier run were not adopted');
       statusManager.start();
     }
+  }
+
+  /** Tells at start what else would show as one failed request after the other. */
+  async #logMissingAccess(): Promise<void> {
+    const { connection, nodeName, nodeReporter, ownEventRecorder, logger } = this.#parts;
+    if (connection === undefined) return;
+    const unused = new Set([nodeReporter === undefined && 'node', ownEventRecorder === undefined && 'events']);
+    const parts = accessParts.filter((part) => !unused.has(part));
+    await logMissingAccess(connection.requests, { nodeName, parts, logger, signal: this.#stopSignal.signal });
   }
 
   async #startNodeReporter(): Promise<void> {
