@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { defaultOptions } from '../../src/manager/options.ts';
 import {
   containerTypes,
@@ -21,6 +22,7 @@ import { BackOff, type BackOffReason } from '../../src/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
 import { fault } from '../../src/testing/faults/fault.ts';
 import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
+import { readmeExamples } from '../stranger/readme-examples.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -36,13 +38,26 @@ const documents = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   ...filesIn('docs', '.md'),
   ...filesIn('examples', '.md'),
 ];
 const parity = read('docs/parity.md');
 
+const notWrappedYet = new Set([
+  'docs/architecture.md',
+  'docs/metrics.md',
+  'docs/parity.md',
+  'docs/performance.md',
+  'docs/rbac.md',
+  'docs/statusz.md',
+  'docs/testing.md',
+  'docs/tracing.md',
+  'docs/versions.md',
+]);
+
 /** Complete files that a document shows word for word; the compiler reads them, and most of them run. */
-const examples = filesIn('test/docs/examples', '.ts').map(read);
+const examples = ['examples', 'guides', 'readme'].flatMap((folder) => filesIn(`test/docs/${folder}`, '.ts').map(read));
 
 /** As GitHub makes them of the headings. */
 function anchorsOf(document: string): string[] {
@@ -129,6 +144,12 @@ describe('every document', () => {
     expect(missing).toEqual([]);
   });
 
+  it.each(documents)('%s shows YAML of Kubernetes objects', (document) => {
+    const blocks = [...read(document).matchAll(/^```yaml\n([\s\S]*?)^```$/gm)];
+    const objects = blocks.flatMap(([, block]) => parseAllDocuments(block!).map((parsed) => parsed.toJS() as object));
+    for (const object of objects) expect(object).toMatchObject({ kind: expect.any(String) });
+  });
+
   it.each(documents)('%s names scripts that package.json has', (document) => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const named = [...read(document).matchAll(/npm run ([\w:-]+)/g)].map(([, script]) => script!);
@@ -137,7 +158,14 @@ describe('every document', () => {
 });
 
 describe('README.md', () => {
-  const rows = rowsOf(section(read('README.md'), 'Options')).slice(1);
+  it('shows every file of test/docs/readme, which npm run stranger tries', () => {
+    const blocks = readmeExamples(read('README.md')).map(({ code }) => code);
+    expect(blocks.toSorted()).toEqual(filesIn('test/docs/readme', '.ts').map(read).toSorted());
+  });
+});
+
+describe('docs/options.md', () => {
+  const rows = rowsOf(read('docs/options.md')).slice(1);
   const defaultOf = new Map(
     rows.flatMap(([names, fallback]) =>
       [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => [name!, fallback!] as const),
@@ -156,6 +184,17 @@ describe('README.md', () => {
   it.each(Object.entries(defaultOptions))('shows the default of `%s`', (name, value) => {
     const shown = defaultOf.get(name);
     expect(shown).toBe(typeof value === 'number' ? value.toLocaleString('en-US') : `\`'${value}'\``);
+  });
+});
+
+describe('the documents of this list', () => {
+  /** Code, tables of generated figures and links cannot be wrapped. */
+  const wrapped = ['README.md', 'SECURITY.md', ...filesIn('docs', '.md')].filter((path) => !notWrappedYet.has(path));
+
+  it.each(wrapped)('%s can be read on 100 columns', (document) => {
+    const text = read(document).replaceAll(/^```[\s\S]*?^```$/gm, '');
+    const long = text.split('\n').filter((line) => Array.from(line).length > 100 && !/\]\([^)]*\)\S*$/.test(line));
+    expect(long).toEqual([]);
   });
 });
 

@@ -2,36 +2,26 @@
  * The TypeScript blocks of the documents, word for word, so that the compiler reads them;
  * docs.test.ts holds both to each other. Nothing here runs.
  */
-/* oxlint-disable vitest/require-mock-type-parameters, no-restricted-imports -- the README shows the plain form */
-import { readFile } from 'node:fs/promises';
+/* oxlint-disable vitest/require-mock-type-parameters, no-restricted-imports -- the documents show the plain form */
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
-import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import type { HttpPodClient } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
 import { expect, vi } from 'vitest';
-import { parse } from 'yaml';
 import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox } from '../../src/index.ts';
 
 declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean; run(pod: Pod): void };
 declare const podsOfThisNode: Pod[];
-declare const podsFromFiles: Pod[];
 declare const pod: Pod;
 declare const uid: string;
 declare const name: string;
 declare const namespace: string;
-declare const nodeName: string;
-declare const kubeConfigFile: string;
 declare const containerStatuses: ContainerStatusInput[];
 declare const sandboxes: PodSandbox[];
 declare const podIPs: string[];
 declare function podDeletionSafety(pod: Pod): boolean;
-declare function runPod(pod: Pod): void;
-declare function terminatePod(pod: Pod): void;
-declare function updatePod(pod: Pod): void;
-declare function forgetPod(pod: Pod): void;
 
 export async function overClientNode(): Promise<void> {
   const kubeConfig = new KubeConfig();
@@ -55,32 +45,6 @@ export async function overClientNode(): Promise<void> {
   manager.terminatePod(pod);
 
   await manager.stop({ drain: true });
-}
-
-export async function overOurTransport(): Promise<void> {
-  const client = createPodClient(parse(await readFile(kubeConfigFile, 'utf8')));
-  const podManager = createInformerPodManager({ transport: client.transport, nodeName });
-  podManager.setStaticPods(podsFromFiles); // if there are any; listeners are not told of their mirror pods
-  podManager.start();
-  await podManager.whenSynced();
-
-  const manager = new StatusManager({ client, podManager, podDeletionSafety });
-  manager.start();
-  podManager.subscribe({
-    onPodAdded: (pod) => {
-      if (manager.canPodRun(pod)) runPod(pod);
-      else terminatePod(pod); // stop what still runs of it, then call manager.terminatePod(pod)
-    },
-    onPodUpdated: updatePod,
-    onPodRemoved: (pod) => {
-      forgetPod(pod);
-      manager.removeOrphanedStatuses(podManager.getPods().map(({ metadata }) => metadata!.uid!));
-    },
-  });
-
-  await manager.stop({ drain: true });
-  await podManager.stop();
-  await client.transport.close();
 }
 
 export async function overMock(): Promise<void> {

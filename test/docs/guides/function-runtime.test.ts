@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { createNodeAgent } from 'kubelet-status-manager/agent';
+import { ApiServer, silentLogger } from 'kubelet-status-manager/testing';
+import { FunctionRuntime } from './function-runtime.ts';
+
+it('the runtime of the guide runs a pod to its end, and stops one that is deleted', async () => {
+  const server = await ApiServer.start();
+  const runtime = new FunctionRuntime(async ({ container }, signal) => {
+    if (container.name === 'server') await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  });
+  const agent = createNodeAgent({
+    nodeName: 'node-a',
+    client: server.kubeconfig(),
+    runtime,
+    logger: silentLogger,
+  });
+  agent.start();
+  await agent.whenReady();
+  const create = (name: string): void => {
+    const spec = { nodeName: 'node-a', restartPolicy: 'Never', containers: [{ name, image: 'app:1' }] };
+    server.pods.create({ metadata: { name }, spec });
+  };
+  create('job');
+  create('server');
+  const phaseOf = (name: string): string | null | undefined =>
+    server.pods.list().find(({ metadata }) => metadata?.name === name)?.status?.phase;
+  await expect.poll(() => phaseOf('job'), { timeout: 10_000 }).toBe('Succeeded');
+  await expect.poll(() => phaseOf('server'), { timeout: 10_000 }).toBe('Running');
+  server.pods.delete('default', 'server');
+  await expect.poll(() => phaseOf('server'), { timeout: 10_000 }).toBe(undefined);
+  await agent.stop({ drain: true });
+  await server.close();
+});

@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** A command of the README that runs until it is stopped. */
+export class RunningCommand {
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<number | string>;
+  #output = '';
+
+  /** @param command is run by a shell */
+  constructor(command: string, cwd: string) {
+    // A process group of its own, because npx does not pass signals on; exec, so that its exit code is that of the command.
+    this.#child = spawn(`exec ${command}`, { cwd, shell: true, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
+    }
+    this.#exited = once(this.#child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Resolves when the command has printed this text. @throws Error when it exits first */
+  async untilPrinted(text: string): Promise<void> {
+    const failed = this.#exited.then((code) => {
+      throw new Error(`Exited with ${code} before it printed ${JSON.stringify(text)}:\n${this.#output}`);
+    });
+    failed.catch(() => {});
+    while (!this.#output.includes(text)) {
+      await Promise.race([once(this.#child.stdout!, 'data'), once(this.#child.stderr!, 'data'), failed]);
+    }
+  }
+
+  /** Resolves with the exit code, or the signal. */
+  exited(): Promise<number | string> {
+    return this.#exited;
+  }
+
+  async stop(): Promise<number | string> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) process.kill(-this.#child.pid!, 'SIGTERM');
+    return this.#exited;
+  }
+}
