@@ -45,6 +45,27 @@ const halfChanges: readonly HalfChange[] = [
     secondHalf: 'src/testing/api-server/node-restriction.ts',
   },
   {
+    change: 'what a version in the cache consists of: statuses enter it in three places',
+    file: 'src/cache/pod-status-cache.ts',
+    find: "export type NewPodStatus = Pick<VersionedPodStatus, 'podName' ",
+    replace: "export type NewPodStatus = Pick<VersionedPodStatus, 'version' | 'podName' ",
+    secondHalf: 'src/cache/adopt-statuses.ts',
+  },
+  {
+    change: 'a request to the API server',
+    file: 'src/client/pod-client.ts',
+    find: 'export interface PodClient {\n',
+    replace: 'export interface PodClient {\n  newRequest(): Promise<void>;\n',
+    secondHalf: 'src/client/http/http-pod-client.ts',
+  },
+  {
+    change: 'what a pod may wait for',
+    file: 'src/sync/waiting-for.ts',
+    find: "readonly kind: 'next-batch'",
+    replace: "readonly kind: 'new-kind' | 'next-batch'",
+    secondHalf: 'src/manager/status-gauges.ts',
+  },
+  {
     change: 'a class of failed requests',
     file: 'src/client/api-error.ts',
     find: "  'not-visible',\n",
