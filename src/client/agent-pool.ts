@@ -1,4 +1,5 @@
 import type { AgentOptions } from 'node:https';
+import mapValues from 'lodash/mapValues.js';
 import pick from 'lodash/pick.js';
 import pickBy from 'lodash/pickBy.js';
 import type { AbortSignalLike } from '../abort.ts';
@@ -63,19 +64,20 @@ export async function sendThrough(
   request: SendableRequest,
   signal: AbortSignalLike,
 ): Promise<unknown> {
-  const { origin, pathname, search } = new URL(request.getUrl());
+  const url = request.getUrl();
+  const pathStart = url.indexOf('/', url.indexOf('//') + 2);
   const options: Dispatcher.DispatchOptions = {
-    origin,
-    path: `${pathname}${search}`,
+    origin: url.slice(0, pathStart),
+    path: url.slice(pathStart),
     method: request.getHttpMethod(),
-    headers: { 'user-agent': userAgent, 'accept-encoding': 'gzip', ...lowerCased(request.getHeaders()) },
+    headers: withLowerCaseNames(request.getHeaders()),
     body: (request.getBody() as string | undefined) ?? null,
   };
   const { statusCode, headers, body } = await requestBuffered(pool, options, signal, maxPodBytes);
   const text = await decodeBody(body, headers['content-encoding'], maxPodBytes);
   return {
     httpStatusCode: statusCode,
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    headers: mapValues(headers, String),
     body: bodyOf(text),
     getBodyAsAny: () => Promise.resolve(text),
   };
@@ -90,6 +92,8 @@ export function bodyOf(text: string): ResponseBody {
   };
 }
 
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+function withLowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const lowerCase: Record<string, string> = { 'user-agent': userAgent, 'accept-encoding': 'gzip' };
+  for (const name of Object.keys(headers)) lowerCase[name.toLowerCase()] = headers[name]!;
+  return lowerCase;
 }

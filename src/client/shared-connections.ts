@@ -76,9 +76,7 @@ function shareAgent(given: PlainAgent): SharedConnection {
   const agent = given instanceof HttpsAgent ? new HttpsAgent(keepAlive) : new HttpAgent(keepAlive);
   return {
     replaces: (other) =>
-      isPlainAgent(other) &&
-      other.constructor === agent.constructor &&
-      isDeepStrictEqual({ ...other.options }, options),
+      isPlainAgent(other) && other.constructor === agent.constructor && haveSameOptions(other.options, options),
     useFor: (context) => context.setAgent?.(agent),
     ...(canBePooled(options) && { pool: () => (pool ??= createAgentPool(options)) }),
     async retire() {
@@ -90,6 +88,20 @@ function shareAgent(given: PlainAgent): SharedConnection {
       }
     },
   };
+}
+
+/** client-node reads or decodes the certificates for each request, so they are other buffers of the same bytes. */
+function haveSameOptions(some: AgentOptions, others: AgentOptions): boolean {
+  const entries = Object.entries(some);
+  return (
+    entries.length === Object.keys(others).length &&
+    entries.every(([name, value]) => isSame(value, others[name as keyof AgentOptions]))
+  );
+}
+
+function isSame(some: unknown, other: unknown): boolean {
+  if (Buffer.isBuffer(some) && Buffer.isBuffer(other)) return some.equals(other);
+  return some === other || isDeepStrictEqual(some, other);
 }
 
 /** An agent of Node itself, whose behaviour is all in its options. */
