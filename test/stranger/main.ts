@@ -5,14 +5,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { brokenLinks } from './broken-links.ts';
 import { emptyProjects, tryEmptyProject } from './empty-projects.ts';
 import { type ReadmeExample, readmeExamples } from './readme-examples.ts';
 import { RunningCommand } from './running-command.ts';
 
 /*
- * `npm run stranger`: packs the package, installs it in empty projects (ESM, CommonJS, TypeScript), and
- * does what the README says for each of its three examples, up to the first status on the API server.
- * Prints the time that each takes, and fails when one fails or takes longer than two minutes.
+ * `npm run stranger`: packs the package, installs it in empty projects (ESM, CommonJS, TypeScript),
+ * checks the links in its documents, and does what the README says for each of its three examples, up
+ * to the first status on the API server. Prints the time that each takes, and fails when one fails or
+ * takes longer than two minutes.
  */
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -108,6 +110,8 @@ try {
     const run = (): void => tryEmptyProject(project, tarball, join(work, project.name));
     results.push(await timed(`an empty ${project.name} project`, run));
   }
+  const broken = brokenLinks(join(work, 'ESM', 'node_modules', 'kubelet-status-manager'));
+  if (broken.length > 0) throw new Error(`Links to files that the package does not contain:\n${broken.join('\n')}`);
   const examples = readmeExamples(readFileSync(join(root, 'README.md'), 'utf8'));
   if (examples.length !== 3) throw new Error(`Expected three examples in README.md, found ${examples.length}`);
   for (const [i, example] of examples.entries()) {
