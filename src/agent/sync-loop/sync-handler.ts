@@ -68,10 +68,12 @@ export class SyncHandler {
   /** Source: kubelet `HandlePodAdditions`. */
   handlePodAdditions(pods: readonly Pod[]): void {
     const { podManager, podWorkers, statusManager, allocationManager } = this.#options;
+    const added: Pod[] = [];
     const admitted: Pod[] = [];
-    this.#forEach(pods.toSorted(byCreationTime), (added) => {
-      podManager.addPod(added);
-      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(added);
+    this.#forEach(pods.toSorted(byCreationTime), (addedPod) => {
+      podManager.addPod(addedPod);
+      added.push(addedPod);
+      const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(addedPod);
       if (pod === undefined) return;
       if (wasMirror) return this.#dispatch('update', pod, mirrorPod);
       const known = this.#withKnownPhase(pod, mirrorPod);
@@ -84,7 +86,7 @@ export class SyncHandler {
       }
       this.#dispatch('create', known, mirrorPod);
     });
-    statusManager.backfillPodResizeConditions(pods);
+    statusManager.backfillPodResizeConditions(added);
     allocationManager.podsAdded(admitted);
   }
 

@@ -10,12 +10,22 @@ import type { SyncHandler } from './sync-handler.ts';
 import { Ticker } from './ticker.ts';
 
 export interface AgentSyncLoopOptions {
-  readonly handler: SyncHandler;
+  readonly handler: Pick<
+    SyncHandler,
+    | 'getPodsToSync'
+    | 'handlePodAdditions'
+    | 'handlePodLifecycleEvent'
+    | 'handlePodReconcile'
+    | 'handlePodRemoves'
+    | 'handlePodSyncs'
+    | 'handlePodUpdates'
+    | 'handleProbeUpdate'
+  >;
   /** Housekeeping; called only when all sources are ready. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
   /** The sources that must have said which pods they have before anything is cleaned up. */
   readonly sources: readonly PodSourceName[];
-  /** Called before the first update of a source is handled. */
+  /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
   /** Why pods cannot be synced now; empty: they can. */
   readonly runtimeErrors: () => readonly string[];

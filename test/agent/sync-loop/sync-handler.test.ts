@@ -1,0 +1,283 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
+import { AllocationManager, type PodAdmitResult, type PodEvent } from 'kubelet-status-manager/agent';
+import { type RecordingLogger, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { filterOutInactivePods } from '../../../src/agent/sync-loop/active-pods.ts';
+import { SyncHandler } from '../../../src/agent/sync-loop/sync-handler.ts';
+import { createPodWorkers, drainAllWorkers, type TestWorkers } from '../pod-workers/recording-pod-syncer.ts';
+
+const podOf = (uid: string, status: Pod['status'] = {}, metadata: Pod['metadata'] = {}): Pod => ({
+  metadata: { uid, name: uid, namespace: 'ns', ...metadata },
+  spec: { containers: [{ name: 'app' }] },
+  status,
+});
+const mirrorOf = (uid: string, name: string): Pod =>
+  podOf(uid, {}, { name, annotations: { 'kubernetes.io/config.mirror': 'h', 'kubernetes.io/config.source': 'file' } });
+const staticOf = (uid: string, name: string): Pod =>
+  podOf(uid, {}, { name, annotations: { 'kubernetes.io/config.hash': 'h', 'kubernetes.io/config.source': 'file' } });
+
+let t: TestWorkers;
+let podManager: BasicPodManager;
+let statusManager: StatusManager<BasicPodManager>;
+let logger: RecordingLogger;
+let events: PodEvent[];
+let areSourcesReady: boolean;
+let synced: Set<string>;
+let admit: (pod: Pod, otherPods: readonly Pod[]) => PodAdmitResult;
+let died: string[];
+let handler: SyncHandler;
+beforeEach(() => {
+  t = createPodWorkers();
+  podManager = new BasicPodManager();
+  statusManager = new StatusManager({ podManager, podDeletionSafety: t.workers, clock: t.clock, logger: silentLogger });
+  logger = recordingLogger();
+  events = [];
+  areSourcesReady = true;
+  synced = new Set();
+  admit = () => ({ admit: true });
+  died = [];
+  const eventRecorder = { event: (event: PodEvent) => void events.push(event) };
+  const allocationManager = new AllocationManager({
+    ...{ runtime: {}, statusManager, clock: t.clock, logger, eventRecorder },
+    admitHandlers: [{ admit: ({ pod, otherPods }) => admit(pod, otherPods) }],
+    getActivePods: () => handler.getActivePods(),
+    getPodByUID: (uid) => podManager.getPodByUID(uid),
+    allSourcesReady: () => areSourcesReady,
+    triggerPodSync: (pod) => handler.handlePodSyncs([pod]),
+  });
+  handler = new SyncHandler({
+    ...{ podManager, podWorkers: t.workers, statusManager, workQueue: t.workQueue, allocationManager, logger },
+    shouldSync: ({ metadata }) => synced.has(metadata?.uid ?? ''),
+    areSourcesReady: () => areSourcesReady,
+    onContainerDied: (podUID, containerID) => void died.push(`${podUID} ${containerID}`),
+    eventRecorder,
+  });
+});
+
+const calls = (uid: string): string[] => (t.syncer.processed.get(uid) ?? []).map(({ call }) => call);
+const drain = (): Promise<void> => drainAllWorkers(t);
+
+it('TestSyncPodsStartPod', async () => {
+  podManager.setPods([podOf('1')]);
+  handler.handlePodSyncs(podManager.getPods());
+  await drain();
+  expect(calls('1')).toEqual(['sync']);
+});
+
+it.each([
+  ['failed', podOf('1', { phase: 'Failed' })],
+  ['succeeded', podOf('1', { phase: 'Succeeded' })],
+  ['deleted', podOf('1', {}, { deletionTimestamp: '2026-01-02T03:04:05Z' })],
+])('TestDispatchWorkOfCompletedPod: a pod that is %s has a worker that ends it', async (_, pod) => {
+  handler.handlePodAdditions([pod]);
+  await drain();
+  expect(calls('1')).toEqual(['terminating', 'terminated']);
+});
+
+it('TestDispatchWorkOfActivePod', async () => {
+  handler.handlePodAdditions([podOf('1'), podOf('2', { phase: 'Running' })]);
+  await drain();
+  expect([calls('1'), calls('2')]).toEqual([['create'], ['create']]);
+});
+
+describe('TestHandlePodRemovesWhenSourcesAreReady', () => {
+  it('sources are not ready yet: no pod is killed', async () => {
+    areSourcesReady = false;
+    handler.handlePodAdditions([podOf('1')]);
+    await drain();
+    handler.handlePodRemoves([podOf('1')]);
+    await drain();
+    expect(calls('1')).toEqual(['create']);
+  });
+
+  it('sources are ready: unwanted pods are killed', async () => {
+    handler.handlePodAdditions([podOf('1')]);
+    await drain();
+    handler.handlePodRemoves([podOf('1')]);
+    await drain();
+    expect(calls('1')).toEqual(['create', 'terminating', 'terminated']);
+  });
+});
+
+it('TestFilterOutInactivePods', async () => {
+  const running = { running: { startedAt: '2026-01-02T03:04:05Z' } };
+  const deleted = podOf(
+    '2',
+    { phase: 'Running', containerStatuses: [{ name: 'app', state: running }] },
+    { deletionTimestamp: '2026-01-02T03:04:05Z' },
+  );
+  const pods = [
+    podOf('0', { phase: 'Failed' }),
+    podOf('1', { phase: 'Succeeded' }),
+    deleted,
+    podOf('3', { phase: 'Pending' }),
+    podOf('4', { phase: 'Running' }),
+    podOf('5', { phase: 'Running' }),
+    podOf('6', { phase: 'Running' }),
+    podOf('7', { phase: 'Failed' }),
+  ];
+  statusManager.setPodStatus(pods[5]!, { phase: 'Failed' });
+  const active = filterOutInactivePods(pods, {
+    podStatusProvider: statusManager,
+    podWorkers: {
+      isPodKnownTerminated: (uid) => uid === '6',
+      isPodTerminationRequested: (uid) => uid === '7',
+    },
+  });
+  expect(active.map(({ metadata }) => metadata?.uid)).toEqual(['2', '3', '4', '7']);
+});
+
+it('TestGetPodsToSync, TestGetPodsToSyncInvokesPodSyncLoopHandlers', () => {
+  podManager.setPods(['0', '1', '2', '3', '4'].map((uid) => podOf(uid)));
+  synced = new Set(['0', '2']);
+  t.workQueue.enqueue('2', 0);
+  t.workQueue.enqueue('3', 30_000);
+  t.workQueue.enqueue('4', 120_000);
+  t.clock.advance(60_000);
+  expect(handler.getPodsToSync().map(({ metadata }) => metadata?.uid)).toEqual(['0', '2', '3']);
+  synced.clear();
+  expect(handler.getPodsToSync()).toEqual([]);
+});
+
+describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
+  it('a pod that is refused has failed and no worker; others are started', async () => {
+    admit = ({ metadata }) =>
+      metadata?.name === '1' ? { admit: false, reason: 'Rejected', message: 'Pod is rejected' } : { admit: true };
+    handler.handlePodAdditions([podOf('1'), podOf('2')]);
+    await drain();
+    expect(statusManager.getPodStatus('1')).toMatchObject({
+      phase: 'Failed',
+      reason: 'Rejected',
+      message: 'Pod was rejected: Pod is rejected',
+      qosClass: 'BestEffort',
+    });
+    expect(calls('2')).toEqual(['create']);
+    expect(events).toMatchObject([{ type: 'Warning', reason: 'Rejected', message: 'Pod is rejected' }]);
+    expect(handler.getActivePods().map(({ metadata }) => metadata?.uid)).toEqual(['2']);
+
+    handler.handlePodUpdates([podOf('1', {}, { labels: { a: 'b' } })]);
+    handler.handlePodSyncs([podOf('1')]);
+    handler.handlePodReconcile([podOf('1', { phase: 'Failed' })]);
+    await drain();
+    expect(calls('1')).toEqual([]);
+  });
+
+  it('the oldest pod is asked for first, with those that were admitted before', () => {
+    const asked: string[][] = [];
+    admit = ({ metadata }, otherPods) => {
+      asked.push([metadata?.name ?? '', ...otherPods.map((pod) => pod.metadata?.name ?? '')]);
+      return { admit: true };
+    };
+    const createdAt = (name: string, creationTimestamp: string): Pod => podOf(name, {}, { creationTimestamp });
+    handler.handlePodAdditions([
+      createdAt('young', '2026-01-02T03:04:06Z'),
+      createdAt('old', '2026-01-02T03:04:05Z'),
+      podOf('static'),
+    ]);
+    expect(asked).toEqual([['static'], ['old', 'static'], ['young', 'static', 'old']]);
+  });
+
+  it('a pod that has ended, or is to end, is not asked for', async () => {
+    admit = () => ({ admit: false, reason: 'No', message: 'no' });
+    handler.handlePodAdditions([podOf('1', { phase: 'Succeeded' })]);
+    await drain();
+    expect(calls('1')).toEqual(['terminating', 'terminated']);
+  });
+});
+
+describe('the end of a pod that the API server does not show', () => {
+  it('what still runs of it is killed, and nothing is started', async () => {
+    statusManager.setPodStatus(podOf('1'), { phase: 'Failed', reason: 'Evicted' });
+    handler.handlePodAdditions([podOf('1', { phase: 'Running' })]);
+    await drain();
+    expect(calls('1')).toEqual(['terminating', 'terminated']);
+    // The pod manager has what the API server shows: it decides what is to be written.
+    expect(podManager.getPodByUID('1')?.status?.phase).toBe('Running');
+  });
+
+  it('a static pod with restart policy Always runs again', async () => {
+    const pod = staticOf('1', 'web');
+    statusManager.setPodStatus(pod, { phase: 'Failed' });
+    handler.handlePodAdditions([pod]);
+    await drain();
+    expect(calls('1')).toEqual(['create']);
+  });
+});
+
+describe('mirror pods', () => {
+  it('their changes are updates of the static pod, and without one they are ignored', async () => {
+    handler.handlePodAdditions([mirrorOf('m', 'web')]);
+    await drain();
+    expect(t.workers.inspect()).toEqual([]);
+    handler.handlePodAdditions([staticOf('s', 'web')]);
+    await drain();
+    handler.handlePodUpdates([mirrorOf('m', 'web')]);
+    await drain();
+    handler.handlePodRemoves([mirrorOf('m', 'web')]);
+    await drain();
+    handler.handlePodAdditions([mirrorOf('m2', 'web')]);
+    await drain();
+    expect(calls('s')).toEqual(['create', 'update', 'update', 'update']);
+    expect(statusManager.podManager.translatePodUID('m2')).toBe('s');
+  });
+});
+
+describe('events and probes', () => {
+  it('an event of the runtime syncs the pod, but for ContainerRemoved; an exit is passed on', async () => {
+    handler.handlePodAdditions([podOf('1')]);
+    await drain();
+    for (const type of ['ContainerStarted', 'ContainerRemoved', 'ContainerDied', 'PodSync'] as const) {
+      handler.handlePodLifecycleEvent({ podUID: '1', type, containerID: 'c' });
+      await drain();
+    }
+    handler.handlePodLifecycleEvent({ podUID: 'unknown', type: 'ContainerDied', containerID: 'd' });
+    await drain();
+    expect(calls('1')).toEqual(['create', 'sync', 'sync', 'sync']);
+    expect(calls('unknown')).toEqual([]);
+    expect(died).toEqual(['1 c', 'unknown d']);
+  });
+
+  it('results of readiness and startup go to the status before the sync; of liveness only failures sync', async () => {
+    const container = { name: 'app', containerID: 'test://c', ready: false, started: false };
+    statusManager.setPodStatus(podOf('1'), {
+      phase: 'Running',
+      containerStatuses: [{ ...container, state: { running: {} } }],
+    });
+    podManager.setPods([podOf('1')]);
+    const update = (result: 'success' | 'failure') => ({ podUID: '1', containerID: 'test://c', result });
+    handler.handleProbeUpdate('startup', update('success'));
+    handler.handleProbeUpdate('readiness', update('success'));
+    expect(statusManager.getPodStatus('1')?.containerStatuses).toMatchObject([{ ready: true, started: true }]);
+    await drain();
+    expect(calls('1')).toEqual(['sync']);
+    handler.handleProbeUpdate('readiness', update('failure'));
+    expect(statusManager.getPodStatus('1')?.containerStatuses).toMatchObject([{ ready: false }]);
+    await drain();
+    handler.handleProbeUpdate('liveness', update('success'));
+    await drain();
+    expect(calls('1')).toEqual(['sync', 'sync']);
+    handler.handleProbeUpdate('liveness', update('failure'));
+    await drain();
+    expect(calls('1')).toEqual(['sync', 'sync', 'sync']);
+  });
+});
+
+it('HandlePodReconcile: a pod whose Ready condition does not fit its readiness gates is synced', async () => {
+  const ready = { type: 'Ready', status: 'True' };
+  const pod = podOf('1', { phase: 'Running', conditions: [{ ...ready, lastProbeTime: null }] });
+  const gated: Pod = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: 'gate' }] } };
+  handler.handlePodAdditions([gated]);
+  await drain();
+  handler.handlePodReconcile([gated]);
+  await drain();
+  handler.handlePodReconcile([{ ...gated, spec: pod.spec! }]);
+  await drain();
+  expect(calls('1')).toEqual(['create', 'sync']);
+});
+
+it('a pod that cannot be handled is logged, and does not keep the others from it', async () => {
+  handler.handlePodAdditions([{ metadata: { name: 'without a UID', namespace: 'ns' } }, podOf('1')]);
+  await drain();
+  expect(calls('1')).toEqual(['create']);
+  expect(logger.errors).toMatchObject([{ message: 'Failed to handle a pod', fields: { pod: 'ns/without a UID' } }]);
+});

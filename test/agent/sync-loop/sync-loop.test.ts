@@ -1,0 +1,257 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import type { PodConfigUpdate } from 'kubelet-status-manager/agent';
+import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import { AgentSyncLoop, type AgentSyncLoopOptions } from '../../../src/agent/sync-loop/sync-loop.ts';
+
+const pod: Pod = { metadata: { uid: '1', name: 'web', namespace: 'ns' } };
+const add = (source: PodConfigUpdate['source'] = 'api'): PodConfigUpdate => ({ op: 'ADD', source, pods: [pod] });
+
+let clock: FakeClock;
+let logger: RecordingLogger;
+let handled: string[];
+let errors: string[];
+let due: Pod[];
+let loop: AgentSyncLoop;
+beforeEach(() => {
+  clock = new FakeClock();
+  logger = recordingLogger();
+  handled = [];
+  errors = [];
+  due = [];
+});
+
+function handler(): AgentSyncLoopOptions['handler'] {
+  const record = (what: string) => () => void handled.push(what);
+  return {
+    getPodsToSync: () => due,
+    handlePodAdditions: record('add'),
+    handlePodUpdates: record('update'),
+    handlePodRemoves: record('remove'),
+    handlePodReconcile: record('reconcile'),
+    handlePodSyncs: (pods) => void (pods.length > 0 && handled.push('sync')),
+    handlePodLifecycleEvent: ({ type }) => void handled.push(type),
+    handleProbeUpdate: (probeType) => void handled.push(probeType),
+  };
+}
+
+function start(options: Partial<AgentSyncLoopOptions> = {}): void {
+  loop = new AgentSyncLoop({
+    handler: handler(),
+    handlePodCleanups: async () => void handled.push('housekeeping'),
+    sources: ['api'],
+    runtimeErrors: () => errors,
+    clock,
+    logger,
+    ...options,
+  });
+  loop.start();
+}
+
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await clock.yieldToEventLoop();
+}
+const advance = (ms: number): Promise<void> => clock.advanceAsync(ms, settle);
+
+describe('TestSyncLoopAbort', () => {
+  it('stop ends the loop while it waits, drops what is queued and leaves no timer', async () => {
+    start();
+    await settle();
+    const stopping = loop.stop();
+    loop.configUpdated(add());
+    await stopping;
+    expect(handled).toEqual([]);
+    expect(clock.pendingTimers).toBe(0);
+    expect(loop.inspect().isRunning).toBe(false);
+  });
+
+  it('stop ends the loop while the runtime has errors, and during housekeeping', async () => {
+    errors = ['PLEG is not healthy'];
+    start();
+    await advance(300);
+    await loop.stop();
+    expect(clock.pendingTimers).toBe(0);
+
+    errors = [];
+    let aborted = false;
+    start({
+      handlePodCleanups: (signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted = true;
+            reject(signal.reason as Error);
+          });
+        }),
+    });
+    loop.configUpdated(add());
+    await advance(2000);
+    await loop.stop();
+    expect(aborted).toBe(true);
+    expect(clock.pendingTimers).toBe(0);
+    expect(logger.warnings).toEqual([]);
+  });
+});
+
+it('each kind of update goes to its handler; DELETE is an update', async () => {
+  start();
+  for (const op of ['ADD', 'UPDATE', 'DELETE', 'RECONCILE', 'REMOVE'] as const)
+    loop.configUpdated({ op, source: 'api', pods: [pod] });
+  await settle();
+  expect(handled).toEqual(['add', 'update', 'update', 'reconcile', 'remove']);
+  await loop.stop();
+});
+
+it('what is due is synced every second, and there is housekeeping every two seconds', async () => {
+  due = [pod];
+  start();
+  loop.configUpdated(add());
+  await advance(4000);
+  const count = (what: string): number => handled.filter((one) => one === what).length;
+  expect([count('sync'), count('housekeeping')]).toEqual([4, 2]);
+  await loop.stop();
+});
+
+it('housekeeping and the ticker get their turn between many events', async () => {
+  due = [pod];
+  start();
+  loop.configUpdated(add());
+  await settle();
+  clock.advance(2000);
+  for (let i = 0; i < 100; i++) {
+    loop.configUpdated({ op: 'RECONCILE', source: 'api', pods: [pod] });
+    loop.lifecycleEvent({ podUID: '1', type: 'ContainerDied', containerID: 'c' });
+    loop.probeUpdated('readiness', { podUID: '1', containerID: 'c', result: 'success' });
+  }
+  for (let turns = 0; turns < 400; turns++) await clock.yieldToEventLoop();
+  expect(handled.indexOf('housekeeping')).toBeLessThan(7);
+  expect(handled.indexOf('sync')).toBeLessThan(7);
+  expect(handled).toHaveLength(303);
+  await loop.stop();
+});
+
+it('ticks that come while one waits are one', async () => {
+  due = [pod];
+  let release = (): void => {};
+  start({
+    handlePodCleanups: () => {
+      handled.push('housekeeping');
+      return new Promise((resolve) => (release = resolve));
+    },
+  });
+  loop.configUpdated(add());
+  await advance(10_000);
+  expect(handled.filter((what) => what === 'housekeeping')).toHaveLength(1);
+  handled.length = 0;
+  release();
+  await settle();
+  expect(handled.toSorted()).toEqual(['housekeeping', 'sync']);
+  release();
+  await loop.stop();
+});
+
+describe('sources that are not ready', () => {
+  it('no housekeeping until all of them have been handled; after 10 s that is logged, with since-when', async () => {
+    const firsts: string[] = [];
+    start({ sources: ['file', 'api'], onFirstUpdate: ({ source }) => void firsts.push(source) });
+    loop.configUpdated({ op: 'ADD', source: 'file', pods: [] });
+    loop.configUpdated({ op: 'UPDATE', source: 'file', pods: [] });
+    await advance(9000);
+    expect(loop.areSourcesReady()).toBe(false);
+    expect(logger.warnings).toEqual([]);
+    await advance(3000);
+    expect(logger.warnings).toMatchObject([
+      {
+        message: 'Housekeeping fails',
+        fields: { reason: 'sources are not ready: api', failingSince: '2000-01-01T00:00:10Z' },
+      },
+    ]);
+    expect(loop.inspect()).toMatchObject({
+      waitingForSources: ['api'],
+      housekeepingFailingSince: '2000-01-01T00:00:10Z',
+    });
+    expect(handled).not.toContain('housekeeping');
+    loop.configUpdated(add());
+    await advance(2000);
+    expect(handled).toContain('housekeeping');
+    expect(firsts).toEqual(['file', 'api']);
+    expect(loop.inspect()).not.toHaveProperty('housekeepingFailingSince');
+    await loop.stop();
+  });
+});
+
+describe('runtime errors', () => {
+  it('nothing is handled; the loop looks again after 100 ms, then after twice as long each time, at most after 5 s', async () => {
+    const looks: number[] = [];
+    start({
+      runtimeErrors: () => {
+        looks.push(clock.monotonicMs());
+        return ['PLEG is not healthy'];
+      },
+    });
+    loop.configUpdated(add());
+    await advance(20_000);
+    expect(looks.slice(1).map((ms, i) => ms - looks[i]!)).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+    expect(handled).toEqual([]);
+    await loop.stop();
+  });
+
+  it('begins with 100 ms again after a look without errors, and is logged with since-when', async () => {
+    start({ sources: [] });
+    await advance(20_000);
+    errors = ['PLEG is not healthy: pleg was last seen active 200 s ago'];
+    loop.configUpdated(add());
+    await advance(3000);
+    // The update woke the loop, which looks at the runtime before it handles anything.
+    expect(logger.warnings).toMatchObject([
+      { message: 'Syncing pods fails', fields: { reason: errors[0], failingSince: '2000-01-01T00:00:20Z' } },
+    ]);
+    expect(loop.inspect()).toMatchObject({ runtimeErrors: errors, failingSince: '2000-01-01T00:00:20Z' });
+    errors = [];
+    await advance(5000);
+    expect(handled).toContain('add');
+    expect(loop.inspect()).not.toHaveProperty('failingSince');
+    await loop.stop();
+  });
+});
+
+it('a handler that throws is logged, and the loop continues', async () => {
+  let fails = true;
+  start({
+    handler: {
+      ...handler(),
+      handlePodAdditions: () => {
+        if (fails) throw new Error('broken');
+        handled.push('add');
+      },
+    },
+  });
+  loop.configUpdated(add());
+  await settle();
+  expect(logger.errors).toMatchObject([
+    { message: 'The sync loop failed to handle something', fields: { reason: 'broken' } },
+  ]);
+  fails = false;
+  loop.configUpdated(add());
+  await settle();
+  expect(handled).toEqual(['add']);
+  await loop.stop();
+});
+
+it('housekeeping that fails is logged once, and tried again', async () => {
+  let fails = true;
+  start({
+    handlePodCleanups: async () => {
+      if (fails) throw new Error('connection refused');
+      handled.push('housekeeping');
+    },
+  });
+  loop.configUpdated(add());
+  await advance(10_000);
+  expect(logger.warnings).toMatchObject([
+    { message: 'Housekeeping fails', fields: { reason: 'connection refused', failures: 1 } },
+  ]);
+  fails = false;
+  await advance(2000);
+  expect(handled).toContain('housekeeping');
+  await loop.stop();
+});
