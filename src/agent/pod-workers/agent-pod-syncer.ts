@@ -137,7 +137,7 @@ export class AgentPodSyncer implements PodSyncer {
       logger,
       eventRecorder,
       crashLoopBackoff: this.#crashLoopBackoff,
-      handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock }),
+      handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
       probeResults: probeManager?.results ?? noProbeResults,
       actuatedResources: this.#actuatedResources,
       onPodSandboxReady: (pod) => this.#setReadyToStartContainers(pod),

@@ -1,6 +1,9 @@
 import { type Clock, type Container, type HTTPGetAction, type LifecycleHandler, type Pod } from '../../index.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import { sendHTTPHook } from './http-hook.ts';
+import { httpProbeRequest, urlOf } from '../prober/http-probe-request.ts';
+import { lifecycleUserAgent } from '../prober/user-agent.ts';
+import { isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
+import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf } from './sync-result.ts';
 
 /** A hook of a container that is to be run. */
@@ -31,13 +34,16 @@ export interface HandlerRunnerOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Resolves when a response came, whatever its status. Default: a request without verifying certificates. */
   readonly httpGet?: ((request: HookHTTPRequest, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Hears when an HTTPS hook was answered by HTTP. Default: events are dropped. */
+  readonly eventRecorder?: PodEventRecorder | undefined;
 }
 
 /** A command has no time-out of its own, only the longest that a timer can have: `signal` ends it. */
 const noTimeoutMs = 2 ** 31 - 1;
 
 /** Hooks as the kubelet runs them: a command, a GET request, a pause. Source: kubelet `handlerRunner`. */
-export function createHandlerRunner({ runtime, clock, httpGet = sendHTTPHook }: HandlerRunnerOptions): HandlerRunner {
+export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunner {
+  const { runtime, clock, httpGet = sendHTTPHook, eventRecorder = noPodEvents } = options;
   return {
     async run({ pod, container, containerID, podIP, handler }, signal) {
       const where = `for Container "${container.name}" in Pod "${formatPod(pod)}" failed - error:`;
@@ -56,9 +62,17 @@ export function createHandlerRunner({ runtime, clock, httpGet = sendHTTPHook }: 
         );
       }
       if (handler.httpGet != null) {
-        const { path = '', httpHeaders = [] } = handler.httpGet;
+        const { path = '' } = handler.httpGet;
         try {
-          await httpGet({ url: urlOf(handler.httpGet, container, podIP), headers: httpHeaders }, signal);
+          const request = hookRequest(handler.httpGet, container, podIP);
+          await httpGet(request, signal).catch(async (thrown: unknown) => {
+            if (!request.url.startsWith('https:') || !isHTTPResponseError(thrown)) throw thrown;
+            await httpGet(hookRequest(handler.httpGet!, container, podIP, true), signal).catch(() => {
+              throw thrown;
+            });
+            const message = `request to HTTPS lifecycle hook ${new URL(request.url).host} got HTTP response, retry with HTTP succeeded`;
+            eventRecorder.event({ pod, type: 'Warning', reason: 'LifecycleHTTPFallback', message });
+          });
         } catch (thrown) {
           throw new Error(`HTTP lifecycle hook (${path}) ${where} ${messageOf(thrown)}`, { cause: thrown });
         }
@@ -70,24 +84,19 @@ export function createHandlerRunner({ runtime, clock, httpGet = sendHTTPHook }: 
   };
 }
 
-function urlOf(
-  { scheme = 'HTTP', host, port, path = '' }: HTTPGetAction,
+/** The GET request of a hook, without authorization when HTTPS is to be tried as HTTP. */
+function hookRequest(
+  httpGet: HTTPGetAction,
   container: Container,
-  podIP?: string,
-): string {
-  const address = host || podIP;
-  if (!address) throw new Error('failed to find networking container: the pod has no address');
-  const url = new URL(path, `${scheme.toLowerCase()}://${address.includes(':') ? `[${address}]` : address}`);
-  url.port = String(portNumber(port, container));
-  return url.href;
-}
-
-/** Source: kubelet `probe.ResolveContainerPort`. */
-function portNumber(port: number | string, container: Container): number {
-  const ports = (container.ports ?? []) as readonly { readonly name?: string; readonly containerPort?: number }[];
-  const number = Number(ports.find(({ name }) => name === port)?.containerPort ?? port);
-  if (Number.isInteger(number) && number > 0 && number < 65_536) return number;
-  throw new Error(`invalid port number: ${port}`);
+  podIP: string | undefined,
+  fallsBack = false,
+): HookHTTPRequest {
+  if (!httpGet.host && !podIP) throw new Error('failed to find networking container: the pod has no address');
+  const request = httpProbeRequest(httpGet, container, podIP ?? '', lifecycleUserAgent);
+  const headers = [...request.headers].flatMap(([name, values]) =>
+    fallsBack && name === 'Authorization' ? [] : values.map((value) => ({ name, value })),
+  );
+  return { url: urlOf(fallsBack ? { ...request, scheme: 'http' } : request), headers };
 }
 
 function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {

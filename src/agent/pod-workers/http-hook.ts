@@ -21,3 +21,11 @@ export async function sendHTTPHook({ url, headers }: HookHTTPRequest, signal: Ab
     await dispatcher.destroy();
   }
 }
+
+/** True when a server of plain HTTP was asked by HTTPS. Source: kubelet `isHTTPResponseError`. */
+export function isHTTPResponseError(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (/wrong version number|packet length too long/.test(error.message)) return true;
+  }
+  return false;
+}

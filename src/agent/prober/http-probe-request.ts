@@ -18,20 +18,25 @@ export interface HTTPProbeRequest {
 const headersNotSent = ['Connection', 'Content-Length', 'Keep-Alive', 'Trailer', 'Transfer-Encoding', 'Upgrade'];
 
 /**
- * The request that an `httpGet` asks for. @throws Error for a port that does not exist.
+ * The request that an `httpGet` of a probe or hook asks for. @throws Error for a port that does not exist.
  * Source: kubelet `httpprobe.NewRequestForHTTPGetAction`.
  */
-export function httpProbeRequest(httpGet: HTTPGetAction, container: Container, podIP: string): HTTPProbeRequest {
+export function httpProbeRequest(
+  httpGet: HTTPGetAction,
+  container: Container,
+  podIP: string,
+  userAgent = probeUserAgent,
+): HTTPProbeRequest {
   return {
     scheme: httpGet.scheme?.toLowerCase() || 'http',
     host: httpGet.host || podIP,
     port: resolveContainerPort(httpGet.port, container),
     path: requestTarget(httpGet.path ?? ''),
-    headers: probeHeaders(httpGet.httpHeaders ?? []),
+    headers: probeHeaders(httpGet.httpHeaders ?? [], userAgent),
   };
 }
 
-/** For events and errors. */
+/** The same as one text. */
 export function urlOf({ scheme, host, port, path }: HTTPProbeRequest): string {
   return `${scheme}://${joinHostPort(host, port)}${path}`;
 }
@@ -52,13 +57,13 @@ function requestTarget(path: string): string {
 }
 
 /** Source: kubelet `v1HeaderToHTTPHeader`, `newProbeRequest`. */
-function probeHeaders(list: readonly HTTPHeader[]): Map<string, string[]> {
+function probeHeaders(list: readonly HTTPHeader[], userAgent: string): Map<string, string[]> {
   const headers = new Map<string, string[]>();
   for (const { name, value } of list) {
     const canonical = canonicalHeaderName(name);
     headers.set(canonical, [...(headers.get(canonical) ?? []), value]);
   }
-  if (!headers.has('User-Agent')) headers.set('User-Agent', [probeUserAgent]);
+  if (!headers.has('User-Agent')) headers.set('User-Agent', [userAgent]);
   if (!headers.has('Accept')) headers.set('Accept', ['*/*']);
   for (const name of ['User-Agent', 'Accept', 'Host']) if (headers.get(name)?.[0] === '') headers.delete(name);
   // Of a header that can be sent only once, the first value counts.

@@ -1,53 +1,193 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
-import type { Container, LifecycleHandler } from 'kubelet-status-manager';
-import { createHandlerRunner } from 'kubelet-status-manager/agent';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Container, HTTPGetAction, LifecycleHandler } from 'kubelet-status-manager';
+import { createHandlerRunner, type HookHTTPRequest } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
-const clock = new FakeClock();
-const runtime = new FakeContainerRuntime({ clock });
-const runner = createHandlerRunner({ runtime, clock });
 const pod = { metadata: { uid: 'uid-1', name: 'web', namespace: 'ns' } };
-const server = createServer();
-
-afterEach(() => {
-  server.close();
-  server.closeAllConnections();
+const containerID = 'fake://1';
+const clock = new FakeClock();
+let runtime: FakeContainerRuntime;
+let sent: HookHTTPRequest[];
+let events: string[];
+/** What the next HTTP hook meets; undefined: a response. */
+let failure: Error | undefined;
+beforeEach(() => {
+  runtime = new FakeContainerRuntime({ clock });
+  sent = [];
+  events = [];
+  failure = undefined;
+  runtime.put({
+    ...{ uid: 'uid-1', name: 'web', namespace: 'ns' },
+    containers: [{ id: containerID, name: 'app', state: 'running', createdAtMs: 0 }],
+  });
 });
 
-function run(handler: LifecycleHandler, container: Container = { name: 'app' }, signal = new AbortController().signal) {
-  return runner.run({ pod, container, containerID: 'fake://1', podIP: '127.0.0.1', handler }, signal);
+const eventRecorder = {
+  event: ({ reason, message }: { reason: string; message: string }) => void events.push(`${reason}: ${message}`),
+};
+interface Run {
+  readonly container?: Container;
+  readonly podIP?: string | undefined;
+  readonly signal?: AbortSignal;
+  /** True: over the network. */
+  readonly isReal?: boolean;
+}
+function run(handler: LifecycleHandler, rest: Run = {}): Promise<void> {
+  const { container = { name: 'app' }, signal = new AbortController().signal, isReal = false } = rest;
+  const podIP = 'podIP' in rest ? rest.podIP : '127.0.0.1';
+  const httpGet = async (request: HookHTTPRequest): Promise<void> => {
+    sent.push(request);
+    if (failure !== undefined) throw failure;
+  };
+  const runner = createHandlerRunner({ runtime, clock, eventRecorder, ...(!isReal && { httpGet }) });
+  return runner.run({ pod, container, containerID, podIP, handler }, signal);
 }
 
-it('an HTTP hook is a GET request with the headers of the hook; any response is good', async () => {
-  const requests: IncomingMessage[] = [];
-  server.on('request', (request, response) => {
-    requests.push(request);
-    response.writeHead(500).end('no');
+describe('TestRunHandlerExec', () => {
+  it('runs the command in the container', async () => {
+    await run({ exec: { command: ['ls', '-a'] } });
+    expect(runtime.callsOf({ method: 'execSync' })).toMatchObject([{ containerID, command: ['ls', '-a'] }]);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await run({ httpGet: { path: '/quit?now=1', port, httpHeaders: [{ name: 'X-Reason', value: 'stop' }] } });
-  expect(requests.map(({ method, url, headers }) => [method, url, headers['x-reason']])).toEqual([
-    ['GET', '/quit?now=1', 'stop'],
-  ]);
 });
 
-it('a hook that fails says which one, and why', async () => {
-  await expect(run({ httpGet: { path: '/quit', port: 'admin' } })).rejects.toThrow(
-    'HTTP lifecycle hook (/quit) for Container "app" in Pod "web_ns(uid-1)" failed - error: invalid port number: admin',
-  );
-  await expect(run({ exec: { command: ['drain', '-f'] } })).rejects.toThrow(
-    'Exec lifecycle hook ([drain -f]) for Container "app" in Pod "web_ns(uid-1)" failed - error: container fake://1 not found',
-  );
-  await expect(run({})).rejects.toThrow('Cannot run handler: it has neither exec, httpGet nor sleep');
+describe('TestRunHandlerExecFailure', () => {
+  it('the runtime cannot run it', async () => {
+    runtime.fail({ method: 'execSync' }, 'invalid command');
+    await expect(run({ exec: { command: ['ls', '--a'] } })).rejects.toThrow(
+      'Exec lifecycle hook ([ls --a]) for Container "app" in Pod "web_ns(uid-1)" failed - error: invalid command, message: ""',
+    );
+  });
+
+  it('the command fails', async () => {
+    runtime.onExec(() => ({ exitCode: 2, stdout: 'out', stderr: 'no' }));
+    await expect(run({ exec: { command: ['ls', '--a'] } })).rejects.toThrow(
+      'failed - error: command \'ls --a\' exited with 2: no, message: "outno"',
+    );
+  });
 });
 
-it('a pause ends when it is no longer waited for, and leaves no timer', async () => {
-  const controller = new AbortController();
-  const paused = run({ sleep: { seconds: 10 } }, undefined, controller.signal);
-  controller.abort();
-  await expect(paused).rejects.toThrow('container terminated before sleep hook finished');
-  expect(clock.pendingTimers).toBe(0);
+describe('TestRunHTTPHandler', () => {
+  const podIP = '233.252.0.1';
+  it.each<[string, HTTPGetAction, string, string?]>([
+    [
+      'missing pod IP',
+      { path: 'foo', port: 42, host: 'example.test', scheme: 'http' },
+      'http://example.test:42/foo',
+      '',
+    ],
+    ['missing host', { path: 'foo', port: 42, scheme: 'http' }, 'http://233.252.0.1:42/foo'],
+    ['path with leading slash', { path: '/foo', port: 42 }, 'http://233.252.0.1:42/foo'],
+    ['path without leading slash', { path: 'foo', port: 42 }, 'http://233.252.0.1:42/foo'],
+    ['port resolution', { path: 'foo', port: 'quux' }, 'http://233.252.0.1:8080/foo'],
+    ['https', { path: 'foo', port: 4430, scheme: 'https' }, 'https://233.252.0.1:4430/foo'],
+    ['query param', { path: 'foo?k=v', port: 80 }, 'http://233.252.0.1:80/foo?k=v'],
+    ['an IPv6 address', { path: 'foo', port: 80 }, 'http://[fd00::1]:80/foo', 'fd00::1'],
+  ])('%s', async (_, httpGet, url, ip = podIP) => {
+    const container = { name: 'app', ports: [{ name: 'quux', containerPort: 8080 }] };
+    await run({ httpGet }, { container, podIP: ip });
+    expect(sent.map((request) => request.url)).toEqual([url]);
+  });
+
+  it('headers, host header', async () => {
+    const httpHeaders = [
+      { name: 'foo', value: 'bar' },
+      { name: 'Host', value: 'from.header' },
+    ];
+    await run({ httpGet: { port: 80, httpHeaders } });
+    expect(Object.fromEntries(sent[0]!.headers.map(({ name, value }) => [name, value]))).toEqual({
+      ...{ Accept: '*/*', Foo: 'bar', Host: 'from.header' },
+      'User-Agent': expect.stringMatching(/^kube-lifecycle\//),
+    });
+  });
+});
+
+describe('TestRunHandlerHTTPPort', () => {
+  it('consistent/without port', async () => {
+    await expect(run({ httpGet: { path: '/quit', port: 'admin' } })).rejects.toThrow(
+      'HTTP lifecycle hook (/quit) for Container "app" in Pod "web_ns(uid-1)" failed - error: port "admin" not found',
+    );
+    expect(sent).toEqual([]);
+  });
+
+  it('a pod without an address', async () => {
+    await expect(run({ httpGet: { port: 80 } }, { podIP: undefined })).rejects.toThrow('the pod has no address');
+  });
+});
+
+describe('TestRunHandlerHttpFailure', () => {
+  it('says which hook, and why', async () => {
+    failure = new Error('fake http error');
+    await expect(run({ httpGet: { path: 'bar', port: 8080, host: 'foo' } })).rejects.toThrow(
+      'HTTP lifecycle hook (bar) for Container "app" in Pod "web_ns(uid-1)" failed - error: fake http error',
+    );
+    expect(sent.map(({ url }) => url)).toEqual(['http://foo:8080/bar']);
+  });
+});
+
+describe('TestRunHandlerNil', () => {
+  it('a hook without an action', async () => {
+    await expect(run({})).rejects.toThrow('Cannot run handler: it has neither exec, httpGet nor sleep');
+  });
+});
+
+describe('TestRunSleepHandler', () => {
+  it('valid seconds', async () => {
+    const paused = run({ sleep: { seconds: 5 } });
+    clock.advance(5000);
+    await expect(paused).resolves.toBeUndefined();
+  });
+
+  it('longer than TerminationGracePeriodSeconds: ends when it is no longer waited for, and leaves no timer', async () => {
+    const controller = new AbortController();
+    const paused = run({ sleep: { seconds: 3 } }, { signal: controller.signal });
+    controller.abort();
+    await expect(paused).rejects.toThrow('container terminated before sleep hook finished');
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('over the network', () => {
+  let server: Server;
+  let requests: IncomingMessage[];
+  beforeEach(async () => {
+    requests = [];
+    server = createServer((request, response) => {
+      requests.push(request);
+      response.writeHead(500).end('no');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const hook = (scheme: string): LifecycleHandler => {
+    const { port } = server.address() as AddressInfo;
+    const httpHeaders = [
+      { name: 'X-Reason', value: 'stop' },
+      { name: 'Authorization', value: 'secret' },
+    ];
+    return { httpGet: { scheme, path: '/quit?now=1', port, httpHeaders } };
+  };
+
+  it('TestRunHandlerHttpWithHeaders: a GET request with the headers of the hook; any response is good', async () => {
+    await run(hook('HTTP'), { isReal: true });
+    expect(
+      requests.map(({ method, url, headers }) => [method, url, headers['x-reason'], headers.authorization]),
+    ).toEqual([['GET', '/quit?now=1', 'stop', 'secret']]);
+  });
+
+  it('TestRunHandlerHttpsFailureFallback: HTTP without authorization when the server has no HTTPS, and an event', async () => {
+    await run(hook('HTTPS'), { isReal: true });
+    expect(requests.map(({ url, headers }) => [url, headers['x-reason'], headers.authorization])).toEqual([
+      ['/quit?now=1', 'stop', undefined],
+    ]);
+    expect(events).toEqual([
+      expect.stringMatching(
+        /^LifecycleHTTPFallback: request to HTTPS lifecycle hook 127\.0\.0\.1:\d+ got HTTP response/,
+      ),
+    ]);
+  });
 });

@@ -134,7 +134,7 @@ describe.each<[string, (container: Container) => object]>([
   it('PreStop-HTTPGet', async () => {
     const httpGet = { host: 'testHost.com', path: '/GracefulExit', port: 80 };
     await kill(withHook({ preStop: { httpGet } }), { gracePeriodSeconds: 30 });
-    expect(requests).toEqual(['http://testhost.com/GracefulExit']);
+    expect(requests).toEqual(['http://testHost.com:80/GracefulExit']);
   });
 
   it('PreStop-NoTimeToRun', async () => {

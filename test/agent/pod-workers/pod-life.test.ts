@@ -320,7 +320,9 @@ describe('hooks', () => {
     );
     await agent.delete('web');
     const ip = agent.status('web')?.podIP ?? '10.0.0.1';
-    expect(urls).toEqual([`http://${ip}:8081/quit [{"name":"X-A","value":"b"}]`]);
+    expect(urls).toEqual([
+      expect.stringContaining(`http://${ip}:8081/quit [{"name":"X-A","value":"b"},{"name":"User-Agent"`),
+    ]);
   });
 });
 
@@ -598,6 +600,70 @@ describe('after a restart of the agent', () => {
     await agent.advance(100_000);
     expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ id: 'fake://old', state: 'running' });
     expect(agent.runtime.callsOf({ method: 'createContainer' })).toEqual([]);
+  });
+});
+
+describe('probes that are made', () => {
+  const probe = { exec: { command: ['check'] }, periodSeconds: 10, failureThreshold: 3 };
+  /** Which probes fail now, by the command's argument. */
+  let failing: Set<string>;
+  const execOf = (name: string) => ({ ...probe, exec: { command: ['check', name] } });
+  const container = () => agent.status('web')?.containerStatuses?.[0];
+
+  beforeEach(() => {
+    failing = new Set();
+    agent = new TestAgent({ withProbes: true });
+    agent.runtime.onExec(([, name]) => ({ exitCode: failing.has(name!) ? 1 : 0, stdout: 'no', stderr: '' }));
+  });
+
+  it('startup, then readiness and liveness; a container that fails three liveness probes is restarted', async () => {
+    failing.add('startup');
+    const livenessProbe = { ...execOf('liveness'), terminationGracePeriodSeconds: 7 };
+    const probes = { startupProbe: execOf('startup'), readinessProbe: execOf('readiness'), livenessProbe };
+    await agent.create(podOf({ containers: [{ ...app, ...probes }] }));
+    await agent.advance(15_000);
+    expect(container()).toMatchObject({ started: false, ready: false });
+    failing.clear();
+    await agent.advance(10_000);
+    expect(container()).toMatchObject({ started: true, ready: true });
+    expect(agent.status('web')?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
+
+    failing.add('readiness');
+    await agent.advance(30_000);
+    expect(container()).toMatchObject({ ready: false, restartCount: 0 });
+
+    failing = new Set(['liveness']);
+    await agent.advance(40_000);
+    expect(container()).toMatchObject({ restartCount: 1, lastState: { terminated: { exitCode: 143 } } });
+    expect(stops()).toEqual([['app', 7]]);
+    expect(agent.events.filter(({ reason }) => reason === 'Unhealthy').map(({ message }) => message)).toContain(
+      'Liveness probe failed: no',
+    );
+  });
+
+  it('a container that fails its startup probe is killed with the grace period of that probe', async () => {
+    failing.add('startup');
+    const startupProbe = { ...execOf('startup'), terminationGracePeriodSeconds: 3 };
+    await agent.create(podOf({ containers: [{ ...app, startupProbe }] }));
+    await agent.advance(35_000);
+    expect(stops()).toEqual([['app', 3]]);
+    expect(agent.events.find(({ reason }) => reason === 'Killing')?.message).toBe(
+      'Container app failed startup probe, will be restarted',
+    );
+  });
+
+  it('a pod that is being terminated is still probed for readiness, and no longer for liveness', async () => {
+    agent.runtime.script('app', { stopMs: 25_000 });
+    const probes = { readinessProbe: execOf('readiness'), livenessProbe: execOf('liveness') };
+    await agent.create(podOf({ containers: [{ ...app, ...probes }] }));
+    await agent.advance(1000);
+    expect(container()).toMatchObject({ ready: true });
+    await agent.delete('web');
+    agent.runtime.calls.splice(0);
+    await agent.advance(20_000);
+    expect(new Set(agent.runtime.callsOf({ method: 'execSync' }).map(({ command }) => command?.[1]))).toEqual(
+      new Set(['readiness']),
+    );
   });
 });
 

@@ -2,10 +2,14 @@ import { type Pod, type PodStatus, type ResourceRequirementsInput, StatusManager
 import {
   AgentPodSyncer,
   AllocationManager,
+  createProber,
+  type EventRecorder,
   type AgentPodSyncerOptions,
+  type ObjectEvent,
   type PodAdmitHandler,
   type PodEvent,
   PodWorkers,
+  ProberManager,
   type ProbeResult,
   type ProbeResults,
   type SyncPodType,
@@ -25,6 +29,8 @@ const syncTickMs = 1000;
 const housekeepingTicks = 2;
 
 export interface TestAgentOptions extends Partial<AgentPodSyncerOptions> {
+  /** True: probes are made, and have their effects. Default: `probeResults` is what they would find. */
+  readonly withProbes?: boolean;
   readonly admitHandlers?: readonly PodAdmitHandler[];
   readonly runtimeOptions?: Omit<FakeContainerRuntimeOptions, 'clock'>;
 }
@@ -57,9 +63,9 @@ export class TestAgent {
   readonly #startMs = this.clock.now();
   #ticks = 0;
 
-  constructor({ runtimeOptions, admitHandlers, ...options }: TestAgentOptions = {}) {
+  constructor({ runtimeOptions, admitHandlers, withProbes = false, ...options }: TestAgentOptions = {}) {
     const { clock } = this;
-    const eventRecorder = { event: (event: PodEvent) => void this.events.push(event) };
+    const eventRecorder = { event: (event: PodEvent | ObjectEvent) => void this.events.push(event as PodEvent) };
     this.runtime = new FakeContainerRuntime({ clock, ...runtimeOptions });
     this.manager = new StatusManager({
       client: this.client,
@@ -74,12 +80,9 @@ export class TestAgent {
       clock,
       logger: silentLogger,
       eventRecorder,
-      probeManager: {
-        addPod: () => {},
-        removePod: () => {},
-        stopLivenessAndStartup: () => {},
-        results: this.probeResults,
-      },
+      probeManager: withProbes
+        ? this.#newProberManager(eventRecorder)
+        : { addPod: () => {}, removePod: () => {}, stopLivenessAndStartup: () => {}, results: this.probeResults },
       requestPodRelist: (podUID) => this.#update('sync', podUID),
       ...options,
     });
@@ -176,6 +179,22 @@ export class TestAgent {
 
   eventReasons(container?: string): string[] {
     return this.events.filter((event) => event.container === container).map(({ reason }) => reason);
+  }
+
+  /** Source: kubelet `syncLoopIteration`. */
+  #newProberManager(recorder: EventRecorder): ProberManager {
+    const { clock, manager, runtime } = this;
+    return new ProberManager({
+      prober: createProber({ runtime, recorder, clock }),
+      ...{ clock, agentStartedAtMs: clock.now() - 3_600_000, random: () => 0 },
+      getPodStatus: (uid) => manager.getPodStatus(uid),
+      onUpdate: (probeType, { podUID, containerID, result }) => {
+        const succeeded = result === 'success';
+        if (probeType === 'readiness') manager.setContainerReadiness(podUID, containerID, succeeded);
+        if (probeType === 'startup') manager.setContainerStartup(podUID, containerID, succeeded);
+        if (probeType !== 'liveness' || result === 'failure') this.#update('sync', podUID);
+      },
+    });
   }
 
   #onPodEvent(type: string, pod: Pod): void {

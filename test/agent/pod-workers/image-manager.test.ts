@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
+import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
+import { SyncFailure } from '../../../src/agent/pod-workers/sync-result.ts';
+
+const pod: Pod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
+
+let clock: FakeClock;
+let runtime: FakeContainerRuntime;
+let events: string[];
+let manager: ImageManager;
+beforeEach(() => {
+  clock = new FakeClock('2026-01-02T03:04:05Z');
+  runtime = new FakeContainerRuntime({ clock });
+  runtime.images.add('present_image');
+  events = [];
+  manager = new ImageManager({ runtime, clock, eventRecorder: { event: ({ reason }) => void events.push(reason) } });
+});
+
+/** The reason of the failure or `ok`, what the runtime was asked, and the events. */
+async function ensure(image: string, imagePullPolicy?: string) {
+  runtime.calls.splice(0);
+  events.splice(0);
+  const signal = new AbortController().signal;
+  const ensuring = manager.ensureImageExists(pod, { name: 'app', image, imagePullPolicy }, signal);
+  const outcome = await ensuring.then(
+    () => 'ok',
+    (thrown: unknown) => (thrown instanceof SyncFailure ? thrown.reason : String(thrown)),
+  );
+  return [outcome, runtime.calls.map(({ method }) => method), [...events]];
+}
+const many = Number.POSITIVE_INFINITY;
+
+describe('TestParallelPuller', () => {
+  it('image missing, pull', async () => {
+    expect(await ensure('missing_image', 'IfNotPresent')).toEqual([
+      ...['ok', ['imageRef', 'pullImage'], ['Pulling', 'Pulled']],
+    ]);
+  });
+
+  it("image present, allow all, don't pull", async () => {
+    for (let i = 0; i < 3; i++) {
+      expect(await ensure('present_image', 'IfNotPresent')).toEqual(['ok', ['imageRef'], ['Pulled']]);
+    }
+  });
+
+  it('image present, pull', async () => {
+    for (let i = 0; i < 3; i++) {
+      expect(await ensure('present_image', 'Always')).toEqual(['ok', ['pullImage'], ['Pulling', 'Pulled']]);
+    }
+  });
+
+  it('image missing, never pull', async () => {
+    expect(await ensure('missing_image', 'Never')).toEqual([
+      ...['ErrImageNeverPull', ['imageRef'], ['ErrImageNeverPull']],
+    ]);
+  });
+
+  it('image missing, pull if not present, fail on image inspect', async () => {
+    runtime.fail({ method: 'imageRef' }, 'unknown inspectError', many);
+    for (let i = 0; i < 3; i++) {
+      expect(await ensure('missing_image', 'IfNotPresent')).toEqual([
+        ...['ImageInspectError', ['imageRef'], ['InspectFailed']],
+      ]);
+    }
+  });
+
+  it('image missing, unable to fetch: put off for 10, 20 s', async () => {
+    runtime.fail({ method: 'pullImage' }, '404', many);
+    const tried = ['ErrImagePull', ['imageRef', 'pullImage'], ['Pulling', 'Failed']];
+    const putOff = ['ImagePullBackOff', ['imageRef'], ['BackOff']];
+    expect(await ensure('typo_image', 'IfNotPresent')).toEqual(tried);
+    clock.advance(9000);
+    expect(await ensure('typo_image', 'IfNotPresent')).toEqual(putOff);
+    clock.advance(1000);
+    expect(await ensure('typo_image', 'IfNotPresent')).toEqual(tried);
+    clock.advance(19_000);
+    expect(await ensure('typo_image', 'IfNotPresent')).toEqual(putOff);
+    clock.advance(1000);
+    expect(await ensure('typo_image', 'IfNotPresent')).toEqual(tried);
+  });
+});
+
+describe('what the status says', () => {
+  const failureOf = async (): Promise<string> => {
+    const signal = new AbortController().signal;
+    const thrown: unknown = await manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, signal).catch((e) => e);
+    return thrown instanceof Error ? thrown.message : '';
+  };
+
+  it('while a pull is put off, why the last one failed', async () => {
+    runtime.fail({ method: 'pullImage' }, 'registry is down');
+    expect(await failureOf()).toBe('registry is down');
+    expect(await failureOf()).toBe('Back-off pulling image "x:1": ErrImagePull: registry is down');
+  });
+
+  it('a pull that is given up because the pod ends has not failed', async () => {
+    runtime.delay({ method: 'pullImage' }, 60_000);
+    const controller = new AbortController();
+    const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, controller.signal);
+    await Promise.resolve();
+    controller.abort(new Error('the pod ends'));
+    await expect(pulling).rejects.toThrow('the pod ends');
+    expect(events).toEqual(['Pulling']);
+  });
+});
+
+describe('TestApplyDefaultImageTag, as the default of the pull policy', () => {
+  it.each([
+    ['root', 'Always'],
+    ['root:latest', 'Always'],
+    ['localhost:5000/root', 'Always'],
+    ['root:tag', 'IfNotPresent'],
+    ['localhost:5000/root:tag', 'IfNotPresent'],
+    ['root@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 'IfNotPresent'],
+    ['root:latest@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 'IfNotPresent'],
+  ])('%s: %s', async (image, policy) => {
+    runtime.images.add(image);
+    const [, calls] = await ensure(image);
+    expect(calls).toEqual([policy === 'Always' ? 'pullImage' : 'imageRef']);
+  });
+});
