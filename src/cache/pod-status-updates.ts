@@ -28,7 +28,7 @@ import type {
   VolumeHealthCondition,
   VolumeHealthConditionInput,
 } from '../types.ts';
-import { deepFreeze } from './freeze.ts';
+import { deepFreeze } from '../freeze.ts';
 import {
   acceptedResult,
   ignoredResult,

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { PodStatus } from '../types.ts';
-import { deepFreeze } from './freeze.ts';
+import { deepFreeze } from '../freeze.ts';
 
 /** Why an update was refused. */
 export interface Rejection {

@@ -4,7 +4,7 @@ import { canPodRun } from '../cache/can-pod-run.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { PodStatusUpdates } from '../cache/pod-status-updates.ts';
 import type { UpdateResult } from '../cache/update-result.ts';
-import { deepFreeze } from '../cache/freeze.ts';
+import { deepFreeze } from '../freeze.ts';
 import { ResizeConditions, type ResizeInProgressChange } from '../cache/resize-conditions.ts';
 import type { PodStatusListener } from '../cache/pod-status-listener.ts';
 import { Subscribers } from '../subscribers.ts';

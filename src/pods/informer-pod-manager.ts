@@ -1,4 +1,5 @@
 import type { KubeTransport } from '../client/http/kube-transport.ts';
+import type { Clock } from '../clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../errors.ts';
 import type { ClockLike } from '../guarded-clock.ts';
 import type { Logger } from '../logger.ts';
@@ -42,15 +43,18 @@ type State = 'created' | 'running' | 'stopped';
  */
 export class InformerPodManager implements PodManager, AsyncDisposable {
   readonly #source: PodSource;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #pods: KnownPods;
   readonly #synced: Promise<void>;
   #settleSynced: (error?: StatusManagerError) => void = () => {};
   #state: State = 'created';
   #isSynced = false;
+  #lastEventMs: number | undefined;
 
   /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
-  constructor(source: PodSource, logger: Logger) {
+  constructor(source: PodSource, clock: Pick<Clock, 'monotonicMs'>, logger: Logger) {
     this.#source = source;
+    this.#clock = clock;
     this.#pods = new KnownPods(logger);
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
@@ -64,10 +68,21 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     if (this.#state === 'stopped') throw stoppedError();
     if (this.#state === 'running') return;
     this.#state = 'running';
+    const received = (): void => void (this.#lastEventMs = this.#clock.monotonicMs());
     this.#source.start({
-      replace: (pods) => this.#pods.replaceApiPods(pods),
-      upsert: (pod) => this.#pods.upsertApiPod(pod),
-      remove: (pod) => this.#pods.removeApiPod(pod),
+      replace: (pods) => {
+        received();
+        this.#pods.replaceApiPods(pods);
+      },
+      upsert: (pod) => {
+        received();
+        this.#pods.upsertApiPod(pod);
+      },
+      remove: (pod) => {
+        received();
+        this.#pods.removeApiPod(pod);
+      },
+      bookmark: received,
       synced: () => {
         this.#isSynced = true;
         this.#settleSynced();
@@ -95,13 +110,9 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     return this.stop();
   }
 
-  /** Time since the last list, event or bookmark from the API server, in ms; undefined before the first. */
-  lastEventAgeMs(): number | undefined {
-    return this.#source.lastEventAgeMs();
-  }
-
   informerState(): InformerState {
-    return { isSynced: this.#isSynced, lastEventAgeMs: this.lastEventAgeMs(), restarts: this.#source.restarts };
+    const lastEventAgeMs = this.#lastEventMs === undefined ? undefined : this.#clock.monotonicMs() - this.#lastEventMs;
+    return { isSynced: this.#isSynced, lastEventAgeMs, restarts: this.#source.restarts };
   }
 
   /**
@@ -181,7 +192,7 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
     listTimeoutMs,
     inactivityTimeoutMs,
   });
-  return new InformerPodManager(reflector, logger);
+  return new InformerPodManager(reflector, clock, logger);
 }
 
 /**
@@ -196,7 +207,7 @@ export function informerPodManagerFrom(
   requireObject('informer', informer);
   requireObject('options', options);
   const logger = resolveLogger(options.logger);
-  return new InformerPodManager(new InformerSource(informer, resolveClock(options.clock, logger)), logger);
+  return new InformerPodManager(new InformerSource(informer), resolveClock(options.clock, logger), logger);
 }
 
 function stoppedError(): StatusManagerError {

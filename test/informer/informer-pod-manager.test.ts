@@ -486,14 +486,14 @@ describe('failures', () => {
 
 describe('lastEventAgeMs', () => {
   it('counts from the last list, event or bookmark', async () => {
-    expect(pods.lastEventAgeMs()).toBeUndefined();
+    expect(pods.informerState().lastEventAgeMs).toBeUndefined();
     const watch = await sync();
     clock.advance(3000);
-    expect(pods.lastEventAgeMs()).toBe(3000);
+    expect(pods.informerState().lastEventAgeMs).toBe(3000);
     watch.event('BOOKMARK', { metadata: { resourceVersion: '11' } });
     await turn();
     clock.advance(200);
-    expect(pods.lastEventAgeMs()).toBe(200);
+    expect(pods.informerState().lastEventAgeMs).toBe(200);
   });
 });
 

@@ -18,7 +18,7 @@ describe('over an emitter', () => {
     pods.subscribe(listener);
     pods.start();
     await pods.whenSynced();
-    expect(pods.lastEventAgeMs()).toBeUndefined();
+    expect(pods.informerState().lastEventAgeMs).toBeUndefined();
     emitter.emit('add', pod('a', '1'));
     emitter.emit('add', pod('b', '2'));
     emitter.emit('update', pod('a', '3'));
@@ -27,7 +27,7 @@ describe('over an emitter', () => {
     expect(listener.heard).toEqual(['+uid-a@1', '+uid-b@2', '~uid-a@1>3', '-uid-b@4', '-uid-a@3', '+uid-new@5']);
     expect(pods.getPodByUID('uid-new')).toBeDefined();
     clock.advance(10);
-    expect(pods.lastEventAgeMs()).toBe(10);
+    expect(pods.informerState().lastEventAgeMs).toBe(10);
     await pods.stop();
     expect(emitter.eventNames()).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deepFreeze as freezeOurs } from '../../src/cache/freeze.ts';
+import { deepFreeze as freezeOurs } from '../../src/freeze.ts';
 import { canonicalPodStatus } from '../../src/status/canonical.ts';
 import type { PodStatus } from '../../src/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';

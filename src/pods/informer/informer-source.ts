@@ -1,4 +1,3 @@
-import type { Clock } from '../../clock.ts';
 import type { Pod } from '../../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
 
@@ -18,24 +17,17 @@ export interface InformerLike {
 export class InformerSource implements PodSource {
   readonly restarts = 0;
   readonly #informer: InformerLike;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
   #callbacks: readonly (readonly [Verb, (pod: Pod) => void])[] = [];
-  #lastEventMs: number | undefined;
 
-  constructor(informer: InformerLike, clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(informer: InformerLike) {
     this.#informer = informer;
-    this.#clock = clock;
   }
 
   start(sink: PodSink): void {
-    const on = (tell: (pod: Pod) => void) => (pod: Pod) => {
-      this.#lastEventMs = this.#clock.monotonicMs();
-      tell(pod);
-    };
     this.#callbacks = [
-      ['add', on((pod) => sink.upsert(pod))],
-      ['update', on((pod) => sink.upsert(pod))],
-      ['delete', on((pod) => sink.remove(pod))],
+      ['add', (pod) => sink.upsert(pod)],
+      ['update', (pod) => sink.upsert(pod)],
+      ['delete', (pod) => sink.remove(pod)],
     ];
     for (const [verb, callback] of this.#callbacks) this.#informer.on(verb, callback);
     for (const pod of this.#informer.list?.() ?? []) sink.upsert(pod);
@@ -46,9 +38,5 @@ export class InformerSource implements PodSource {
     for (const [verb, callback] of this.#callbacks) this.#informer.off?.(verb, callback);
     this.#callbacks = [];
     return Promise.resolve();
-  }
-
-  lastEventAgeMs(): number | undefined {
-    return this.#lastEventMs === undefined ? undefined : this.#clock.monotonicMs() - this.#lastEventMs;
   }
 }

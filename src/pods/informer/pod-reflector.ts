@@ -3,7 +3,7 @@ import type { KubeTransport } from '../../client/http/kube-transport.ts';
 import { type Clock, sleep, type Timer } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
 import { Outage } from '../../outage.ts';
-import { deepFreeze } from '../../cache/freeze.ts';
+import { deepFreeze } from '../../freeze.ts';
 import type { Pod } from '../../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
 import { isResourceVersionExpired, listPods, type PodListQuery } from './pod-list.ts';
@@ -43,7 +43,6 @@ export class PodReflector implements PodSource {
   readonly #options: PodReflectorOptions;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  #lastEventMs: number | undefined;
   /** Where the next watch begins; undefined: list first. */
   #resourceVersion: string | undefined;
   /** `0`: for the first list, whatever the server has in its watch cache is new enough; later ones get the newest. */
@@ -72,10 +71,6 @@ export class PodReflector implements PodSource {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-  }
-
-  lastEventAgeMs(): number | undefined {
-    return this.#lastEventMs === undefined ? undefined : this.#options.clock.monotonicMs() - this.#lastEventMs;
   }
 
   async #run(sink: PodSink): Promise<void> {
@@ -175,7 +170,7 @@ export class PodReflector implements PodSource {
         return response.json();
       };
       const { pods, resourceVersion } = await listPods(requestPage, this.#listVersion);
-      this.#listedMs = this.#lastEventMs = clock.monotonicMs();
+      this.#listedMs = clock.monotonicMs();
       logger.debug({ nodeName, pods: pods.length, resourceVersion }, 'Listed pods');
       sink.replace(deepFreeze(pods));
       sink.synced();
@@ -187,7 +182,7 @@ export class PodReflector implements PodSource {
 
   /** Resolves when the server ends the watch. */
   async #watch(resourceVersion: string, sink: PodSink, onOpen: () => void): Promise<void> {
-    const { transport, nodeName, inactivityTimeoutMs, clock, random, logger } = this.#options;
+    const { transport, nodeName, inactivityTimeoutMs, random, logger } = this.#options;
     const deadline = this.#deadline();
     try {
       deadline.within(inactivityTimeoutMs);
@@ -203,11 +198,11 @@ export class PodReflector implements PodSource {
       logger.debug({ nodeName, resourceVersion }, 'Watching pods');
       for await (const event of readWatchEvents(body)) {
         const { type, object } = deepFreeze(event);
-        this.#lastEventMs = clock.monotonicMs();
         deadline.within(inactivityTimeoutMs);
         if (this.#stopping.signal.aborted) return;
         if (type === 'DELETED') sink.remove(object);
-        else if (type !== 'BOOKMARK') sink.upsert(object);
+        else if (type === 'BOOKMARK') sink.bookmark();
+        else sink.upsert(object);
         this.#resourceVersion = resourceVersionOf(object) ?? this.#resourceVersion;
       }
     } finally {

@@ -9,6 +9,8 @@ export interface PodSink {
   remove(pod: Pod): void;
   /** The first list is complete. */
   synced(): void;
+  /** The API server has said something that changes no pod. */
+  bookmark(): void;
 }
 
 /** Where an `InformerPodManager` gets its pods from. */
@@ -16,8 +18,6 @@ export interface PodSource {
   start(sink: PodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
-  /** Time since the last list, event or bookmark; undefined before the first. */
-  lastEventAgeMs(): number | undefined;
   /** Lists and watches that failed and were started again; 0 when the caller restarts the informer. */
   readonly restarts: number;
 }
