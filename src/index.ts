@@ -11,6 +11,7 @@ export type { UnreadyCause } from './manager/explain/unready-causes.ts';
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
 export type { SentAs } from './cache/pod-status-cache.ts';
 export type { OutageInspection } from './sync/api-outage.ts';
+export type { PodEventRecorder, PodStatusEvent, PodStatusEventReason } from './sync/pod-events.ts';
 export type { HotLoop } from './sync/resend-detector.ts';
 export type { RequestedDeletion } from './sync/terminating-pods.ts';
 export type { WaitingFor } from './sync/waiting-for.ts';

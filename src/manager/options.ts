@@ -19,6 +19,7 @@ import {
   resolvePartialPort,
 } from '../ports.ts';
 import type { PatchStrategy } from '../sync/decide.ts';
+import type { PodEventRecorder } from '../sync/pod-events.ts';
 import type { PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
 import { RequestLimiter } from '../sync/request-limiter.ts';
 import type { Pod } from '../types.ts';
@@ -59,6 +60,12 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
+  /**
+   * Records Kubernetes Events for what a user of a pod must know: the API server refuses its status,
+   * somebody undoes it, or the pod does not terminate. Default: none. The `ApiEventRecorder` of
+   * `kubelet-status-manager/agent` is one; what it throws is logged.
+   */
+  readonly eventRecorder?: PodEventRecorder | undefined;
   /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
   readonly syncPeriodMs?: number | undefined;
   /** Most pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
@@ -116,6 +123,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'metrics',
   'clock',
   'podStartupLatency',
+  'eventRecorder',
   'syncPeriodMs',
   'concurrency',
   'readBeforePatch',
@@ -161,6 +169,7 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
     metrics: resolveMetrics(options.metrics, logger),
     clock,
     podStartupLatency: resolvePartialPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
+    eventRecorder: resolvePartialPort('eventRecorder', options.eventRecorder, ['event'], logger),
     syncPeriodMs: integerOption('syncPeriodMs', valueOf('syncPeriodMs'), 100, 3_600_000),
     concurrency: integerOption('concurrency', valueOf('concurrency'), 1, 1_000),
     readBeforePatch: oneOf('readBeforePatch', valueOf('readBeforePatch'), ['always', 'when-stale']),

@@ -1,4 +1,5 @@
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { RequestVerb } from '../client/pod-client.ts';
 import type { Clock } from '../clock.ts';
 import { statusFields } from '../log-fields.ts';
 import type { Logger } from '../logger.ts';
@@ -8,9 +9,10 @@ import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { failureClassTable, unknownError } from './failure-classes.ts';
 import { ForbiddenPods } from './forbidden-pods.ts';
-import { type Outcomes, subjectOf } from './outcomes.ts';
+import { type Outcomes, type OutcomeSubject, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
-import { hotLoopThreshold } from './resend-detector.ts';
+import { hotLoopThreshold, type ResendDetector } from './resend-detector.ts';
+import type { PodEvents } from './pod-events.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
 
 export interface SyncResultHandlerOptions {
@@ -19,6 +21,8 @@ export interface SyncResultHandlerOptions {
   readonly apiOutage: ApiOutage;
   readonly outcomes: Outcomes;
   readonly terminatingPods: TerminatingPods;
+  readonly podEvents: PodEvents;
+  readonly resendDetector: ResendDetector;
   readonly podManager: PodManager;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,6 +30,8 @@ export interface SyncResultHandlerOptions {
 
 /** A pod that fails for so long while others are written is logged once at warn. */
 const lastingAfterMs = 60_000;
+/** Roles come late: only then is it worth an Event. */
+const forbiddenAfterMs = 30_000;
 
 /**
  * What follows from the way a sync ended: the pod's back-off, a pause for all, the log, and the
@@ -49,6 +55,7 @@ export class SyncResultHandler {
     }
     apiOutage.succeeded();
     this.#forbiddenPods.permitted(uid);
+    this.#options.podEvents.ended(uid, 'FailedStatusUpdate');
     if (result.kind === 'written') limiter.noteWritten();
     terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
     // A DELETE that failed before is a failure until the next one succeeds.
@@ -81,13 +88,19 @@ export class SyncResultHandler {
     this.#options.backOff.forget(uid);
     this.#options.terminatingPods.forget(uid);
     this.#forbiddenPods.forget(uid);
+    this.#options.podEvents.forget(uid);
   }
 
   #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
     const message = 'The API server does not keep what is written';
     const entry = this.#putOff(uid, { reason: 'hot-loop', version: versioned.version, message });
     const nextTryInMs = nextTryOf(entry);
-    this.#options.outcomes.report({ ...subjectOf(uid, versioned), outcome: 'hot-loop', nextTryInMs });
+    const { outcomes, podEvents, resendDetector } = this.#options;
+    const subject = subjectOf(uid, versioned);
+    const { members = [], managers = [] } = resendDetector.hotLoopOf(uid) ?? {};
+    const by = managers.length === 0 ? '' : ` by ${managers.join(', ')}`;
+    podEvents.record(subject, 'StatusContested', `Status fields ${members.join(', ')} keep being undone${by}`);
+    outcomes.report({ ...subject, outcome: 'hot-loop', nextTryInMs });
   }
 
   #handleFailure(uid: string, { versioned, verb, failure, error, tookMs }: SyncFailure): void {
@@ -109,11 +122,25 @@ export class SyncResultHandler {
     const isOneOfMany = failure === 'forbidden' && !this.#forbiddenPods.add(uid, verb, message);
     const level = isRepeated || isOneOfMany ? row.repeatedLevel : row.level;
     logger[lasts ? 'warn' : level](fields, verb === 'delete' ? row.deletionMessage : row.message);
+    this.#recordRefusal(subject, verb, entry);
     const kind =
       failure === 'refused' || failure === 'forbidden'
         ? { outcome: failure }
         : { outcome: 'retried' as const, failure };
     outcomes.report({ ...subject, ...kind, error, nextTryInMs });
+  }
+
+  #recordRefusal(subject: OutcomeSubject, verb: RequestVerb, entry: BackOffEntry): void {
+    const { podEvents } = this.#options;
+    const { reason, message, failedAtMs, sinceMs } = entry;
+    if (verb === 'delete' && reason === 'refused') {
+      podEvents.record(subject, 'StuckTerminating', `The API server refuses to delete the pod: ${message}`, 'delete');
+    } else if (reason === 'refused') {
+      podEvents.record(subject, 'FailedStatusUpdate', `The API server refuses the pod status: ${message}`);
+    } else if (reason === 'forbidden' && failedAtMs - sinceMs >= forbiddenAfterMs) {
+      const text = `The node is not permitted to read or update the pod status: ${message}`;
+      podEvents.record(subject, 'FailedStatusUpdate', text);
+    }
   }
 
   /** The pod fails on its own for so long that the default log is to show it once. */

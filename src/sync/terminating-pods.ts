@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts';
 import type { PodManager } from '../pods/pod-manager.ts';
 import { timeFromEpochMs } from '../status/canonical-time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
+import type { PodEvents } from './pod-events.ts';
 
 /** A pod that waits longer than this is logged. */
 const stuckAfterMs = 60_000;
@@ -28,6 +29,7 @@ interface Entry {
 
 export interface TerminatingPodsOptions {
   readonly podManager: PodManager;
+  readonly podEvents: PodEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -79,7 +81,10 @@ export class TerminatingPods {
     const gone = [...this.#requested.values()]
       .map(({ subject }) => subject)
       .filter(({ podUID }) => this.#options.podManager.getPodByUID(podUID) === undefined);
-    for (const { podUID } of gone) this.#requested.delete(podUID);
+    for (const { podUID } of gone) {
+      this.#requested.delete(podUID);
+      this.#options.podEvents.forget(podUID);
+    }
     return gone;
   }
 
@@ -97,25 +102,29 @@ export class TerminatingPods {
         entry,
         {},
         'Pod is not terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+        'Pod has not terminated for a minute: its containers could still be running',
       );
     }
     for (const entry of this.#requested.values()) {
+      const finalizers = this.#finalizersOf(entry);
       this.#logIfStuck(
         entry,
-        { finalizers: this.#finalizersOf(entry) },
+        { finalizers },
         'Pod is still terminating: finalizers keep it',
+        `Pod has terminated and waits for finalizers: ${finalizers.join(', ')}`,
       );
     }
   }
 
-  #logIfStuck(entry: Entry, fields: object, message: string): void {
-    const { clock, logger } = this.#options;
+  #logIfStuck(entry: Entry, fields: object, message: string, eventMessage: string): void {
+    const { clock, logger, podEvents } = this.#options;
     const forMs = clock.monotonicMs() - entry.sinceMs;
     if (entry.isLogged || forMs < stuckAfterMs) return;
     entry.isLogged = true;
     const { subject } = entry;
     const since = timeFromEpochMs(clock.now() - forMs);
     logger.warn({ ...podFields(subject.podUID, subject), ...fields, since }, message);
+    podEvents.record(subject, 'StuckTerminating', eventMessage, message);
   }
 
   #entry(subject: OutcomeSubject, finalizers: readonly string[]): Entry {
