@@ -84,6 +84,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     journal: options.journal,
     allocationState,
     podStartupLatency: options.podStartupLatency,
+    eventRecorder,
   });
 
   const mirrorPods = connection && createMirrorPods(connection, { nodeName, clock, logger });
