@@ -28,8 +28,9 @@ const unknownGracePeriodSeconds = 2;
 /**
  * Removes containers that have ended, and the sandboxes without containers, from the runtime: all of
  * pods whose content may be removed, and of the others all but the newest ones. What cannot be removed
- * is logged and tried again by the next call. Logs of containers are the runtime's.
- * Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
+ * is logged and tried again by the next call. Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
+ *
+ * Divergence: the logs of containers are the runtime's, and there is no limit for all pods together.
  */
 export class ContainerGC {
   readonly #options: ContainerGCOptions;

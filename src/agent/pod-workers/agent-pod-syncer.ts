@@ -157,6 +157,8 @@ export class AgentPodSyncer implements PodSyncer {
   ): Promise<SyncPodResult> {
     const { statusManager, probeManager, requestPodRelist, requestPodSync = requestPodRelist } = this.#options;
     const uid = pod.metadata?.uid ?? '';
+    // Divergence: the kubelet does so when the volumes are mounted. A pod that an earlier agent has started
+    // would show PodResizeInProgress until then.
     this.#actuatedResources?.initialize(pod);
     this.#updateResizeInProgress(pod, runtimeStatus);
     const status = this.#generateStatus(pod, runtimeStatus, false);

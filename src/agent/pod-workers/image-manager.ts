@@ -12,7 +12,11 @@ export interface ImageManagerOptions {
   readonly eventRecorder: PodEventRecorder;
 }
 
-/** Has images pulled as the pull policies say, and puts off those that failed. Source: kubelet `imageManager`. */
+/**
+ * Has images pulled as the pull policies say, and puts off those that failed. Source: kubelet `imageManager`.
+ *
+ * Divergence: names of images are the runtime's to judge, and it pulls with credentials of its own.
+ */
 export class ImageManager {
   readonly #options: ImageManagerOptions;
   readonly #backoff: Backoff;

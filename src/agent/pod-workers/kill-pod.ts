@@ -52,7 +52,8 @@ export class ContainerKiller {
     signal?: AbortSignal,
   ): Promise<SyncResult[]> {
     const { runtime } = this.#options;
-    // Stopping a sandbox ends its containers in whatever state; without sandboxes each one is stopped.
+    // Divergence: the kubelet stops no containers in an unknown state. Stopping their sandbox ends them,
+    // so that without sandboxes they are stopped, too.
     const running = runtimeStatus.containers.filter(
       ({ state }) => state === 'running' || (state === 'unknown' && runtime.stopPodSandbox === undefined),
     );

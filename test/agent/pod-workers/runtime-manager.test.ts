@@ -173,13 +173,13 @@ describe('TestOnPodSandboxReadyInvocation', () => {
   });
 });
 
-describe('TestDoPodResizeAction, TestUpdatePodContainerResources', () => {
+describe('TestDoPodResizeAction', () => {
   const withResources = (limits: Record<string, string>, requests: Record<string, string>): Pod =>
     podOf({ containers: [{ ...container('foo1'), resources: { limits, requests } }] });
   const before = withResources({ cpu: '200m', memory: '200M' }, { cpu: '100m', memory: '100M' });
   const updates = () => runtime.callsOf({ method: 'updateContainerResources' }).map(({ resources }) => resources);
 
-  it('memory first, with the present cpu; then cpu', async () => {
+  it('TestUpdatePodContainerResources: memory first, with the present cpu; then cpu', async () => {
     await sync(before);
     const after = withResources({ cpu: '400m', memory: '400M' }, { cpu: '100m', memory: '200M' });
     expect(await sync(after)).toBeUndefined();
