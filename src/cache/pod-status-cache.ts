@@ -18,7 +18,7 @@ export interface Confirmation {
 export interface VersionedPodStatus {
   /** 1 at first, one more at each accepted change. */
   readonly version: number;
-  /** Tells this row of versions from the one that starts at 1 again after the status was dropped. */
+  /** Distinguishes these versions from those that start at 1 again after the status was dropped. */
   readonly incarnation: number;
   readonly podName: string;
   readonly podNamespace: string;

@@ -48,13 +48,10 @@ export class ResizeConditions {
     this.#pendingCounts = new PendingResizeCounts((uid) => this.#podOf(uid));
   }
 
-  has(uid: string): boolean {
-    return this.#conditions.has(uid);
-  }
-
+  /** Copies of the conditions that are set. */
   get(uid: string): PodCondition[] {
     const { pending, inProgress } = this.#conditions.get(uid) ?? {};
-    return [pending?.condition, inProgress].filter((condition) => condition !== undefined);
+    return [pending?.condition, inProgress].filter((condition) => condition !== undefined).map((each) => ({ ...each }));
   }
 
   hasPendingReason(uid: string, reason: 'Deferred' | 'Infeasible'): boolean {
@@ -116,6 +113,17 @@ export class ResizeConditions {
     this.#set(uid, { pending: conditions.pending });
     this.#reportInProgress();
     return { observedGeneration: conditions.inProgress.observedGeneration ?? 0, changed: true };
+  }
+
+  /** The pod is terminal: nothing of it is resized any more. */
+  clearTerminated(uid: string): void {
+    this.clearInProgress(uid);
+    this.clearPending(uid, 'terminated');
+  }
+
+  /** As `backfill`, for those of the pods that have no conditions. */
+  backfillMissing(pods: readonly Pod[]): void {
+    this.backfill(pods.filter(({ metadata }) => !this.#conditions.has(metadata?.uid ?? '')));
   }
 
   /** After a restart: inherits the resize conditions in the pods' own statuses. */

@@ -68,7 +68,7 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly eventRecorder?: PodEventRecorder | undefined;
   /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
   readonly syncPeriodMs?: number | undefined;
-  /** Most pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
+  /** Maximum number of pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
   readonly concurrency?: number | undefined;
   /**
    * `always` reads a pod before it is patched, as the kubelet does. `when-stale` reads only when the
@@ -88,7 +88,7 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly requestTimeoutMs?: number | undefined;
   /** Requests per second in the long run. Default: no limit. kubelet: `--kube-api-qps`. */
   readonly qps?: number | undefined;
-  /** Most requests in a burst after an idle time. Default: `qps`. kubelet: `--kube-api-burst`. */
+  /** Maximum number of requests in a burst after an idle time. Default: `qps`. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
   /**
    * A limiter shared with other managers of the same API server; excludes `qps` and `burst`. With

@@ -1,9 +1,20 @@
-import type { StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from '../metrics.ts';
+import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from '../metrics.ts';
 import type { WaitingFor } from '../sync/waiting-for.ts';
 import { type InspectionSources, waitingForOf } from './inspection.ts';
 
+/** @returns unregisters the gauges of a manager that stops */
+export function registerGauges(metrics: Metrics, sources: () => InspectionSources): () => void {
+  // The caller's metrics may lack the method, or return nothing.
+  const unregister = metrics.registerStatusGauges(() => readStatusGauges(sources())) as (() => void) | undefined;
+  return () => {
+    metrics.setPendingResizes([]);
+    metrics.setInProgressResizes(0);
+    unregister?.();
+  };
+}
+
 /** The gauges as they are now. */
-export function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources): StatusGauges {
+function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources): StatusGauges {
   const nowMs = clock.monotonicMs();
   const waiting = new Map<WaitReason, number>();
   const terminating = new Map<TerminatingWait, TerminatingPodsGauge>();

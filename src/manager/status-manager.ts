@@ -14,7 +14,7 @@ import { refuseArgument, StatusManagerError } from '../errors.ts';
 import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
 import type { PodExplanation } from './explain/explanation.ts';
 import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
-import { readStatusGauges } from './status-gauges.ts';
+import { registerGauges } from './status-gauges.ts';
 import { StatusJournal } from '../journal/status-journal.ts';
 import { type Logger, thrownFields } from '../logger.ts';
 import { type ResizeResolution, resizeResolutions } from '../metrics.ts';
@@ -145,14 +145,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
-    const unregister = metrics.registerStatusGauges(() => readStatusGauges(this.#inspectionSources)) as
-      | (() => void)
-      | undefined;
-    this.#leaveGauges = () => {
-      metrics.setPendingResizes([]);
-      metrics.setInProgressResizes(0);
-      unregister?.();
-    };
+    this.#leaveGauges = registerGauges(metrics, () => this.#inspectionSources);
 
     this.recovered = recoverStatuses(resolved.journal?.recovered ?? [], this.#cache, clock, logger);
     if (resolved.client === undefined) return;
@@ -328,7 +321,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   seed(pods: Iterable<Pod>): number {
     const all = requirePods('pods', pods);
-    this.#resizeConditions.backfill(all.filter(({ metadata }) => !this.#resizeConditions.has(metadata!.uid!)));
+    this.#resizeConditions.backfillMissing(all);
     return adoptServerStatuses(this.#cache, this.podManager, all, this.#clock.monotonicMs());
   }
 
@@ -430,7 +423,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   getPodResizeConditions(podUID: string): PodCondition[] {
     requireText('podUID', podUID);
-    return this.#resizeConditions.get(podUID).map((condition) => ({ ...condition }));
+    return this.#resizeConditions.get(podUID);
   }
 
   /** Source: kubelet `IsPodResizeDeferred` */
@@ -454,11 +447,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   determinePodResizeStatus(podUID: string, podIsTerminal: boolean): PodCondition[] {
     requireText('podUID', podUID);
     requireBoolean('podIsTerminal', podIsTerminal);
-    if (podIsTerminal) {
-      this.#resizeConditions.clearInProgress(podUID);
-      this.#resizeConditions.clearPending(podUID, 'terminated');
-    }
-    return this.getPodResizeConditions(podUID);
+    if (podIsTerminal) this.#resizeConditions.clearTerminated(podUID);
+    return this.#resizeConditions.get(podUID);
   }
 
   /**

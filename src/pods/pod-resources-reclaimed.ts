@@ -13,7 +13,7 @@ export interface NodeResources {
   podCgroupExists?(pod: Pod): boolean;
 }
 
-/** Whether a node has got everything back. */
+/** Whether a node has reclaimed everything. */
 export type ReclaimedResult =
   | { readonly reclaimed: true }
   | {
@@ -23,10 +23,10 @@ export type ReclaimedResult =
     };
 
 /**
- * Whether a terminated pod has given back all that it held of its node, so that its API object may
+ * Whether a terminated pod has released everything that it held on its node, so that its API object may
  * be deleted: no regular container runs in `status`, the runtime has removed them, its
  * volumes and its cgroup are gone. Asks in this order and stops at the first "not yet".
- * Never throws for `runtimeContainers`; what the other methods throw comes through.
+ * Never throws for `runtimeContainers`; errors of the other methods are not caught.
  * Source: kubelet `PodResourcesAreReclaimed` (v1.16).
  */
 export function podResourcesAreReclaimed(pod: Pod, status: PodStatusInput, resources: NodeResources): ReclaimedResult {

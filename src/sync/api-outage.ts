@@ -40,9 +40,9 @@ export interface ApiOutageOptions {
  * API server is down. That and its recovery are logged once each, at warn, so that the default logger
  * shows both.
  *
- * A failure is what says nothing about the pod: no response, 401, 429, 5xx. Every other end of a sync
- * is a success, for the API server has processed the request. A successful GET is none when the
- * PATCH after it fails.
+ * Only what says nothing about the pod counts as a failure: no response, 401, 429, 5xx. Every other end
+ * of a sync counts as a success, because the API server has processed the request. A successful GET
+ * does not count if the PATCH after it fails.
  */
 export class ApiOutage {
   readonly #options: ApiOutageOptions;

@@ -2,7 +2,7 @@ import type { FailureClass } from '../client/api-error.ts';
 import type { RequestVerb } from '../client/pod-client.ts';
 import { failureClassTable } from './failure-classes.ts';
 
-/** Why a pod's next sync is put off: a failed request, or a patch that does not stick. */
+/** Why a pod's next sync is delayed: a request failed, or the API server does not keep what is written. */
 export type BackOffReason = Exclude<FailureClass, 'aborted'> | 'hot-loop';
 
 /** How long a pod waits after its failures in a row. */
@@ -20,7 +20,7 @@ export interface BackOffDelays {
 
 const hotLoop: BackOffDelays = { firstMs: 20_000, maxMs: 600_000, newVersionWaitMs: 0 };
 
-/** What put a pod off. */
+/** What has delayed a pod. */
 export interface BackOffCause {
   readonly reason: BackOffReason;
   /** The cached version that was synced. */
@@ -75,7 +75,7 @@ export class BackOff {
   /** Delays the pod again. */
   add(uid: string, cause: BackOffCause, nowMs: number): BackOffEntry {
     const last = this.#entries.get(uid);
-    // A row of failures is one row, though their reasons change; a hot loop is a row of its own.
+    // Failures in a row count together even if their reasons differ; a hot loop is counted separately.
     const old = (last?.reason === 'hot-loop') === (cause.reason === 'hot-loop') ? last : undefined;
     const tries = (old?.tries ?? 0) + 1;
     const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff!;

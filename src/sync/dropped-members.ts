@@ -1,7 +1,7 @@
 import type { Logger } from '../logger.ts';
 import type { Mutable, PodStatus } from '../types.ts';
 
-/** Members that `setPodStatus` and `generateAPIPodStatus` set by themselves, and older API servers do not know. */
+/** Members that `setPodStatus` and `generateAPIPodStatus` set on their own, and that older API servers do not know. */
 const newerMembers = ['observedGeneration', 'resources', 'allocatedResources'] as const;
 type NewerMember = (typeof newerMembers)[number];
 

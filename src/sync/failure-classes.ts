@@ -5,7 +5,7 @@ import type { BackOffDelays } from './back-off.ts';
 export interface FailureClassRow {
   /** Which failures belong to it, as in docs/parity.md. */
   readonly description: string;
-  /** Undefined: nothing failed on the other side, so nothing waits. */
+  /** Undefined: the API server refused nothing, so the pod does not wait. */
   readonly backOff: BackOffDelays | undefined;
   /** Level of the log entry of the first failure of this class in a row, and of the following ones. */
   readonly level: 'debug' | 'info' | 'warn';

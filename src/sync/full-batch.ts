@@ -21,7 +21,7 @@ export interface FullBatchOptions {
   readonly logger: Logger;
 }
 
-/** A comparison that found no difference: still good for the same pod object and cached status. */
+/** A comparison that found no difference: valid for the same pod object and cached status. */
 interface Comparison {
   readonly resourceVersion: string | undefined;
   readonly status: PodStatus;

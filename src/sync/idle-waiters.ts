@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** Those who wait until nothing is in flight and nothing queued. */
+/** The callers that wait until nothing is in flight and nothing queued. */
 export class IdleWaiters {
   #resolves: (() => void)[] = [];
 

@@ -66,7 +66,7 @@ export class InFlightSyncs {
     await Promise.all(Array.from(this.#syncs.values(), ({ ended }) => ended));
   }
 
-  /** Starts the sync of a pod that is not in flight; it is before anybody else's code runs. Never rejects. */
+  /** Starts the sync of a pod that is not in flight; it counts as in flight before any other code runs. Never rejects. */
   start(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
     const { clock } = this.#options;
     let phase: SyncPhase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
@@ -104,7 +104,7 @@ export class InFlightSyncs {
     const result = await syncer.syncPod(uid, permits);
     if (result.kind === 'gone') return result.kind;
     const { versioned } = result;
-    // What happens to a status that was dropped in the meantime has been reported.
+    // The outcome of a status that was dropped in the meantime has already been reported.
     if (!cache.wasDropped(uid, versioned)) resultHandler.handleSync(uid, result);
     if (result.kind !== 'failed' && result.deletionDue !== undefined) {
       const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);

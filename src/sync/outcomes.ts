@@ -59,7 +59,7 @@ export type StatusOutcome = {
     }
 );
 
-/** Told of outcomes. */
+/** Is called with outcomes. */
 export interface OutcomeListener {
   /** Something happened to one version of a pod's status. Called after the fact, never inside a setter. */
   onOutcome?(outcome: StatusOutcome): void;
@@ -90,7 +90,7 @@ export class Outcomes {
     this.#subscribers = subscribers;
   }
 
-  /** A newer version than `old` was accepted. Listeners hear of it in a turn of their own. */
+  /** A newer version than `old` was accepted. Listeners are called in a microtask. */
   accepted(uid: string, old: VersionedPodStatus | undefined): void {
     if (old?.unsentSinceMs === undefined) return;
     if (this.#isSending(uid, old)) return;
@@ -120,7 +120,7 @@ export class Outcomes {
     else this.#closeSending(uid, newest);
   }
 
-  /** The status was dropped with this as the newest version. Listeners hear of it in a turn of their own. */
+  /** The status was dropped with this as the newest version. Listeners are called in a microtask. */
   dropped(uid: string, newest: VersionedPodStatus, reason: 'removed' | 'recreated' | 'outdated'): void {
     const sending = this.#sending.get(uid);
     this.#sending.delete(uid);
@@ -137,7 +137,7 @@ export class Outcomes {
     this.#publish(outcome);
   }
 
-  /** As `report`, but listeners hear of it in a turn of their own: for what happens inside a setter. */
+  /** As `report`, but listeners are called in a microtask: for what happens inside a setter. */
   reportLater(outcome: StatusOutcome): void {
     this.#record(outcome);
     if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) runInMicrotask(() => this.#publish(outcome));
@@ -148,7 +148,7 @@ export class Outcomes {
     return this.#waiters.add(uid, version);
   }
 
-  /** Tells everybody who still waits that nothing more is sent. */
+  /** Tells all callers that still wait that nothing more is sent. */
   stop(): void {
     this.#waiters.stop();
   }

@@ -132,7 +132,7 @@ export class PodRequests {
   /**
    * Settles at the deadline and at the abort at the latest, whatever the client does. The deadline
    * does not run while the request waits for a connection: a slow API server would otherwise make
-   * requests fail that were never sent. The client bounds that wait; should it forget to,
+   * requests fail that were never sent. The client limits that wait; if it does not,
    * `maxQueuedMs` does.
    */
   #withDeadline<T>(
@@ -159,13 +159,13 @@ export class PodRequests {
         onWait('connection');
       };
       const abort = (): void => giveUp(signal.reason);
-      const tidyUp = (): void => {
+      const cleanUp = (): void => {
         isSettled = true;
         timer?.stop();
         signal.removeEventListener('abort', abort);
       };
       const giveUp = (reason: unknown): void => {
-        tidyUp();
+        cleanUp();
         controller.abort(reason);
         reject(describeAbort(controller.signal));
       };
@@ -173,11 +173,11 @@ export class PodRequests {
       onStarted();
       call(new OptionsWithLazySignal(controller.signal, onQueued, onStarted)).then(
         (response) => {
-          tidyUp();
+          cleanUp();
           resolve(response);
         },
         (error) => {
-          tidyUp();
+          cleanUp();
           reject(error);
         },
       );

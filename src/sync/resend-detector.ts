@@ -23,12 +23,12 @@ interface LastPatch {
   hotLoop?: HotLoop;
 }
 
-/** From this many sendings of one body for one version on, somebody undoes what we write. */
+/** When one body has been sent so often for one version, another writer undoes what we write. */
 export const hotLoopThreshold = 3;
 
 /**
  * Notices hot loops: the API server takes a patch and shows the old status again, because it drops
- * a member, or because somebody else writes it. Divergence: the kubelet patches on, at every tick.
+ * a member, or because somebody else writes it. Divergence: the kubelet patches again at every tick.
  */
 export class ResendDetector {
   readonly #lastPatches = new Map<string, LastPatch>();
@@ -45,7 +45,7 @@ export class ResendDetector {
   sent(uid: string, version: number, patch: PodStatusPatch, before: Pod): number {
     const last = this.#lastPatches.get(uid);
     const changes = changesOf(patch);
-    if (last === undefined || last.version !== version || !isEqualButForTimes(last.changes, changes)) {
+    if (last === undefined || last.version !== version || !isEqualIgnoringTimes(last.changes, changes)) {
       this.#lastPatches.set(uid, { version, changes, timesSent: 1 });
       return 1;
     }
@@ -88,7 +88,7 @@ function patchedMembers(patch: PodStatusPatch): string[] {
   return [...new Set(changesOfJson(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
 }
 
-/** What a patch writes, without what it tests, for a comparison that looks past times. */
+/** What a patch writes, without what it tests, for a comparison that ignores times. */
 function changesOf({ type, body }: PodStatusPatch): unknown {
   return type === 'application/json-patch+json' ? changesOfJson(body).map(withoutTimeValue) : body;
 }
@@ -96,7 +96,7 @@ function changesOf({ type, body }: PodStatusPatch): unknown {
 const timeMembers: ReadonlySet<unknown> = new Set(['lastTransitionTime', 'lastProbeTime']);
 
 /** The merge may give a condition the present time each time it is sent. */
-function isEqualButForTimes(changes: unknown, others: unknown): boolean {
+function isEqualIgnoringTimes(changes: unknown, others: unknown): boolean {
   return isEqualWith(changes, others, (_a, _b, member) => {
     if (timeMembers.has(member)) return true;
     return undefined;

@@ -173,7 +173,7 @@ export class SyncLoop implements LoopMode {
         else if (this.#isInSync(uid)) backOff.forget(uid);
         this.#scheduler.startNext();
       }, this.signal);
-      // What no wake-up and no comparison tells: a status that was set again below the version that was sent.
+      // Neither a wake-up nor the comparison finds a status that was set again below the version that was sent.
       for (const uid of cache.unsentUIDs()) this.#scheduler.enqueue(uid);
       this.#endFullBatch();
       this.#scheduler.startNext();
@@ -187,7 +187,7 @@ export class SyncLoop implements LoopMode {
     this.#options.terminatingPods.logStuck();
   }
 
-  /** As far as a full batch can see: whatever the pod waited for is over. */
+  /** The full batch has found nothing to send, so whatever the pod waited for is over. */
   #isInSync(uid: string): boolean {
     const { backOff, cache } = this.#options;
     return cache.get(uid)?.unsentSinceMs === undefined || backOff.get(uid)?.reason === 'hot-loop';

@@ -4,7 +4,7 @@ const ageingMs = 5_000;
 /**
  * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each.
  * Urgent pods go first; once a routine pod has aged, every other turn is for routine pods, so that
- * nobody starves. Not every turn: a long backlog would delay pods that become Ready.
+ * no pod starves; not every turn, because a long backlog would delay pods that become Ready.
  * Divergence: the kubelet has no order but that of its map.
  */
 export class SyncQueue {

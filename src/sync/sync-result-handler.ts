@@ -93,7 +93,7 @@ export class SyncResultHandler {
 
   #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
     const message = 'The API server does not keep what is written';
-    const entry = this.#putOff(uid, { reason: 'hot-loop', version: versioned.version, message });
+    const entry = this.#delay(uid, { reason: 'hot-loop', version: versioned.version, message });
     const nextTryInMs = nextTryOf(entry);
     const { outcomes, podEvents, resendDetector } = this.#options;
     const subject = subjectOf(uid, versioned);
@@ -110,7 +110,7 @@ export class SyncResultHandler {
     const { message, statusCode, retryAfterMs } = error;
     const cause = { reason: failure, version: versioned.version, verb, statusCode, message, atLeastMs: retryAfterMs };
     const isRepeated = backOff.get(uid)?.reason === failure;
-    const entry = this.#putOff(uid, cause);
+    const entry = this.#delay(uid, cause);
     const nextTryInMs = nextTryOf(entry);
     if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
 
@@ -148,7 +148,7 @@ export class SyncResultHandler {
     return !isLoggedAsLasting && !this.#options.apiOutage.isDown && failedAtMs - sinceMs >= lastingAfterMs;
   }
 
-  #putOff(uid: string, cause: Omit<BackOffCause, 'isShown'>): BackOffEntry {
+  #delay(uid: string, cause: Omit<BackOffCause, 'isShown'>): BackOffEntry {
     const { backOff, clock, podManager } = this.#options;
     const isShown = podManager.getPodByUID(uid) !== undefined;
     return backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());

@@ -41,7 +41,7 @@ const retryGranularityMs = 100;
  * Which pod is synced next. A pod is idle, queued, in flight, or waiting for a retry. At most
  * `concurrency` pods are in flight, each pod at most once; a pod that changes while it is in flight is
  * enqueued afterwards.
- * Divergence: the kubelet syncs one pod after the other, so that a request that hangs holds up all.
+ * Divergence: the kubelet syncs one pod after the other, so a request that hangs delays all pods.
  */
 export class SyncScheduler {
   readonly queue = new SyncQueue();
@@ -66,7 +66,7 @@ export class SyncScheduler {
     const nowMs = clock.monotonicMs();
     const waitMs = backOff.waitMs(uid, versioned.version, nowMs);
     if (waitMs === 0) this.queue.add(uid, versioned.urgent || versioned.podIsFinished, nowMs);
-    // What was undone by somebody else waits for the next full batch, of which a flush has none.
+    // A status that another writer has undone waits for the next full batch; during a flush there is none.
     else if (this.#loop.isSending && (versioned.unsentSinceMs !== undefined || this.#loop.isFlushing))
       this.#retryTimer.arm(waitMs);
   }
@@ -125,7 +125,10 @@ export class SyncScheduler {
     this.#notifyIfIdle();
   }
 
-  /** What was set in the meantime is sent next; what failed waits for its retry; what threw for a wake-up or tick. */
+  /**
+   * A pod that was set in the meantime is enqueued again. A pod that failed waits for its retry, and one
+   * whose sync threw for the next wake-up or tick.
+   */
   #syncEnded(uid: string, hasThrown: boolean): void {
     const { cache, logger } = this.#options;
     try {

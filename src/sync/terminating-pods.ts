@@ -35,12 +35,12 @@ export interface TerminatingPodsOptions {
 }
 
 /**
- * Pods whose end waits for somebody else: for `podCouldHaveRunningContainers` to return false, or,
+ * Pods whose termination waits for something else: for `podCouldHaveRunningContainers` to return false, or,
  * after the API server has accepted the DELETE, for the finalizers. Each is logged once at warn when
  * a full batch finds that it has waited for a minute.
  *
- * Only the pod manager can tell when an object that finalizers kept is gone, so nothing is noted of a
- * pod that it does not show.
+ * Only the pod manager can tell when an object that finalizers kept is gone, so a pod that it does
+ * not show is not recorded.
  */
 export class TerminatingPods {
   readonly #options: TerminatingPodsOptions;

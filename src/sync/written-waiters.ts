@@ -20,7 +20,7 @@ interface Waiter {
   readonly resolve: (result: WrittenResult) => void;
 }
 
-/** Those who wait until a version of a pod's status, or a newer one, is written. */
+/** The callers that wait until a version of a pod's status, or a newer one, is written. */
 export class WrittenWaiters {
   readonly #waiters = new Map<string, Waiter[]>();
 

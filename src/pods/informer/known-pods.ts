@@ -6,7 +6,7 @@ import { requirePod } from '../../validate.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../../status/static-pods.ts';
 
-/** Called for the pods of a node; by default for those to run, which mirror pods are not. */
+/** Called for the pods of a node; by default only for those to run, so not for mirror pods. */
 export interface PodListener {
   /** A pod that was not known. */
   onPodAdded?(pod: Pod): void;
@@ -33,8 +33,8 @@ interface Subscription {
 }
 
 /**
- * The pods of a node from both sides, the API server (by name: it has one pod of a name at a time)
- * and static ones (by UID), in a `BasicPodManager`. Listeners are called for every change.
+ * The pods of a node from both sources, in a `BasicPodManager`: those of the API server (by name, because
+ * it has one pod of a name at a time) and static ones (by UID). Listeners are called for every change.
  */
 export class KnownPods {
   readonly manager = new BasicPodManager();

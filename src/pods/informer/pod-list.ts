@@ -34,7 +34,8 @@ export async function listPods(
       const page = readPage(await requestPage(query));
       pods = pods.concat(page.pods);
       if (page.continueToken === '') return { pods, resourceVersion: page.resourceVersion };
-      if (page.continueToken === query.continue) throw invalidResponse('the list of pods continues where it is');
+      if (page.continueToken === query.continue)
+        throw invalidResponse('the server returned the same continue token again');
       query = { limit: PAGE_SIZE, continue: page.continueToken };
     } catch (error) {
       if (isExpired || query.continue === undefined || !isResourceVersionExpired(describeApiError(error))) throw error;
