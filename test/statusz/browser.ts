@@ -30,5 +30,5 @@ export function launchBrowser(): Promise<Browser> {
   });
 }
 
-export const desk = { width: 1280, height: 720 };
+export const desk = { width: 1120, height: 600 };
 export const phone = { width: 390, height: 780 };

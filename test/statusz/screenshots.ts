@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import type { BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, desk, launchBrowser, phone } from './browser.ts';
 import { DemoNode, fillNode, serve } from './demo-node.ts';
 
@@ -17,18 +18,22 @@ await fillNode(node);
 const server = await serve(node.page);
 const browser = await launchBrowser();
 
-for (const [device, viewport] of Object.entries({ desk, phone })) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.newPage({ viewport, colorScheme });
-    await page.goto(`${server.url}/statusz/`);
-    await page.getByText('forbidden').first().waitFor();
-    await page.screenshot({ path: path.join(folder, `statusz-${device}-${colorScheme}.png`) });
+async function take(file: string, options: BrowserContextOptions, openPod: boolean): Promise<void> {
+  const page = await browser.newPage(options);
+  await page.goto(`${server.url}/statusz/`);
+  await page.locator('tbody tr').first().waitFor();
+  if (openPod) {
     await page.getByRole('link').first().click();
     await page.getByText('Version 1 written').waitFor();
-    await page.screenshot({ path: path.join(folder, `statusz-pod-${device}-${colorScheme}.png`) });
-    await page.close();
   }
+  await page.screenshot({ path: path.join(folder, file) });
+  await page.close();
 }
+
+await take('statusz-desk-light.png', { viewport: desk, colorScheme: 'light' }, false);
+await take('statusz-desk-dark.png', { viewport: desk, colorScheme: 'dark' }, true);
+await take('statusz-phone-light.png', { viewport: phone, colorScheme: 'light' }, false);
+await take('statusz-phone-dark.png', { viewport: phone, colorScheme: 'dark' }, true);
 
 await browser.close();
 await server[Symbol.asyncDispose]();
