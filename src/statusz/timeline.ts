@@ -72,7 +72,7 @@ export class Timelines {
 
   statusChanged(podUID: string, status: PodStatus): void {
     const timeline = this.#timelineOf(podUID);
-    for (const change of changesBetween(timeline.status, status)) this.#add(timeline, change);
+    this.#add(timeline, changesBetween(timeline.status, status));
     timeline.status = status;
   }
 
@@ -81,7 +81,7 @@ export class Timelines {
     const last = timeline.entries.at(-1);
     const isAgain = last?.kind === 'outcome' && last.outcome === outcome.outcome && last.version === outcome.version;
     if (isAgain) timeline.entries.pop();
-    this.#add(timeline, {
+    const entry: Untimed<TimelineEntry> = {
       kind: 'outcome',
       outcome: outcome.outcome,
       version: outcome.version,
@@ -91,16 +91,19 @@ export class Timelines {
       nextTryAt:
         'nextTryInMs' in outcome ? timeFromEpochMs(this.#options.clock.now() + outcome.nextTryInMs) : undefined,
       times: isAgain ? last.times + 1 : 1,
-    });
+    };
+    this.#add(timeline, [entry]);
   }
 
   clear(): void {
     this.#byPod.clear();
   }
 
-  #add({ entries }: PodTimeline, entry: Untimed<TimelineEntry>): void {
-    entries.push({ at: timeFromEpochMs(this.#options.clock.now()), ...entry });
-    if (entries.length > this.#options.length) entries.shift();
+  #add({ entries }: PodTimeline, added: readonly Untimed<TimelineEntry>[]): void {
+    if (added.length === 0) return;
+    const at = timeFromEpochMs(this.#options.clock.now());
+    for (const entry of added) entries.push({ ...entry, at });
+    entries.splice(0, entries.length - this.#options.length);
   }
 
   #timelineOf(podUID: string): PodTimeline {

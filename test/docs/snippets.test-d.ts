@@ -3,11 +3,14 @@
  * docs.test.ts holds both to each other. Nothing here runs.
  */
 /* oxlint-disable vitest/require-mock-type-parameters, no-restricted-imports -- the documents show the plain form */
+import { createServer } from 'node:http';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
+import { type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
 import type { HttpPodClient } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { Registry } from 'prom-client';
 import { expect, vi } from 'vitest';
 import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox } from '../../src/index.ts';
@@ -77,4 +80,20 @@ export async function withMetrics(client: PodClient, podManager: PodManager): Pr
 export async function whoMayDoWhat(podClient: HttpPodClient, nodeName: string): Promise<void> {
   const report = await checkAccess(podClient, { nodeName, parts: ['status-manager', 'informer'] });
   if (!report.isComplete) console.error(report.explain());
+}
+
+export function aStatusPage(manager: StatusManager, nodeName: string): void {
+  const page = createStatusPage(manager, { nodeName });
+  const server = createServer(page).listen(8080, '127.0.0.1'); // http://127.0.0.1:8080/
+
+  page.close(); // ends its subscription to the manager
+  server.close();
+}
+
+export async function anAgentServer(agent: NodeAgent, register: Registry): Promise<void> {
+  const agentServer = await serveAgent(agent, { register });
+  console.log(`Status page: ${agentServer.url}/statusz/`);
+
+  await agent.stop({ drain: true });
+  await agentServer.close();
 }
