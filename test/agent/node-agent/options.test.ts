@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { StatusManagerError } from 'kubelet-status-manager';
+import { createNodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
+import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
+
+const client = {
+  clusters: [{ name: 'c', cluster: { server: 'http://127.0.0.1:1' } }],
+  contexts: [{ name: 'x', context: { cluster: 'c' } }],
+  'current-context': 'x',
+};
+const valid = { nodeName: 'node-a', client, runtime: new FakeContainerRuntime(), logger: silentLogger };
+const { listPods, ...withoutListPods } = {
+  ...Object.fromEntries(
+    ['listPods', 'getPod', 'createContainer', 'startContainer', 'stopContainer', 'removeContainer', 'execSync'].map(
+      (name) => [name, () => {}],
+    ),
+  ),
+} as Record<string, unknown>;
+
+describe('createNodeAgent names the option that is wrong', () => {
+  it.each<[string, object]>([
+    ['nodeName', { nodeName: '' }],
+    ['nodeName', { nodeName: 'Node_A' }],
+    ['options.runTime', { runTime: {} }],
+    ['runtime', { runtime: undefined }],
+    ['runtime.listPods', { runtime: withoutListPods }],
+    ['runtime.stopPodSandbox', { runtime: { ...withoutListPods, listPods, runPodSandbox: () => {} } }],
+    ['runtime.subscribe', { runtime: { ...withoutListPods, listPods, subscribe: true } }],
+    ['runtimeRequestTimeoutMs', { runtimeRequestTimeoutMs: 0 }],
+    ['client', { client: 'https://127.0.0.1' }],
+    ['client', { client: { getPod: () => {}, patchPodStatus: () => {}, deletePod: () => {} } }],
+    ['sources', { client: undefined }],
+    ['sources.api', { client: undefined, sources: { api: {}, file: { path: 'x' } } }],
+    ['sources.api.filter', { sources: { api: { filter: 1 } } }],
+    ['sources.files', { sources: { files: {} } }],
+    ['sources.file.path', { sources: { file: { path: '' } } }],
+    ['fileCheckFrequencyMs', { sources: { file: { path: 'x', fileCheckFrequencyMs: -1 } } }],
+    ['url', { sources: { http: { url: 'ftp://x' } } }],
+    ['httpCheckFrequencyMs', { sources: { http: { url: 'http://x', httpCheckFrequencyMs: Number.NaN } } }],
+    ['node.addresses', { node: { addresses: ['localhost'] } }],
+    ['node.taint', { node: { taint: [] } }],
+    ['leaseDurationSeconds', { node: { leaseDurationSeconds: 0.5 } }],
+    ['node', { node: null }],
+    ['canAdmitPod', { canAdmitPod: true }],
+    ['volumeManager.waitForUnmount', { volumeManager: { waitForAttachAndMount: () => {} } }],
+    ['eventRecorder.event', { eventRecorder: {} }],
+    ['statusManager.clock', { statusManager: { clock: {} } }],
+    ['syncPeriodMs', { statusManager: { syncPeriodMs: 1 } }],
+    ['clock', { clock: {} }],
+  ])('%s: %j', (path, options) => {
+    const create = (): unknown => createNodeAgent({ ...valid, ...options } as NodeAgentOptions);
+    expect(create).toThrow(StatusManagerError);
+    expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error);
+  });
+
+  it('a kubeconfig that cannot be used', () => {
+    expect(() => createNodeAgent({ ...valid, client: { clusters: [] } })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error,
+    );
+  });
+
+  it('options of stop', async () => {
+    const agent = createNodeAgent(valid);
+    for (const options of [{ drain: 1 }, { terminatePods: 'yes' }, { gracePeriodSeconds: -1 }, { force: true }])
+      expect(() => agent.stop(options as object)).toThrow(StatusManagerError);
+    await agent.stop();
+  });
+});
