@@ -127,7 +127,7 @@ it('TestFilterOutInactivePods', async () => {
   expect(active.map(({ metadata }) => metadata?.uid)).toEqual(['2', '3', '4', '7']);
 });
 
-it('TestGetPodsToSync, TestGetPodsToSyncInvokesPodSyncLoopHandlers', () => {
+it('TestGetPodsToSync', () => {
   podManager.setPods(['0', '1', '2', '3', '4'].map((uid) => podOf(uid)));
   synced = new Set(['0', '2']);
   t.workQueue.enqueue('2', 0);
@@ -135,8 +135,13 @@ it('TestGetPodsToSync, TestGetPodsToSyncInvokesPodSyncLoopHandlers', () => {
   t.workQueue.enqueue('4', 120_000);
   t.clock.advance(60_000);
   expect(handler.getPodsToSync().map(({ metadata }) => metadata?.uid)).toEqual(['0', '2', '3']);
-  synced.clear();
+});
+
+it('TestGetPodsToSyncInvokesPodSyncLoopHandlers', () => {
+  podManager.setPods(['0', '1'].map((uid) => podOf(uid)));
   expect(handler.getPodsToSync()).toEqual([]);
+  synced.add('0');
+  expect(handler.getPodsToSync()).toEqual([podManager.getPodByUID('0')]);
 });
 
 describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
