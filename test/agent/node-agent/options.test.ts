@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StatusManagerError } from 'kubelet-status-manager';
-import { createNodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
+import { createNodeAgent } from 'kubelet-status-manager/agent';
 import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 
 const client = {
@@ -48,7 +48,7 @@ describe('createNodeAgent names the option that is wrong', () => {
     ['syncPeriodMs', { statusManager: { syncPeriodMs: 1 } }],
     ['clock', { clock: {} }],
   ])('%s: %j', (path, options) => {
-    const create = (): unknown => createNodeAgent({ ...valid, ...options } as NodeAgentOptions);
+    const create = (): unknown => createNodeAgent({ ...valid, ...options });
     expect(create).toThrow(StatusManagerError);
     expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error);
   });
