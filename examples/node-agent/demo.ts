@@ -1,9 +1,9 @@
-import { ApiError, type Clock, type Logger, type Pod, type Timer } from 'kubelet-status-manager';
+import { ApiError, type Clock, isMirrorPod, type Logger, type Pod, type Timer } from 'kubelet-status-manager';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 import { AgentError } from './agent-error.ts';
-import { runAnnotation } from './agent.ts';
 import { parseDuration } from './duration.ts';
-import { podAnnotation, podName } from './pods.ts';
+import type { SeenPod } from './pod-history.ts';
+import { podAnnotation, podName, runAnnotation } from './pods.ts';
 
 const deleteAfterAnnotation = 'node-agent.kubelet-status-manager.dev/delete-after';
 
@@ -49,6 +49,12 @@ export class Demo {
   /** Deletes all pods that it created. */
   async deletePods(): Promise<void> {
     await Promise.all(this.#created.map((pod) => this.#deletePod(pod)));
+  }
+
+  /** Deletes the pods that stand for static pods: nobody does when the agent has ended. */
+  async deleteMirrorPods(pods: readonly SeenPod[]): Promise<void> {
+    const mirrorPods = pods.filter(({ pod, isGone }) => !isGone && isMirrorPod(pod));
+    await Promise.all(mirrorPods.map(({ pod }) => this.#deletePod(pod)));
   }
 
   stop(): void {

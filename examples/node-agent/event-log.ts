@@ -13,7 +13,7 @@ export class EventLog {
   }
 
   /** Wraps `client` and prints each successful write. */
-  observe(client: PodClient): PodClient {
+  observe<Client extends PodClient>(client: Client): Client {
     return {
       ...client,
       patchPodStatus: async (reference, patch, options) => {

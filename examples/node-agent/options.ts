@@ -1,22 +1,31 @@
 import { hostname } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from './duration.ts';
+import type { LogsOptions } from './logs-command.ts';
+import { defaultRootDirectory } from './root-directory.ts';
 
-/** The options of the command line. */
-export interface Options {
-  /** Absent: the agent starts its own API server. */
+/** The options of an agent. */
+export interface RunOptions {
   readonly kubeconfig?: string;
   /** The port of the agent's own API server; 0 selects a free one. */
   readonly port: number;
   readonly nodeName: string;
+  readonly rootDirectory: string;
   /** YAML files, or directories of them, with the pods to create. Absent: the demo's pods, if the agent starts its own API server. */
   readonly manifests?: readonly string[];
+  /** A directory with the manifests of static pods. Absent: the demo's, with the demo's pods. */
+  readonly podManifestPath?: string;
   /** How long to run. Absent: until a signal arrives. */
   readonly forMs?: number;
-  /** Absent: 1 second on the agent's own API server, otherwise the kubelet's 10 seconds. */
-  readonly crashLoopBaseMs?: number;
+  /** Leaves the containers to the next agent. */
+  readonly leaveRunning: boolean;
   readonly logLevel: string;
 }
+
+/** What the command line asks for. */
+export type Options =
+  | { readonly command: 'run'; readonly options: RunOptions }
+  | { readonly command: 'logs'; readonly options: LogsOptions };
 
 /** The process' exit codes; `--help` lists them. */
 export const exitCodes = {
@@ -37,11 +46,12 @@ Exit codes:
   ${exitCodes.forced}  forced by a signal while the agent was stopping
 
 A pod's expected end state is Deleted if its deletion was requested, otherwise the value of its annotation
-node-agent.kubelet-status-manager.dev/expect (Running, Succeeded, Failed, Restarted or Deleted),
+node-agent.kubelet-status-manager.dev/expect (Running, Succeeded, Failed, Restarted, Resized or Deleted),
 otherwise Running under restartPolicy Always and Succeeded under the other policies.`;
 
 /** Throws a CommanderError for --help (exitCode 0) and for invalid options, after the text was printed. */
 export function parseOptions(args: readonly string[]): Options {
+  let result: Options | undefined;
   const command = new Command('node-agent')
     .description(
       'A small Kubernetes node agent that runs the containers of its pods as local processes.\n' +
@@ -59,17 +69,16 @@ export function parseOptions(args: readonly string[]): Options {
         .argParser(readPort)
         .conflicts('kubeconfig'),
     )
-    .addOption(new Option('--node-name <name>', 'name of the Node').default(defaultNodeName()).argParser(readNodeName))
+    .addOption(nodeNameOption())
+    .addOption(rootDirOption())
     .addOption(
       new Option('--manifests <path...>', 'YAML files, or directories of them, with pods to create on this node'),
     )
-    .addOption(new Option('--for <duration>', 'stop after this time, for example 20s or 1m30s').argParser(readDuration))
     .addOption(
-      new Option(
-        '--crash-loop-base <duration>',
-        "first CrashLoopBackOff delay, doubled each time (default: 1s in the demo, otherwise the kubelet's 10s)",
-      ).argParser(readDuration),
+      new Option('--pod-manifest-path <directory>', 'manifests of static pods; changes have effect immediately'),
     )
+    .addOption(new Option('--for <duration>', 'stop after this time, for example 20s or 1m30s').argParser(readDuration))
+    .addOption(new Option('--leave-running', 'leave the containers running for the next agent').default(false))
     .addOption(
       new Option('--log-level <level>', 'how much to log')
         .choices(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
@@ -78,13 +87,41 @@ export function parseOptions(args: readonly string[]): Options {
     .addHelpText('after', exitCodesHelp)
     .allowExcessArguments(false)
     .showHelpAfterError('Try --help.')
-    .exitOverride();
-  const { for: forMs, crashLoopBase: crashLoopBaseMs, ...rest } = command.parse(args, { from: 'user' }).opts();
-  return {
-    ...rest,
-    ...(forMs !== undefined && { forMs }),
-    ...(crashLoopBaseMs !== undefined && { crashLoopBaseMs }),
-  } as Options;
+    .exitOverride()
+    .enablePositionalOptions()
+    .action(({ for: forMs, rootDir, ...rest }: RunFlags) => {
+      const rootDirectory = rootDir ?? defaultRootDirectory(rest.nodeName);
+      result = { command: 'run', options: { ...rest, rootDirectory, ...(forMs !== undefined && { forMs }) } };
+    });
+  command
+    .command('logs')
+    .description('Prints the output of a container.')
+    .argument('<pod>', 'name of the pod')
+    .option('-c, --container <name>', 'which one, if the pod has several')
+    .option('-n, --namespace <name>', 'namespace of the pod', 'default')
+    .option('-p, --previous', 'the run before the last one', false)
+    .addOption(nodeNameOption())
+    .addOption(rootDirOption())
+    .exitOverride()
+    .action((pod: string, { nodeName, rootDir, ...rest }: LogsFlags) => {
+      result = { command: 'logs', options: { ...rest, pod, rootDirectory: rootDir ?? defaultRootDirectory(nodeName) } };
+    });
+  command.parse(args, { from: 'user' });
+  return result!;
+}
+
+type RunFlags = Omit<RunOptions, 'forMs' | 'rootDirectory'> & { readonly for?: number; readonly rootDir?: string };
+type LogsFlags = Omit<LogsOptions, 'pod' | 'rootDirectory'> & { readonly nodeName: string; readonly rootDir?: string };
+
+function nodeNameOption(): Option {
+  return new Option('--node-name <name>', 'name of the Node').default(defaultNodeName()).argParser(readNodeName);
+}
+
+function rootDirOption(): Option {
+  return new Option(
+    '--root-dir <directory>',
+    'where the agent keeps its files (default: ~/.node-agent/<name of the Node>)',
+  );
 }
 
 function readDuration(text: string): number {

@@ -1,13 +1,13 @@
 import type { PodInspection, PodStatus, StatusManager } from 'kubelet-status-manager';
 import type { SeenPod, PodHistory } from './pod-history.ts';
-import { isDeletionRequested, podName, podUID, summarizePod } from './pods.ts';
+import { isDeletionRequested, podName, summarizePod, uidOnNode } from './pods.ts';
 import type { TableRow } from './table.ts';
 
 /** The pods as the agent sees them now, and how much of that the status manager has sent to the API server. */
 export function podTableRows(history: PodHistory, statusManager: StatusManager): TableRow[] {
   const inspections = new Map(statusManager.inspect().pods.map((inspection) => [inspection.podUID, inspection]));
   return history.all().map((seen) => {
-    const uid = podUID(seen.pod);
+    const uid = uidOnNode(seen.pod);
     return toTableRow(seen, statusManager.getPodStatus(uid), inspections.get(uid));
   });
 }

@@ -1,5 +1,8 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
 
+/** On a cluster with other nodes, only pods that carry this annotation with the value `process` are run. */
+export const runAnnotation = 'kubelet-status-manager.dev/run';
+
 /** `namespace/name`. */
 export function podName(pod: Pod): string {
   return `${pod.metadata?.namespace}/${pod.metadata?.name}`;
@@ -7,6 +10,11 @@ export function podName(pod: Pod): string {
 
 export function podUID(pod: Pod): string {
   return pod.metadata?.uid ?? '';
+}
+
+/** The UID that the agent knows a pod by: for a mirror pod, that of its static pod. */
+export function uidOnNode(pod: Pod): string {
+  return podAnnotation(pod, 'kubernetes.io/config.mirror') ?? podUID(pod);
 }
 
 export function podAnnotation(pod: Pod, name: string): string | undefined {

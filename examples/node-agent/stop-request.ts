@@ -2,11 +2,13 @@ import { exitCodes } from './options.ts';
 
 /** npm forwards a Ctrl-C to its child, which has already received it from the terminal. */
 const npmRepeatMs = 150;
+const maxForcedMs = 2000;
 
 /** Listens for requests to stop the agent: a signal, or a closed output stream. */
 export class StopRequest {
   readonly received: Promise<void>;
   #endingSinceMs: number | undefined;
+  #onForced: () => Promise<void> = async () => {};
   /** Under npm, each Ctrl-C arrives twice. */
   #repeatsToIgnore = process.env['npm_lifecycle_event'] === undefined ? 0 : 1;
 
@@ -29,9 +31,17 @@ export class StopRequest {
     this.#endingSinceMs ??= performance.now();
   }
 
+  /** What to do before a second signal ends the process, if it does not take long. */
+  onForced(callback: () => Promise<void>): void {
+    this.#onForced = callback;
+  }
+
   #forceIfEnding(): void {
     if (this.#endingSinceMs === undefined) return;
     const isRepeat = this.#repeatsToIgnore-- > 0 && performance.now() - this.#endingSinceMs < npmRepeatMs;
-    if (!isRepeat) process.exit(exitCodes.forced);
+    if (isRepeat) return;
+    const exit = (): never => process.exit(exitCodes.forced);
+    setTimeout(exit, maxForcedMs);
+    void this.#onForced().finally(exit);
   }
 }

@@ -81,6 +81,14 @@ export class ProcessRuntime implements ContainerRuntime {
     this.#guard.close();
   }
 
+  hasRunningContainers(): boolean {
+    return [...this.#containers.values()].some(({ isRunning }) => isRunning);
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all([...this.#containers.values()].map((container) => container.stop(0)));
+  }
+
   async listPods(): Promise<RuntimePod[]> {
     const uids = new Set([...this.#sandboxes.values()].map(({ podUID }) => podUID));
     return [...uids].map((uid) => this.#podOf(uid)!);

@@ -1,6 +1,8 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseDuration } from '../../../examples/node-agent/duration.ts';
-import { parseOptions } from '../../../examples/node-agent/options.ts';
+import { parseOptions, type RunOptions } from '../../../examples/node-agent/options.ts';
 
 describe('parseDuration', () => {
   it.each([
@@ -21,21 +23,44 @@ describe('parseDuration', () => {
 
 describe('parseOptions', () => {
   it('fills in the defaults', () => {
-    const { nodeName, ...others } = parseOptions([]);
+    const { command, options } = parseOptions([]);
+    expect(command).toBe('run');
+    const { nodeName, ...others } = options as RunOptions;
     expect(nodeName).toMatch(/^node-agent(-[a-z0-9][-a-z0-9]*)?$/);
-    expect(others).toEqual({ port: 0, logLevel: 'warn' });
+    const rootDirectory = join(homedir(), '.node-agent', nodeName);
+    expect(others).toEqual({ port: 0, rootDirectory, leaveRunning: false, logLevel: 'warn' });
   });
 
   it('reads every option', () => {
-    const args = '--port 8001 --node-name n-1.example --manifests a b --for 1m --crash-loop-base 2s --log-level debug';
+    const args =
+      '--port 8001 --node-name n-1.example --root-dir /r --manifests a b --pod-manifest-path m --for 1m --leave-running --log-level debug';
     expect(parseOptions(args.split(' '))).toEqual({
-      port: 8001,
-      nodeName: 'n-1.example',
-      manifests: ['a', 'b'],
-      forMs: 60_000,
-      crashLoopBaseMs: 2_000,
-      logLevel: 'debug',
+      command: 'run',
+      options: {
+        port: 8001,
+        nodeName: 'n-1.example',
+        rootDirectory: '/r',
+        manifests: ['a', 'b'],
+        podManifestPath: 'm',
+        forMs: 60_000,
+        leaveRunning: true,
+        logLevel: 'debug',
+      },
     });
-    expect(parseOptions(['--kubeconfig', 'file'])).toMatchObject({ kubeconfig: 'file' });
+    expect(parseOptions(['--kubeconfig', 'file'])).toMatchObject({ options: { kubeconfig: 'file' } });
+  });
+
+  it('reads the command logs', () => {
+    expect(parseOptions(['logs', 'web', '-c', 'c', '-n', 'ns', '-p', '--node-name', 'n-1'])).toEqual({
+      command: 'logs',
+      options: {
+        pod: 'web',
+        container: 'c',
+        namespace: 'ns',
+        previous: true,
+        rootDirectory: join(homedir(), '.node-agent', 'n-1'),
+      },
+    });
+    expect(parseOptions(['logs', 'web', '--root-dir', '/r'])).toMatchObject({ options: { rootDirectory: '/r' } });
   });
 });

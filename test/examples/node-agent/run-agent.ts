@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -30,24 +30,32 @@ export interface AgentEvent {
   }[];
 }
 
-/** An agent in its own process, with its own temporary directory. */
+/** An agent in its own process, with its own home directory. */
 export class RunningAgent implements AsyncDisposable {
   readonly events: AgentEvent[] = [];
   stdout = '';
   stderr = '';
-  readonly #temporary = mkdtempSync(join(tmpdir(), 'node-agent-test-'));
+  readonly home: string;
+  readonly #pids = new Set<number>();
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
   readonly #watchers = new Set<() => void>();
 
-  constructor(args: readonly string[], env: { readonly [name: string]: string } = {}) {
+  /** @param home that of an earlier agent, whose containers are to be found */
+  constructor(
+    args: readonly string[],
+    env: { readonly [name: string]: string } = {},
+    home = mkdtempSync(join(tmpdir(), 'na-')),
+  ) {
+    this.home = home;
     this.#child = spawn(process.execPath, [mainFile, ...args], {
-      env: { PATH: process.env['PATH'], ...env, TMPDIR: this.#temporary },
+      env: { PATH: process.env['PATH'], ...env, HOME: home },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     createInterface({ input: this.#child.stdout! }).on('line', (line) => {
       this.stdout += `${line}\n`;
       this.events.push(JSON.parse(line) as AgentEvent);
+      this.#findPids();
       for (const watcher of this.#watchers) watcher();
     });
     this.#child.stderr!.on('data', (data) => {
@@ -86,15 +94,28 @@ export class RunningAgent implements AsyncDisposable {
     return this.#child.exitCode;
   }
 
-  /** The process IDs of all containers that the agent has reported. */
+  /** The process IDs of all containers that the agent has started, as far as their files were seen. */
   pids(): number[] {
-    const ids = this.events.flatMap(({ containers }) => containers ?? []).map(({ containerID }) => containerID);
-    return [...new Set(ids)].filter((id) => id !== undefined).map((id) => Number(id.replace('process://', '')));
+    this.#findPids();
+    return [...this.#pids];
   }
 
-  /** What the agent has left in its temporary directory. */
+  #findPids(): void {
+    const node = join(this.home, '.node-agent');
+    for (const name of existsSync(node) ? readdirSync(node, { recursive: true, encoding: 'utf8' }) : []) {
+      if (!name.endsWith('started.json')) continue;
+      try {
+        this.#pids.add((JSON.parse(readFileSync(join(node, name), 'utf8')) as { pid: number }).pid);
+      } catch {
+        // The agent has removed it in between.
+      }
+    }
+  }
+
+  /** What the agent has left in its home directory. */
   leftovers(): string[] {
-    return readdirSync(this.#temporary);
+    const node = join(this.home, '.node-agent');
+    return existsSync(node) ? readdirSync(node, { recursive: true, encoding: 'utf8' }) : [];
   }
 
   /** Stops it with SIGTERM, so that its containers are stopped too, and with SIGKILL if that takes too long. */
@@ -104,7 +125,7 @@ export class RunningAgent implements AsyncDisposable {
     await this.#closed;
     clearTimeout(force);
     for (const group of livingGroups(this.pids())) process.kill(-group, 'SIGKILL');
-    rmSync(this.#temporary, { recursive: true, force: true });
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 

@@ -1,5 +1,6 @@
+import { ApiEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
 import { createKubeTransport } from 'kubelet-status-manager/http';
-import { ApiServer, FakeClock } from 'kubelet-status-manager/testing';
+import { ApiServer } from 'kubelet-status-manager/testing';
 import { expect, it, vi } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
@@ -8,7 +9,8 @@ it('a pod without the annotation once stayed Pending without an explanation: one
   await using server = await ApiServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const logger = recordingLogger();
-  const unclaimed = new UnclaimedPods({ transport, nodeName: 'agent', clock: new FakeClock(), logger });
+  const recorder = new ApiEventRecorder({ client: createEventClient(transport), nodeName: 'agent', logger });
+  const unclaimed = new UnclaimedPods(recorder, logger);
   const pod = { metadata: { namespace: 'default', name: 'foreign', uid: 'uid-foreign' } };
   unclaimed.handlePod(pod);
   unclaimed.handlePod(pod);
@@ -20,5 +22,6 @@ it('a pod without the annotation once stayed Pending without an explanation: one
   ]);
   expect(logger.warnings).toMatchObject([{ fields: { pod: 'default/foreign' } }]);
   expect(logger.warnings[0]!.message).toContain('kubelet-status-manager.dev/run: process');
+  await recorder.stop();
   await transport.close();
 });

@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { AgentError } from './agent-error.ts';
+import { NodeDirectory } from './process-runtime/node-directory.ts';
+
+/** Where an agent keeps its files, unless `--root-dir` says otherwise: the same for each run of a node. */
+export function defaultRootDirectory(nodeName: string): string {
+  return join(homedir(), '.node-agent', nodeName);
+}
+
+/**
+ * The directory of a node: what the next agent has to know, the logs, and the kubeconfig of the
+ * agent's own API server. Only the user can open it.
+ */
+export class RootDirectory {
+  readonly path: string;
+  readonly node: NodeDirectory;
+  readonly agentLogFile: string;
+  readonly journalDirectory: string;
+  readonly allocationDirectory: string;
+  readonly #kubeconfigFile: string;
+  #keepsFiles = false;
+
+  /** @throws AgentError when it cannot be used */
+  constructor(path: string) {
+    this.path = resolve(path);
+    this.agentLogFile = join(this.path, 'agent.log');
+    this.journalDirectory = join(this.path, 'journal');
+    this.allocationDirectory = join(this.path, 'allocation');
+    this.#kubeconfigFile = join(this.path, 'kubeconfig');
+    try {
+      this.node = new NodeDirectory(this.path);
+      mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw AgentError.from(error, `--root-dir ${path}`);
+    }
+  }
+
+  /** Writes the file, which only the user can read because it has a token. Returns its path. */
+  writeKubeconfig(text: string): string {
+    rmSync(this.#kubeconfigFile, { force: true });
+    writeFileSync(this.#kubeconfigFile, text, { mode: 0o600, flag: 'wx' });
+    return this.#kubeconfigFile;
+  }
+
+  /** Synchronous, so that it can be called while the process exits. */
+  removeKubeconfig(): void {
+    rmSync(this.#kubeconfigFile, { force: true });
+  }
+
+  /** From now on, `removeFiles` does nothing. */
+  keepFiles(): void {
+    this.#keepsFiles = true;
+  }
+
+  /** Removes the files of the agent; for when no container is left that the next agent has to find. */
+  removeFiles(): void {
+    if (this.#keepsFiles) return;
+    const { pods, logs, sockets } = this.node;
+    for (const path of [pods, logs, sockets, this.agentLogFile, this.journalDirectory, this.allocationDirectory]) {
+      rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+    }
+  }
+
+  /** After an agent that has left nothing. */
+  removeIfEmpty(): void {
+    this.removeKubeconfig();
+    if (existsSync(this.path) && readdirSync(this.path).length === 0) rmdirSync(this.path);
+  }
+}

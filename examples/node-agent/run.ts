@@ -1,0 +1,210 @@
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  ApiError,
+  fileJournal,
+  isMirrorPod,
+  type Logger,
+  openCheckpointState,
+  type Pod,
+  systemClock,
+} from 'kubelet-status-manager';
+import { ApiEventRecorder, createEventClient, createNodeAgent } from 'kubelet-status-manager/agent';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import { parse, stringify } from 'yaml';
+import { AgentError } from './agent-error.ts';
+import { AgentNode } from './agent-node.ts';
+import type { CleanUps } from './clean-ups.ts';
+import { openCluster, startOwnCluster } from './cluster.ts';
+import { Demo } from './demo.ts';
+import { evaluateEndState } from './end-state.ts';
+import { EventLog } from './event-log.ts';
+import { readManifests } from './manifests.ts';
+import type { RunOptions } from './options.ts';
+import { createConfigObjects } from './pod-config/config-objects.ts';
+import { resolveContainerCommand } from './pod-config/container-command.ts';
+import { Volumes } from './pod-config/volumes.ts';
+import { PodHistory } from './pod-history.ts';
+import { podTableRows } from './pod-table.ts';
+import { podAnnotation, runAnnotation } from './pods.ts';
+import { ProcessRuntime } from './process-runtime/process-runtime.ts';
+import type { RootDirectory } from './root-directory.ts';
+import { StopRequest } from './stop-request.ts';
+import { renderSummary } from './summary.ts';
+import { LiveTable } from './table.ts';
+import { UnclaimedPods } from './unclaimed-pods.ts';
+
+// The compiler does not copy YAML files, so the manifests stay next to the sources.
+const demoManifests = fileURLToPath(new URL('../../../examples/node-agent/manifests', import.meta.url));
+const demoStaticPods = join(demoManifests, 'static');
+/** How long shutting down may wait for the processes. */
+const maxShutdownGracePeriodSeconds = 10;
+const clock = systemClock;
+
+export interface RunSurroundings {
+  readonly root: RootDirectory;
+  readonly logger: Logger;
+  readonly cleanUps: CleanUps;
+  /** False: stdout gets one JSON object for each change. */
+  readonly isTerminal: boolean;
+  /** Prints a message for people. */
+  readonly printMessage: (text: string) => void;
+}
+
+/** Runs the agent until its time is over or a signal stops it. Resolves with true on success. */
+export async function runAgent(
+  options: RunOptions,
+  { root, logger, cleanUps, isTerminal, printMessage }: RunSurroundings,
+): Promise<boolean> {
+  const stopRequest = new StopRequest();
+  const { nodeName, leaveRunning } = options;
+  const addresses = nodeAddresses();
+  const node = { nodeName, addresses };
+  const isDemo = options.kubeconfig === undefined && options.manifests === undefined;
+  const manifests = await readManifests(options.manifests ?? (isDemo ? [demoManifests] : []));
+  const podManifestPath = options.podManifestPath ?? (isDemo ? demoStaticPods : undefined);
+
+  const cluster =
+    options.kubeconfig === undefined ? await startOwnCluster(options.port) : await openCluster(options.kubeconfig);
+  cleanUps.add('API server', () => cluster.close());
+  const podClient = createPodClient(cluster.kubeConfig, { kubeConfigDir: cluster.kubeConfigDir, logger });
+  const { transport } = podClient;
+  cleanUps.add('connections', () => transport.close());
+  const eventRecorder = new ApiEventRecorder({ client: createEventClient(transport), nodeName, logger, clock });
+  cleanUps.add('events', () => eventRecorder.stop());
+
+  // Only one agent at a time can open the journal, and so use the directory.
+  const journal = await openForOneAgent(root);
+  const configObjects = createConfigObjects(transport);
+  const runtime = await ProcessRuntime.open({
+    directory: root.node,
+    resolveCommand: (pod, container) => resolveContainerCommand(pod, container, configObjects, node),
+    podIPs: addresses,
+    clock,
+  });
+  cleanUps.add('runtime', () => {
+    runtime.close();
+    if (!runtime.hasRunningContainers()) root.removeFiles();
+  });
+  stopRequest.onForced(async () => {
+    await runtime.killAll();
+    root.removeFiles();
+  });
+
+  const isOwnPod = (pod: Pod): boolean =>
+    cluster.isOwn || isMirrorPod(pod) || podAnnotation(pod, runAnnotation) === 'process';
+  const agentNode = new AgentNode({ nodeName, addresses, isTainted: !cluster.isOwn });
+  const eventLog = new EventLog((line) => process.stdout.write(line), clock);
+  const agent = createNodeAgent({
+    nodeName,
+    client: isTerminal ? podClient : eventLog.observe(podClient),
+    runtime,
+    sources: {
+      api: { filter: isOwnPod },
+      ...(podManifestPath !== undefined && {
+        file: { path: podManifestPath, parse: (text) => parse(text) as unknown },
+      }),
+    },
+    node: agentNode.options(),
+    volumeManager: new Volumes({ directory: root.node, configObjects, node, clock, logger }),
+    eventRecorder,
+    journal,
+    allocationState: await openCheckpointState(root.allocationDirectory),
+    logger,
+    clock,
+  });
+
+  // What a user of the cluster sees: the pods of the node on the API server.
+  const history = new PodHistory(isOwnPod);
+  const unclaimedPods = new UnclaimedPods(eventRecorder, logger);
+  const handlePod = (pod: Pod): void => (isOwnPod(pod) ? history.handlePod(pod) : unclaimedPods.handlePod(pod));
+  const podsOnServer = createInformerPodManager({ transport, nodeName, clock, logger });
+  const handleRemovedPod = (pod: Pod): void => {
+    unclaimedPods.handleRemovedPod(pod);
+    history.handleRemovedPod(pod);
+  };
+  podsOnServer.subscribe(
+    { onPodAdded: handlePod, onPodUpdated: handlePod, onPodRemoved: handleRemovedPod },
+    { includeMirrorPods: true },
+  );
+  const demo = new Demo({ transport, nodeName, clock, logger });
+  if (!cluster.isOwn && !leaveRunning) {
+    cleanUps.add('node', () => agentNode.remove(transport, logger));
+    cleanUps.add('demo pods', () => demo.deletePods());
+    cleanUps.add('mirror pods', () => demo.deleteMirrorPods(history.all()));
+  }
+  cleanUps.add('demo', () => demo.stop());
+  cleanUps.add('informer', () => podsOnServer.stop());
+  cleanUps.add('agent', () =>
+    agent.stop({ drain: true, terminatePods: !leaveRunning, gracePeriodSeconds: maxShutdownGracePeriodSeconds }),
+  );
+  await register(agent, nodeName);
+
+  const kubeconfig = options.kubeconfig ?? root.writeKubeconfig(stringify(cluster.kubeConfig));
+  printMessage(`Node ${nodeName} is ready. To watch its pods from another terminal:`);
+  printMessage(
+    `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
+  );
+  printMessage('  npm start -- logs POD');
+  printMessage(`The files of the agent are in ${root.path}. Press Ctrl-C to stop it.\n`);
+  if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path });
+
+  agent.start();
+  podsOnServer.start();
+  await Promise.all([agent.whenReady(), podsOnServer.whenSynced()]);
+  await demo.createPods(manifests);
+
+  const table = isTerminal
+    ? new LiveTable(process.stdout, () => podTableRows(history, agent.statusManager), clock)
+    : undefined;
+  table?.start();
+  const isTimeOver = await Promise.race([stopRequest.received.then(() => false), timeOver(options.forMs)]);
+  stopRequest.markEnding();
+  table?.stop();
+
+  const endStates = history.all().map((seen) => [seen.pod, evaluateEndState(seen)] as const);
+  if (!isTerminal) for (const [pod, endState] of endStates) eventLog.endState(pod, endState);
+  const useColours = isTerminal && process.stdout.hasColors();
+  printMessage(`\n${renderSummary(endStates, { isTimeOver, useColours }).join('\n')}\n`);
+  printMessage(
+    leaveRunning
+      ? 'Stopping; the containers keep running. Press Ctrl-C again to kill them.'
+      : 'Terminating the pods. Press Ctrl-C again to kill them immediately.',
+  );
+  const isSuccess = !isTimeOver || endStates.every(([, { isExpected }]) => isExpected);
+  if (!isSuccess) root.keepFiles();
+  return isSuccess;
+}
+
+async function openForOneAgent(root: RootDirectory) {
+  try {
+    return await fileJournal(root.journalDirectory);
+  } catch (error) {
+    throw AgentError.from(error, `--root-dir ${root.path}`);
+  }
+}
+
+async function register(agent: { register(): Promise<void> }, nodeName: string): Promise<void> {
+  try {
+    await agent.register();
+  } catch (error) {
+    const hint = error instanceof ApiError && error.kind === 'network' ? ' (does the API server run?)' : '';
+    throw AgentError.from(error, `cannot register the Node ${nodeName}${hint}`);
+  }
+}
+
+function nodeAddresses(): string[] {
+  const address = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+  return [address ?? '127.0.0.1'];
+}
+
+/** Resolves after this time, or never if it is undefined. Does not keep the process alive. */
+function timeOver(afterMs: number | undefined): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (afterMs !== undefined) setTimeout(resolve, afterMs, true).unref();
+  });
+}
