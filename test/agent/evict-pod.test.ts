@@ -81,6 +81,13 @@ describe('evictPod', () => {
   });
 });
 
+it('refuses what is no message and no grace period, and does nothing', async () => {
+  const refusal = (path: string) => expect.objectContaining({ code: 'INVALID_ARGUMENT', path });
+  await expect(evict({} as Eviction)).rejects.toThrow(refusal('message'));
+  await expect(evict({ message: 'm', gracePeriodSeconds: -1 })).rejects.toThrow(refusal('gracePeriodSeconds'));
+  expect(agent.workers.isPodTerminationRequested('uid-1')).toBe(false);
+});
+
 describe('TestStaticCriticalPodsAreNotEvicted', () => {
   it.each<[string, Pod, boolean]>([
     [

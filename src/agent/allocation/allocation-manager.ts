@@ -1,6 +1,5 @@
 import {
   type AllocationState,
-  canonicalPodStatus,
   type Clock,
   isPodPhaseTerminal,
   type Logger,
@@ -15,7 +14,8 @@ import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
 import { resizeMessage } from './resize-events.ts';
-import { compareRequests, sortPendingResizes } from './sort-pending-resizes.ts';
+import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';
+import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
 
 export interface AllocationManagerOptions {
@@ -269,34 +269,17 @@ export class AllocationManager {
   }
 }
 
-/** Source: kubelet `UnexpectedAdmissionError`. */
+/** A handler that throws, or that says neither yes nor no, refuses. Source: kubelet `UnexpectedAdmissionError`. */
 function admitted(handler: PodAdmitHandler, attributes: PodAdmitAttributes): PodAdmitResult {
   try {
-    return handler.admit(attributes);
+    const result: Partial<PodAdmitResult> | undefined = handler.admit(attributes);
+    if (result?.admit === true) return { admit: true };
+    if (result?.admit !== false) throw new TypeError('a pod admit handler did not return a PodAdmitResult');
+    const { reason = 'UnexpectedAdmissionError', message = '' } = result;
+    return { admit: false, reason, message };
   } catch (thrown) {
     return { admit: false, reason: 'UnexpectedAdmissionError', message: messageOf(thrown) };
   }
-}
-
-/** Source: kubelet `recordResizeOperations`. */
-function wantsOtherResources(oldPod: Pod, pod: Pod): boolean {
-  const resourcesOf = ({ spec }: Pod) => [
-    spec?.resources,
-    ...[...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ resources }) => resources),
-  ];
-  const before = resourcesOf(oldPod);
-  return resourcesOf(pod).some((resources, i) => !areResourcesEqual(resources, before[i]));
-}
-
-/** By the resources that the statuses of the containers show. */
-function doActualRequestsShrink(oldPod: Pod, pod: Pod): boolean {
-  return compareRequests(withActualResources(pod), withActualResources(oldPod)).includes('less');
-}
-
-function withActualResources({ status }: Pod): Pod {
-  const { containerStatuses, initContainerStatuses } = canonicalPodStatus(status, { strict: false });
-  const containers = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
-  return { spec: { containers: containers.map(({ name, resources }) => ({ name, resources })) } };
 }
 
 function areConditionsEqual(before: readonly PodCondition[], after: readonly PodCondition[]): boolean {

@@ -1,4 +1,11 @@
-import { type Clock, type Logger, type Pod, type PodStatusInput, timeFromEpochMs } from '../../index.ts';
+import {
+  type Clock,
+  type Logger,
+  type Pod,
+  type PodStatusInput,
+  StatusManagerError,
+  timeFromEpochMs,
+} from '../../index.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
@@ -26,13 +33,17 @@ export interface EvictPodOptions extends Eviction {
  * Fails the pod with a reason, a message and a DisruptionTarget condition, and kills it. Resolves with
  * true when none of its containers runs; with false, and nothing was done, for a critical pod
  * (`isCriticalPod`). Rejects as `killPodNow` does when the containers take too long; the pod is failed
- * and killed in any case. It is not deleted. Source: kubelet `evictPod`.
+ * and killed in any case. It is not deleted. Rejects with INVALID_ARGUMENT, and does nothing, when the
+ * message is no text or the grace period no number of seconds. Source: kubelet `evictPod`.
  *
  * Divergence: the kubelet's eviction manager gives pods 1 s unless its soft thresholds say more.
  */
 export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<boolean> {
   const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;
   const { reason = 'Evicted', message, gracePeriodSeconds } = options;
+  if (typeof message !== 'string') refuseArgument('message', 'a string');
+  if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))
+    refuseArgument('gracePeriodSeconds', 'seconds >= 0');
   const { uid = '', name, namespace } = pod.metadata ?? {};
   const fields = { podUID: uid, pod: `${namespace}/${name}` };
   if (isCriticalPod(pod)) {
@@ -47,6 +58,10 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
   });
   logger.info(fields, 'Pod evicted');
   return true;
+}
+
+function refuseArgument(path: string, expected: string): never {
+  throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
 }
 
 function evictedStatus(

@@ -10,7 +10,7 @@ import {
   type StatusManagerLike,
 } from '../../index.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
-import { resizeMessage } from '../allocation/resize-events.ts';
+import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackoff } from '../back-off/crash-loop-back-off.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
@@ -115,6 +115,7 @@ export class AgentPodSyncer implements PodSyncer {
   readonly #eventRecorder: PodEventRecorder;
   /** undefined: the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
+  readonly #resizeProgress: ResizeProgress;
   readonly #runtimeManager: RuntimeManager;
   readonly #crashLoopBackoff: Backoff;
   readonly #reasonCache = new ReasonCache();
@@ -131,6 +132,8 @@ export class AgentPodSyncer implements PodSyncer {
     this.#eventRecorder = eventRecorder;
     this.#actuatedResources =
       runtime.updateContainerResources && new ActuatedResources(options.actuatedState ?? new MemoryState(), logger);
+    const actuatedResources = this.#actuatedResources;
+    this.#resizeProgress = new ResizeProgress({ statusManager, actuatedResources, eventRecorder });
     this.#runtimeManager = new RuntimeManager({
       runtime,
       clock,
@@ -139,7 +142,7 @@ export class AgentPodSyncer implements PodSyncer {
       crashLoopBackoff: this.#crashLoopBackoff,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
       probeResults: probeManager?.results ?? noProbeResults,
-      actuatedResources: this.#actuatedResources,
+      actuatedResources,
       onPodSandboxReady: (pod) => this.#setReadyToStartContainers(pod),
     });
     this.activeDeadlineHandler = new ActiveDeadlineHandler({
@@ -157,10 +160,7 @@ export class AgentPodSyncer implements PodSyncer {
   ): Promise<SyncPodResult> {
     const { statusManager, probeManager, requestPodRelist, requestPodSync = requestPodRelist } = this.#options;
     const uid = pod.metadata?.uid ?? '';
-    // Divergence: the kubelet does so when the volumes are mounted. A pod that an earlier agent has started
-    // would show PodResizeInProgress until then.
-    this.#actuatedResources?.initialize(pod);
-    this.#updateResizeInProgress(pod, runtimeStatus);
+    this.#resizeProgress.update(pod, runtimeStatus);
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, status);
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true };
@@ -173,7 +173,7 @@ export class AgentPodSyncer implements PodSyncer {
       status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
     const results = await this.#runtimeManager.syncPod(pod, runtimeStatus, isRestartingAll, signal);
     this.#updateReasons(uid, results);
-    this.#reportResizeErrors(pod, results);
+    this.#resizeProgress.reportErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
     if (isRestartingAll && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync(uid);
@@ -231,32 +231,6 @@ export class AgentPodSyncer implements PodSyncer {
     const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
     const ready = { type, status: 'True', ...(generation && { observedGeneration: generation }) };
     statusManager.setPodStatus(pod, { ...status, conditions: [...others, ready] });
-  }
-
-  #updateResizeInProgress(pod: Pod, runtimeStatus: RuntimePodStatus): void {
-    const { statusManager } = this.#options;
-    const { uid = '', generation = 0 } = pod.metadata ?? {};
-    if (this.#actuatedResources?.isPodResizeInProgress(pod, runtimeStatus) === true) {
-      statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
-      return;
-    }
-    const { changed, observedGeneration } = statusManager.clearPodResizeInProgressCondition(uid);
-    if (!changed) return;
-    const message = resizeMessage('Pod resize completed', pod, observedGeneration);
-    this.#eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
-  }
-
-  #reportResizeErrors(pod: Pod, results: readonly SyncResult[]): void {
-    const { uid = '', generation = 0 } = pod.metadata ?? {};
-    for (const { action, failure } of results) {
-      if (action !== 'ResizePodInPlace' || failure === undefined) continue;
-      const { changed, observedGeneration } = this.#options.statusManager.setPodResizeInProgressCondition(
-        ...([uid, 'Error', failure.message, generation] as const),
-      );
-      if (!changed) continue;
-      const message = resizeMessage('Pod resize error', pod, observedGeneration, failure.message);
-      this.#eventRecorder.event({ pod, type: 'Warning', reason: 'ResizeError', message });
-    }
   }
 
   /** Forgets back-offs that have expired; to be called periodically. */

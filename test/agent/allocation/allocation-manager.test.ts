@@ -173,6 +173,15 @@ describe('TestAllocationManagerAddPod', () => {
   });
 });
 
+it('a handler that says neither yes nor no refuses the pod', () => {
+  manager = managerWith({ admitHandlers: [{ admit: () => undefined as never }] });
+  expect(add(podOf('a', {}))).toEqual({
+    admit: false,
+    reason: 'UnexpectedAdmissionError',
+    message: 'a pod admit handler did not return a PodAdmitResult',
+  });
+});
+
 describe('TestNonAllocatedPodsExcludedFromCapacity', () => {
   it('of the other pods only those count that were allocated something, with that', () => {
     add(podOf('a', { cpu: '1' }));

@@ -1,0 +1,24 @@
+import { canonicalPodStatus, type Pod } from '../../index.ts';
+import { compareRequests } from './sort-pending-resizes.ts';
+import { areResourcesEqual } from './updated-from-allocation.ts';
+
+/** True when the specs ask for different resources, of the pod or of a container. Source: kubelet `recordResizeOperations`. */
+export function wantsOtherResources(oldPod: Pod, pod: Pod): boolean {
+  const resourcesOf = ({ spec }: Pod) => [
+    spec?.resources,
+    ...[...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ resources }) => resources),
+  ];
+  const before = resourcesOf(oldPod);
+  return resourcesOf(pod).some((resources, i) => !areResourcesEqual(resources, before[i]));
+}
+
+/** True when the containers have come to request less, by the resources that their statuses show. Source: kubelet `HandlePodReconcile`. */
+export function doActualRequestsShrink(oldPod: Pod, pod: Pod): boolean {
+  return compareRequests(withActualResources(pod), withActualResources(oldPod)).includes('less');
+}
+
+function withActualResources({ status }: Pod): Pod {
+  const { containerStatuses, initContainerStatuses } = canonicalPodStatus(status, { strict: false });
+  const containers = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
+  return { spec: { containers: containers.map(({ name, resources }) => ({ name, resources })) } };
+}
