@@ -8,7 +8,7 @@ import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/
 import { brokenLinks } from './broken-links.ts';
 import { emptyProjects, tryEmptyProject } from './empty-projects.ts';
 import { type ReadmeExample, readmeExamples } from './readme-examples.ts';
-import { RunningCommand } from './running-command.ts';
+import { RunningCommand, shellEnvironment } from './running-command.ts';
 
 /*
  * `npm run stranger`: packs the package, installs it in empty projects (ESM, CommonJS, TypeScript),
@@ -42,7 +42,7 @@ async function follow({ commands, file, code }: ReadmeExample, tarball: string, 
     for (const command of commands) {
       if (command.startsWith('npm install ')) {
         const line = command.replace('kubelet-status-manager', tarball).replace('npm install', 'npm install --silent');
-        execFileSync(line, { cwd: folder, shell: '/bin/sh', stdio: 'inherit' });
+        execFileSync(line, { cwd: folder, shell: '/bin/sh', stdio: 'inherit', env: shellEnvironment() });
         continue;
       }
       const process = new RunningCommand(command.replace(/&$/, ''), folder);

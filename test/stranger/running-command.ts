@@ -1,6 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+/** As in a new shell: npx and npm run pass options of their own to what they start. */
+export function shellEnvironment(): NodeJS.ProcessEnv {
+  const { npm_config_package: _package, npm_config_call: _call, ...env } = process.env;
+  return env;
+}
+
 /** A command of the README that runs until it is stopped. */
 export class RunningCommand {
   readonly #child: ChildProcess;
@@ -10,7 +16,13 @@ export class RunningCommand {
   /** @param command is run by a shell */
   constructor(command: string, cwd: string) {
     // A process group of its own, because npx does not pass signals on; exec, so that its exit code is that of the command.
-    this.#child = spawn(`exec ${command}`, { cwd, shell: true, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(`exec ${command}`, {
+      cwd,
+      shell: true,
+      detached: true,
+      env: shellEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
       stream.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
     }
