@@ -52,10 +52,12 @@ export class Responder {
       this.sendText(response, 503, 'Too many requests at the same time');
       return false;
     }
-    this.#open.set(
-      response,
-      this.#clock.afterFunc(deadlineMs, () => response.destroy()),
-    );
+    const cutOff = (): void => {
+      response.destroy();
+      // A response whose connection was lost before it came here is not closed again.
+      this.#closed(response);
+    };
+    this.#open.set(response, this.#clock.afterFunc(deadlineMs, cutOff));
     response.once('close', () => this.#closed(response));
     return true;
   }

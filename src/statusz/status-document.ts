@@ -92,7 +92,9 @@ export function statusDocument(source: StatusDocumentSource): StatusDocument {
     },
     pods: [
       ...inspection.pods.map((pod) => summaryOf(pod, getPodStatus(pod.podUID), nowMs)),
-      ...requestedDeletions.map((deletion) => summaryOfDeletion(deletion, nowMs)),
+      ...requestedDeletions
+        .filter(({ podUID }) => getPodStatus(podUID) === undefined)
+        .map((deletion) => summaryOfDeletion(deletion, nowMs)),
     ],
   };
 }

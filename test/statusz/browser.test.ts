@@ -168,18 +168,18 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
     it('updates without a reload, and the focus stays on its pod while the order changes', async () => {
       const page = await open();
       await page.evaluate('window.isTheSamePage = true');
-      await links(page).nth(1).focus();
-      expect(await focused(page)).toBe('default/b');
+      await links(page).nth(2).focus();
+      expect(await focused(page)).toBe('default/c');
       node.client.faults.next({ verb: 'patch', name: 'c', count: 100 }, fault.status(503, { message: 'no leader' }));
       const c = node.podManager.getPodByUID('uid-c')!;
       await onNode(() => node.set(c, { isReady: false }));
       await links(page).first().filter({ hasText: 'default/c' }).waitFor();
       await expectShown(page.locator('tbody tr').first().getByText('no leader'));
       expect(await links(page).allTextContents()).toEqual(['default/c', 'default/a', 'default/b']);
-      expect(await focused(page)).toBe('default/b');
+      expect(await focused(page)).toBe('default/c');
 
       // Of a pod that is gone, its neighbour gets the focus.
-      await onNode(() => node.manager.removeOrphanedStatuses(['uid-a', 'uid-c']));
+      await onNode(() => node.manager.removeOrphanedStatuses(['uid-a', 'uid-b']));
       await expectCount(page, '2 pods');
       expect(await focused(page)).toBe('default/a');
       expect(await page.evaluate('window.isTheSamePage')).toBe(true);
@@ -236,13 +236,15 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await expectCount(page, '4 pods');
     });
 
-    it('says that the server does not respond, keeps what it has, and recovers', async () => {
+    it('says since when it is not updated and why, keeps what it has, and recovers', async () => {
       const page = await open();
       await page.route('**/pods.json', (route) => route.abort());
-      await expectShown(page.getByRole('alert').getByText('No response from this server since 11:58:00Z'));
+      await expectShown(
+        page.getByRole('alert').getByText('This page was not updated since 11:58:00Z (Failed to fetch); trying again.'),
+      );
       expect(await links(page).count()).toBe(3);
       await page.unroute('**/pods.json');
-      await page.getByRole('alert').getByText('No response').waitFor({ state: 'detached' });
+      await page.getByRole('alert').getByText('not updated').waitFor({ state: 'detached' });
       expect(complaints.splice(0).every((text) => text.includes('ERR_FAILED'))).toBe(true);
     });
 

@@ -33,6 +33,8 @@ let view = viewOf(location.hash);
 /** The server's time at its last response: ages stand still while there is none. */
 let nowMs = Date.now();
 let failures = 0;
+/** Why the last update failed. */
+let failure = '';
 let isPaused = false;
 let polling = new AbortController();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -123,9 +125,10 @@ async function update() {
     const [serverMs] = await Promise.all([pods.poll(inTime), detail.poll(inTime)]);
     nowMs = serverMs;
     failures = 0;
-  } catch {
+  } catch (error) {
     if (signal.aborted) return;
     failures++;
+    failure = error instanceof Error ? error.message : String(error);
   }
   render();
   if (!mayContinue()) return;
@@ -167,7 +170,7 @@ function showProblems(status) {
   const sentences = status === undefined ? [] : problemsOf(status, nowMs);
   if (failures > 0) {
     const since = status === undefined ? '' : ` since ${clockTime(nowMs, nowMs)}Z`;
-    sentences.unshift(`No response from this server${since}; trying again.`);
+    sentences.unshift(`This page was not updated${since} (${failure}); trying again.`);
   }
   setText(page.count, status === undefined ? 'Loading' : (page.count.textContent ?? ''));
   if ([...page.problems.children].map(({ textContent }) => textContent).join() === sentences.join()) return;
