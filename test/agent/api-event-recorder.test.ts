@@ -228,7 +228,7 @@ describe('the limit of requests', () => {
   };
   beforeEach(() => void sent.splice(0));
 
-  it('100 at once, then 50 a second; those that wait are not lost', async () => {
+  it('100 requests immediately, then 50 a second; events that wait are not lost', async () => {
     recorder = newRecorder(counting);
     recordMany(200);
     await clock.advanceAsync(0);

@@ -260,7 +260,7 @@ describe('what fails', () => {
     await expect(gcOf().garbageCollect(true)).rejects.toThrow('down');
   });
 
-  it('refuses a time-out that is none', () => {
+  it('refuses a time-out that is not positive', () => {
     expect(() => gcOf({ runtimeRequestTimeoutMs: 0 })).toThrow('runtimeRequestTimeoutMs');
   });
 });

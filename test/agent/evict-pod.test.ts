@@ -68,7 +68,7 @@ describe('evictPod', () => {
     expect(agent.status('web')).toMatchObject({ reason: 'NodeShutdown', message: 'Pod was terminated' });
   });
 
-  it('rejects after one and a half times the grace period; the pod is failed and killed all the same', async () => {
+  it('rejects after one and a half times the grace period; the pod is failed and killed nevertheless', async () => {
     agent.runtime.delay({ method: 'stopContainer' }, 100_000);
     const evicted = evict({ message: 'no disk' });
     evicted.catch(() => {});
@@ -81,7 +81,7 @@ describe('evictPod', () => {
   });
 });
 
-it('refuses what is no message and no grace period, and does nothing', async () => {
+it('refuses an invalid message or grace period, and does nothing', async () => {
   const refusal = (path: string) => expect.objectContaining({ code: 'INVALID_ARGUMENT', path });
   await expect(evict({} as Eviction)).rejects.toThrow(refusal('message'));
   await expect(evict({ message: 'm', gracePeriodSeconds: -1 })).rejects.toThrow(refusal('gracePeriodSeconds'));

@@ -50,8 +50,8 @@ export class ActuatedResources {
   }
 
   /**
-   * True when a running container has other resources than its pod was allocated. Init containers
-   * that are no sidecars do not count. Source: kubelet `IsPodResizeInProgress`.
+   * True when a running container has other resources than it was allocated. Of the init containers
+   * only sidecars count. Source: kubelet `IsPodResizeInProgress`.
    */
   isPodResizeInProgress(allocatedPod: Pod, runtimeStatus: RuntimePodStatus): boolean {
     const uid = allocatedPod.metadata?.uid ?? '';

@@ -31,7 +31,7 @@ export interface AllocationManagerOptions {
     | 'setPodResizeInProgressCondition'
     | 'clearPodResizeInProgressCondition'
   >;
-  /** Where allocations are kept: `openCheckpointState` for those that survive the process. Default: in memory. */
+  /** Where allocations are kept; those of `openCheckpointState` survive the process. Default: in memory. */
   readonly allocationState?: AllocationState | undefined;
   /** Asked in this order; the first one that refuses decides. Default: there is room for every pod. */
   readonly admitHandlers?: readonly PodAdmitHandler[] | undefined;
@@ -58,8 +58,8 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
 
 /**
  * Which resources each pod has been allocated, and whether it may have others. A pod runs with what it
- * was allocated; a spec that asks for something else is a resize, which waits until an admit handler
- * has nothing against it, in the order of `sortPendingResizes`. Deferred resizes are tried again when
+ * was allocated; a spec that asks for something else is a resize, which is pending until all admit
+ * handlers accept it. Pending resizes are tried in the order of `sortPendingResizes`. Deferred resizes are tried again when
  * something has changed, and 3 minutes after the last try.
  *
  * Methods are synchronous and do not throw. A checkpoint that cannot be written is logged; what was
@@ -226,7 +226,7 @@ export class AllocationManager {
     }
     this.#allocate(pod);
     statusManager.clearPodResizePendingCondition(uid, 'accepted');
-    // An error of an earlier resize, and its generation, are of no interest any more.
+    // The condition forgets the error and the generation of an earlier resize.
     statusManager.clearPodResizeInProgressCondition(uid);
     statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
     const message = resizeMessage('Pod resize started', pod, generation);

@@ -33,8 +33,8 @@ export interface EvictPodOptions extends Eviction {
  * Fails the pod with a reason, a message and a DisruptionTarget condition, and kills it. Resolves with
  * true when none of its containers runs; with false, and nothing was done, for a critical pod
  * (`isCriticalPod`). Rejects as `killPodNow` does when the containers take too long; the pod is failed
- * and killed in any case. It is not deleted. Rejects with INVALID_ARGUMENT, and does nothing, when the
- * message is no text or the grace period no number of seconds. Source: kubelet `evictPod`.
+ * and killed in any case. It is not deleted. Rejects with a StatusManagerError INVALID_ARGUMENT, and does
+ * nothing, when the message or the grace period is invalid. Source: kubelet `evictPod`.
  *
  * Divergence: the kubelet's eviction manager gives pods 1 s unless its soft thresholds say more.
  */

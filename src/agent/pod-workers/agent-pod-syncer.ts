@@ -69,9 +69,9 @@ export interface AgentPodSyncerOptions {
     | 'clearPodResizeInProgressCondition'
   >;
   /**
-   * Which resources the containers were given last, to tell which ones are still to be resized: an
-   * `AllocationState` of its own, for example `openCheckpointState` of a folder of its own. Default: in
-   * memory, so that a resize that the agent does not finish before it ends is not carried out.
+   * Which resources the containers were given last, so that it is known which ones are still to be
+   * resized. It must not be the state of the `AllocationManager`: use `openCheckpointState` with another
+   * folder. Default: in memory, so that a resize that is in progress when the agent ends is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
   /** Default: `createHandlerRunner`. */

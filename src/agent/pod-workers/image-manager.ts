@@ -15,7 +15,7 @@ export interface ImageManagerOptions {
 /**
  * Has images pulled as the pull policies say, and puts off those that failed. Source: kubelet `imageManager`.
  *
- * Divergence: names of images are the runtime's to judge, and it pulls with credentials of its own.
+ * Divergence: the runtime decides which image names are valid, and pulls with its own credentials.
  */
 export class ImageManager {
   readonly #options: ImageManagerOptions;

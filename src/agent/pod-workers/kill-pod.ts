@@ -113,7 +113,7 @@ export class ContainerKiller {
       } catch (thrown) {
         if (hookSignal.aborted) return;
         const fields = { podUID: pod.metadata?.uid, container: container.name, reason: messageOf(thrown) };
-        logger.warn(fields, 'preStop hook failed; the container is stopped all the same');
+        logger.warn(fields, 'preStop hook failed; the container is stopped nevertheless');
         const message = 'PreStopHook failed';
         eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });
       }

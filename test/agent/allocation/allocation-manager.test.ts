@@ -297,7 +297,7 @@ describe('TestRetryPendingResizes', () => {
     ]);
   });
 
-  it('a checkpoint that cannot be written is logged, and the resize goes on', async () => {
+  it('a checkpoint that cannot be written is logged, and the resize continues', async () => {
     const logger = recordingLogger();
     const failing = new MemoryState();
     const write = failing.setPodAllocation.bind(failing);

@@ -56,7 +56,7 @@ describe('TestCompleteWork_Enqueue', () => {
 });
 
 describe('TestCompleteWork_PendingUpdate', () => {
-  it('with nil pendingUpdate, clears working status; with non-nil pendingUpdate, goes on with the update', async () => {
+  it('with nil pendingUpdate, clears working status; with non-nil pendingUpdate, continues with the update', async () => {
     const t = createPodWorkers();
     const release = t.syncer.hold('1');
     t.workers.updatePod({ updateType: 'create', pod: newNamedPod('1', 'ns', 'pod') });
