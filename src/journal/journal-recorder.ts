@@ -77,6 +77,7 @@ export class JournalRecorder implements Journal {
   /** A compaction in slices. */
   #compaction: Compaction | undefined;
   #compacting: Promise<void> | undefined;
+  /** Lines being marked past in slices: the file stays open until they are. */
   #marking: Promise<unknown> | undefined;
   #isFailing = false;
   #timer: Timer | undefined;
@@ -269,7 +270,7 @@ export class JournalRecorder implements Journal {
       );
       this.#marking = Promise.all([this.#marking, marked]);
     } else if (fsync === 'never' || this.#try('sync', () => file?.sync())) {
-      void this.#markInSlices(superseded);
+      this.#marking = Promise.all([this.#marking, this.#markInSlices(superseded)]);
     }
   }
 

@@ -117,3 +117,20 @@ describe('a compaction of many live statuses', () => {
     expect(opened.logger.lines).toEqual([]);
   });
 });
+
+it('lines that are marked past in slices are marked before the file is closed', async () => {
+  const { journal, clock } = await openJournal(dir, { fsync: 'interval' });
+  const marks = (mark: string): number => readFileSync(journalFile(dir), 'utf8').split(`${mark} `).length - 1;
+  for (const message of ['1', '2']) for (const uid of pods) journal.accepted(entry(uid, message));
+  expect([marks('live'), marks('past')]).toEqual([600, 0]);
+  const waiting: (() => void)[] = [];
+  clock.yieldToEventLoop = () => new Promise((resolve) => waiting.push(resolve));
+  clock.advance(1_000);
+  while (waiting.length === 0) await setImmediate();
+  expect(marks('past')).toBe(256);
+  const closed = journal.close();
+  await setImmediate();
+  waiting[0]!();
+  await closed;
+  expect([marks('live'), marks('past')]).toEqual([300, 300]);
+});
