@@ -97,6 +97,9 @@ export type {
   StrategicMergePatchBody,
 } from './client/pod-client.ts';
 
+// Traces
+export { type AcceptedMessage, type RequestMessage, type SyncMessage, tracingChannelNames } from './tracing.ts';
+
 // What the user of an agent may do
 export { accessParts, type AccessPart, type Permission } from './access/permissions.ts';
 export { type AccessClient, type AccessOptions, checkAccess } from './access/check-access.ts';

@@ -40,6 +40,7 @@ import type {
   VolumeHealthConditionInput,
 } from '../types.ts';
 import { tryCall } from '../guarded.ts';
+import { Tracing } from '../tracing.ts';
 import { logThrown } from '../ports.ts';
 import {
   requireBoolean,
@@ -109,6 +110,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #resizeConditions: ResizeConditions;
   readonly #subscribers: Subscribers<StatusListener>;
   readonly #outcomes: Outcomes;
+  readonly #tracing = new Tracing();
   readonly #allocationState: AllocationState;
   readonly #journal: StatusJournal;
   readonly #podStartupLatency: PodStartupLatency | undefined;
@@ -157,6 +159,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       podManager: this.podManager,
       cache: this.#cache,
       outcomes: this.#outcomes,
+      tracing: this.#tracing,
       limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
       recovered: this.#journal.recovered,
       onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
@@ -565,6 +568,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#journal.accepted(uid, accepted, oldStatus);
     this.#loop?.wake();
     this.#outcomes.accepted(uid, superseded);
+    this.#tracing.accepted(uid, accepted);
   }
 
   /** The API object is gone. Source: kubelet `deletePodStatus` */
@@ -580,6 +584,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#journal.settled(uid);
     this.#resizeConditions.delete(uid);
     this.#loop?.forget(uid);
+    this.#tracing.dropped(uid);
     tryCall(
       () => this.#allocationState.delete(uid),
       (thrown) => logThrown(this.#logger, 'allocationState', { podUID: uid })(thrown, 'delete'),

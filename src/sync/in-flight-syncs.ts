@@ -1,5 +1,6 @@
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import { type Logger, thrownFields } from '../logger.ts';
+import type { TracedSync, Tracing } from '../tracing.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Clock } from '../clock.ts';
 import type { RequestVerb } from '../client/pod-client.ts';
@@ -12,6 +13,7 @@ export interface InFlightSyncsOptions {
   readonly syncer: PodSyncer;
   readonly resultHandler: SyncResultHandler;
   readonly outcomes: Outcomes;
+  readonly tracing: Tracing;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called when the pod is no longer in flight. @param hasThrown it failed without a back-off */
@@ -88,7 +90,7 @@ export class InFlightSyncs {
     let kind: SyncResult['kind'] = 'failed';
     let hasThrown = false;
     try {
-      kind = await this.#syncAndDelete(uid, permits);
+      kind = await this.#options.tracing.sync(uid, (end) => this.#syncAndDelete(uid, permits, end));
     } catch (error) {
       hasThrown = true;
       logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
@@ -99,9 +101,15 @@ export class InFlightSyncs {
     return kind;
   }
 
-  async #syncAndDelete(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+  async #syncAndDelete(
+    uid: string,
+    permits: SyncPermits,
+    end: (traced: TracedSync) => void,
+  ): Promise<SyncResult['kind']> {
     const { cache, resultHandler, syncer } = this.#options;
     const result = await syncer.syncPod(uid, permits);
+    const isSent = result.kind === 'written' || result.kind === 'unchanged';
+    end({ outcome: result.kind, version: isSent ? result.versioned.version : undefined });
     if (result.kind === 'gone') return result.kind;
     const { versioned } = result;
     // The outcome of a status that was dropped in the meantime has already been reported.

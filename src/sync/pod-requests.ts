@@ -15,6 +15,7 @@ import type {
   RequestOptions,
   RequestVerb,
 } from '../client/pod-client.ts';
+import type { Tracing } from '../tracing.ts';
 import type { Clock, Timer } from '../clock.ts';
 import type { Metrics, RequestOutcome } from '../metrics.ts';
 import { isObject } from '../status/json.ts';
@@ -35,6 +36,7 @@ export interface SyncPermits {
 export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response') => void;
 
 export interface PodRequestsOptions {
+  readonly tracing: Tracing;
   readonly client: PodClient;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -75,7 +77,7 @@ export class PodRequests {
   }
 
   get(pod: PodReference, signal: AbortSignalLike, onWait?: RequestListener): Promise<Pod> {
-    return this.#request('get', signal, onWait, undefined, async (deadline) =>
+    return this.#request('get', pod, signal, onWait, undefined, async (deadline) =>
       requirePod('get', await this.#options.client.getPod(pod, deadline)),
     );
   }
@@ -86,20 +88,21 @@ export class PodRequests {
     signal: AbortSignalLike,
     onWait?: RequestListener,
   ): Promise<Pod> {
-    return this.#request('patch', signal, onWait, patch.type, async (deadline) =>
+    return this.#request('patch', pod, signal, onWait, patch.type, async (deadline) =>
       requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, deadline)),
     );
   }
 
   /** Immediately, with a grace period of 0, and only the object with this UID. */
   delete(pod: PodReference, uid: string, signal: AbortSignalLike, onWait?: RequestListener): Promise<void> {
-    return this.#request('delete', signal, onWait, undefined, async (deadline) => {
+    return this.#request('delete', pod, signal, onWait, undefined, async (deadline) => {
       await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
     });
   }
 
   async #request<T>(
     verb: RequestVerb,
+    pod: PodReference,
     signal: AbortSignalLike,
     onWait: RequestListener | undefined,
     patchType: PatchType | undefined,
@@ -109,7 +112,9 @@ export class PodRequests {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
-      const response = await this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor));
+      const response = await this.#options.tracing.request(verb, pod, () =>
+        this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor)),
+      );
       this.#lastSuccess = clock.now();
       this.#count(verb, 'ok', '2xx', startedMs);
       return response;

@@ -6,6 +6,7 @@ import type { BackOff } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { IdleWaiters } from './idle-waiters.ts';
 import { InFlightSyncs } from './in-flight-syncs.ts';
+import type { Tracing } from '../tracing.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { PodSyncer } from './pod-syncer.ts';
@@ -29,6 +30,7 @@ export interface SyncSchedulerOptions {
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;
   readonly outcomes: Outcomes;
+  readonly tracing: Tracing;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly concurrency: number;

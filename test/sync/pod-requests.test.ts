@@ -5,6 +5,7 @@ import type { PodClient, RequestOptions } from '../../src/client/pod-client.ts';
 import { PodRequests, RequestFailure } from '../../src/sync/pod-requests.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { Pod } from '../../src/types.ts';
+import { Tracing } from '../../src/tracing.ts';
 import { RecordingMetrics } from '../../src/testing/recording-metrics.ts';
 
 const reference = { namespace: 'default', name: 'web' };
@@ -60,7 +61,7 @@ function setUp() {
   const client = new DeafClient();
   const metrics = new RecordingMetrics();
   const controller = new AbortController();
-  const requests = new PodRequests({ client, clock, metrics, requestTimeoutMs });
+  const requests = new PodRequests({ client, clock, metrics, requestTimeoutMs, tracing: new Tracing() });
   /** What a request has hung up somewhere. */
   const leftOvers = () => ({
     listeners: getEventListeners(controller.signal, 'abort').length,

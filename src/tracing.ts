@@ -1,0 +1,135 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import type { RequestVerb } from './client/pod-client.ts';
+
+/** Names of the channels of `node:diagnostics_channel`; docs/tracing.md describes them. */
+export const tracingChannelNames = {
+  /** A channel: `AcceptedMessage`, published in the async context of the setter's caller. */
+  accepted: 'kubelet-status-manager:accepted',
+  /** A tracing channel: `SyncMessage`. */
+  sync: 'kubelet-status-manager:sync',
+  /** A tracing channel: `RequestMessage`. */
+  request: 'kubelet-status-manager:request',
+} as const;
+
+/**
+ * A setter stored a new version. A subscriber may add members of its own, for example the trace
+ * context of the caller: the same object is in `accepted` of the sync that sends the version.
+ */
+export interface AcceptedMessage {
+  readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly version: number;
+}
+
+/** One sync of one pod: its GET, PATCH and DELETE. A subscriber may add members of its own, for example its span. */
+export interface SyncMessage {
+  readonly podUID: string;
+  /**
+   * The changes that are not sent yet, oldest first; at the end of a sync that has succeeded, those
+   * that it has sent. Of more than 32 changes, the oldest and the newest 31. Empty when the sync has
+   * another cause than a change.
+   */
+  accepted: readonly AcceptedMessage[];
+  /** At the end: the version that was sent; undefined when none was. */
+  version: number | undefined;
+  /** At the end. `gone`: the status was dropped. */
+  outcome: 'written' | 'unchanged' | 'failed' | 'gone' | undefined;
+}
+
+/** One request. On failure the tracing channel's `error` is an `ApiError`, safe to show. */
+export interface RequestMessage {
+  readonly verb: RequestVerb;
+  readonly podNamespace: string;
+  readonly podName: string;
+  /** The sync that makes this request; undefined when nobody listened when it began. */
+  readonly sync: SyncMessage | undefined;
+}
+
+/** How a sync ended. */
+export interface TracedSync {
+  readonly outcome: NonNullable<SyncMessage['outcome']>;
+  readonly version: number | undefined;
+}
+
+const maxAccepted = 32;
+
+/**
+ * Publishes what one manager does, so that a trace can show the way of a change to the API server.
+ * While nobody listens it costs one look at `hasSubscribers`.
+ */
+export class Tracing {
+  readonly #accepted = channel(tracingChannelNames.accepted);
+  readonly #sync = tracingChannel<string, SyncMessage>(tracingChannelNames.sync);
+  readonly #request = tracingChannel<string, RequestMessage>(tracingChannelNames.request);
+  readonly #currentSync = new AsyncLocalStorage<SyncMessage>();
+  /** Pod UID → the changes that were published and are not sent, oldest first. */
+  readonly #unsent = new Map<string, AcceptedMessage[]>();
+
+  accepted(podUID: string, { podNamespace, podName, version }: Omit<AcceptedMessage, 'podUID'>): void {
+    if (!this.#accepted.hasSubscribers) return;
+    const message: AcceptedMessage = { podUID, podNamespace, podName, version };
+    this.#accepted.publish(message);
+    const unsent = this.#unsent.get(podUID) ?? [];
+    if (unsent.length === maxAccepted) unsent.splice(1, 1);
+    unsent.push(message);
+    this.#unsent.set(podUID, unsent);
+  }
+
+  /** The pod's status was dropped. */
+  dropped(podUID: string): void {
+    this.#unsent.delete(podUID);
+  }
+
+  /** Runs a sync; `sync` tells how it ended through `end`. */
+  sync<T>(podUID: string, sync: (end: (traced: TracedSync) => void) => Promise<T>): Promise<T> {
+    if (!hasSubscribers(this.#sync) && !hasSubscribers(this.#request)) {
+      return sync(({ version }) => this.#takeSent(podUID, version));
+    }
+    const message: SyncMessage = {
+      podUID,
+      accepted: [...(this.#unsent.get(podUID) ?? [])],
+      version: undefined,
+      outcome: undefined,
+    };
+    const end = ({ outcome, version }: TracedSync): void => {
+      const sent = this.#takeSent(podUID, version);
+      if (version !== undefined) message.accepted = sent;
+      message.version = version;
+      message.outcome = outcome;
+    };
+    return this.#currentSync.run(message, () => this.#sync.tracePromise(() => sync(end), message));
+  }
+
+  request<T>(
+    verb: RequestVerb,
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    request: () => Promise<T>,
+  ): Promise<T> {
+    if (!hasSubscribers(this.#request)) return request();
+    const sync = this.#currentSync.getStore();
+    return this.#request.tracePromise(request, { verb, podNamespace: namespace, podName: name, sync });
+  }
+
+  /** Removes and returns what `version` covers. */
+  #takeSent(podUID: string, version: number | undefined): AcceptedMessage[] {
+    const unsent = this.#unsent.get(podUID);
+    if (unsent === undefined || version === undefined) return [];
+    const rest = unsent.filter((message) => message.version > version);
+    if (rest.length === 0) this.#unsent.delete(podUID);
+    else this.#unsent.set(podUID, rest);
+    return unsent.filter((message) => message.version <= version);
+  }
+}
+
+/** `TracingChannel.hasSubscribers` came with Node.js 20.13 and is not in all types. */
+function hasSubscribers({ start, asyncEnd, error, end, asyncStart }: ReturnType<typeof tracingChannel>): boolean {
+  return (
+    start.hasSubscribers ||
+    end.hasSubscribers ||
+    asyncStart.hasSubscribers ||
+    asyncEnd.hasSubscribers ||
+    error.hasSubscribers
+  );
+}
