@@ -8,6 +8,7 @@ import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { OldLines } from './old-lines.ts';
 
 /**
  * When the file is forced onto the disk. A crash of the agent loses nothing under any of them; a
@@ -27,12 +28,6 @@ export interface JournalSettings {
   readonly lock: DirectoryLock | undefined;
 }
 
-/** A line of an older status. */
-interface SupersededLine {
-  readonly podUID: string;
-  readonly slot: Slot;
-}
-
 /** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
 const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
@@ -40,9 +35,8 @@ const compactionRetryMs = 60_000;
 const compactionMinBytes = 1024 * 1024;
 /** With more bytes of live lines, the file is compacted in slices: it takes about 1 ms for 100 KiB. */
 const sliceMinBytes = 256 * 1024;
-/** So many statuses are copied, and lines marked, in one turn of the event loop. */
+/** So many statuses are copied in one turn of the event loop. */
 const sliceEntries = 64;
-const sliceMarks = 256;
 /** What has changed during one pass is copied by the next one. */
 const maxPasses = 3;
 /** The file is compacted when it has grown to so many times its live lines. */
@@ -65,12 +59,7 @@ export class JournalRecorder implements Journal {
   /** Undefined while there is no file that can be written. */
   #journalFile: JournalFile | undefined;
   #nextSequence: number;
-  /** Lines to be marked past when those that replace them have been synced, by pod UID. */
-  readonly #superseded = new Map<string, Set<Slot>>();
-  /** Lines that could not be marked past. */
-  #unmarked: Slot[] = [];
-  /** Lines marked past. They are overwritten when nothing can be appended. */
-  #free: Slot[];
+  readonly #oldLines: OldLines;
   /** The file is damaged or shared. */
   #mustReplace = false;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
@@ -87,9 +76,9 @@ export class JournalRecorder implements Journal {
   constructor(settings: JournalSettings, content: JournalContent | undefined) {
     this.#settings = settings;
     this.#log = new JournalLog(settings);
+    this.#oldLines = new OldLines(settings.clock, content?.past ?? [], (slot) => this.#markPast(slot));
     for (const { entry, slot } of content?.live.values() ?? []) this.#setLive(entry, slot);
     this.recovered = [...this.#live.values()].map(({ entry }) => entry);
-    this.#free = [...(content?.past ?? [])];
     this.#nextSequence = content?.nextSequence ?? 1;
     this.#open(content);
   }
@@ -104,7 +93,7 @@ export class JournalRecorder implements Journal {
   settled(podUID: string): void {
     if (!this.#isUsable() || !this.#live.has(podUID)) return;
     this.#removeLive(podUID);
-    this.#markPastOf(podUID);
+    this.#oldLines.markAllOf(podUID);
     this.#afterWriting();
   }
 
@@ -136,7 +125,7 @@ export class JournalRecorder implements Journal {
       if (content === undefined && !isDiskFull(error)) throw error;
       this.#log.canOnlyBeRead(error);
     }
-    for (const slot of content?.superseded ?? []) this.#markPast(slot);
+    for (const slot of content?.superseded ?? []) this.#oldLines.mark(slot);
     if (content === undefined) this.#syncDirectory();
     else this.#reportLosses(content);
     this.#compactIfDue(0);
@@ -176,8 +165,7 @@ export class JournalRecorder implements Journal {
     const slot = this.#live.get(podUID)?.slot;
     if (slot !== undefined) {
       this.#liveBytes -= slot.bytes;
-      const slots = this.#superseded.get(podUID) ?? new Set();
-      this.#superseded.set(podUID, slots.add(slot));
+      this.#oldLines.supersede(podUID, slot);
     }
     this.#live.delete(podUID);
     this.#unrecorded.delete(podUID);
@@ -194,7 +182,7 @@ export class JournalRecorder implements Journal {
     try {
       this.#setLive(entry, this.#append(line));
     } catch (error) {
-      this.#markPastOf(entry.podUID);
+      this.#oldLines.markAllOf(entry.podUID);
       if (this.#overwriteFree(record, line.length)) return;
       this.#isFailing = true;
       this.#arm();
@@ -212,42 +200,21 @@ export class JournalRecorder implements Journal {
   /** Needs no space on the disk. */
   #overwriteFree(record: JournalRecord, bytes: number): boolean {
     const file = this.#journalFile;
-    const index = this.#free.findIndex((slot) => slot.bytes >= bytes);
-    const slot = this.#free[index];
-    if (file === undefined || slot === undefined) return false;
-    return this.#try('overwrite', () => {
-      file.overwrite(slot, encodeLine(record, slot.bytes));
-      this.#free.splice(index, 1);
-      this.#setLive(record.entry, slot);
-    });
+    if (file === undefined) return false;
+    const overwrite = (slot: Slot): boolean =>
+      this.#try('overwrite', () => {
+        file.overwrite(slot, encodeLine(record, slot.bytes));
+        this.#setLive(record.entry, slot);
+      });
+    return this.#oldLines.useFree(bytes, overwrite);
   }
 
-  #markPast(slot: Slot): void {
+  /** @returns whether the line is marked past */
+  #markPast(slot: Slot): boolean {
     const file = this.#journalFile;
-    if (file !== undefined && this.#try('mark', () => file.markPast(slot))) {
-      this.#free.push(slot);
-    } else {
-      this.#unmarked.push(slot);
-      this.#arm();
-    }
-  }
-
-  /** Marks all superseded lines of the pod, without a sync before that. */
-  #markPastOf(podUID: string): void {
-    const slots = this.#superseded.get(podUID) ?? [];
-    this.#superseded.delete(podUID);
-    for (const slot of slots) this.#markPast(slot);
-  }
-
-  /** Marks those of these lines past that are still in the file; other work has a turn after every few of them. Never rejects. */
-  async #markInSlices(lines: readonly SupersededLine[]): Promise<void> {
-    for (const [i, { podUID, slot }] of lines.entries()) {
-      if (i > 0 && i % sliceMarks === 0) await this.#settings.clock.yieldToEventLoop();
-      const slots = this.#superseded.get(podUID);
-      if (slots?.delete(slot) !== true) continue;
-      if (slots.size === 0) this.#superseded.delete(podUID);
-      this.#markPast(slot);
-    }
+    if (file !== undefined && this.#try('mark', () => file.markPast(slot))) return true;
+    this.#arm();
+    return false;
   }
 
   #afterWriting(): void {
@@ -260,22 +227,20 @@ export class JournalRecorder implements Journal {
   #sync(): void {
     const { fsync } = this.#settings;
     const file = this.#journalFile;
-    const superseded = Array.from(this.#superseded, ([podUID, slots]) =>
-      Array.from(slots, (slot) => ({ podUID, slot })),
-    ).flat();
+    const superseded = this.#oldLines.superseded();
     if (fsync === 'interval') {
       const marked = file?.syncLater().then(
-        () => this.#markInSlices(superseded),
+        () => this.#oldLines.markInSlices(superseded),
         (error: unknown) => this.#log.actionFailed('sync', error),
       );
       this.#marking = Promise.all([this.#marking, marked]);
     } else if (fsync === 'never' || this.#try('sync', () => file?.sync())) {
-      this.#marking = Promise.all([this.#marking, this.#markInSlices(superseded)]);
+      this.#marking = Promise.all([this.#marking, this.#oldLines.markInSlices(superseded)]);
     }
   }
 
   #noteRecovery(): void {
-    if (!this.#isFailing || this.#unrecorded.size > 0 || this.#unmarked.length > 0) return;
+    if (!this.#isFailing || this.#unrecorded.size > 0 || !this.#oldLines.areAllMarked) return;
     this.#isFailing = false;
     this.#log.recordsAgain();
   }
@@ -293,7 +258,7 @@ export class JournalRecorder implements Journal {
   }
 
   #retryFailed(): void {
-    for (const slot of this.#unmarked.splice(0)) this.#markPast(slot);
+    this.#oldLines.retry();
     // A compaction may record several of them.
     for (const entry of this.#unrecordedEntries()) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
   }
@@ -372,9 +337,7 @@ export class JournalRecorder implements Journal {
       this.#unrecorded.delete(entry.podUID);
       this.#liveBytes += slot.bytes;
     }
-    this.#superseded.clear();
-    this.#unmarked = [];
-    this.#free = past;
+    this.#oldLines.reset(past);
     this.#mustReplace = false;
     this.#syncDirectory();
   }
