@@ -6,10 +6,13 @@ import type { SeenPod } from './pod-history.ts';
 import { podAnnotation, podName, runAnnotation } from './pods.ts';
 
 const deleteAfterAnnotation = 'node-agent.kubelet-status-manager.dev/delete-after';
+const resizeAfterAnnotation = 'node-agent.kubelet-status-manager.dev/resize-after';
+/** As JSON: the resources that the first container is to have. */
+const resizeToAnnotation = 'node-agent.kubelet-status-manager.dev/resize-to';
 
 /**
- * Acts as a user of the cluster: creates pods that are already bound to the agent's Node, and
- * deletes those with the annotation `delete-after` when that time has passed.
+ * Acts as a user of the cluster: creates pods that are already bound to the agent's Node, and deletes
+ * or resizes those with the annotation `delete-after` or `resize-after` when that time has passed.
  */
 export class Demo {
   readonly #transport: KubeTransport;
@@ -40,9 +43,8 @@ export class Demo {
     for (const manifest of manifests) {
       const pod = await this.#createPod(manifest);
       this.#created.push(pod);
-      const deleteAfterMs = parseDuration(podAnnotation(pod, deleteAfterAnnotation) ?? '');
-      if (deleteAfterMs === undefined) continue;
-      this.#timers.push(this.#clock.afterFunc(deleteAfterMs, () => void this.#deletePod(pod)));
+      this.#after(podAnnotation(pod, deleteAfterAnnotation), () => this.#deletePod(pod));
+      this.#after(podAnnotation(pod, resizeAfterAnnotation), () => this.#resizePod(pod));
     }
   }
 
@@ -59,6 +61,11 @@ export class Demo {
 
   stop(): void {
     for (const timer of this.#timers) timer.stop();
+  }
+
+  #after(duration: string | undefined, action: () => Promise<void>): void {
+    const delayMs = parseDuration(duration ?? '');
+    if (delayMs !== undefined) this.#timers.push(this.#clock.afterFunc(delayMs, () => void action()));
   }
 
   async #createPod({ metadata, spec }: Pod): Promise<Pod> {
@@ -84,18 +91,33 @@ export class Demo {
     }
   }
 
+  /** As `kubectl patch --subresource resize` does. */
+  async #resizePod(pod: Pod): Promise<void> {
+    const { namespace = '', name = '' } = pod.metadata ?? {};
+    const [container] = pod.spec?.containers ?? [];
+    try {
+      const resources = JSON.parse(podAnnotation(pod, resizeToAnnotation) ?? '{}') as object;
+      await this.#transport.request('PATCH', `${podPath(namespace, name)}/resize`, {
+        contentType: 'application/strategic-merge-patch+json',
+        body: { spec: { containers: [{ name: container?.name, resources }] } },
+      });
+    } catch (error) {
+      this.#logger.warn({ pod: podName(pod), reason: String(error) }, 'Failed to resize the pod');
+    }
+  }
+
   async #deletePod(pod: Pod): Promise<void> {
     const { namespace = '', name = '', uid } = pod.metadata ?? {};
     try {
-      await this.#transport.request(
-        'DELETE',
-        `/api/v1/namespaces/${pathSegment(namespace, 'namespace')}/pods/${pathSegment(name, 'name')}`,
-        {
-          body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
-        },
-      );
+      await this.#transport.request('DELETE', podPath(namespace, name), {
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+      });
     } catch (error) {
       this.#logger.debug({ pod: podName(pod), err: error }, 'Failed to delete the pod, which may already be gone');
     }
   }
+}
+
+function podPath(namespace: string, name: string): string {
+  return `/api/v1/namespaces/${pathSegment(namespace, 'namespace')}/pods/${pathSegment(name, 'name')}`;
 }

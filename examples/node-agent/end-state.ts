@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Pod } from 'kubelet-status-manager';
 import type { SeenPod } from './pod-history.ts';
 import { isDeletionRequested, isPodFinished, podAnnotation, summarizePod } from './pods.ts';
@@ -25,9 +26,18 @@ function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
       return phase === 'Running' && readyContainers === totalContainers;
     case 'Restarted':
       return restarts > 0;
+    case 'Resized':
+      return phase === 'Running' && isResized(pod);
     default:
       return phase === expected;
   }
+}
+
+/** The requests in the spec were changed, and its containers have them. */
+function isResized({ metadata, spec, status }: Pod): boolean {
+  const requested = spec?.containers?.map(({ resources }) => resources?.requests);
+  const actual = status?.containerStatuses?.map(({ resources }) => resources?.requests);
+  return (metadata?.generation ?? 1) > 1 && isDeepStrictEqual(requested, actual);
 }
 
 /** Once a pod's deletion is requested, it is expected to be gone, whatever its annotation says. */

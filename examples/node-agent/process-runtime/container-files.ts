@@ -1,5 +1,6 @@
 import { rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ResourceRequirementsInput } from 'kubelet-status-manager';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
 
 /** What a container is made from, but for its environment. */
@@ -84,6 +85,15 @@ export class ContainerFiles {
 
   writeEnvironment(env: Environment): void {
     writeJSONFile(join(this.directory, 'env.json'), env);
+  }
+
+  /** Undefined: they were not changed since the container was created. */
+  readResources(): ResourceRequirementsInput | undefined {
+    return readJSONFile(join(this.directory, 'resources.json')) as ResourceRequirementsInput | undefined;
+  }
+
+  writeResources(resources: ResourceRequirementsInput): void {
+    writeJSONFile(join(this.directory, 'resources.json'), resources);
   }
 
   requestStart(): void {

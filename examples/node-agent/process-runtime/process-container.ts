@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Clock, Timer } from 'kubelet-status-manager';
+import type { Clock, ResourceRequirementsInput, Timer } from 'kubelet-status-manager';
 import type { RuntimeContainerStatus } from 'kubelet-status-manager/agent';
 import type { ContainerConfigFile, ContainerExit, ContainerFiles, ContainerStart } from './container-files.ts';
 import { ShimConnection } from './shim-connection.ts';
@@ -36,6 +36,8 @@ export class ProcessContainer {
   #shim: ShimConnection | undefined;
   #start: ContainerStart | undefined;
   #exit: ContainerExit | undefined;
+  /** Undefined: those of the pod's spec. */
+  #resources: ResourceRequirementsInput | undefined;
   #exited: Promise<void> = Promise.resolve();
 
   constructor(
@@ -61,11 +63,13 @@ export class ProcessContainer {
       state: this.#exit !== undefined ? 'exited' : this.#start !== undefined ? 'running' : 'created',
       startedAtMs: this.#start?.startedAtMs,
       ...this.#exit,
+      ...(this.#resources !== undefined && { resources: this.#resources }),
     };
   }
 
   /** Finds out how far the container is, as an agent that did not run until now. */
   async recover(): Promise<void> {
+    this.#resources = this.files.readResources();
     this.files.takeStartRequest(); // a shim that has not taken it by now must not start the container later
     await this.#followShim();
   }
@@ -99,6 +103,11 @@ export class ProcessContainer {
     }
     this.#shim?.signal('SIGKILL');
     await this.#exited;
+  }
+
+  setResources(resources: ResourceRequirementsInput): void {
+    this.files.writeResources(resources);
+    this.#resources = resources;
   }
 
   /** Deletes what there is of the container, which does not run. */

@@ -3,7 +3,13 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { type Clock, type Container, type Pod, systemClock } from 'kubelet-status-manager';
+import {
+  type Clock,
+  type Container,
+  type Pod,
+  type ResourceRequirementsInput,
+  systemClock,
+} from 'kubelet-status-manager';
 import {
   type CallOptions,
   type ContainerConfig,
@@ -178,6 +184,11 @@ export class ProcessRuntime implements ContainerRuntime {
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
     await this.#containers.get(idOf(containerID))?.stop(gracePeriodSeconds, signal);
+  }
+
+  /** Nothing limits a process: the resources are what its status shows. */
+  async updateContainerResources(containerID: string, resources: ResourceRequirementsInput): Promise<void> {
+    this.#container(containerID).setResources(resources);
   }
 
   async removeContainer(containerID: string): Promise<void> {

@@ -281,6 +281,15 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
     });
   });
 
+  it('a resize is shown, by the next agent, too', async () => {
+    const id = await test.run(sh('sleep 3600'));
+    const resources = { requests: { cpu: '200m' } };
+    await test.runtime.updateContainerResources(id, resources);
+    expect(await test.status(id)).toMatchObject({ state: 'running', resources });
+    await test.restart();
+    expect(await test.status(id)).toMatchObject({ state: 'running', resources });
+  });
+
   describe('sandboxes', () => {
     it('have the addresses of the machine, unless the pod uses hostNetwork', async () => {
       const network = { ip: '192.0.2.1', additionalIPs: ['2001:db8::1'] };
