@@ -34,10 +34,14 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(await agent.exitCode()).toBe(0);
     const endStates = agent.events.filter(({ event }) => event === 'endState');
     expect(endStates.map(({ pod, expected, isExpected }) => ({ pod, expected, isExpected }))).toEqual([
+      { pod: 'default/becomes-ready', expected: 'Running', isExpected: true },
+      { pod: 'default/becomes-unhealthy', expected: 'Restarted', isExpected: true },
       { pod: 'default/completes', expected: 'Succeeded', isExpected: true },
       { pod: 'default/crashes', expected: 'Restarted', isExpected: true },
       { pod: 'default/init-container', expected: 'Running', isExpected: true },
+      { pod: 'default/job-with-backoff', expected: 'Succeeded', isExpected: true },
       { pod: 'default/keeps-running', expected: 'Running', isExpected: true },
+      { pod: 'default/resized', expected: 'Resized', isExpected: true },
       { pod: expect.stringMatching(/^default\/static-node-agent/), expected: 'Running', isExpected: true },
       { pod: 'default/deleted', expected: 'Deleted', isExpected: true },
     ]);

@@ -114,7 +114,11 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     handlerRunner: options.handlerRunner,
     volumeManager: options.volumeManager,
     hostIPs: node === false ? undefined : node.addresses,
-    requestPodRelist: (podUID) => pleg.requestRelist(podUID),
+    requestPodRelist: (podUID) => {
+      // A resize changes no container state, so that a relist alone would find no reason for a sync.
+      pleg.requestReinspect(podUID);
+      pleg.requestRelist(podUID);
+    },
     requestPodSync: (podUID) => {
       const pod = podManager.getPodByUID(podUID);
       if (pod !== undefined) handler.handlePodSyncs([pod]);

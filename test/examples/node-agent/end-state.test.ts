@@ -21,6 +21,7 @@ describe('evaluateEndState', () => {
     { policy: 'Never', status: running, isExpected: false, found: 'Running, 1/1 ready' },
     { expect: 'Restarted', status: unready, isExpected: true },
     { expect: 'Restarted', status: running, isExpected: false },
+    { expect: 'Resized', status: running, isExpected: false },
     { expect: 'Failed', status: failed, isExpected: true },
     { expect: 'Succeeded', status: failed, isExpected: false },
     { expect: 'Deleted', status: running, isExpected: false },
