@@ -112,6 +112,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       agentStartedAtMs,
     },
     handlerRunner: options.handlerRunner,
+    actuatedState: options.actuatedState,
     volumeManager: options.volumeManager,
     hostIPs: node === false ? undefined : node.addresses,
     requestPodRelist: (podUID) => {

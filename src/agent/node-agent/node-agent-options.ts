@@ -97,6 +97,11 @@ export interface NodeAgentOptions {
   readonly journal?: Journal | undefined;
   /** Which resources pods have: `await openCheckpointState(directory)`. Default: in memory. */
   readonly allocationState?: AllocationState | undefined;
+  /**
+   * Which resources the containers were given last: `await openCheckpointState` of another directory.
+   * Default: in memory, so that a resize that is in progress when the agent ends is not finished.
+   */
+  readonly actuatedState?: AllocationState | undefined;
   /** Further options of the agent's `StatusManager`. */
   readonly statusManager?:
     | Pick<

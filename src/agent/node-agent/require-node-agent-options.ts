@@ -5,6 +5,7 @@ import type { NodeAgentNode, NodeAgentOptions, NodeAgentSources } from './node-a
 
 /** Every option; `satisfies` in the tests would not find a missing one, so the compiler does. */
 const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
+  actuatedState: true,
   allocationState: true,
   canAdmitPod: true,
   client: true,
@@ -58,6 +59,7 @@ const runtimeMethods = [
   'execSync',
 ];
 const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'];
+const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateContainerResources'];
 
 /** Checks what the parts of an agent do not check themselves. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
@@ -65,7 +67,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   const { nodeName, client, runtime, sources = {}, node = {} } = options;
   if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
     refuseOption('nodeName', "a node's name, in lower case");
-  requireMethods('runtime', runtime, runtimeMethods, [...sandboxMethods, 'pullImage', 'imageRef', 'subscribe']);
+  requireMethods('runtime', runtime, runtimeMethods, [...sandboxMethods, ...otherOptionalMethods]);
   if (runtime.runPodSandbox !== undefined) requireMethods('runtime', runtime, sandboxMethods);
   requireDuration('runtimeRequestTimeoutMs', options.runtimeRequestTimeoutMs);
   requireFunction('canAdmitPod', options.canAdmitPod);

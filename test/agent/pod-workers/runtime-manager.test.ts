@@ -16,6 +16,7 @@ let clock: FakeClock;
 let runtime: FakeContainerRuntime;
 let events: string[];
 let sandboxesReady: number;
+let actuatedState: MemoryState;
 let actuatedResources: ActuatedResources;
 let manager: RuntimeManager;
 beforeEach(() => {
@@ -24,8 +25,13 @@ beforeEach(() => {
   for (const image of ['busybox', 'alpine', 'init']) runtime.images.add(image);
   events = [];
   sandboxesReady = 0;
-  actuatedResources = new ActuatedResources(new MemoryState(), silentLogger);
-  manager = new RuntimeManager({
+  actuatedState = new MemoryState();
+  manager = newManager();
+});
+
+function newManager(): RuntimeManager {
+  actuatedResources = new ActuatedResources(actuatedState, silentLogger);
+  return new RuntimeManager({
     ...{ runtime, clock, logger: silentLogger, actuatedResources },
     probeResults: noProbeResults,
     crashLoopBackoff: createCrashLoopBackoff(clock),
@@ -36,7 +42,7 @@ beforeEach(() => {
       if (sandbox?.ready === true) sandboxesReady++;
     },
   });
-});
+}
 
 const container = (name: string, image = 'busybox'): Container => ({ name, image, imagePullPolicy: 'IfNotPresent' });
 const podOf = (spec: PodSpec): Pod => ({ metadata: { uid: '12345678', name: 'foo', namespace: 'new' }, spec });
@@ -201,6 +207,19 @@ describe('TestDoPodResizeAction', () => {
     // The first one failed, so that nothing was changed; the next sync makes both.
     expect(await sync(after)).toBeUndefined();
     expect(updates()).toHaveLength(3);
+  });
+
+  it('a resize that was in progress when the agent ended is finished by the next agent, which has the same state', async () => {
+    await sync(before);
+    const after = withResources({ cpu: '200m', memory: '400M' }, { cpu: '100m', memory: '100M' });
+    runtime.fail({ method: 'updateContainerResources' }, 'busy');
+    await sync(after);
+    manager = newManager();
+    expect(
+      actuatedResources.isPodResizeInProgress(after, podStatusFromRuntime(after, runtime.pod('12345678'), runtime)),
+    ).toBe(true);
+    await sync(after);
+    expect(updates()).toHaveLength(2);
   });
 
   it('a limit that is taken away is left out', async () => {
