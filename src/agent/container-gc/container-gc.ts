@@ -38,6 +38,8 @@ export class ContainerGC {
   readonly #maxPerPodContainer: number;
   /** IDs of containers and sandboxes that are being removed. */
   readonly #removing = new Set<string>();
+  readonly #stop = new AbortController();
+  readonly #running = new Set<Promise<void>>();
 
   /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
   constructor(options: ContainerGCOptions) {
@@ -53,26 +55,39 @@ export class ContainerGC {
    * have been seen, nothing counts as the container of a pod that is gone. Rejects when the runtime
    * cannot list its pods. Source: kuberuntime `GarbageCollect`.
    */
-  async garbageCollect(allSourcesReady: boolean): Promise<void> {
-    const pods = await this.#runtime.listPods();
-    for (const pod of pods) await this.#evictContainers(pod, allSourcesReady);
-    for (const pod of await this.#runtime.listPods()) await this.#evictSandboxes(pod);
+  garbageCollect(allSourcesReady: boolean): Promise<void> {
+    const { signal } = this.#stop;
+    return this.#track(async () => {
+      const pods = await this.#runtime.listPods({ signal });
+      for (const pod of pods) await this.#evictContainers(pod, allSourcesReady);
+      for (const pod of await this.#runtime.listPods({ signal })) await this.#evictSandboxes(pod);
+    });
   }
 
   /**
    * Removes the containers of one pod that have ended: those of the name that `exitedContainerID` has,
    * or all if it is undefined. For the sync loop after ContainerDied. Source: kubelet `cleanUpContainersInPod`.
    */
-  async cleanUpContainersInPod(
-    podUID: string,
-    runtimeStatus: RuntimePodStatus,
-    exitedContainerID?: string,
-  ): Promise<void> {
+  cleanUpContainersInPod(podUID: string, runtimeStatus: RuntimePodStatus, exitedContainerID?: string): Promise<void> {
     const removeAll = this.#options.podStateProvider.shouldPodContentBeRemoved(podUID);
     const toDelete = removeAll
       ? containersToDeleteInPod(runtimeStatus, undefined, 0)
       : containersToDeleteInPod(runtimeStatus, exitedContainerID, Math.max(this.#maxPerPodContainer, 1));
-    for (const container of toDelete) await this.#removeContainer(podUID, container);
+    return this.#track(async () => {
+      for (const container of toDelete) await this.#removeContainer(podUID, container);
+    });
+  }
+
+  /** Ends what is being removed, and removes nothing more. Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.allSettled(this.#running);
+  }
+
+  async #track(work: () => Promise<void>): Promise<void> {
+    const running = work().finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return running;
   }
 
   async #evictContainers({ uid, containers }: RuntimePod, allSourcesReady: boolean): Promise<void> {
@@ -92,32 +107,35 @@ export class ContainerGC {
   /** A sandbox that is not ready and has no containers, unless it is the newest one of a pod that is there. */
   async #evictSandboxes({ uid, sandboxes = [], containers }: RuntimePod): Promise<void> {
     const runtime = this.#runtime;
+    const { signal } = this.#stop;
     if (runtime.removePodSandbox === undefined) return;
     const newestFirst = sandboxes.toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
     const isGone = this.#options.podStateProvider.shouldPodContentBeRemoved(uid);
     for (const { id, ready } of newestFirst.slice(isGone ? 0 : 1).toReversed()) {
       if (ready || containers.some(({ sandboxID }) => sandboxID === id)) continue;
       await this.#remove(uid, id, async () => {
-        await runtime.stopPodSandbox?.(id);
-        await runtime.removePodSandbox?.(id);
+        await runtime.stopPodSandbox?.(id, { signal });
+        await runtime.removePodSandbox?.(id, { signal });
       });
     }
   }
 
   #removeContainer(podUID: string, { id, state }: RuntimeContainerStatus): Promise<void> {
+    const { signal } = this.#stop;
     return this.#remove(podUID, id, async () => {
       // It may run.
-      if (state === 'unknown') await this.#runtime.stopContainer(id, unknownGracePeriodSeconds);
-      await this.#runtime.removeContainer(id);
+      if (state === 'unknown') await this.#runtime.stopContainer(id, unknownGracePeriodSeconds, { signal });
+      await this.#runtime.removeContainer(id, { signal });
     });
   }
 
   async #remove(podUID: string, id: string, remove: () => Promise<void>): Promise<void> {
-    if (this.#removing.has(id)) return;
+    if (this.#removing.has(id) || this.#stop.signal.aborted) return;
     this.#removing.add(id);
     try {
       await remove();
     } catch (thrown) {
+      if (this.#stop.signal.aborted) return;
       this.#options.logger.warn({ podUID, id, reason: messageOf(thrown) }, 'Failed to remove what is left of a pod');
     } finally {
       this.#removing.delete(id);

@@ -1,14 +1,8 @@
-import {
-  type Clock,
-  type Logger,
-  type Pod,
-  type PodStatusInput,
-  StatusManagerError,
-  timeFromEpochMs,
-} from '../../index.ts';
+import { type Clock, type Logger, type Pod, StatusManagerError } from '../../index.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { withDisruptionTarget } from './disruption-target.ts';
 import { isCriticalPod } from './is-critical-pod.ts';
 
 /** Why a pod is evicted. */
@@ -53,7 +47,10 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
   eventRecorder.event({ pod, type: 'Warning', reason, message });
   await killPodNow(pod, {
     ...{ podWorkers, clock, eventRecorder, evict: true },
-    podStatusFn: (status) => evictedStatus(status, pod, reason, message, clock.now()),
+    podStatusFn: (status) => ({
+      ...withDisruptionTarget(status, pod, message, clock.now()),
+      ...{ phase: 'Failed', reason, message },
+    }),
     podTerminationGracePeriodSecondsOverride: gracePeriodSeconds,
   });
   logger.info(fields, 'Pod evicted');
@@ -62,27 +59,4 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
 
 function refuseArgument(path: string, expected: string): never {
   throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
-}
-
-function evictedStatus(
-  status: PodStatusInput,
-  { metadata }: Pod,
-  reason: string,
-  message: string,
-  nowMs: number,
-): PodStatusInput {
-  const conditions = status.conditions ?? [];
-  const earlier = conditions.find(({ type }) => type === 'DisruptionTarget');
-  const now = timeFromEpochMs(nowMs);
-  const condition = {
-    type: 'DisruptionTarget',
-    ...(metadata?.generation && { observedGeneration: metadata.generation }),
-    status: 'True',
-    lastProbeTime: null,
-    lastTransitionTime: earlier?.status === 'True' ? (earlier.lastTransitionTime ?? now) : now,
-    reason: 'TerminationByKubelet',
-    message,
-  };
-  const others = conditions.filter(({ type }) => type !== 'DisruptionTarget');
-  return { ...status, phase: 'Failed', reason, message, conditions: [...others, condition] };
 }

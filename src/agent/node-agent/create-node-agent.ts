@@ -12,6 +12,7 @@ import {
 import { createInformerPodManager, type InformerPodManager } from '../../informer.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
 import { type ApiPods, ApiSource } from '../config/api-source.ts';
+import { ContainerGC } from '../container-gc/container-gc.ts';
 import { FileSource } from '../config/file-source.ts';
 import { HttpSource } from '../config/http-source.ts';
 import { PodConfig } from '../config/pod-config.ts';
@@ -149,6 +150,21 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     random,
   });
 
+  const containerGC = new ContainerGC({
+    ...{ runtime: options.runtime, runtimeRequestTimeoutMs, clock, logger },
+    podStateProvider: {
+      // Divergence: not before the pod is terminated. The kubelet removes the containers of an evicted pod
+      // as soon as they have exited, so that its worker may no longer see how they ended.
+      shouldPodContentBeRemoved: (podUID) =>
+        podWorkers.shouldPodContentBeRemoved(podUID) &&
+        (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
+    },
+  });
+  const cleanUpContainers = (podUID: string, exitedContainerID?: string): void => {
+    const runtimeStatus = podCache.get(podUID);
+    if (runtimeStatus !== undefined) void containerGC.cleanUpContainersInPod(podUID, runtimeStatus, exitedContainerID);
+  };
+
   const runtimeErrors = (): string[] => {
     const reason = pleg.unhealthyReason();
     return reason === undefined ? [] : [`PLEG is not healthy: ${reason}`];
@@ -168,6 +184,8 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
     allocationManager,
     areSourcesReady: () => syncLoop.areSourcesReady(),
+    onContainerDied: cleanUpContainers,
+    onPodEvicted: cleanUpContainers,
   });
   const podConfig = new PodConfig({
     clock,
@@ -207,7 +225,17 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       podSources,
       informer,
     },
-    ...{ pleg, probeManager, handler, syncLoop, mirrorPods, nodeReporter, eventRecorder, ownEventRecorder },
+    ...{
+      pleg,
+      containerGC,
+      probeManager,
+      handler,
+      syncLoop,
+      mirrorPods,
+      nodeReporter,
+      eventRecorder,
+      ownEventRecorder,
+    },
     canAdmitPod: options.canAdmitPod,
   });
   return agent;

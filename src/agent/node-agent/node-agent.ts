@@ -12,13 +12,15 @@ import {
 import type { InformerPodManager } from '../../informer.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
+import type { ContainerGC } from '../container-gc/container-gc.ts';
 import type { PodConfig, PodSink } from '../config/pod-config.ts';
 import type { PodSource } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { ApiEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { reasonOf } from '../failure-log.ts';
+import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
+import { FailureLog, reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import { sleep } from '../node/jitter-until.ts';
@@ -30,6 +32,7 @@ import type { ProberManager } from '../prober/prober-manager.ts';
 import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
 import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
+import { Ticker } from '../sync-loop/ticker.ts';
 import type { ApiConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './node-agent-options.ts';
@@ -55,6 +58,7 @@ export interface NodeAgentParts {
   readonly podConfig: PodConfig;
   readonly podSources: readonly PodSource[];
   readonly pleg: GenericPLEG;
+  readonly containerGC: ContainerGC;
   readonly probeManager: ProberManager;
   readonly handler: SyncHandler;
   readonly syncLoop: AgentSyncLoop;
@@ -67,6 +71,8 @@ const defaultDrainMs = 10_000;
 /** How long events that were recorded before may take when nothing is drained. */
 const eventsMs = 1000;
 const finishPollMs = 100;
+/** Source: kubelet `ContainerGCPeriod`. */
+const containerGCPeriodMs = 60_000;
 
 /**
  * A node agent, made by `createNodeAgent`. What fails at run time is logged with `failingSince`, tried
@@ -83,6 +89,9 @@ export class NodeAgent implements AsyncDisposable {
   #settleStaticSourcesSeen: () => void = () => {};
   #state: NodeAgentState = 'created';
   #isShuttingDown = false;
+  readonly #gcFailures: FailureLog;
+  #gcTicker: Ticker | undefined;
+  #isCollectingGarbage = false;
   #starting: Promise<unknown> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
@@ -90,6 +99,7 @@ export class NodeAgent implements AsyncDisposable {
   constructor(parts: NodeAgentParts) {
     this.#parts = parts;
     this.statusManager = parts.statusManager;
+    this.#gcFailures = new FailureLog(parts.logger, parts.clock, 'Garbage collection of containers');
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
     });
@@ -130,13 +140,14 @@ export class NodeAgent implements AsyncDisposable {
       throw new StatusManagerError('INVALID_STATE', 'Cannot start an agent that has been stopped');
     if (this.#state !== 'created') return;
     this.#state = 'running';
-    const { podConfig, podSources, pleg, syncLoop, allocationManager, nodeName, logger } = this.#parts;
+    const { podConfig, podSources, pleg, syncLoop, allocationManager, nodeName, clock, logger } = this.#parts;
     logger.info({ node: nodeName }, 'Starting node agent');
     // All sources are known before the first one has pods: nothing is cleaned up too early.
     const sinks = podSources.map((source) => [source, podConfig.channel(source.name)] as const);
     allocationManager.start();
     pleg.start();
     syncLoop.start();
+    this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => void this.#collectGarbage());
     for (const [source, sink] of sinks) if (source.name !== 'api') source.start(sink);
     const [apiSource, apiSink] = sinks.find(([{ name }]) => name === 'api') ?? [];
     this.#starting = Promise.all([
@@ -152,6 +163,25 @@ export class NodeAgent implements AsyncDisposable {
    */
   whenReady(): Promise<void> {
     return this.#ready;
+  }
+
+  /**
+   * Ends a pod for a reason of the node's own, such as memory that runs out: it fails with the reason
+   * `Evicted` or another one, the message and a DisruptionTarget condition, and its containers are
+   * killed. Resolves with true when none of them runs; with false for a critical pod, which is not
+   * evicted. Rejects when the containers take too long; the pod is failed and killed in any case. The pod
+   * object is not deleted.
+   * @throws StatusManagerError INVALID_ARGUMENT for a pod that the agent does not have, INVALID_STATE
+   *   unless the agent is running
+   */
+  evict(pod: Pod, eviction: Eviction): Promise<boolean> {
+    const { podManager, podWorkers, clock, logger, eventRecorder } = this.#parts;
+    if (this.#state !== 'running') throw new StatusManagerError('INVALID_STATE', 'The agent is not running');
+    requireEviction(eviction);
+    const known = podManager.getPodByUID(pod?.metadata?.uid ?? '');
+    if (known === undefined)
+      throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` to be a pod of this agent', { path: 'pod' });
+    return evictPod(known, { ...eviction, podWorkers, clock, logger, eventRecorder });
   }
 
   /**
@@ -231,6 +261,20 @@ export class NodeAgent implements AsyncDisposable {
     await logMissingAccess(connection.requests, { nodeName, parts, logger, signal: this.#stopSignal.signal });
   }
 
+  /** Source: kubelet `StartGarbageCollection`. */
+  async #collectGarbage(): Promise<void> {
+    const { containerGC, syncLoop } = this.#parts;
+    if (this.#isCollectingGarbage) return;
+    this.#isCollectingGarbage = true;
+    try {
+      await containerGC.garbageCollect(syncLoop.areSourcesReady());
+      this.#gcFailures.succeeded();
+    } catch (thrown) {
+      if (!this.#stopSignal.signal.aborted) this.#gcFailures.failed(thrown);
+    }
+    this.#isCollectingGarbage = false;
+  }
+
   async #startNodeReporter(): Promise<void> {
     const { nodeReporter, pleg, clock } = this.#parts;
     if (nodeReporter === undefined) return;
@@ -272,7 +316,7 @@ export class NodeAgent implements AsyncDisposable {
     deadlineMs = defaultDrainMs,
   }: NodeAgentStopOptions): Promise<void> {
     const { logger, nodeName, podSources, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
-    const { mirrorPods, nodeReporter, connection, statusManager, allocationManager } = this.#parts;
+    const { mirrorPods, nodeReporter, connection, statusManager, allocationManager, containerGC } = this.#parts;
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
@@ -282,6 +326,8 @@ export class NodeAgent implements AsyncDisposable {
     await Promise.all(podSources.map((source) => source.stop()));
     await syncLoop.stop();
     allocationManager.stop();
+    this.#gcTicker?.stop();
+    await containerGC.stop();
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();
@@ -301,7 +347,6 @@ export class NodeAgent implements AsyncDisposable {
   async #terminatePods(gracePeriodSeconds = Number.POSITIVE_INFINITY): Promise<void> {
     this.#isShuttingDown = true;
     const { handler, podWorkers, clock, eventRecorder, logger } = this.#parts;
-    const nowMs = clock.now();
     await Promise.all(
       handler.getActivePods().map(async (pod) => {
         const override = Math.min(gracePeriodSeconds, pod.spec?.terminationGracePeriodSeconds ?? 30);
@@ -309,7 +354,7 @@ export class NodeAgent implements AsyncDisposable {
           await killPodNow(pod, {
             ...{ podWorkers, clock, eventRecorder },
             podTerminationGracePeriodSecondsOverride: override,
-            podStatusFn: (status) => shutdownStatus(status, nowMs),
+            podStatusFn: (status) => shutdownStatus(status, pod, clock.now()),
           });
           await this.#untilFinished(pod.metadata?.uid ?? '');
         } catch (thrown) {
@@ -339,4 +384,12 @@ export class NodeAgent implements AsyncDisposable {
 
 function requireNumber(path: string, value: unknown): void {
   if (value !== undefined && !(typeof value === 'number' && value >= 0)) refuseOption(path, 'a number ≥ 0');
+}
+
+function requireEviction(eviction: Eviction): void {
+  requireMembers('eviction', eviction, ['reason', 'message', 'gracePeriodSeconds']);
+  const { reason, message, gracePeriodSeconds } = eviction;
+  if (reason !== undefined && (typeof reason !== 'string' || reason === '')) refuseOption('eviction.reason', 'a word');
+  if (typeof message !== 'string') refuseOption('eviction.message', 'a string');
+  requireNumber('eviction.gracePeriodSeconds', gracePeriodSeconds);
 }

@@ -1,4 +1,5 @@
-import { type PodCondition, type PodStatusInput, timeFromEpochMs } from '../../index.ts';
+import type { Pod, PodStatusInput } from '../../index.ts';
+import { withDisruptionTarget } from '../eviction/disruption-target.ts';
 
 const reason = 'Terminated';
 const message = 'Pod was terminated in response to imminent node shutdown.';
@@ -11,20 +12,7 @@ export const shutdownRejection = {
 } as const;
 
 /** The status of a pod that is terminated because the node shuts down. Source: kubelet `nodeshutdown.podManager.killPods`. */
-export function shutdownStatus(status: PodStatusInput, nowMs: number): PodStatusInput {
-  const condition: PodCondition = {
-    type: 'DisruptionTarget',
-    status: 'True',
-    lastProbeTime: null,
-    reason: 'TerminationByKubelet',
-    message,
-    lastTransitionTime: timeFromEpochMs(nowMs),
-  };
-  return {
-    ...status,
-    phase: status.phase === 'Succeeded' ? 'Succeeded' : 'Failed',
-    reason,
-    message,
-    conditions: [...(status.conditions ?? []).filter(({ type }) => type !== condition.type), condition],
-  };
+export function shutdownStatus(status: PodStatusInput, pod: Pod, nowMs: number): PodStatusInput {
+  const phase = status.phase === 'Succeeded' ? 'Succeeded' : 'Failed';
+  return { ...withDisruptionTarget(status, pod, message, nowMs), phase, reason, message };
 }

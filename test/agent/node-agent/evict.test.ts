@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import { TestCluster } from './test-cluster.ts';
+
+let cluster: TestCluster;
+beforeEach(async () => {
+  cluster = await TestCluster.start();
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+const pod: Pod = { metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } };
+
+describe('evict', () => {
+  it('fails and kills the pod, and what is left of its containers is removed', async () => {
+    const agent = await cluster.startAgent();
+    cluster.runtime.script('app', { stopMs: 3000 });
+    const uid = await cluster.create(pod);
+    await cluster.advance(3000);
+    const evicted = agent.evict(agent.getPods()[0]!, { message: 'The node was low on resource: memory.' });
+    await cluster.advance(6000);
+    expect(await evicted).toBe(true);
+    // A container that was removed before its pod's worker saw how it ended once showed ContainerStatusUnknown.
+    expect(cluster.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'The node was low on resource: memory.',
+      containerStatuses: [{ state: { terminated: { exitCode: 143 } } }],
+    });
+    expect(cluster.status('web')?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' }),
+    );
+    expect(cluster.podEvents()).toContain('web: Evicted');
+    await cluster.advance(60_000);
+    expect(cluster.runtime.pod(uid)).toBeUndefined();
+    expect(cluster.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+  });
+
+  it('refuses a pod that it does not have, and a malformed eviction', async () => {
+    const agent = await cluster.startAgent();
+    expect(() => agent.evict(pod, { message: 'x' })).toThrow('Expected `pod` to be a pod of this agent');
+    expect(() => agent.evict(pod, { reason: '' } as never)).toThrow('eviction.reason');
+    expect(() => agent.evict(pod, {} as never)).toThrow('eviction.message');
+    await cluster.stopAgent();
+    expect(() => agent.evict(pod, { message: 'x' })).toThrow('The agent is not running');
+  });
+});
+
+it('of a container that is started again and again, the last exited run is kept', async () => {
+  cluster.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 });
+  await cluster.startAgent();
+  const uid = await cluster.create(pod);
+  await cluster.advance(60_000);
+  expect(cluster.starts(uid, 'app')).toBeGreaterThan(3);
+  expect(cluster.runtime.pod(uid)?.containers.filter(({ state }) => state === 'exited')).toHaveLength(1);
+  expect(cluster.status('web')?.containerStatuses?.[0]).toMatchObject({
+    restartCount: cluster.starts(uid, 'app') - 1,
+    lastState: { terminated: { exitCode: 1 } },
+  });
+});
