@@ -171,13 +171,13 @@ export class NodeAgent implements AsyncDisposable {
    * killed. Resolves with true when none of them runs; with false for a critical pod, which is not
    * evicted. Rejects when the containers take too long; the pod is failed and killed in any case. The pod
    * object is not deleted.
-   * @throws StatusManagerError INVALID_ARGUMENT for a pod that the agent does not have, INVALID_STATE
-   *   unless the agent is running
+   *
+   * Rejects with StatusManagerError INVALID_ARGUMENT for a pod that the agent does not have or a malformed
+   * eviction, INVALID_STATE unless the agent is running; then nothing was done.
    */
-  evict(pod: Pod, eviction: Eviction): Promise<boolean> {
+  async evict(pod: Pod, eviction: Eviction): Promise<boolean> {
     const { podManager, podWorkers, clock, logger, eventRecorder } = this.#parts;
     if (this.#state !== 'running') throw new StatusManagerError('INVALID_STATE', 'The agent is not running');
-    requireEviction(eviction);
     const known = podManager.getPodByUID(pod?.metadata?.uid ?? '');
     if (known === undefined)
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` to be a pod of this agent', { path: 'pod' });
@@ -384,12 +384,4 @@ export class NodeAgent implements AsyncDisposable {
 
 function requireNumber(path: string, value: unknown): void {
   if (value !== undefined && !(typeof value === 'number' && value >= 0)) refuseOption(path, 'a number ≥ 0');
-}
-
-function requireEviction(eviction: Eviction): void {
-  requireMembers('eviction', eviction, ['reason', 'message', 'gracePeriodSeconds']);
-  const { reason, message, gracePeriodSeconds } = eviction;
-  if (reason !== undefined && (typeof reason !== 'string' || reason === '')) refuseOption('eviction.reason', 'a word');
-  if (typeof message !== 'string') refuseOption('eviction.message', 'a string');
-  requireNumber('eviction.gracePeriodSeconds', gracePeriodSeconds);
 }
