@@ -11,7 +11,7 @@ export type { UnreadyCause } from './manager/explain/unready-causes.ts';
 export type { ManagerInspection, PodInspection } from './manager/inspection.ts';
 export type { SentAs } from './cache/pod-status-cache.ts';
 export type { OutageInspection } from './sync/api-outage.ts';
-export type { PodEventRecorder, PodStatusEvent, PodStatusEventReason } from './sync/pod-events.ts';
+export type { StatusEventRecorder, PodStatusEvent, PodStatusEventReason } from './sync/pod-events.ts';
 export type { HotLoop } from './sync/resend-detector.ts';
 export type { RequestedDeletion } from './sync/terminating-pods.ts';
 export type { WaitingFor } from './sync/waiting-for.ts';
@@ -103,7 +103,7 @@ export { type AcceptedMessage, type RequestMessage, type SyncMessage, tracingCha
 // What the user of an agent may do
 export { accessParts, type AccessPart, type Permission } from './access/permissions.ts';
 export { type AccessClient, type AccessOptions, checkAccess } from './access/check-access.ts';
-export { type AccessCheck, AccessReport } from './access/access-report.ts';
+export type { AccessCheck, AccessReport } from './access/access-report.ts';
 export { logMissingAccess } from './access/log-missing-access.ts';
 export { rbacManifest, type RBACManifestOptions, type RBACSubject } from './access/rbac-manifest.ts';
 export type { ApiRequests, ApiResponse } from './client/api-requests.ts';

@@ -17,14 +17,19 @@ export const tracingChannelNames = {
  * context of the caller: the same object is in `accepted` of the sync that sends the version.
  */
 export interface AcceptedMessage {
+  /** Of the pod; for a static pod not of its mirror pod. */
   readonly podUID: string;
+  /** Namespace of the pod. */
   readonly podNamespace: string;
+  /** Name of the pod. */
   readonly podName: string;
+  /** The new version. */
   readonly version: number;
 }
 
 /** One sync of one pod: its GET, PATCH and DELETE. A subscriber may add members of its own, for example its span. */
 export interface SyncMessage {
+  /** Of the pod; for a static pod not of its mirror pod. */
   readonly podUID: string;
   /**
    * The changes that are not sent yet, oldest first; at the end of a sync that has succeeded, those
@@ -40,8 +45,11 @@ export interface SyncMessage {
 
 /** One request. On failure the tracing channel's `error` is an `ApiError`, safe to show. */
 export interface RequestMessage {
+  /** Which request. */
   readonly verb: RequestVerb;
+  /** Namespace of the pod. */
   readonly podNamespace: string;
+  /** Name of the pod. */
   readonly podName: string;
   /** The sync that makes this request; undefined when nobody listened when it began. */
   readonly sync: SyncMessage | undefined;

@@ -8,9 +8,11 @@ export interface AccessCheck extends Permission {
   readonly result: 'allowed' | 'denied' | 'unknown';
   /** `review`: the API server's authorizers were asked. `dry-run`: so was its admission, by a PATCH that changes nothing. */
   readonly by: 'review' | 'dry-run';
+  /** What the API server gives as the reason, for people; undefined or empty when it gives none. */
   readonly reason: string | undefined;
 }
 
+/** What a report is made of. */
 export interface AccessReportOptions {
   readonly nodeName: string;
   readonly parts: readonly AccessPart[];
@@ -24,11 +26,15 @@ const serviceAccount = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /** What a user may and may not do. A snapshot. */
 export class AccessReport {
+  /** As in the options of `checkAccess`. */
   readonly nodeName: string;
+  /** As in the options of `checkAccess`. */
   readonly parts: readonly AccessPart[];
   /** For example `system:node:node-1` or `system:serviceaccount:default:agent`; undefined when the API server does not tell. */
   readonly user: string | undefined;
+  /** The groups of the user; empty when the API server does not tell. */
   readonly groups: readonly string[];
+  /** One entry for each permission. */
   readonly checks: readonly AccessCheck[];
 
   constructor({ nodeName, parts, user, checks }: AccessReportOptions) {
@@ -44,10 +50,12 @@ export class AccessReport {
     return this.missing.length === 0;
   }
 
+  /** What the user may not do. */
   get missing(): readonly AccessCheck[] {
     return this.checks.filter(({ result }) => result === 'denied');
   }
 
+  /** What could not be checked. */
   get unknown(): readonly AccessCheck[] {
     return this.checks.filter(({ result }) => result === 'unknown');
   }

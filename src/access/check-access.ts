@@ -15,7 +15,9 @@ import { type AccessPart, type Permission, permissionsOf } from './permissions.t
  */
 export type AccessClient = ApiRequests | { readonly transport: ApiRequests } | ApiClientMaker;
 
+/** Options of `checkAccess`. */
 export interface AccessOptions {
+  /** The node whose pods the user is to handle. */
   readonly nodeName: string;
   /** What is to work. Default `['status-manager', 'informer']`; `accessParts` is all that a node agent needs. */
   readonly parts?: readonly AccessPart[] | undefined;

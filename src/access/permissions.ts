@@ -3,9 +3,11 @@ export type AccessPart = 'status-manager' | 'informer' | 'mirror-pods' | 'node' 
 
 /** One thing that a user must be permitted to do. */
 export interface Permission {
+  /** As RBAC names it: `get`, `list`, `patch`, … */
   readonly verb: string;
   /** `''`: the core group. */
   readonly group: string;
+  /** In the plural: `pods`. */
   readonly resource: string;
   /** `''`: none. */
   readonly subresource: string;

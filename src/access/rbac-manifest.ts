@@ -7,9 +7,13 @@ export type RBACSubject =
   | { readonly kind: 'ServiceAccount'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'User' | 'Group'; readonly name: string };
 
+/** Options of `rbacManifest`. */
 export interface RBACManifestOptions {
+  /** The node that the manifest is for. */
   readonly nodeName: string;
+  /** What is to work. */
   readonly parts: readonly AccessPart[];
+  /** Who gets the permissions. */
   readonly subject: RBACSubject;
 }
 

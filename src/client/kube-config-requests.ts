@@ -29,7 +29,7 @@ interface Configuration {
 
 /** A `KubeConfig` of client-node, 1.4 or 2.x, by what is used of it. */
 export interface ApiClientMaker {
-  // Any constructor: those of client-node's APIs take its `Configuration`.
+  /** Takes any constructor: those of client-node's APIs take its `Configuration`. */
   makeApiClient(apiClientType: new (configuration: never) => never): unknown;
 }
 

@@ -19,7 +19,7 @@ import {
   resolvePartialPort,
 } from '../ports.ts';
 import type { PatchStrategy } from '../sync/decide.ts';
-import type { PodEventRecorder } from '../sync/pod-events.ts';
+import type { StatusEventRecorder } from '../sync/pod-events.ts';
 import type { PodStartupLatency, ReadBeforePatch } from '../sync/pod-syncer.ts';
 import { RequestLimiter } from '../sync/request-limiter.ts';
 import type { Pod } from '../types.ts';
@@ -65,7 +65,7 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    * somebody undoes it, or the pod does not terminate. Default: none. The `ApiEventRecorder` of
    * `kubelet-status-manager/agent` is one; what it throws is logged.
    */
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  readonly eventRecorder?: StatusEventRecorder | undefined;
   /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
   readonly syncPeriodMs?: number | undefined;
   /** Maximum number of pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */

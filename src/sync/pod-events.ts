@@ -6,7 +6,7 @@ import type { OutcomeSubject } from './outcomes.ts';
  * Records Kubernetes Events; the option `eventRecorder`. The `EventRecorder` of
  * `kubelet-status-manager/agent` is one. Source: client-go `record.EventRecorder`.
  */
-export interface PodEventRecorder {
+export interface StatusEventRecorder {
   /** Records one Event about a pod. Returns immediately; what it throws is logged. */
   event(event: PodStatusEvent): void;
 }
@@ -15,7 +15,9 @@ export interface PodEventRecorder {
 export interface PodStatusEvent {
   /** As the pod manager shows it; its metadata alone when it does not. The static pod, not its mirror pod. */
   readonly pod: Pod;
+  /** As `kubectl get events` shows it. */
   readonly type: 'Warning';
+  /** In a word. */
   readonly reason: PodStatusEventReason;
   /** For a person to read. */
   readonly message: string;
@@ -32,7 +34,7 @@ export type PodStatusEventReason = 'FailedStatusUpdate' | 'StatusContested' | 'S
 
 /** Records each condition of a pod once. Without a recorder every method does nothing. */
 export class PodEvents {
-  readonly #recorder: PodEventRecorder | undefined;
+  readonly #recorder: StatusEventRecorder | undefined;
   readonly #podManager: PodManager;
   /** Pod UID → the conditions that were recorded and have not ended. */
   readonly #recorded = new Map<string, Set<string>>();
@@ -65,6 +67,6 @@ export class PodEvents {
 }
 
 export interface PodEventsOptions {
-  readonly eventRecorder: PodEventRecorder | undefined;
+  readonly eventRecorder: StatusEventRecorder | undefined;
   readonly podManager: PodManager;
 }

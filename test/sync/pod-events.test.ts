@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { EventRecorder } from 'kubelet-status-manager/agent';
 import { ApiError } from '../../src/client/api-error.ts';
-import type { PodEventRecorder, PodStatusEvent } from '../../src/index.ts';
+import type { StatusEventRecorder, PodStatusEvent } from '../../src/index.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const always = Number.POSITIVE_INFINITY;
@@ -11,7 +11,7 @@ function httpError(statusCode: number, message: string): ApiError {
   return new ApiError(message, { kind: 'http', statusCode });
 }
 
-class Recorder implements PodEventRecorder {
+class Recorder implements StatusEventRecorder {
   readonly events: PodStatusEvent[] = [];
 
   event(event: PodStatusEvent): void {
@@ -163,7 +163,7 @@ describe('Events about what a user of the pod must know', () => {
   });
 
   it("the agent's recorder is one", () => {
-    expectTypeOf<EventRecorder>().toExtend<PodEventRecorder>();
+    expectTypeOf<EventRecorder>().toExtend<StatusEventRecorder>();
     const eventRecorder = { event: 'no function' } as never;
     expect(() => new SyncHarness({ eventRecorder })).toThrow(/`eventRecorder.event`/);
   });

@@ -13,6 +13,7 @@ export interface PodExplanation {
   readonly podUID: string;
   /** Undefined for an unknown pod. */
   readonly podNamespace: string | undefined;
+  /** Undefined for an unknown pod. */
   readonly podName: string | undefined;
   /** All of this in one plain sentence, for people. Its times are in UTC; its wording may change. */
   readonly sentence: string;
@@ -26,6 +27,7 @@ export interface PodExplanation {
   readonly sentVersion: number | undefined;
   /** How and when the newest sent version was confirmed, as in `inspect()`. */
   readonly sentAs: SentAs | undefined;
+  /** When that was; undefined when none was sent. */
   readonly sentAt: string | undefined;
   /** Since when a change is unsent; undefined when none is. */
   readonly unsentSince: string | undefined;
@@ -43,6 +45,7 @@ export interface PodExplanation {
 
 /** The condition Ready. */
 export interface ReadyExplanation {
+  /** `True`, `False` or `Unknown`; `False` for a terminal phase, whatever the cached status says. */
   readonly status: string;
   /** Its last transition; undefined when the status does not say. */
   readonly since: string | undefined;
@@ -52,7 +55,9 @@ export interface ReadyExplanation {
 
 /** No request has succeeded since then. */
 export interface OutageExplanation {
+  /** When the first of the requests failed. */
   readonly since: string;
+  /** How the last one failed. */
   readonly message: string;
 }
 
