@@ -10,9 +10,11 @@ import {
   type Pod,
   systemClock,
 } from 'kubelet-status-manager';
-import { ApiEventRecorder, createEventClient, createNodeAgent } from 'kubelet-status-manager/agent';
+import { ApiEventRecorder, createEventClient, createNodeAgent, serveAgent } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+import { Registry } from 'prom-client';
 import { parse, stringify } from 'yaml';
 import { AgentError } from './agent-error.ts';
 import { AgentNode } from './agent-node.ts';
@@ -96,6 +98,7 @@ export async function runAgent(
   const isOwnPod = (pod: Pod): boolean =>
     cluster.isOwn || isMirrorPod(pod) || podAnnotation(pod, runAnnotation) === 'process';
   const agentNode = new AgentNode({ nodeName, addresses, isTainted: !cluster.isOwn });
+  const metricsRegistry = new Registry();
   const eventLog = new EventLog((line) => process.stdout.write(line), clock);
   const agent = createNodeAgent({
     nodeName,
@@ -112,9 +115,13 @@ export async function runAgent(
     eventRecorder,
     journal,
     allocationState: await openCheckpointState(root.allocationDirectory),
+    metrics: createPrometheusMetrics({ register: metricsRegistry }),
     logger,
     clock,
   });
+
+  const server = await serveAgent(agent, { port: 0, register: metricsRegistry, logger });
+  cleanUps.add('HTTP server', () => server.close());
 
   // What a user of the cluster sees: the pods of the node on the API server.
   const history = new PodHistory(isOwnPod);
@@ -148,8 +155,9 @@ export async function runAgent(
     `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
   );
   printMessage('  npm start -- logs POD');
+  printMessage(`Status page: ${server.url}/statusz/`);
   printMessage(`The files of the agent are in ${root.path}. Press Ctrl-C to stop it.\n`);
-  if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path });
+  if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path, url: server.url });
 
   agent.start();
   podsOnServer.start();

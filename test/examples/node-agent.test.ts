@@ -23,6 +23,19 @@ async function expectNoProcessLeft(agent: RunningAgent): Promise<void> {
 }
 
 describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run `npm run build` first)'}`, () => {
+  it('serves its health, its metrics and the status page on a loopback address', async () => {
+    await using agent = new RunningAgent(['--for', '2s']);
+    const { url } = await agent.waitFor(({ event }) => event === 'started');
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    await agent.waitFor(({ event }) => event === 'status');
+    const get = async (path: string) => (await fetch(`${url}${path}`)).text();
+    expect(await get('/healthz')).toBe('ok');
+    expect(await get('/readyz')).toBe('ok');
+    expect(await get('/metrics')).toMatch(/^kubelet_status_manager_cached_statuses [1-9]/m);
+    expect(await get('/statusz/')).toMatch('<title>Pod statuses</title>');
+    expect(JSON.parse(await get('/statusz/pods.json'))).toMatchObject({ state: 'running' });
+  }, 60_000);
+
   it('brings each demo pod to its expected end state and leaves nothing behind', async () => {
     await using agent = new RunningAgent(['--for', '20s'], { AGENT_SECRET: 'hush' });
     const { kubeconfig } = await agent.waitFor(({ event }) => event === 'started');

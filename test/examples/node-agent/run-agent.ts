@@ -18,6 +18,7 @@ export interface AgentEvent {
   readonly event: 'started' | 'status' | 'deleted' | 'endState';
   readonly kubeconfig?: string;
   readonly directory?: string;
+  readonly url?: string;
   readonly pod?: string;
   readonly phase?: string;
   readonly reason?: string;
