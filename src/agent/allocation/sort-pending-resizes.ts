@@ -31,10 +31,7 @@ export function sortPendingResizes(resizes: readonly PendingResize[]): PendingRe
 }
 
 /** Source: kubelet `isResizeIncreasingRequests`. */
-export function isResizeIncreasingRequests({
-  pod,
-  allocatedPod,
-}: Pick<PendingResize, 'pod' | 'allocatedPod'>): boolean {
+function isResizeIncreasingRequests({ pod, allocatedPod }: Pick<PendingResize, 'pod' | 'allocatedPod'>): boolean {
   return compareRequests(pod, allocatedPod).includes('more');
 }
 
