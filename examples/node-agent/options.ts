@@ -11,6 +11,8 @@ export interface RunOptions {
   readonly port: number;
   readonly nodeName: string;
   readonly rootDirectory: string;
+  /** Creates the demo's pods also where that is not the default. */
+  readonly demo: boolean;
   /** YAML files, or directories of them, with the pods to create. Absent: the demo's pods, if the agent starts its own API server. */
   readonly manifests?: readonly string[];
   /** A directory with the manifests of static pods. Absent: the demo's, with the demo's pods. */
@@ -71,6 +73,7 @@ export function parseOptions(args: readonly string[]): Options {
     )
     .addOption(nodeNameOption())
     .addOption(rootDirOption())
+    .addOption(new Option('--demo', "create the demo's pods on the cluster of --kubeconfig, too").default(false))
     .addOption(
       new Option('--manifests <path...>', 'YAML files, or directories of them, with pods to create on this node'),
     )

@@ -64,8 +64,8 @@ export async function runAgent(
   const { nodeName, leaveRunning } = options;
   const addresses = nodeAddresses();
   const node = { nodeName, addresses };
-  const isDemo = options.kubeconfig === undefined && options.manifests === undefined;
-  const manifests = await readManifests(options.manifests ?? (isDemo ? [demoManifests] : []));
+  const isDemo = options.demo || (options.kubeconfig === undefined && options.manifests === undefined);
+  const manifests = await readManifests([...(isDemo ? [demoManifests] : []), ...(options.manifests ?? [])]);
   const podManifestPath = options.podManifestPath ?? (isDemo ? demoStaticPods : undefined);
 
   const cluster =

@@ -88,6 +88,94 @@ describe.skipIf(whyNotOnCluster !== '')(
       expect(agent.stdout + agent.stderr).not.toContain(controlPlane.adminToken);
     });
 
+    it('brings the pods of the demo to their expected end states, and leaves nothing behind', async () => {
+      await using agent = new RunningAgent([
+        '--kubeconfig',
+        kubeconfig,
+        '--node-name',
+        'demo',
+        '--demo',
+        '--for',
+        '30s',
+      ]);
+      expect(await agent.exitCode()).toBe(0);
+      const endStates = agent.events.filter(({ event }) => event === 'endState');
+      expect(endStates.length).toBeGreaterThanOrEqual(10);
+      expect(endStates.filter(({ isExpected }) => !isExpected)).toEqual([]);
+      const { items } = (await transport.request('GET', '/api/v1/pods')).json() as { items: Pod[] };
+      expect(items.filter(({ spec }) => spec?.nodeName === 'demo')).toEqual([]);
+      await expect(transport.request('GET', '/api/v1/nodes/demo')).rejects.toMatchObject({ statusCode: 404 });
+      await expect.poll(() => livingGroups(agent.pids())).toEqual([]);
+      expect(agent.leftovers()).toEqual([]);
+    }, 90_000);
+
+    it('gives containers what ConfigMaps and Secrets have, and says what is missing', async () => {
+      const post = (resource: string, body: object) =>
+        transport.request('POST', `/api/v1/namespaces/default/${resource}`, { body });
+      const password = Buffer.from('hush').toString('base64');
+      await post('configmaps', { metadata: { name: 'settings' }, data: { level: 'high' } });
+      await post('secrets', { metadata: { name: 'login' }, data: { password } });
+      await using agent = new RunningAgent(['--kubeconfig', kubeconfig, '--node-name', 'agent-2']);
+      await agent.waitFor(({ event }) => event === 'started');
+      const metadata = (name: string) => ({ name, annotations: { 'kubelet-status-manager.dev/run': 'process' } });
+      const env = [{ name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level' } } }];
+      // The message is shown, so it does not have the secret.
+      const script = `[ "$LEVEL $password" = 'high hush' ] && [ "$(cat etc/login/password)" = hush ] && echo right >dev/termination-log`;
+      const command = ['sh', '-c', script];
+      const spec = { nodeName: 'agent-2', restartPolicy: 'Never', automountServiceAccountToken: false };
+      await post('pods', {
+        metadata: metadata('configured'),
+        spec: {
+          ...spec,
+          containers: [
+            {
+              ...{ name: 'c', image: 'process', command, env, envFrom: [{ secretRef: { name: 'login' } }] },
+              volumeMounts: [{ name: 'login', mountPath: '/etc/login' }],
+            },
+          ],
+          volumes: [{ name: 'login', secret: { secretName: 'login' } }],
+        },
+      });
+      const envFrom = [{ configMapRef: { name: 'missing' } }];
+      const containers = [{ name: 'c', image: 'process', command: ['true'], envFrom }];
+      await post('pods', { metadata: metadata('incomplete'), spec: { ...spec, containers } });
+      const volumes = [{ name: 'v', secret: { secretName: 'missing' } }];
+      const plain = [{ name: 'c', image: 'process', command: ['true'] }];
+      await post('pods', { metadata: metadata('unmounted'), spec: { ...spec, volumes, containers: plain } });
+
+      const stateOf = async (name: string) => {
+        const { status } = (await transport.request('GET', `${pods}/${name}`)).json() as Pod;
+        return status?.containerStatuses?.[0]?.state;
+      };
+      await expect
+        .poll(() => stateOf('configured'), { timeout: 20_000 })
+        .toMatchObject({
+          terminated: { exitCode: 0, message: 'right\n' },
+        });
+      await expect
+        .poll(() => stateOf('incomplete'), { timeout: 20_000 })
+        .toMatchObject({
+          waiting: { reason: 'CreateContainerConfigError', message: 'configmap "missing" not found' },
+        });
+      const events = async () => {
+        const { items } = (await transport.request('GET', '/api/v1/namespaces/default/events')).json() as {
+          items: { reason: string; message: string; involvedObject: { name: string } }[];
+        };
+        return items.map(({ reason, message, involvedObject: { name } }) => `${name}: ${reason}: ${message}`);
+      };
+      await expect
+        .poll(events, { timeout: 20_000 })
+        .toContainEqual(
+          expect.stringMatching(
+            /^unmounted: FailedMount: .*MountVolume\.SetUp failed for volume "v" : secret "missing" not found/,
+          ),
+        );
+      expect(await events()).toContainEqual('incomplete: Failed: Error: configmap "missing" not found');
+      agent.signal('SIGINT');
+      expect(await agent.exitCode()).toBe(0);
+      expect(agent.stdout + agent.stderr).not.toContain('hush');
+    }, 90_000);
+
     it('does not use a Node that does not belong to the agent', async () => {
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'real-node' } };
       await transport.request('POST', '/api/v1/nodes', { body: node });
@@ -114,7 +202,10 @@ describe.skipIf(whyNotKubectl !== '')(
 
       expect(await kubectl('get', 'pods')).toMatch(/^keeps-running +1\/1 +Running +0 /m);
       expect(await kubectl('get', 'nodes')).toMatch(/^node-agent\S* +Ready /m);
-      expect(await kubectl('describe', 'pod', 'keeps-running')).toMatch(/^ +ContainersReady +True/m);
+      const description = await kubectl('describe', 'pod', 'keeps-running');
+      expect(description).toMatch(/^ +ContainersReady +True/m);
+      expect(description).toMatch(/^ +Normal +Created .* Container created/m);
+      expect(description).toMatch(/^ +Normal +Started .* Container started/m);
 
       const watch = spawn(kubectlFile!, ['get', 'pods', '--watch'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
       const closed = once(watch, 'close');

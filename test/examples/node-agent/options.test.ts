@@ -28,18 +28,19 @@ describe('parseOptions', () => {
     const { nodeName, ...others } = options as RunOptions;
     expect(nodeName).toMatch(/^node-agent(-[a-z0-9][-a-z0-9]*)?$/);
     const rootDirectory = join(homedir(), '.node-agent', nodeName);
-    expect(others).toEqual({ port: 0, rootDirectory, leaveRunning: false, logLevel: 'warn' });
+    expect(others).toEqual({ port: 0, rootDirectory, demo: false, leaveRunning: false, logLevel: 'warn' });
   });
 
   it('reads every option', () => {
     const args =
-      '--port 8001 --node-name n-1.example --root-dir /r --manifests a b --pod-manifest-path m --for 1m --leave-running --log-level debug';
+      '--port 8001 --node-name n-1.example --root-dir /r --demo --manifests a b --pod-manifest-path m --for 1m --leave-running --log-level debug';
     expect(parseOptions(args.split(' '))).toEqual({
       command: 'run',
       options: {
         port: 8001,
         nodeName: 'n-1.example',
         rootDirectory: '/r',
+        demo: true,
         manifests: ['a', 'b'],
         podManifestPath: 'm',
         forMs: 60_000,

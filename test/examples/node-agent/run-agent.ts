@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const mainFile = fileURLToPath(new URL('../../../dist/examples/node-agent/main.js', import.meta.url));
+export const mainFile = fileURLToPath(new URL('../../../dist/examples/node-agent/main.js', import.meta.url));
 
-const endDeadlineMs = 4_000;
+const endDeadlineMs = 15_000;
 
 /** Whether the agent has been built. Otherwise its tests are skipped, with the reason in their names. */
 export const agentIsBuilt = existsSync(mainFile);
@@ -37,20 +37,18 @@ export class RunningAgent implements AsyncDisposable {
   stdout = '';
   stderr = '';
   readonly home: string;
+  readonly #ownsHome: boolean;
   readonly #pids = new Set<number>();
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
   readonly #watchers = new Set<() => void>();
 
-  /** @param home that of an earlier agent, whose containers are to be found */
-  constructor(
-    args: readonly string[],
-    env: { readonly [name: string]: string } = {},
-    home = mkdtempSync(join(tmpdir(), 'na-')),
-  ) {
-    this.home = home;
+  /** @param home the home directory of several agents, which the caller removes */
+  constructor(args: readonly string[], env: { readonly [name: string]: string } = {}, home?: string) {
+    this.home = home ?? mkdtempSync(join(tmpdir(), 'na-'));
+    this.#ownsHome = home === undefined;
     this.#child = spawn(process.execPath, [mainFile, ...args], {
-      env: { PATH: process.env['PATH'], ...env, HOME: home },
+      env: { PATH: process.env['PATH'], ...env, HOME: this.home },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     createInterface({ input: this.#child.stdout! }).on('line', (line) => {
@@ -102,14 +100,13 @@ export class RunningAgent implements AsyncDisposable {
   }
 
   #findPids(): void {
-    const node = join(this.home, '.node-agent');
-    for (const name of existsSync(node) ? readdirSync(node, { recursive: true, encoding: 'utf8' }) : []) {
-      if (!name.endsWith('started.json')) continue;
-      try {
-        this.#pids.add((JSON.parse(readFileSync(join(node, name), 'utf8')) as { pid: number }).pid);
-      } catch {
-        // The agent has removed it in between.
+    try {
+      for (const name of this.leftovers().filter((name) => name.endsWith('started.json'))) {
+        const file = join(this.home, '.node-agent', name);
+        this.#pids.add((JSON.parse(readFileSync(file, 'utf8')) as { pid: number }).pid);
       }
+    } catch {
+      // The agent has removed a file in between.
     }
   }
 
@@ -126,7 +123,7 @@ export class RunningAgent implements AsyncDisposable {
     await this.#closed;
     clearTimeout(force);
     for (const group of livingGroups(this.pids())) process.kill(-group, 'SIGKILL');
-    rmSync(this.home, { recursive: true, force: true, maxRetries: 3 });
+    if (this.#ownsHome) rmSync(this.home, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
