@@ -20,6 +20,7 @@ import type { PodSource } from '../config/pod-source.ts';
 import { ApiEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
+import { reasonOf } from '../failure-log.ts';
 import { createMirrorPodApi } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
@@ -68,7 +69,8 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     connection !== undefined && options.eventRecorder === undefined
       ? new ApiEventRecorder({ client: createEventClient(connection.requests), nodeName, logger, clock, random })
       : undefined;
-  const eventRecorder: EventRecorder = options.eventRecorder ?? ownEventRecorder ?? { event: () => {} };
+  const eventRecorder: EventRecorder =
+    ownEventRecorder ?? guardedEventRecorder(options.eventRecorder ?? { event: () => {} }, logger);
 
   const informer =
     connection &&
@@ -239,6 +241,19 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     canAdmitPod: options.canAdmitPod,
   });
   return agent;
+}
+
+/** What the caller's recorder throws is logged and has no other effect. */
+function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
+  return {
+    event(event) {
+      try {
+        eventRecorder.event(event);
+      } catch (thrown) {
+        logger.error({ reason: reasonOf(thrown), method: 'eventRecorder.event' }, 'A method of the caller failed');
+      }
+    },
+  };
 }
 
 /** Filled by the sync loop; an informer says how it is doing, for metrics and `inspect()`. */

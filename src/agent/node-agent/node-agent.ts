@@ -220,7 +220,11 @@ export class NodeAgent implements AsyncDisposable {
   /** For the sync loop. @internal */
   canAdmitPod(attributes: PodAdmitAttributes): PodAdmitResult {
     if (this.#isShuttingDown) return shutdownRejection;
-    return this.#parts.canAdmitPod?.(attributes) ?? { admit: true };
+    const { canAdmitPod } = this.#parts;
+    if (canAdmitPod === undefined) return { admit: true };
+    const result: unknown = canAdmitPod(attributes);
+    if (isAdmitResult(result)) return result;
+    throw new TypeError('canAdmitPod did not return { admit: true } or { admit: false, reason, message }');
   }
 
   /** For the sync loop, before it handles the first pods of a source. @internal */
@@ -384,4 +388,9 @@ export class NodeAgent implements AsyncDisposable {
 
 function requireNumber(path: string, value: unknown): void {
   if (value !== undefined && !(typeof value === 'number' && value >= 0)) refuseOption(path, 'a number ≥ 0');
+}
+
+function isAdmitResult(value: unknown): value is PodAdmitResult {
+  const { admit, reason, message } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return admit === true || (admit === false && typeof reason === 'string' && typeof message === 'string');
 }

@@ -109,6 +109,32 @@ describe('the life of a plain pod', () => {
     expect(cluster.starts(uid, 'app')).toBe(0);
   });
 
+  it('canAdmitPod that returns a promise refuses the pod, and an event recorder that throws affects nothing', async () => {
+    const recorded: string[] = [];
+    await cluster.startAgent({
+      canAdmitPod: ({ pod }) =>
+        pod.metadata?.name === 'late' ? (Promise.resolve({ admit: true }) as never) : { admit: true },
+      eventRecorder: {
+        event: ({ reason }) => {
+          recorded.push(reason);
+          throw new Error('full');
+        },
+      },
+    });
+    await cluster.advance(2000);
+    await cluster.create(podOf());
+    await cluster.create(podOf({}, 'late'));
+    await cluster.advance(2000);
+    expect(cluster.status('late')).toMatchObject({ phase: 'Failed', reason: 'UnexpectedAdmissionError' });
+    expect(cluster.status('web')?.phase).toBe('Running');
+    expect(recorded).toContain('Started');
+    expect(cluster.logger.errors).toContainEqual({
+      level: 'error',
+      message: 'A method of the caller failed',
+      fields: { method: 'eventRecorder.event', reason: 'full' },
+    });
+  });
+
   it('canAdmitPod that throws refuses the pod with UnexpectedAdmissionError', async () => {
     await cluster.startAgent({
       canAdmitPod: () => {

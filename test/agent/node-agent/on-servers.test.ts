@@ -1,0 +1,117 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { isMirrorPod, type Pod } from 'kubelet-status-manager';
+import { createNodeAgent, type NodeAgent } from 'kubelet-status-manager/agent';
+import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
+import { FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
+import { expectOk } from '../../contract/pod-api.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
+
+const nodeName = 'node-c';
+
+describe.each(contractServers)('an agent as the user of its node: $name', (kind) => {
+  let server: ContractServer;
+  let agent: NodeAgent | undefined;
+  let transport: KubeTransport | undefined;
+  let seen: InformerPodManager | undefined;
+  let directory: string | undefined;
+  afterEach(async () => {
+    await agent?.stop();
+    await seen?.stop();
+    await transport?.close();
+    await server?.stop();
+    if (directory !== undefined) await rm(directory, { recursive: true });
+  });
+
+  const kubeConfig = (token: string) => ({
+    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': server.caData } }],
+    users: [{ name: 'u', user: { token } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  });
+
+  /** Resolves when the API server shows a pod of this name that fits; undefined: it is gone. */
+  function untilShown(name: string, fits: (pod: Pod | undefined) => boolean): Promise<Pod | undefined> {
+    return new Promise((resolve) => {
+      const check = (pod: Pod, isRemoved = false): void => {
+        if (pod.metadata?.name !== name || !fits(isRemoved ? undefined : pod)) return;
+        leave?.();
+        resolve(pod);
+      };
+      let leave: (() => void) | undefined;
+      leave = seen!.subscribe(
+        { onPodAdded: check, onPodUpdated: (pod) => check(pod), onPodRemoved: (pod) => check(pod, true) },
+        { includeMirrorPods: true },
+      );
+    });
+  }
+  const isRunning = (pod: Pod | undefined): boolean =>
+    pod?.status?.phase === 'Running' &&
+    pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+
+  it.runIf(kind.available)(
+    'registers its Node, runs a pod and a static pod with its mirror, evicts, deletes, and is continued by another agent',
+    async () => {
+      server = await kind.start();
+      directory = await mkdtemp(path.join(tmpdir(), 'manifests-'));
+      const manifest = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'static' } };
+      const container = { name: 'app', image: 'app:1' };
+      await writeFile(
+        path.join(directory, 'static.json'),
+        JSON.stringify({ ...manifest, spec: { containers: [container] } }),
+      );
+      const logger = recordingLogger();
+      const runtime = new FakeContainerRuntime();
+      const start = (): NodeAgent => {
+        agent = createNodeAgent({
+          nodeName,
+          client: kubeConfig(server.nodeToken(nodeName)),
+          runtime,
+          sources: { file: { path: directory! } },
+          node: { addresses: ['10.1.2.3'] },
+          logger,
+        });
+        agent.start();
+        return agent;
+      };
+      await start().whenReady();
+      transport = createKubeTransport(kubeConfig(server.adminToken));
+      seen = createInformerPodManager({ transport, nodeName });
+      seen.start();
+
+      const create = async (name: string): Promise<string> => {
+        const spec = { nodeName, containers: [container], terminationGracePeriodSeconds: 5 };
+        return ((await server.pods.create(name, { spec })) as Pod).metadata!.uid!;
+      };
+      const uid = await create('web');
+      await create('evicted');
+      await untilShown('web', isRunning);
+      const mirror = await untilShown(`static-${nodeName}`, isRunning);
+      expect(isMirrorPod(mirror!)).toBe(true);
+      await untilShown('evicted', isRunning);
+
+      const toEvict = agent!.getPods().find(({ metadata }) => metadata?.name === 'evicted')!;
+      expect(await agent!.evict(toEvict, { message: 'too big', gracePeriodSeconds: 1 })).toBe(true);
+      const evicted = await untilShown('evicted', (pod) => pod?.status?.phase === 'Failed');
+      expect(evicted?.status).toMatchObject({ reason: 'Evicted', message: 'too big' });
+
+      await agent!.stop({ drain: true });
+      await start().whenReady();
+      expectOk(await server.pods.delete('web'));
+      await untilShown('web', (pod) => pod === undefined);
+      expect(runtime.callsOf({ method: 'startContainer', podUID: uid })).toHaveLength(1);
+
+      const events = expectOk(await server.http.request('GET', '/api/v1/namespaces/default/events')).items as {
+        reason: string;
+        involvedObject: { name: string };
+      }[];
+      const reasons = events.filter(({ involvedObject }) => involvedObject.name === 'web').map(({ reason }) => reason);
+      expect(reasons).toEqual(expect.arrayContaining(['Pulled', 'Created', 'Started']));
+      expect(logger.errors).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
+});
