@@ -35,18 +35,16 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
 
   /** Resolves when the API server shows a pod of this name that fits; undefined: it is gone. */
   function untilShown(name: string, fits: (pod: Pod | undefined) => boolean): Promise<Pod | undefined> {
-    return new Promise((resolve) => {
-      const check = (pod: Pod, isRemoved = false): void => {
-        if (pod.metadata?.name !== name || !fits(isRemoved ? undefined : pod)) return;
-        leave?.();
-        resolve(pod);
-      };
-      let leave: (() => void) | undefined;
-      leave = seen!.subscribe(
-        { onPodAdded: check, onPodUpdated: (pod) => check(pod), onPodRemoved: (pod) => check(pod, true) },
-        { includeMirrorPods: true },
-      );
-    });
+    let resolve: (pod: Pod) => void = () => {};
+    const shown = new Promise<Pod>((resolveShown) => (resolve = resolveShown));
+    const check = (pod: Pod, isRemoved = false): void => {
+      if (pod.metadata?.name === name && fits(isRemoved ? undefined : pod)) resolve(pod);
+    };
+    const leave = seen!.subscribe(
+      { onPodAdded: check, onPodUpdated: (pod) => check(pod), onPodRemoved: (pod) => check(pod, true) },
+      { includeMirrorPods: true },
+    );
+    return shown.finally(leave);
   }
   const isRunning = (pod: Pod | undefined): boolean =>
     pod?.status?.phase === 'Running' &&
