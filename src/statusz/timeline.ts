@@ -102,7 +102,8 @@ export class Timelines {
   #add({ entries }: PodTimeline, added: readonly Untimed<TimelineEntry>[]): void {
     if (added.length === 0) return;
     const at = timeFromEpochMs(this.#options.clock.now());
-    for (const entry of added) entries.push({ ...entry, at });
+    // In this order V8 needs a third of the memory.
+    for (const entry of added) entries.push({ at, ...entry });
     entries.splice(0, entries.length - this.#options.length);
   }
 
