@@ -49,6 +49,21 @@ describe('an agent that is started on the runtime of an earlier one', () => {
     expect(cluster.starts(uid, 'app')).toBe(1);
   });
 
+  it('kills no pod while the API server has not said which pods there are', async () => {
+    await cluster.startAgent();
+    const uid = await cluster.create(podOf());
+    await cluster.advance(3000);
+    await cluster.stopAgent();
+    const outage = cluster.server.faults.next({ count: Number.POSITIVE_INFINITY }, fault.status(503));
+    await cluster.startAgent();
+    await cluster.advance(60_000);
+    expect(cluster.runtime.container(uid, 'app')).toMatchObject({ state: 'running' });
+    outage.cancel();
+    await cluster.advance(20_000);
+    expect(cluster.runtime.container(uid, 'app')).toMatchObject({ state: 'running', attempt: 0 });
+    expect(cluster.starts(uid, 'app')).toBe(1);
+  });
+
   it('sees the exit of a container that ended while no agent ran', async () => {
     await cluster.startAgent();
     const uid = await cluster.create(podOf({ restartPolicy: 'Never' }));
