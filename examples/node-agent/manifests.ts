@@ -16,7 +16,9 @@ export async function readManifests(paths: readonly string[]): Promise<Pod[]> {
 async function listFiles(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
-    const names = (await readdir(path)).filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
+    const names = (await readdir(path))
+      .filter((name) => /\.(ya?ml|json)$/.test(name))
+      .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
     if (names.length === 0) throw new AgentError('no YAML or JSON file in this directory');
     return names.map((name) => join(path, name));
   } catch (error) {

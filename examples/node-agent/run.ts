@@ -27,6 +27,7 @@ import { readManifests } from './manifests.ts';
 import type { RunOptions } from './options.ts';
 import { createConfigObjects } from './pod-config/config-objects.ts';
 import { resolveContainerCommand } from './pod-config/container-command.ts';
+import { EmptyDirLimits } from './pod-config/empty-dir-limits.ts';
 import { Volumes } from './pod-config/volumes.ts';
 import { PodHistory } from './pod-history.ts';
 import { podTableRows } from './pod-table.ts';
@@ -43,6 +44,8 @@ const demoManifests = fileURLToPath(new URL('../../../examples/node-agent/manife
 const demoStaticPods = join(demoManifests, 'static');
 /** How long shutting down may wait for the processes. */
 const maxShutdownGracePeriodSeconds = 10;
+/** The kubelet looks every 10 s; here, so that the demo does not take longer. */
+const emptyDirCheckMs = 2000;
 const clock = systemClock;
 
 export interface RunSurroundings {
@@ -147,6 +150,11 @@ export async function runAgent(
   cleanUps.add('agent', () =>
     agent.stop({ drain: true, terminatePods: !leaveRunning, gracePeriodSeconds: maxShutdownGracePeriodSeconds }),
   );
+  const emptyDirLimits = new EmptyDirLimits({
+    ...{ agent, directory: root.node, clock, logger },
+    periodMs: emptyDirCheckMs,
+  });
+  cleanUps.add('volume sizes', () => emptyDirLimits.stop());
   await register(agent, nodeName);
 
   const kubeconfig = options.kubeconfig ?? root.writeKubeconfig(stringify(cluster.kubeConfig));
@@ -160,6 +168,7 @@ export async function runAgent(
   if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path, url: server.url });
 
   agent.start();
+  emptyDirLimits.start();
   podsOnServer.start();
   await Promise.all([agent.whenReady(), podsOnServer.whenSynced()]);
   await demo.createPods(manifests);

@@ -51,6 +51,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
       { pod: 'default/becomes-unhealthy', expected: 'Restarted', isExpected: true },
       { pod: 'default/completes', expected: 'Succeeded', isExpected: true },
       { pod: 'default/crashes', expected: 'Restarted', isExpected: true },
+      { pod: 'default/evicted', expected: 'Failed', isExpected: true },
       { pod: 'default/init-container', expected: 'Running', isExpected: true },
       { pod: 'default/job-with-backoff', expected: 'Succeeded', isExpected: true },
       { pod: 'default/keeps-running', expected: 'Running', isExpected: true },
@@ -61,6 +62,8 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
 
     const statuses = agent.events.filter(({ event }) => event === 'status');
     expect(statuses.some(({ pod, reason }) => pod === 'default/crashes' && reason === 'CrashLoopBackOff')).toBe(true);
+    const evicted = statuses.findLast(({ pod, phase }) => pod === 'default/evicted' && phase === 'Failed');
+    expect(evicted).toMatchObject({ reason: 'Evicted' });
     const states = statuses
       .filter(({ pod }) => pod === 'default/init-container')
       .map(({ containers }) => new Map(containers!.map(({ name, state }) => [name, state])));
