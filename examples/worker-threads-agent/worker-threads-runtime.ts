@@ -116,17 +116,10 @@ export class WorkerThreadsRuntime implements ContainerRuntime {
     worker.stdout.on('data', (chunk: Buffer) => (output.stdout += String(chunk)));
     worker.stderr.on('data', (chunk: Buffer) => (output.stderr += String(chunk)));
     worker.on('error', (error: Error) => (output.stderr += error.message));
-    let isTimeOver = false;
-    const end = (): void => {
-      isTimeOver = true;
-      void worker.terminate();
-    };
-    const timer = setTimeout(end, timeoutMs);
-    signal?.addEventListener('abort', end);
+    const ended = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+    ended.addEventListener('abort', () => void worker.terminate());
     const exitCode = await exitCodeOf(worker);
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', end);
-    if (isTimeOver) throw new Error(`the command was stopped, after ${timeoutMs} ms at the latest`);
+    if (ended.aborted) throw new Error(`the command was stopped, after ${timeoutMs} ms at the latest`);
     return { exitCode, ...output };
   }
 
