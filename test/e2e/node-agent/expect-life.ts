@@ -1,0 +1,13 @@
+import type { TestContext } from 'vitest';
+import { type Life, type LivePod, requiredOf, withoutOptional } from './live-pod.ts';
+
+/** Lives the life of a pod, and expects that the API server has shown nothing else, and that nothing runs afterwards. */
+export async function expectLife(pod: LivePod, life: Life, { expect, onTestFailed }: TestContext): Promise<void> {
+  const { history } = pod.cluster;
+  onTestFailed(() => console.log(`${pod.name}:\n  ${[...pod.history, ...pod.logLines].join('\n  ')}`));
+  await pod.live(life);
+  expect(withoutOptional(pod.history, life)).toEqual(requiredOf(life));
+  expect(history.problems).toEqual([]);
+  expect(pod.logLines.filter((line) => line.startsWith('error') && !line.includes('CrashLoopBackOff'))).toEqual([]);
+  if (pod.history.at(-1) === 'gone') expect(pod.runs).toBe(false);
+}

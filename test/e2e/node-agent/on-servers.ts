@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import type { NodeAgentOptions } from 'kubelet-status-manager/agent';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
+import { AgentCluster } from './agent-cluster.ts';
+
+/** The same tests on the ApiServer and on each kube-apiserver, with one agent for all of them. */
+export function describeOnServers(
+  title: string,
+  options: () => Partial<NodeAgentOptions>,
+  tests: (cluster: () => AgentCluster) => void,
+): void {
+  for (const kind of contractServers) {
+    describe.skipIf(!kind.available)(`${title}: ${kind.name}`, () => {
+      let server: ContractServer;
+      let cluster: AgentCluster;
+      beforeAll(async () => {
+        server = await kind.start();
+        cluster = await AgentCluster.start(server, options());
+      }, START_TIMEOUT_MS);
+      afterAll(async () => {
+        await cluster?.[Symbol.asyncDispose]();
+        await server?.stop();
+      });
+      tests(() => cluster);
+    });
+  }
+}
