@@ -11,9 +11,6 @@ import { PodHistory } from './pod-history.ts';
 export const nodeName = 'node-c';
 const ownPods = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`;
 
-/** Spaces two runs of the agent's periodic work; the default of 10 s would make the tests of the retries slow. */
-const syncPeriodMs = 500;
-
 /**
  * A node agent on the real clock, as the user of its node, with a runtime in memory. Users act as the
  * admin, who also watches: what a test expects of a pod is what the API server has sent.
@@ -25,7 +22,7 @@ export class AgentCluster implements AsyncDisposable {
   readonly history = new PodHistory();
   readonly #options: Partial<NodeAgentOptions>;
   readonly #waiters = new Set<() => void>();
-  #agent: NodeAgent;
+  readonly agent: NodeAgent;
   #watch: WatchStream | undefined;
 
   static async start(server: ContractServer, options: Partial<NodeAgentOptions> = {}): Promise<AgentCluster> {
@@ -38,19 +35,8 @@ export class AgentCluster implements AsyncDisposable {
   private constructor(server: ContractServer, options: Partial<NodeAgentOptions>) {
     this.server = server;
     this.#options = options;
-    this.#agent = this.#createAgent();
+    this.agent = this.#createAgent();
     this.runtime.subscribe?.(() => this.#wake());
-  }
-
-  get agent(): NodeAgent {
-    return this.#agent;
-  }
-
-  /** Another agent takes over: the first one stops, or is cut off as by a crash as far as that is possible. */
-  async restartAgent(): Promise<void> {
-    await this.#agent.stop();
-    this.#agent = this.#createAgent();
-    await this.#startAgent();
   }
 
   /** A user creates a pod that is bound to the node. */
@@ -82,7 +68,7 @@ export class AgentCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent.stop();
+    await this.agent.stop();
     this.#watch?.close();
   }
 
@@ -98,7 +84,6 @@ export class AgentCluster implements AsyncDisposable {
       },
       runtime: this.runtime,
       node: { addresses: ['10.1.2.3'] },
-      statusManager: { syncPeriodMs },
       logger: this.logger,
       ...this.#options,
     });
@@ -107,8 +92,8 @@ export class AgentCluster implements AsyncDisposable {
   }
 
   async #startAgent(): Promise<void> {
-    this.#agent.start();
-    await this.#agent.whenReady();
+    this.agent.start();
+    await this.agent.whenReady();
   }
 
   async #watchPods(): Promise<void> {

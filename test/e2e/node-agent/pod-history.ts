@@ -77,7 +77,7 @@ function backwardSteps(before: Pod, after: Pod): string[] {
   for (const container of containersOf(before)) {
     const next = containersOf(after).find(({ name }) => name === container.name);
     if (next === undefined) problems.push(`${container.name} has no status any more`);
-    else if (next.restartCount! < container.restartCount!) problems.push(`restartCount of ${next.name} went down`);
+    else if (next.restartCount < container.restartCount) problems.push(`restartCount of ${next.name} went down`);
     else if (next.restartCount === container.restartCount && exitOf(container.state) !== undefined) {
       const exits = [exitOf(next.state), exitOf(next.lastState)];
       if (!exits.includes(exitOf(container.state))) problems.push(`the exit of ${next.name} was another one`);
