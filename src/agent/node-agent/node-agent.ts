@@ -21,12 +21,9 @@ import type { ApiEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
-import { sleep } from '../node/jitter-until.ts';
 import type { NodeReporter } from '../node/node-reporter.ts';
 import type { GenericPLEG } from '../pleg/generic-pleg.ts';
-import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
@@ -36,7 +33,8 @@ import { Ticker } from '../sync-loop/ticker.ts';
 import type { ApiConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './node-agent-options.ts';
-import { shutdownRejection, shutdownStatus } from './shutdown-status.ts';
+import { shutdownRejection } from './shutdown-status.ts';
+import { terminateAllPods } from './terminate-all-pods.ts';
 
 /** What `createNodeAgent` has made; an agent starts and stops it. */
 export interface NodeAgentParts {
@@ -70,7 +68,6 @@ const startUpWaitMs = 10_000;
 const defaultDrainMs = 10_000;
 /** How long events that were recorded before may take when nothing is drained. */
 const eventsMs = 1000;
-const finishPollMs = 100;
 /** Source: kubelet `ContainerGCPeriod`. */
 const containerGCPeriodMs = 60_000;
 
@@ -324,7 +321,8 @@ export class NodeAgent implements AsyncDisposable {
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
-    if (terminatePods && wasRunning) await this.#terminatePods(gracePeriodSeconds);
+    this.#isShuttingDown = terminatePods;
+    if (terminatePods && wasRunning) await terminateAllPods(this.#parts, gracePeriodSeconds);
     this.#stopSignal.abort();
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
     await Promise.all(podSources.map((source) => source.stop()));
@@ -345,35 +343,6 @@ export class NodeAgent implements AsyncDisposable {
     await connection?.close();
     this.#state = 'stopped';
     logger.info({ node: nodeName }, 'Node agent has stopped');
-  }
-
-  /** Source: kubelet `nodeshutdown.podManager.killPods`. */
-  async #terminatePods(gracePeriodSeconds = Number.POSITIVE_INFINITY): Promise<void> {
-    this.#isShuttingDown = true;
-    const { handler, podWorkers, clock, eventRecorder, logger } = this.#parts;
-    await Promise.all(
-      handler.getActivePods().map(async (pod) => {
-        const override = Math.min(gracePeriodSeconds, pod.spec?.terminationGracePeriodSeconds ?? 30);
-        try {
-          await killPodNow(pod, {
-            ...{ podWorkers, clock, eventRecorder },
-            podTerminationGracePeriodSecondsOverride: override,
-            podStatusFn: (status) => shutdownStatus(status, pod, clock.now()),
-          });
-          await this.#untilFinished(pod.metadata?.uid ?? '');
-        } catch (thrown) {
-          logger.warn({ ...podFields(pod), reason: reasonOf(thrown) }, 'Pod was not terminated');
-        }
-      }),
-    );
-  }
-
-  /** Its containers have stopped; what is left takes a few turns, or as long as its volumes need. */
-  async #untilFinished(podUID: string): Promise<void> {
-    const { podWorkers, clock } = this.#parts;
-    const untilMs = clock.monotonicMs() + startUpWaitMs;
-    while (!podWorkers.shouldPodBeFinished(podUID) && clock.monotonicMs() < untilMs)
-      await sleep(clock, finishPollMs, this.#stopSignal.signal);
   }
 
   async #stopEvents(deadlineMs: number): Promise<void> {

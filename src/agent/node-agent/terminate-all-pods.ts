@@ -1,0 +1,45 @@
+import type { Clock } from '../../index.ts';
+import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
+import { sleep } from '../node/jitter-until.ts';
+import { killPodNow } from '../pod-workers/kill-pod-now.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { NodeAgentParts } from './node-agent.ts';
+import { shutdownStatus } from './shutdown-status.ts';
+
+const finishPollMs = 100;
+/** After its containers have stopped, a pod needs a few turns, or as long as its volumes take. */
+const finishTimeoutMs = 10_000;
+
+/**
+ * Fails and kills all pods, as the kubelet does when its machine shuts down. Never rejects: a pod that
+ * takes too long is logged. Source: kubelet `nodeshutdown.podManager.killPods`.
+ */
+export async function terminateAllPods(
+  parts: Pick<NodeAgentParts, 'clock' | 'eventRecorder' | 'handler' | 'logger' | 'podWorkers'>,
+  gracePeriodSeconds = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const { handler, podWorkers, clock, eventRecorder, logger } = parts;
+  await Promise.all(
+    handler.getActivePods().map(async (pod) => {
+      const override = Math.min(gracePeriodSeconds, pod.spec?.terminationGracePeriodSeconds ?? 30);
+      try {
+        await killPodNow(pod, {
+          ...{ podWorkers, clock, eventRecorder },
+          podTerminationGracePeriodSecondsOverride: override,
+          podStatusFn: (status) => shutdownStatus(status, pod, clock.now()),
+        });
+        await untilFinished(pod.metadata?.uid ?? '', podWorkers, clock);
+      } catch (thrown) {
+        logger.warn({ ...podFields(pod), reason: reasonOf(thrown) }, 'Pod was not terminated');
+      }
+    }),
+  );
+}
+
+async function untilFinished(podUID: string, podWorkers: PodWorkers, clock: Clock): Promise<void> {
+  const untilMs = clock.monotonicMs() + finishTimeoutMs;
+  const { signal } = new AbortController();
+  while (!podWorkers.shouldPodBeFinished(podUID) && clock.monotonicMs() < untilMs)
+    await sleep(clock, finishPollMs, signal);
+}
