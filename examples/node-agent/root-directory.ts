@@ -18,7 +18,8 @@ export class RootDirectory {
   readonly node: NodeDirectory;
   readonly agentLogFile: string;
   readonly journalDirectory: string;
-  readonly allocationDirectory: string;
+  readonly allocatedDirectory: string;
+  readonly actuatedDirectory: string;
   readonly #kubeconfigFile: string;
   #keepsFiles = false;
 
@@ -27,7 +28,8 @@ export class RootDirectory {
     this.path = resolve(path);
     this.agentLogFile = join(this.path, 'agent.log');
     this.journalDirectory = join(this.path, 'journal');
-    this.allocationDirectory = join(this.path, 'allocation');
+    this.allocatedDirectory = join(this.path, 'allocated');
+    this.actuatedDirectory = join(this.path, 'actuated');
     this.#kubeconfigFile = join(this.path, 'kubeconfig');
     try {
       this.node = new NodeDirectory(this.path);
@@ -58,7 +60,8 @@ export class RootDirectory {
   removeFiles(): void {
     if (this.#keepsFiles) return;
     const { pods, logs, sockets } = this.node;
-    for (const path of [pods, logs, sockets, this.agentLogFile, this.journalDirectory, this.allocationDirectory]) {
+    const states = [this.journalDirectory, this.allocatedDirectory, this.actuatedDirectory];
+    for (const path of [pods, logs, sockets, this.agentLogFile, ...states]) {
       rmSync(path, { recursive: true, force: true, maxRetries: 3 });
     }
   }

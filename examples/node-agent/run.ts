@@ -1,21 +1,13 @@
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  ApiError,
-  fileJournal,
-  isMirrorPod,
-  type Logger,
-  openCheckpointState,
-  type Pod,
-  systemClock,
-} from 'kubelet-status-manager';
-import { ApiEventRecorder, createEventClient, createNodeAgent, serveAgent } from 'kubelet-status-manager/agent';
+import { ApiError, isMirrorPod, type Logger, type Pod, systemClock } from 'kubelet-status-manager';
+import { ApiEventRecorder, createEventClient, serveAgent } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { AgentError } from './agent-error.ts';
 import { AgentNode } from './agent-node.ts';
 import type { CleanUps } from './clean-ups.ts';
@@ -25,14 +17,10 @@ import { evaluateEndState } from './end-state.ts';
 import { EventLog } from './event-log.ts';
 import { readManifests } from './manifests.ts';
 import type { RunOptions } from './options.ts';
-import { createConfigObjects } from './pod-config/config-objects.ts';
-import { resolveContainerCommand } from './pod-config/container-command.ts';
-import { EmptyDirLimits } from './pod-config/empty-dir-limits.ts';
-import { Volumes } from './pod-config/volumes.ts';
 import { PodHistory } from './pod-history.ts';
 import { podTableRows } from './pod-table.ts';
 import { podAnnotation, runAnnotation } from './pods.ts';
-import { ProcessRuntime } from './process-runtime/process-runtime.ts';
+import { createProcessAgent } from './process-agent.ts';
 import type { RootDirectory } from './root-directory.ts';
 import { StopRequest } from './stop-request.ts';
 import { renderSummary } from './summary.ts';
@@ -44,8 +32,6 @@ const demoManifests = fileURLToPath(new URL('../../../examples/node-agent/manife
 const demoStaticPods = join(demoManifests, 'static');
 /** How long shutting down may wait for the processes. */
 const maxShutdownGracePeriodSeconds = 10;
-/** The kubelet looks every 10 s; here, so that the demo does not take longer. */
-const emptyDirCheckMs = 2000;
 const clock = systemClock;
 
 export interface RunSurroundings {
@@ -66,7 +52,6 @@ export async function runAgent(
   const stopRequest = new StopRequest();
   const { nodeName, leaveRunning } = options;
   const addresses = nodeAddresses();
-  const node = { nodeName, addresses };
   const isDemo = options.demo || (options.kubeconfig === undefined && options.manifests === undefined);
   const manifests = await readManifests([...(isDemo ? [demoManifests] : []), ...(options.manifests ?? [])]);
   const podManifestPath = options.podManifestPath ?? (isDemo ? demoStaticPods : undefined);
@@ -80,14 +65,16 @@ export async function runAgent(
   const eventRecorder = new ApiEventRecorder({ client: createEventClient(transport), nodeName, logger, clock });
   cleanUps.add('events', () => eventRecorder.stop());
 
-  // Only one agent at a time can open the journal, and so use the directory.
-  const journal = await openForOneAgent(root);
-  const configObjects = createConfigObjects(transport);
-  const runtime = await ProcessRuntime.open({
-    directory: root.node,
-    resolveCommand: (pod, container) => resolveContainerCommand(pod, container, configObjects, node),
-    podIPs: addresses,
-    clock,
+  const runsPod = (pod: Pod): boolean =>
+    cluster.isOwn || isMirrorPod(pod) || podAnnotation(pod, runAnnotation) === 'process';
+  const agentNode = new AgentNode({ nodeName, addresses, isTainted: !cluster.isOwn });
+  const metricsRegistry = new Registry();
+  const eventLog = new EventLog((line) => process.stdout.write(line), clock);
+  const { agent, runtime, emptyDirLimits } = await createProcessAgent({
+    ...{ nodeName, addresses, runsPod, podManifestPath, root, eventRecorder, clock, logger },
+    podClient: isTerminal ? podClient : eventLog.observe(podClient),
+    node: agentNode.options(),
+    metrics: createPrometheusMetrics({ register: metricsRegistry }),
   });
   cleanUps.add('runtime', () => {
     runtime.close();
@@ -98,38 +85,13 @@ export async function runAgent(
     root.removeFiles();
   });
 
-  const isOwnPod = (pod: Pod): boolean =>
-    cluster.isOwn || isMirrorPod(pod) || podAnnotation(pod, runAnnotation) === 'process';
-  const agentNode = new AgentNode({ nodeName, addresses, isTainted: !cluster.isOwn });
-  const metricsRegistry = new Registry();
-  const eventLog = new EventLog((line) => process.stdout.write(line), clock);
-  const agent = createNodeAgent({
-    nodeName,
-    client: isTerminal ? podClient : eventLog.observe(podClient),
-    runtime,
-    sources: {
-      api: { filter: isOwnPod },
-      ...(podManifestPath !== undefined && {
-        file: { path: podManifestPath, parse: (text) => parse(text) as unknown },
-      }),
-    },
-    node: agentNode.options(),
-    volumeManager: new Volumes({ directory: root.node, configObjects, node, clock, logger }),
-    eventRecorder,
-    journal,
-    allocationState: await openCheckpointState(root.allocationDirectory),
-    metrics: createPrometheusMetrics({ register: metricsRegistry }),
-    logger,
-    clock,
-  });
-
   const server = await serveAgent(agent, { port: 0, register: metricsRegistry, logger });
   cleanUps.add('HTTP server', () => server.close());
 
   // What a user of the cluster sees: the pods of the node on the API server.
-  const history = new PodHistory(isOwnPod);
+  const history = new PodHistory(runsPod);
   const unclaimedPods = new UnclaimedPods(eventRecorder, logger);
-  const handlePod = (pod: Pod): void => (isOwnPod(pod) ? history.handlePod(pod) : unclaimedPods.handlePod(pod));
+  const handlePod = (pod: Pod): void => (runsPod(pod) ? history.handlePod(pod) : unclaimedPods.handlePod(pod));
   const podsOnServer = createInformerPodManager({ transport, nodeName, clock, logger });
   const handleRemovedPod = (pod: Pod): void => {
     unclaimedPods.handleRemovedPod(pod);
@@ -150,10 +112,6 @@ export async function runAgent(
   cleanUps.add('agent', () =>
     agent.stop({ drain: true, terminatePods: !leaveRunning, gracePeriodSeconds: maxShutdownGracePeriodSeconds }),
   );
-  const emptyDirLimits = new EmptyDirLimits({
-    ...{ agent, directory: root.node, clock, logger },
-    periodMs: emptyDirCheckMs,
-  });
   cleanUps.add('volume sizes', () => emptyDirLimits.stop());
   await register(agent, nodeName);
 
@@ -193,14 +151,6 @@ export async function runAgent(
   const isSuccess = !isTimeOver || endStates.every(([, { isExpected }]) => isExpected);
   if (!isSuccess) root.keepFiles();
   return isSuccess;
-}
-
-async function openForOneAgent(root: RootDirectory) {
-  try {
-    return await fileJournal(root.journalDirectory);
-  } catch (error) {
-    throw AgentError.from(error, `--root-dir ${root.path}`);
-  }
 }
 
 async function register(agent: { register(): Promise<void> }, nodeName: string): Promise<void> {
