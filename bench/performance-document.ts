@@ -4,9 +4,14 @@ import { projectPath } from './environment.ts';
 
 const introduction = `# Performance
 
-Written by \`npm run bench -- all --write\`; do not edit. The absolute figures depend on the machine; the ratios to the programs measured in the same run matter. \`npm run bench -- --help\` lists the benchmarks.
+This page proves how fast the library is beside the kubelet's own Go code and virtual-kubelet, which
+are measured in the same run on the same machine: what matters are the ratios and the targets that
+are met or missed. The absolute figures depend on the machine and prove nothing by themselves.
 
-Each row has a median with the range of its values. \`n\` is the number of processes or rounds, \`compared with\` the reference and its median, \`ratio\` our median divided by that one, and \`target\` our target for the ratio (×) or for the value.
+Written by \`npm run bench -- all --write\`; do not edit. \`npm run bench -- --help\` lists the
+benchmarks. Each row has a median with the range of its values. \`n\` is the number of processes or
+rounds, \`compared with\` the reference and its median, \`ratio\` our median divided by that one, and
+\`target\` our target for the ratio (×) or for the value.
 `;
 
 export interface Section {
@@ -21,10 +26,17 @@ export function performanceDocument(sections: readonly Section[]): string {
 }
 
 function sectionText({ report, environment }: Section): string {
-  const facts = Object.entries(environment).map(([name, text]) => `- ${name}: ${text}\n`);
-  const notes = report.notes.map((note) => `${note}\n\n`);
+  const facts = Object.entries(environment).map(
+    ([name, text]) => `${wrapped(`- ${name}: ${text}`).replaceAll('\n', '\n  ')}\n`,
+  );
+  const notes = report.notes.map((note) => `${wrapped(note)}\n\n`);
   const plots = Object.keys(report.plots ?? {}).map((file) => `\n![${report.title}](${file})\n`);
   return `## ${report.title}\n\n${notes.join('')}${facts.join('')}\n${markdownTable(tableOf(report))}${plots.join('')}`;
+}
+
+/** On 100 columns, as the other documents. */
+function wrapped(text: string): string {
+  return text.replaceAll(/(?![^\n]{1,98}$)([^\n]{1,98}) /g, '$1\n');
 }
 
 /** Writes docs/performance.md and the plots beside it. */
