@@ -2,7 +2,9 @@
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason: unknown;
+  /** Calls `listener` when the signal is aborted. */
   addEventListener(type: 'abort', listener: () => void): void;
+  /** Ends what `addEventListener` began. */
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 

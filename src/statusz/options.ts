@@ -4,6 +4,7 @@ import { resolveClock, resolveLogger } from '../ports.ts';
 import { integerOption } from '../validate.ts';
 import { resolveAllowedHosts } from './host-check.ts';
 
+/** Options of `createStatusPage`. */
 export interface StatusPageOptions {
   /** The heading of the page, usually the name of the node. Default: none. */
   readonly nodeName?: string | undefined;

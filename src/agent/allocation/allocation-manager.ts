@@ -18,6 +18,7 @@ import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.
 import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
 
+/** Options of `AllocationManager`. */
 export interface AllocationManagerOptions {
   /** What can be resized: without `updateContainerResources` each resize is Infeasible. */
   readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
@@ -87,6 +88,7 @@ export class AllocationManager {
     this.#retryLater(initialRetryDelayMs);
   }
 
+  /** Ends the retries of pending resizes. */
   stop(): void {
     this.#isStarted = false;
     this.#retryTimer?.stop();

@@ -21,5 +21,6 @@ export type PodAdmitResult =
 
 /** Says whether the node has room for a pod; must not throw. Source: kubelet `lifecycle.PodAdmitHandler`. */
 export interface PodAdmitHandler {
+  /** Whether the pod may run beside the others. */
   admit(attributes: PodAdmitAttributes): PodAdmitResult;
 }

@@ -6,10 +6,12 @@ import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { containersToDeleteInPod } from './containers-to-delete.ts';
 
+/** Options of `ContainerGC`. */
 export interface ContainerGCOptions {
   readonly runtime: ContainerRuntime;
   /** `PodWorkers` is one. Source: kubelet `podStateProvider`. */
   readonly podStateProvider: {
+    /** Whether nothing of this pod is needed any more. */
     shouldPodContentBeRemoved(podUID: string): boolean;
   };
   readonly clock: Pick<Clock, 'afterFunc' | 'now'>;

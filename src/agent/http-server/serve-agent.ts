@@ -11,9 +11,11 @@ import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from '.
 /** What `/metrics` shows: a `Registry` of prom-client. */
 export interface MetricsSource {
   readonly contentType: string;
+  /** The text of all metrics. */
   metrics(): Promise<string>;
 }
 
+/** Options of `serveAgent`. */
 export interface ServeAgentOptions {
   /** Address to listen on. Default `127.0.0.1`. kubelet: `healthzBindAddress`. */
   readonly host?: string | undefined;

@@ -106,10 +106,12 @@ export class NodeAgent implements AsyncDisposable {
     if (!parts.podSources.some(({ name }) => name !== 'api')) this.#settleStaticSourcesSeen();
   }
 
+  /** The name of its Node. */
   get nodeName(): string {
     return this.#parts.nodeName;
   }
 
+  /** `created` until `start()`, `stopping` while `stop()` runs. */
   get state(): NodeAgentState {
     return this.#state;
   }
@@ -196,6 +198,7 @@ export class NodeAgent implements AsyncDisposable {
     return this.#stopped;
   }
 
+  /** `stop()` without a drain; containers keep running. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

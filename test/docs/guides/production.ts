@@ -1,9 +1,7 @@
-import { createServer } from 'node:http';
 import { fileJournal } from 'kubelet-status-manager';
-import { type ContainerRuntime, createNodeAgent } from 'kubelet-status-manager/agent';
+import { type ContainerRuntime, createNodeAgent, serveAgent } from 'kubelet-status-manager/agent';
 import { inClusterConfig } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
-import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { Registry } from 'prom-client';
 
 export async function runAgent(nodeName: string, runtime: ContainerRuntime): Promise<void> {
@@ -15,27 +13,16 @@ export async function runAgent(nodeName: string, runtime: ContainerRuntime): Pro
     journal: await fileJournal('/var/lib/node-agent/journal'),
     metrics: createPrometheusMetrics({ register }),
   });
-
-  let isReady = false;
-  const server = createServer((request, response) => {
-    if (request.url === '/metrics') return void register.metrics().then((body) => response.end(body));
-    if (request.url === '/healthz') return response.end('ok\n');
-    return response.writeHead(request.url === '/readyz' && isReady ? 200 : 503).end();
-  });
-  server.listen(9090); // for Prometheus and the probes of the pod
-  const statusPage = createStatusPage(agent.statusManager, { nodeName });
-  const pageServer = createServer(statusPage);
-  pageServer.listen(9091, '127.0.0.1'); // kubectl port-forward reaches it
+  // /metrics, /healthz and /readyz for Prometheus and the probes of the pod:
+  const publicServer = await serveAgent(agent, { host: '0.0.0.0', port: 9090, register, statusPage: false });
+  // The same and the status page, for kubectl port-forward:
+  const localServer = await serveAgent(agent, { port: 10_248, register });
+  agent.start();
 
   async function stop(): Promise<void> {
-    isReady = false;
     await agent.stop({ drain: true, deadlineMs: 20_000 });
-    statusPage.close();
-    pageServer.close();
-    server.close();
+    await publicServer.close();
+    await localServer.close();
   }
   process.once('SIGTERM', () => void stop());
-  agent.start();
-  await agent.whenReady();
-  isReady = true;
 }
