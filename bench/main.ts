@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { benchAgent } from './agent/agent.ts';
 import { benchApi } from './api/api.ts';
 import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
@@ -27,6 +28,7 @@ const benchmarks = {
   },
   latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
   scale: ({ processes }: Options) => benchScale({ processes, progress }),
+  agent: () => benchAgent({ progress }),
 } as const satisfies Record<string, (options: Options) => Promise<Report>>;
 
 const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
@@ -34,6 +36,7 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   api: 'updates per second, own CPU and requests per update on a real kube-apiserver (KUBEBUILDER_ASSETS)',
   latency: 'slow and absent API servers',
   scale: '1,000 to 20,000 pods in one manager',
+  agent: 'CPU, memory and latency of a node agent whose containers are processes',
   all: 'all benchmarks, one after the other',
 };
 

@@ -1,0 +1,29 @@
+import type { Container } from 'kubelet-status-manager';
+import { createNodeAgent } from 'kubelet-status-manager/agent';
+import type { KubeConfigObject } from 'kubelet-status-manager/http';
+import { NodeDirectory } from '../../examples/node-agent/process-runtime/node-directory.ts';
+import { ProcessRuntime } from '../../examples/node-agent/process-runtime/process-runtime.ts';
+import { quietLogger } from '../quiet-logger.ts';
+import { nodeName } from './messages.ts';
+
+const addresses = ['127.0.0.1'];
+
+/** Starts an agent whose files are in this directory. The result stops it and kills its containers. */
+export async function startAgent(directory: string, client: KubeConfigObject): Promise<() => Promise<void>> {
+  const runtime = await ProcessRuntime.open({
+    directory: new NodeDirectory(directory),
+    podIPs: addresses,
+    resolveCommand: async (_pod, { command }: Container) => {
+      const [file = '', ...args] = command ?? [];
+      return { file, args, env: { PATH: process.env['PATH'] ?? '' }, workingDir: undefined };
+    },
+  });
+  const agent = createNodeAgent({ nodeName, client, runtime, node: { addresses }, logger: quietLogger });
+  agent.start();
+  await agent.whenReady();
+  return async () => {
+    await agent.stop();
+    await runtime.killAll();
+    runtime.close();
+  };
+}
