@@ -141,7 +141,11 @@ export class ProcessContainer {
     this.#exit = this.files.readExit();
     if (this.#exit === undefined) {
       this.#exit = { ...unknownExit, finishedAtMs: this.#clock.now() };
-      this.files.writeExit(this.#exit);
+      try {
+        this.files.writeExit(this.#exit);
+      } catch {
+        // On a full disk, or when the folder is gone: the next agent finds out in the same way.
+      }
     }
     for (const exec of this.execs) exec.abort(new Error('the container has exited'));
     this.#onChange('stopped');

@@ -1,4 +1,5 @@
 import { type Clock, type Logger, type Pod, StatusManagerError } from '../../index.ts';
+import { podFields } from '../log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
@@ -38,8 +39,7 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
   if (typeof message !== 'string') refuseArgument('message', 'a string');
   if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))
     refuseArgument('gracePeriodSeconds', 'seconds >= 0');
-  const { uid = '', name, namespace } = pod.metadata ?? {};
-  const fields = { podUID: uid, pod: `${namespace}/${name}` };
+  const fields = podFields(pod);
   if (isCriticalPod(pod)) {
     logger.error(fields, 'A critical pod is not evicted');
     return false;

@@ -157,6 +157,14 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toEqual(status);
     });
 
+    it('whose folder cannot be written to ended the agent with an unhandled rejection', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const pid = shimPid(test.files(id))!;
+      rmSync(test.files(id), { recursive: true });
+      process.kill(pid, 'SIGKILL');
+      expect(await test.exited(id)).toMatchObject({ exitCode: 137, reason: 'ContainerStatusUnknown' });
+    });
+
     it('while there is no agent: the next one reports it', async () => {
       const id = await test.run(sh('sleep 3600'));
       test.runtime.close();
