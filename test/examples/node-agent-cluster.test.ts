@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Pod } from 'kubelet-status-manager';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
@@ -17,6 +18,10 @@ const kubectlFile = (process.env['PATH'] ?? '')
   .split(delimiter)
   .map((path) => join(path, 'kubectl'))
   .find((file) => existsSync(file));
+
+const keepsRunning = fileURLToPath(
+  new URL('../../examples/node-agent/manifests/1-keeps-running.yaml', import.meta.url),
+);
 
 let directory: string;
 beforeAll(async () => {
@@ -176,6 +181,12 @@ describe.skipIf(whyNotOnCluster !== '')(
       expect(agent.stdout + agent.stderr).not.toContain('hush');
     }, 90_000);
 
+    it.skipIf(!kubectlFile)(
+      'kubectl gets, watches, describes, deletes and applies',
+      () => expectKubectlWorks(['--kubeconfig', kubeconfig, '--node-name', 'kubectl', '--manifests', keepsRunning]),
+      60_000,
+    );
+
     it('does not use a Node that does not belong to the agent', async () => {
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'real-node' } };
       await transport.request('POST', '/api/v1/nodes', { body: node });
@@ -192,39 +203,46 @@ const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlFile 
 describe.skipIf(whyNotKubectl !== '')(
   `kubectl while the node agent runs${whyNotKubectl && ` (skipped: ${whyNotKubectl})`}`,
   () => {
-    it('gets, watches, describes, deletes and applies', async () => {
-      await using agent = new RunningAgent([]);
-      const { kubeconfig } = await agent.waitFor(({ event }) => event === 'started');
-      await agent.waitForRunning('default/keeps-running');
-      const env = { PATH: process.env['PATH'], HOME: directory, KUBECONFIG: kubeconfig };
-      const kubectl = async (...args: string[]): Promise<string> =>
-        (await promisify(execFile)(kubectlFile!, args, { env })).stdout;
-
-      expect(await kubectl('get', 'pods')).toMatch(/^keeps-running +1\/1 +Running +0 /m);
-      expect(await kubectl('get', 'nodes')).toMatch(/^node-agent\S* +Ready /m);
-      const description = await kubectl('describe', 'pod', 'keeps-running');
-      expect(description).toMatch(/^ +ContainersReady +True/m);
-      expect(description).toMatch(/^ +Normal +Created .* Container created/m);
-      expect(description).toMatch(/^ +Normal +Started .* Container started/m);
-
-      const watch = spawn(kubectlFile!, ['get', 'pods', '--watch'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
-      const closed = once(watch, 'close');
-      const seen: string[] = [];
-      createInterface({ input: watch.stdout }).on('line', (line) => seen.push(line.replaceAll(/ +/g, ' ')));
-      await expect.poll(() => seen.join('\n'), { timeout: 10_000 }).toContain('keeps-running 1/1 Running');
-      await kubectl('delete', 'pod', 'keeps-running');
-      await expect.poll(() => seen.join('\n'), { timeout: 10_000 }).toContain('keeps-running 1/1 Terminating');
-      watch.kill();
-      await closed;
-      expect(await kubectl('get', 'pods', '--output', 'name')).not.toContain('keeps-running');
-
-      const nodeName = (await kubectl('get', 'nodes', '--output', 'jsonpath={.items[0].metadata.name}')).trim();
-      const applied = join(directory, 'applied.json');
-      const spec = { nodeName, containers: [{ name: 'c', image: 'process', command: ['sleep', '3600'] }] };
-      await writeFile(applied, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'applied' }, spec }));
-      expect(await kubectl('apply', '--filename', applied)).toContain('pod/applied created');
-      await agent.waitForRunning('default/applied');
-      expect(await kubectl('apply', '--filename', applied)).toContain('pod/applied unchanged');
-    });
+    it('gets, watches, describes, deletes and applies', () => expectKubectlWorks([]), 60_000);
   },
 );
+
+/** As somebody who watches the agent does, and at last applies a pod of their own. */
+async function expectKubectlWorks(args: readonly string[]): Promise<void> {
+  await using agent = new RunningAgent(args);
+  const { kubeconfig, node } = await agent.waitFor(({ event }) => event === 'started');
+  await agent.waitForRunning('default/keeps-running');
+  const env = { PATH: process.env['PATH'], HOME: directory, KUBECONFIG: kubeconfig };
+  const kubectl = async (...more: string[]): Promise<string> =>
+    (await promisify(execFile)(kubectlFile!, more, { env })).stdout;
+
+  expect(await kubectl('get', 'pods')).toMatch(/^keeps-running +1\/1 +Running +0 /m);
+  expect(await kubectl('get', 'nodes', node!)).toMatch(new RegExp(`^${node} +Ready `, 'm'));
+  // Events are written a moment later.
+  const describePod = () => kubectl('describe', 'pod', 'keeps-running');
+  await expect.poll(describePod, { timeout: 10_000 }).toMatch(/^ +Normal +Started .* Container started/m);
+  const description = await describePod();
+  expect(description).toMatch(/^ +ContainersReady +True/m);
+  expect(description).toMatch(/^ +Normal +Created .* Container created/m);
+
+  const watch = spawn(kubectlFile!, ['get', 'pods', '--watch'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const closed = once(watch, 'close');
+  const seen: string[] = [];
+  createInterface({ input: watch.stdout }).on('line', (line) => seen.push(line.replaceAll(/ +/g, ' ')));
+  await expect.poll(() => seen.join('\n'), { timeout: 10_000 }).toContain('keeps-running 1/1 Running');
+  await kubectl('delete', 'pod', 'keeps-running');
+  await expect.poll(() => seen.join('\n'), { timeout: 10_000 }).toContain('keeps-running 1/1 Terminating');
+  watch.kill();
+  await closed;
+  expect(await kubectl('get', 'pods', '--output', 'name')).not.toContain('keeps-running');
+
+  const applied = join(directory, 'applied.json');
+  const metadata = { name: 'applied', annotations: { 'kubelet-status-manager.dev/run': 'process' } };
+  const containers = [{ name: 'c', image: 'process', command: ['sleep', '3600'] }];
+  const spec = { nodeName: node, automountServiceAccountToken: false, terminationGracePeriodSeconds: 5, containers };
+  await writeFile(applied, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec }));
+  expect(await kubectl('apply', '--filename', applied)).toContain('pod/applied created');
+  await agent.waitForRunning('default/applied');
+  expect(await kubectl('apply', '--filename', applied)).toContain('pod/applied unchanged');
+  await kubectl('delete', 'pod', 'applied');
+}

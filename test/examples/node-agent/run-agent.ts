@@ -17,6 +17,7 @@ export const agentIsBuilt = existsSync(mainFile);
 export interface AgentEvent {
   readonly event: 'started' | 'status' | 'deleted' | 'endState';
   readonly kubeconfig?: string;
+  readonly node?: string;
   readonly directory?: string;
   readonly url?: string;
   readonly pod?: string;
