@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { markdownTable, type Report, tableOf } from './report.ts';
+import { markdownTables, type Report } from './report.ts';
 import { projectPath } from './environment.ts';
 
 const introduction = `# Performance
@@ -9,8 +9,8 @@ are measured in the same run on the same machine: what matters are the ratios an
 are met or missed. The absolute figures depend on the machine and prove nothing by themselves.
 
 Written by \`npm run bench -- all --write\`; do not edit. \`npm run bench -- --help\` lists the
-benchmarks. Each row has a median with the range of its values. \`n\` is the number of processes or
-rounds, \`compared with\` the reference and its median, \`ratio\` our median divided by that one, and
+benchmarks. Each row has a median with the range of its values; \`n\` is the number of processes or
+rounds, \`reference\` the median of what is compared, \`ratio\` our median divided by that one, and
 \`target\` our target for the ratio (×) or for the value.
 `;
 
@@ -31,7 +31,7 @@ function sectionText({ report, environment }: Section): string {
   );
   const notes = report.notes.map((note) => `${wrapped(note)}\n\n`);
   const plots = Object.keys(report.plots ?? {}).map((file) => `\n![${report.title}](${file})\n`);
-  return `## ${report.title}\n\n${notes.join('')}${facts.join('')}\n${markdownTable(tableOf(report))}${plots.join('')}`;
+  return `## ${report.title}\n\n${notes.join('')}${facts.join('')}\n${markdownTables(report)}${plots.join('')}`;
 }
 
 /** On 100 columns, as the other documents. */

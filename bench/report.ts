@@ -112,8 +112,30 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
     .join('');
 }
 
-export function markdownTable([header = [], ...rows]: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
-  return line(header) + line(header.map(() => '---')) + rows.map(line).join('');
+/**
+ * The figures as Markdown: those with the same reference and number of samples share a table below a
+ * line that names both, so that no line is wider than 100 columns.
+ */
+export function markdownTables(report: Report): string {
+  const groups = new Map<string, Summary[]>();
+  for (const summary of report.figures.map(summarize)) {
+    const { reference, samples } = summary;
+    const caption = `${reference === undefined ? 'Without a reference' : `Compared with ${reference}`}, n = ${samples}:`;
+    groups.set(caption, [...(groups.get(caption) ?? []), summary]);
+  }
+  return Array.from(groups, ([caption, rows]) => `${caption}\n\n${markdownTable(rows)}`).join('\n');
+}
+
+function markdownTable(rows: readonly Summary[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+  const header = ['', 'median', 'range', 'reference', 'ratio', 'target'];
+  const cells = rows.map(({ name, unit, median, min, max, referenceMedian, ratio, target, isMet }) => [
+    name.replaceAll('|', '\\|'),
+    `${showNumber(median)} ${unit}`,
+    `${showNumber(min)}–${showNumber(max)}`,
+    referenceMedian === undefined ? '' : showNumber(referenceMedian),
+    ratio === undefined ? '' : ratio.toFixed(2),
+    target === undefined ? '' : `${target}${isMet === undefined ? '' : isMet ? ', met' : ', missed'}`,
+  ]);
+  return line(header) + line(header.map(() => '---')) + cells.map(line).join('');
 }

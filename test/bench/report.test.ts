@@ -68,8 +68,10 @@ describe('performanceDocument', () => {
         environment: { command: 'npm run bench', date: '2000-01-01' },
       },
     ]);
-    expect(text).toContain('## Speed\n\nA note.\n\n- command: npm run bench\n- date: 2000-01-01\n\n|  | unit |');
-    expect(text).toContain('| update | updates/s | 2,000 |');
+    expect(text).toContain(
+      '## Speed\n\nA note.\n\n- command: npm run bench\n- date: 2000-01-01\n\nCompared with kubelet, n = 3:\n\n|  | median |',
+    );
+    expect(text).toContain('| update | 2,000 updates/s | 1,000–3,000 | 750 | 2.67 | ≥ 2.5 ×, met |');
     expect(text).toContain('![Speed](speed.svg)');
   });
 });
