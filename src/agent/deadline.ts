@@ -1,10 +1,10 @@
 import type { Clock } from '../index.ts';
 
-/** How long something may take. */
+/** The time limit of one call. */
 export interface Deadline {
-  /** Aborted when the time is over, or when the result is no longer needed. */
+  /** Aborted when the deadline has passed, or when the result is no longer needed. */
   readonly signal: AbortSignal;
-  /** True from the moment when the time is over. */
+  /** True once the deadline has passed. */
   readonly isExceeded: boolean;
 }
 
@@ -37,7 +37,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** The promise, or undefined as soon as the signal is aborted. What the promise does then is ignored. */
+/** Settles with the promise, or resolves with undefined as soon as the signal is aborted; a later result is ignored. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const end = (): void => resolve(undefined);

@@ -3,8 +3,8 @@ import { type Clock, type Logger, timeFromEpochMs } from '../index.ts';
 const reminderMs = 600_000;
 
 /**
- * Logs that something fails: a warning at the first failure, another one every 10 minutes while it
- * fails, with `failingSince`, and one info when it works again.
+ * Logs an operation that keeps failing: a warning at the first failure and then every 10 minutes, with
+ * `failingSince`, and an info line when it succeeds again.
  */
 export class FailureLog {
   readonly #logger: Logger;
@@ -14,14 +14,14 @@ export class FailureLog {
   #failures = 0;
   #nextWarningMs = 0;
 
-  /** @param what in the form `Renewal of the node's Lease` */
+  /** @param what the operation, for example `Renewing the node Lease` */
   constructor(logger: Logger, clock: Clock, what: string) {
     this.#logger = logger;
     this.#clock = clock;
     this.#what = what;
   }
 
-  /** The time of the first failure; undefined while all is well. */
+  /** The time of the first failure since the last success; undefined if there was none. */
   get failingSince(): string | undefined {
     return this.#failingSince;
   }
@@ -35,7 +35,7 @@ export class FailureLog {
     const { failingSince } = this;
     this.#logger.warn(
       { ...fields, reason: reasonOf(error), failingSince, failures: this.#failures },
-      `${this.#what} fails`,
+      `${this.#what} failed`,
     );
   }
 
@@ -44,11 +44,11 @@ export class FailureLog {
     const fields = { failingSince: this.#failingSince, failures: this.#failures };
     this.#failingSince = undefined;
     this.#failures = 0;
-    this.#logger.info(fields, `${this.#what} works again`);
+    this.#logger.info(fields, `${this.#what} succeeded again`);
   }
 }
 
-/** The message alone: a cause may contain secrets. */
+/** Only the message, because a cause may contain secrets. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : `threw ${typeof error}`;
 }

@@ -27,7 +27,7 @@ export type {
 export { ContainerConfigError } from './runtime/container-config-error.ts';
 export { podStatusFromRuntime } from './runtime/pod-status-from-runtime.ts';
 
-// What it shows
+// What the runtime reports
 export {
   activeContainerStatuses,
   findContainerStatusByName,
@@ -38,7 +38,7 @@ export {
 } from './runtime/runtime-pod-status.ts';
 export { hashContainer } from './runtime/hash-container.ts';
 
-// A pod's status from it
+// Generating a pod's status from it
 export { generatePodStatus, type PodObservation } from './status/generate-pod-status.ts';
 export {
   type ContainerStatusesInput,
@@ -64,7 +64,7 @@ export type { Prober, ProbeRequest } from './prober/prober.ts';
 export { ProberManager, type ProberManagerOptions } from './prober/prober-manager.ts';
 export type { ProbeUpdate } from './prober/probe-results-manager.ts';
 
-// What to do next
+// Deciding what to do next for a pod
 export { computePodActions } from './actions/compute-pod-actions.ts';
 export type { ActuatedResourcesOf } from './actions/pod-resize-action.ts';
 export type {
@@ -77,13 +77,13 @@ export type {
 export { shouldContainerBeRestarted } from './actions/container-restart.ts';
 export { podSandboxChanged, type SandboxChange } from './actions/sandbox-changed.ts';
 
-// Which resources a pod has, and whether it may have others
+// Allocated resources and admission
 export { AllocationManager, type AllocationManagerOptions } from './allocation/allocation-manager.ts';
 export type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './allocation/pod-admission.ts';
 export type { ResizableResource } from './allocation/container-resources.ts';
 export type { AllocatedPod } from './allocation/updated-from-allocation.ts';
 
-// How long what failed is put off
+// Back-off
 export { Backoff, type BackoffOptions } from './back-off/flowcontrol-backoff.ts';
 export {
   type CrashLoop,
@@ -121,7 +121,7 @@ export { WorkQueue } from './pod-workers/work-queue.ts';
 export { evictPod, type EvictPodOptions, type Eviction } from './eviction/evict-pod.ts';
 export { isCriticalPod } from './eviction/is-critical-pod.ts';
 
-// What is left of containers that have ended
+// Removing exited containers
 export { ContainerGC, type ContainerGCOptions } from './container-gc/container-gc.ts';
 
 // Events
@@ -136,7 +136,7 @@ export type { EventRecorder, EventType, ObjectEvent, ObjectReference, PodEvent }
 export type { KubeEvent, KubeEventPatch } from './events/kube-event.ts';
 export type { ApiRequests, ApiResponse } from './api-requests.ts';
 
-// What happened in the runtime
+// Observing the runtime
 export { GenericPLEG, type GenericPLEGOptions } from './pleg/generic-pleg.ts';
 export type { PodLifecycleEvent, PodLifecycleEventType } from './pleg/pod-lifecycle-event.ts';
 export { type Observation, RuntimePodCache, type RuntimePodCacheOptions } from './pleg/runtime-pod-cache.ts';
@@ -158,7 +158,7 @@ export { NodeReporter } from './node/node-reporter.ts';
 export type { NodeReporterInspection, NodeReporterOptions } from './node/node-reporter-options.ts';
 export type { Node, NodeAddress, NodeCondition, NodeStatus, Taint } from './node/node-types.ts';
 
-// Where pods come from
+// Pod sources
 export { type ApiPods, ApiSource } from './config/api-source.ts';
 export { FileSource, type FileSourceOptions } from './config/file-source.ts';
 export { HttpSource, type HttpSourceOptions } from './config/http-source.ts';

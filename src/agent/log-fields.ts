@@ -1,6 +1,6 @@
 import type { Pod } from '../index.ts';
 
-/** Every log line of the agent about a pod starts with these fields. */
+/** The fields with which every log line about a pod starts. */
 export function podFields({ metadata: { namespace = '', name = '', uid } = {} }: Pod): {
   readonly pod: string;
   readonly podUID: string | undefined;

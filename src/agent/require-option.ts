@@ -1,18 +1,18 @@
 import { StatusManagerError } from '../index.ts';
 
-/** @throws StatusManagerError INVALID_OPTION; `path` names the option. The value is not shown: it may contain secrets. */
+/** @throws StatusManagerError INVALID_OPTION; `path` names the option. The value is omitted because it may contain secrets. */
 export function refuseOption(path: string, expected: string): never {
   throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}`, { path });
 }
 
-/** @throws StatusManagerError INVALID_OPTION unless `value` is an object with no other members than `members` */
+/** @throws StatusManagerError INVALID_OPTION unless `value` is an object that has no members except `members` */
 export function requireMembers(path: string, value: unknown, members: readonly string[]): void {
   if (typeof value !== 'object' || value === null) refuseOption(path, 'an object');
   for (const name of Object.keys(value))
     if (!members.includes(name)) refuseOption(`${path}.${name}`, `absent: ${path} has ${members.join(', ')}`);
 }
 
-/** @throws StatusManagerError INVALID_OPTION unless `port` has these methods, and those that are optional are functions */
+/** @throws StatusManagerError INVALID_OPTION unless `port` has these methods; optional ones may be absent */
 export function requireMethods(
   path: string,
   port: unknown,

@@ -189,12 +189,12 @@ describe('TestWriteEventError', () => {
     await clock.advanceAsync(60_000);
     const failingSince = '2026-01-02T03:04:05Z';
     expect(logger.lines).toMatchObject([
-      { level: 'warn', message: 'Writing events fails', fields: { failingSince, failures: 1, reason: 'refused' } },
+      { level: 'warn', message: 'Writing events failed', fields: { failingSince, failures: 1, reason: 'refused' } },
     ]);
     expect(recorder.inspect()).toEqual({ queued: 19, dropped: 0, failingSince });
     isBroken = false;
     await clock.advanceAsync(10_000);
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Writing events works again' });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Writing events succeeded again' });
     expect(recorder.inspect()).toEqual({ queued: 0, dropped: 0 });
   });
 

@@ -255,14 +255,14 @@ describe('TestRegisterWithApiServer', () => {
     expect(logger.warnings).toEqual([
       {
         level: 'warn',
-        message: 'Reporting the Node fails',
+        message: 'Reporting the Node status failed',
         fields: { node: 'node-a', reason: 'connection refused', failingSince: start, failures: 1 },
       },
     ]);
     isDown = false;
     await requestsDuring(7000);
     expect(reporter.inspect()).toMatchObject({ registered: true, statusFailingSince: undefined });
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Reporting the Node works again' });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Reporting the Node status succeeded again' });
   });
 });
 
@@ -300,7 +300,7 @@ describe('TestUpdateNodeStatusError', () => {
     isBroken = true;
     await requestsDuring(60_000);
     expect((await readNode()).status).toMatchObject({ capacity, addresses: status.addresses });
-    expect(logger.warnings).toMatchObject([{ message: 'The hook nodeStatus fails', fields: { reason: 'no disk' } }]);
+    expect(logger.warnings).toMatchObject([{ message: 'Hook nodeStatus failed', fields: { reason: 'no disk' } }]);
   });
 });
 

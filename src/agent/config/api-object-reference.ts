@@ -2,7 +2,7 @@ import type { Pod } from '../../index.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Volumes that need the API server, and how the refusal says it. */
+/** Volumes that need the API server, and the text for them in the error message. */
 const volumes: Readonly<Record<string, string>> = {
   configMap: 'configmaps (via configmap volumes)',
   secret: 'secrets (via secret volumes)',
@@ -22,7 +22,7 @@ const projections: Readonly<Record<string, string>> = {
 };
 
 /**
- * What kind of API object the pod refers to; undefined: none. Static pods may not, because they run
+ * The kind of API object that the pod refers to, or undefined. Static pods may not refer to any, because they run
  * without an API server. Source: kubelet `HasAPIObjectReference`.
  */
 export function apiObjectReference(pod: Pod): string | undefined {

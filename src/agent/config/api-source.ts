@@ -3,11 +3,11 @@ import { reasonOf } from '../failure-log.ts';
 import type { PodSink } from './pod-config.ts';
 import type { PodSource } from './pod-source.ts';
 
-/** The pods that the API server has for the node; an `InformerPodManager` is one, started by its owner. */
+/** The node's pods on the API server, for example an `InformerPodManager`, which its owner starts. */
 export interface ApiPods {
   /** Resolves when the first list has been received. */
   whenSynced(): Promise<void>;
-  /** Calls the listener for all known pods, and for every later change. Returns the end of it. */
+  /** Calls the listener for all known pods, and for every later change. Returns a function that unsubscribes. */
   subscribe(
     listener: {
       onPodAdded(pod: Pod): void;
@@ -19,8 +19,8 @@ export interface ApiPods {
 }
 
 /**
- * The pods of the API server, mirror pods included. Nothing is passed on before its first list was
- * received, however long that takes. Source: kubelet `NewSourceApiserver`.
+ * The pods of the API server, including mirror pods. Nothing is delivered before the first list has
+ * been received, however long that takes. Source: kubelet `NewSourceApiserver`.
  */
 export class ApiSource implements PodSource {
   readonly name = 'api';
@@ -43,7 +43,7 @@ export class ApiSource implements PodSource {
       if (this.#isSynced && !this.#isStopped) sink([...this.#pods.values()]);
     };
     const upsert = (pod: Pod): void => {
-      // A static pod that the informer was told of comes from another source.
+      // A static pod that was added to the informer belongs to another source.
       if (isStaticPod(pod) && !isMirrorPod(pod)) return;
       this.#pods.set(pod.metadata?.uid ?? '', pod);
       changed();
@@ -59,7 +59,8 @@ export class ApiSource implements PodSource {
         changed();
       },
       (thrown: unknown) => {
-        if (!this.#isStopped) this.#logger.error({ reason: reasonOf(thrown) }, 'The pods of the API server never came');
+        if (!this.#isStopped)
+          this.#logger.error({ reason: reasonOf(thrown) }, 'Failed to list the pods of the API server');
       },
     );
   }

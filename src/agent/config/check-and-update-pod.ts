@@ -26,7 +26,7 @@ export interface CheckedPod {
  * added to `existing` are kept. Source: kubelet `checkAndUpdatePod`.
  *
  * Divergence: the kubelet copies what it compares into the existing pod, so that the rest of the
- * metadata, such as the resourceVersion, stays what it first was; here it is that of the candidate.
+ * metadata, such as the resourceVersion, keeps its first value. Here it is the candidate's.
  */
 export function checkAndUpdatePod(existing: Pod, candidate: Pod): CheckedPod {
   const kept = Object.entries(annotationsOf(existing)).filter(([key]) => localAnnotations.has(key));

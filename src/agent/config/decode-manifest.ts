@@ -8,20 +8,20 @@ const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 const restartPolicies: readonly unknown[] = ['Always', 'OnFailure', 'Never'];
 
 /**
- * The pod of a manifest as it is to run on this node. Throws an error that names the member at fault,
- * and has nothing else of the manifest, which may contain secrets. Source: kubelet `tryDecodeSinglePod`.
+ * Decodes a manifest into the pod that runs on this node. Throws an error that names the invalid
+ * member and quotes nothing of the manifest, which may contain secrets. Source: kubelet `tryDecodeSinglePod`.
  */
 export function decodeSinglePod(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod {
   return toPod(parsed(text, parse), origin);
 }
 
-/** As `decodeSinglePod`, for a Pod or a PodList. Source: kubelet `tryDecodePodList`. */
+/** Like `decodeSinglePod`, for a Pod or a PodList. Source: kubelet `tryDecodePodList`. */
 export function decodePods(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod[] {
   const manifest = parsed(text, parse);
   const { kind, items } = manifest as { kind?: unknown; items?: unknown };
   if (kind !== 'PodList') return [toPod(manifest, origin)];
   if (!Array.isArray(items)) throw new Error('Expected `items` to be a list');
-  // As in the API, the items of a list need not say what they are.
+  // As in the API, the items of a list need no `kind` and `apiVersion`.
   return items.map((item: unknown) => toPod({ apiVersion: 'v1', kind: 'Pod', ...(item as object) }, origin));
 }
 
@@ -30,7 +30,7 @@ function parsed(text: string, parse: ParseManifest): object {
   try {
     value = parse(text);
   } catch {
-    // The message of the parser quotes the text.
+    // The parser's message quotes the manifest, so it is not passed on.
     throw new Error('The manifest cannot be parsed; for YAML, pass `parse` of the package yaml as option `parse`');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -54,7 +54,7 @@ function toPod(manifest: object, origin: ManifestOrigin): Pod {
   return pod;
 }
 
-/** What the agent relies on; the rest is the API server's to check when it gets the mirror pod. */
+/** Checks only what the agent relies on; the API server validates the rest when the mirror pod is created. */
 function requireSpec(spec: unknown): void {
   if (typeof spec !== 'object' || spec === null) refuse('spec', 'an object');
   const { containers, initContainers, volumes, restartPolicy, terminationGracePeriodSeconds } = spec as Record<
@@ -66,7 +66,7 @@ function requireSpec(spec: unknown): void {
   requireNames('spec.volumes', volumes);
   const names = requireNames('spec.containers', containers);
   for (const name of requireNames('spec.initContainers', initContainers))
-    if (names.has(name)) refuse('spec.initContainers', 'of other names than spec.containers');
+    if (names.has(name)) refuse('spec.initContainers', 'different in name from spec.containers');
   if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
     refuse('spec.restartPolicy', restartPolicies.join(', '));
   if (terminationGracePeriodSeconds !== undefined && !Number.isInteger(terminationGracePeriodSeconds))

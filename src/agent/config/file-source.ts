@@ -10,27 +10,27 @@ import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-sour
 
 /** Options of the pod source that reads a file or a folder. */
 export interface FileSourceOptions {
-  /** A folder with one manifest in each file, or one manifest. It need not exist (yet). */
+  /** A folder with one manifest per file, or a single manifest file. It need not exist yet. */
   readonly path: string;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
   readonly parse?: ParseManifest | undefined;
-  /** How often all files are read, whether or not they changed. Default: 20,000. */
+  /** Interval in milliseconds at which all files are read, whether or not they changed. Default: 20,000. */
   readonly fileCheckFrequencyMs?: number | undefined;
 }
 
-/** How soon a folder that cannot be watched is looked at again. */
+/** Delay before a folder that cannot be watched is read again. */
 const retryPeriodMs = 1000;
-/** In place of a file. */
+/** Stands for a file's path in the log. */
 const watchFailure = 'watch';
 
 /**
- * Static pods from manifests in files, which are watched and read again periodically. Files whose names
- * begin with a dot are ignored, and folders in the folder. A file that cannot be used is logged and
- * skipped; right after a change, when it may be half written, its last pod is kept until the next
- * periodic look. Source: kubelet `sourceFile`.
+ * Static pods from manifest files, which are watched and also read periodically. Files whose names
+ * begin with a dot and subfolders are ignored. An invalid file is logged and skipped. If it has just
+ * changed, it may be half written: its last pod is kept until the next periodic read.
+ * Source: kubelet `sourceFile`.
  *
  * Divergence: when a folder cannot be read at all, all pods are kept; the kubelet removes them.
  */
@@ -40,14 +40,14 @@ export class FileSource implements PodSource {
   readonly #path: string;
   #sink: PodSink | undefined;
   #watcher: FSWatcher | undefined;
-  /** Of what is watched: a folder that is deleted and created again is another one. */
+  /** The inode that is watched: a folder that is deleted and created again has a new one. */
   #watchedInode: number | undefined;
   #timer: Timer | undefined;
   #reading: Promise<void> = Promise.resolve();
   #isReadPending = false;
-  /** By file. */
+  /** The last valid pod of each file, by path. */
   readonly #lastPods = new Map<string, Pod>();
-  /** What was logged last about each file; gone when the file can be used again. */
+  /** The last error that was logged for each file; removed when the file is valid again. */
   readonly #logged = new Map<string, string>();
 
   /** @throws StatusManagerError INVALID_OPTION unless `fileCheckFrequencyMs` is positive */
@@ -71,7 +71,7 @@ export class FileSource implements PodSource {
     this.#timer?.stop();
   }
 
-  /** One read at a time; a change during it leads to another one. */
+  /** One read at a time; a change during a read causes another one. */
   #read(isChange: boolean): void {
     if (this.#isReadPending || this.#sink === undefined) return;
     this.#isReadPending = true;
@@ -100,10 +100,10 @@ export class FileSource implements PodSource {
     if (stats === undefined) {
       this.#unwatch();
       this.#lastPods.clear();
-      this.#logOnce(this.#path, 'it does not exist', 'Unable to read manifests');
+      this.#logOnce(this.#path, 'does not exist', 'Unable to read manifests');
       return this.#sink?.([]);
     }
-    // Before the files are read: a change during the read is seen.
+    // Watch before reading the files, so that a change during the read is not missed.
     this.#watch(stats.ino);
     if (!stats.isDirectory()) {
       const pod = await this.#readPod(this.#path);
@@ -119,7 +119,7 @@ export class FileSource implements PodSource {
         this.#logged.delete(known);
       }
     for (const path of paths) await this.#update(path, isChange);
-    // Of files with pods of one name, the last one counts.
+    // If several files have a pod of the same name, the last file wins.
     const pods = new Map(
       paths.flatMap((path) => this.#lastPods.get(path) ?? []).map((pod) => [getPodFullName(pod), pod]),
     );
@@ -133,14 +133,14 @@ export class FileSource implements PodSource {
     } catch (thrown) {
       const isGone = (thrown as NodeJS.ErrnoException).code === 'ENOENT';
       if (isGone || !isChange) this.#lastPods.delete(path);
-      if (!isGone) this.#logOnce(path, reasonOf(thrown), 'Skipped a manifest');
+      if (!isGone) this.#logOnce(path, reasonOf(thrown), 'Skipping manifest');
     }
   }
 
   async #readPod(path: string): Promise<Pod> {
     const stats = await stat(path);
-    if (!stats.isFile()) throw new Error('It is not a regular file');
-    if (stats.size > maxManifestBytes) throw new Error(`It is longer than ${maxManifestBytes} bytes`);
+    if (!stats.isFile()) throw new Error('Not a regular file');
+    if (stats.size > maxManifestBytes) throw new Error(`Longer than ${maxManifestBytes} bytes`);
     const { nodeName, parse = JSON.parse } = this.#options;
     return decodeSinglePod(await readFile(path, 'utf8'), parse, { source: path, isFile: true, nodeName });
   }

@@ -8,27 +8,27 @@ import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-sour
 
 /** Options of the pod source that reads a URL. */
 export interface HttpSourceOptions {
-  /** Of a Pod or a PodList; http or https, without user and password. */
+  /** URL of a Pod or a PodList: http or https, without user and password. */
   readonly url: string;
-  /** Sent with each request. Never logged. */
+  /** Headers that are sent with each request. Never logged. */
   readonly header?: Readonly<Record<string, string>> | undefined;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
   readonly parse?: ParseManifest | undefined;
-  /** From the end of a request to the next. Default: 20,000. */
+  /** Milliseconds from the end of a request to the next one. Default: 20,000. */
   readonly httpCheckFrequencyMs?: number | undefined;
 }
 
 const requestTimeoutMs = 10_000;
 
 /**
- * Static pods from a URL that is polled. While a request fails, or its response cannot be used, the pods
- * stay as they are; an empty response means that there are none. Source: kubelet `sourceURL`.
+ * Static pods from a URL that is polled. While requests fail or responses are invalid, the pods stay
+ * as they are. An empty response means that there are no pods. Source: kubelet `sourceURL`.
  *
- * Divergence: when the response before an empty one comes again, its pods do, too; the kubelet skips a
- * body that it has read before, and the pods stay away until it changes.
+ * Divergence: a body that is served again after an empty one brings its pods back. The kubelet skips a
+ * body that it has read before, so the pods stay away until the body changes.
  */
 export class HttpSource implements PodSource {
   readonly name = 'http';
@@ -38,7 +38,7 @@ export class HttpSource implements PodSource {
   #sink: PodSink | undefined;
   #timer: Timer | undefined;
   #polling: Promise<void> = Promise.resolve();
-  /** The last response; one that is the same again is not decoded. */
+  /** The last valid response; an identical one is not decoded again. */
   #lastText: string | undefined;
 
   /** @throws StatusManagerError INVALID_OPTION */
@@ -46,11 +46,11 @@ export class HttpSource implements PodSource {
     requireDuration('httpCheckFrequencyMs', options.httpCheckFrequencyMs);
     this.#options = options;
     const isUsable = URL.canParse(options.url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(options.url).href);
-    if (!isUsable) refuse('url', 'a URL of http or https without user and password');
+    if (!isUsable) refuse('url', 'an http or https URL without user and password');
     try {
       void new Headers(options.header);
     } catch {
-      refuse('header', 'names and values of HTTP headers');
+      refuse('header', 'valid HTTP header names and values');
     }
     this.#failures = new FailureLog(options.logger, options.clock, 'Reading pods from the URL');
   }
@@ -61,7 +61,7 @@ export class HttpSource implements PodSource {
     this.#poll();
   }
 
-  /** Ends a request in flight, too. */
+  /** Also aborts a request in flight. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     this.#timer?.stop();
@@ -93,7 +93,7 @@ export class HttpSource implements PodSource {
       throw new Error('Received no data');
     }
     if (text === this.#lastText) return;
-    // Only what could be used counts: the failure of a response that stays the same is told each time.
+    // Only a valid response is remembered, so that an invalid one is reported at each poll.
     this.#sink?.(decodePods(text, parse, { source: url, isFile: false, nodeName }));
     this.#lastText = text;
   }
@@ -108,7 +108,7 @@ export class HttpSource implements PodSource {
         throw new Error(`The response has status ${response.status}`);
       } catch (thrown) {
         if (deadline.isExceeded) throw new Error(`No response within ${requestTimeoutMs / 1000} s`, { cause: thrown });
-        // The message of fetch says nothing; the code of its cause does.
+        // fetch reports every failure as "fetch failed"; the code of the cause says what happened.
         const { code } = ((thrown as Error).cause ?? {}) as NodeJS.ErrnoException;
         throw code === undefined ? thrown : new Error(`The request failed: ${code}`, { cause: thrown });
       }
@@ -128,6 +128,6 @@ async function textOf(response: Response): Promise<string> {
 }
 
 function refuse(path: string, expected: string): never {
-  // Without the value, which may contain a password.
+  // The value is omitted because it may contain a password.
   throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}`, { path });
 }

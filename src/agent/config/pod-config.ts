@@ -14,26 +14,26 @@ import type { PodConfigUpdate, PodOperation, PodSourceName } from './pod-update.
 export interface PodConfigOptions {
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
-  /** Hears of each change, in order, before the call that brought it returns. What it throws is logged. */
+  /** Called synchronously for each change, in order. Errors that it throws are logged. */
   readonly onUpdate: (update: PodConfigUpdate) => void;
   /** Default: events are dropped. */
   readonly eventRecorder?: EventRecorder | undefined;
 }
 
-/** Takes all pods that a source has now; those that it had before and are not among them are removed. */
+/** Takes the complete list of a source's pods; earlier pods that are not in the list are removed. */
 export type PodSink = (pods: readonly Pod[]) => void;
 
 interface Source {
   pods: ReadonlyMap<string, Pod>;
-  /** The objects that `pods` were made from: one that comes again has not changed. */
+  /** The objects that `pods` were made from: the same object again means no change. */
   candidates: ReadonlyMap<string, Pod>;
-  /** True when the first list of the source has been handed on. */
+  /** True once the first list of the source has been passed on. */
   isReady: boolean;
 }
 
 /**
- * Merges the pods of all sources, and tells what changed. Pods of different sources are different pods,
- * even under the same name. A pod that was passed on is never mutated: a change is a new object.
+ * Merges the pods of all sources and reports what changed. Pods of different sources are different pods,
+ * even if they have the same name. Pods are never mutated after they were passed on.
  * Source: kubelet `PodConfig`, `podStorage`, `SourcesReady`.
  *
  * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds.
@@ -46,7 +46,7 @@ export class PodConfig {
     this.#options = options;
   }
 
-  /** Adds a source: before any of them starts, or `allReady` is true too early. Each has its own name. */
+  /** Registers a source. Register all sources before the first one starts; otherwise `allReady` is true too early. */
   channel(name: PodSourceName): PodSink {
     const source: Source = this.#sources.get(name) ?? { pods: new Map(), candidates: new Map(), isReady: false };
     this.#sources.set(name, source);
@@ -54,8 +54,8 @@ export class PodConfig {
   }
 
   /**
-   * True when each source has said at least once which pods it has. Until then a pod that no source
-   * has may yet come: nothing is cleaned up. Source: kubelet `SourcesReady.AllReady`.
+   * True once every source has delivered its first list. Until then an unknown pod may still be listed,
+   * so nothing may be cleaned up. Source: kubelet `SourcesReady.AllReady`.
    */
   allReady(): boolean {
     return [...this.#sources.values()].every(({ isReady }) => isReady);
@@ -97,7 +97,7 @@ export class PodConfig {
     const isFirst = !source.isReady;
     const isSilent = changed.ADD.length + changed.UPDATE.length + changed.DELETE.length === 0;
     for (const op of ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'] as const) {
-      // The first list is passed on even if it is empty: it says that the source is ready.
+      // The first list is passed on even if it is empty, because it marks the source as ready.
       if (changed[op].length > 0 || (op === 'ADD' && isFirst && isSilent))
         this.#send({ op, source: name, pods: changed[op] });
     }
@@ -112,7 +112,7 @@ export class PodConfig {
       const fullName = getPodFullName(pod);
       if (!fullNames.has(fullName)) return fullNames.add(fullName);
       const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
-      logger.warn({ ...podFields(pod), source }, 'Ignored a pod: its source has another one of that name');
+      logger.warn({ ...podFields(pod), source }, 'Ignoring pod: its source has another pod with the same name');
       const message = `Error validating pod ${name}_${namespace}(${uid}) from ${source} due to duplicate pod name "${name}", ignoring`;
       eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
       return false;

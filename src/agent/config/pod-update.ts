@@ -1,15 +1,15 @@
 import type { Pod } from '../../index.ts';
 
-/** Where pods come from. Source: kubelet `FileSource`, `HTTPSource`, `ApiserverSource`. */
+/** The kind of a pod source. Source: kubelet `FileSource`, `HTTPSource`, `ApiserverSource`. */
 export type PodSourceName = 'file' | 'http' | 'api';
 
 /**
- * What is to be done with pods:
+ * What happened to pods:
  * - `ADD`: they are new.
  * - `UPDATE`: spec, labels or annotations changed.
- * - `DELETE`: they are to be terminated gracefully: their deletionTimestamp or grace period changed.
- * - `REMOVE`: their source does not have them any more.
- * - `RECONCILE`: their status alone changed.
+ * - `DELETE`: their deletionTimestamp or grace period changed, so they must be terminated gracefully.
+ * - `REMOVE`: their source no longer has them.
+ * - `RECONCILE`: only their status changed.
  *
  * Source: kubelet `PodOperation`.
  */

@@ -3,7 +3,7 @@ import type { Pod } from '../../index.ts';
 import { configHashAnnotation } from '../mirror/mirror-pod-hash.ts';
 import { withAnnotations } from './check-and-update-pod.ts';
 
-/** Where a manifest was read. */
+/** Where a manifest was read from. */
 export interface ManifestOrigin {
   /** The path or the URL. */
   readonly source: string;
@@ -14,12 +14,12 @@ export interface ManifestOrigin {
 const toleratesAllNoExecute = { operator: 'Exists', effect: 'NoExecute' };
 
 /**
- * The pod that a manifest describes on this node: with a name of its own among nodes, a UID that
- * changes with the manifest unless it has one, and the annotation `kubernetes.io/config.hash`.
+ * The pod that a manifest describes on this node: its name ends with the node's name, its UID changes
+ * with the manifest unless the manifest has one, and it has the annotation `kubernetes.io/config.hash`.
  * Source: kubelet `applyDefaults`.
  *
- * Divergence: the UID is another hash than the kubelet's, which is one of Go's debug text. Of the
- * defaults of the API, restart policy and grace period are set, the others are left to the reader.
+ * Divergence: the UID is a different hash than the kubelet's, which hashes Go's debug output. Of the
+ * API defaults, only the restart policy and the grace period are set.
  */
 export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: ManifestOrigin): Pod {
   const { metadata = {}, spec } = manifest;
@@ -56,7 +56,7 @@ function withToleration(tolerations: readonly object[] = []): object[] {
   return [...others, toleratesAllNoExecute];
 }
 
-/** The same text for the same manifest, whatever the order of its members. */
+/** A text that does not depend on the order of the manifest's members. */
 function canonicalText(manifest: Pod): string {
   return JSON.stringify(manifest, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

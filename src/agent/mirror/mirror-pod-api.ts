@@ -3,15 +3,15 @@ import type { ApiRequests } from '../api-requests.ts';
 
 /** The requests that mirror pods need. Each rejects with an `ApiError` unless the response is a 2xx. */
 export interface MirrorPodApi {
-  /** POST; resolves with the pod as the API server has it. */
+  /** POST; resolves with the created pod. */
   createPod(pod: Pod, signal: AbortSignal): Promise<Pod>;
   /** GET; rejects with an `ApiError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, signal: AbortSignal): Promise<Pod>;
-  /** DELETE with grace period 0, refused (409) when the object has another UID. */
+  /** DELETE with grace period 0 and the UID as a precondition (409 if it differs). */
   deletePod(pod: PodReference, uid: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Sends them through `transport`, for example a `KubeTransport`, as the node's user. */
+/** Sends the requests through `transport`, for example a `KubeTransport`, as the node's user. */
 export function createMirrorPodApi(transport: ApiRequests): MirrorPodApi {
   const listPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const podPath = ({ namespace, name }: PodReference): string => `${listPath(namespace)}/${encodeURIComponent(name)}`;

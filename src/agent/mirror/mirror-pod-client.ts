@@ -3,7 +3,7 @@ import { podFields } from '../log-fields.ts';
 import type { MirrorPodApi } from './mirror-pod-api.ts';
 import { configMirrorAnnotation, podHash } from './mirror-pod-hash.ts';
 
-/** What is read of the Node. */
+/** The members of the Node that are read. */
 export interface MirrorNode {
   readonly metadata?:
     | { readonly uid?: string | undefined; readonly deletionTimestamp?: string | undefined }
@@ -14,7 +14,7 @@ export interface MirrorNode {
 export interface MirrorPodClientOptions {
   readonly api: MirrorPodApi;
   readonly nodeName: string;
-  /** The Node, as it was last seen; rejects while it is not registered. */
+  /** Resolves with the last known Node; rejects while it is not registered. */
   readonly getNode: (signal: AbortSignal) => Promise<MirrorNode>;
   readonly logger: Logger;
 }
@@ -34,8 +34,8 @@ export class MirrorPodClient {
 
   /**
    * Creates the mirror of a static pod: the same pod with the hash of the static pod and the Node as
-   * its owner. When a mirror with the same hash exists already, nothing is done. Rejects when anything
-   * else has the name, and does not touch it.
+   * its owner. Does nothing if a mirror with the same hash exists. Rejects if another pod has the name,
+   * and does not modify that pod.
    */
   async createMirrorPod(pod: Pod, signal: AbortSignal): Promise<void> {
     const { api, nodeName } = this.#options;
@@ -62,8 +62,8 @@ export class MirrorPodClient {
   }
 
   /**
-   * Deletes this mirror pod, and never another one of the same name. Never rejects: resolves with
-   * false when it is gone already, and when the request failed, which is logged.
+   * Deletes this mirror pod, and never another pod of the same name. Never rejects: resolves with
+   * false if the pod is already gone, or if the request failed, which is logged.
    */
   async deleteMirrorPod(mirrorPod: Pod, signal: AbortSignal): Promise<boolean> {
     const { api, logger } = this.#options;
@@ -73,7 +73,7 @@ export class MirrorPodClient {
     } catch (thrown) {
       const { statusCode, message } = describeApiError(thrown);
       if (statusCode !== 404 && statusCode !== 409)
-        logger.error({ ...podFields(mirrorPod), reason: message }, 'Failed deleting a mirror pod');
+        logger.error({ ...podFields(mirrorPod), reason: message }, 'Failed to delete mirror pod');
       return false;
     }
   }

@@ -1,8 +1,8 @@
 import { getPodFullName, type Pod } from '../../index.ts';
 
-/** Of a static pod: changes with its manifest. */
+/** On a static pod: a hash that changes with its manifest. */
 export const configHashAnnotation = 'kubernetes.io/config.hash';
-/** Of a mirror pod: the hash of the static pod that it was created for. */
+/** On a mirror pod: the hash of the static pod that it was created for. */
 export const configMirrorAnnotation = 'kubernetes.io/config.mirror';
 
 /** Source: kubelet `getPodHash`. */

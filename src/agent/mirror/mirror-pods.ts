@@ -10,15 +10,15 @@ export interface MirrorPodsOptions {
 }
 
 interface Task {
-  /** Takes the place of an earlier one that has not begun. */
+  /** Replaces an earlier task that has not started. */
   next: (() => Promise<void>) | undefined;
 }
 
-/** For the two or three requests that one name needs. */
+/** Time limit for the two or three requests that one mirror pod needs. */
 const timeoutMs = 10_000;
 
 /**
- * Keeps the mirror pods right, one request at a time for each name. Nobody waits for it.
+ * Reconciles the mirror pods in the background, one request at a time for each name.
  *
  * Divergence: the kubelet waits for these requests in the pod's sync and in housekeeping, so that an
  * API server that does not respond delays the start of static pods.
@@ -34,7 +34,7 @@ export class MirrorPods {
     this.#options = options;
   }
 
-  /** Makes sure that the static pod has the right mirror pod. */
+  /** Creates or replaces the static pod's mirror pod if necessary. */
   reconcile(staticPod: Pod, mirrorPod: Pod | undefined): void {
     const { client, logger } = this.#options;
     this.#enqueue(getPodFullName(staticPod), (signal) =>
@@ -42,7 +42,7 @@ export class MirrorPods {
     );
   }
 
-  /** Deletes mirror pods whose static pods are gone, but not while those are being terminated. */
+  /** Deletes mirror pods whose static pods are gone, except while those are being terminated. */
   deleteOrphans(orphans: Iterable<Pod>, isTerminating: (fullName: string) => boolean): void {
     const { client, logger } = this.#options;
     for (const mirrorPod of orphans) {
@@ -54,7 +54,7 @@ export class MirrorPods {
     }
   }
 
-  /** Aborts requests in flight; resolves when there is none. */
+  /** Aborts requests in flight; resolves when none is left. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.all(this.#running);

@@ -4,7 +4,7 @@ import { podFields } from '../log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
 import { isMirrorPodOf } from './mirror-pod-hash.ts';
 
-/** What reconciling the mirror pod of one static pod needs. */
+/** Options of `tryReconcileMirrorPod`. */
 export interface ReconcileMirrorPodOptions {
   readonly client: MirrorPodClient;
   readonly logger: Logger;
@@ -12,8 +12,8 @@ export interface ReconcileMirrorPodOptions {
 }
 
 /**
- * Makes sure that a static pod has the right mirror pod: one that is being deleted, or was created for
- * another manifest, is deleted, and one that is missing is created. Does nothing for other pods. Never
+ * Makes sure that a static pod has the right mirror pod: deletes one that is being deleted or was
+ * created for another manifest, and creates one that is missing. Does nothing for other pods. Never
  * rejects: a failure is logged, and the next sync of the pod tries again.
  * Source: kubelet `tryReconcileMirrorPods`.
  */
@@ -26,23 +26,23 @@ export async function tryReconcileMirrorPod(
   if (mirrorPod !== undefined) {
     if (mirrorPod.metadata?.deletionTimestamp == null && isMirrorPodOf(mirrorPod, staticPod)) return;
     if (!(await client.deleteMirrorPod(mirrorPod, signal))) return;
-    logger.info(podFields(mirrorPod), 'Deleted a mirror pod that did not match its static pod');
+    logger.info(podFields(mirrorPod), 'Deleted mirror pod because it was outdated');
   }
   let node: MirrorNode;
   try {
     node = await client.getNode(signal);
   } catch (thrown) {
     const fields = { ...podFields(staticPod), reason: reasonOf(thrown) };
-    return logger.warn(fields, 'Created no mirror pod: the Node is not known');
+    return logger.warn(fields, 'Not creating mirror pod: the Node is unknown');
   }
   if (node.metadata?.deletionTimestamp != null)
-    return logger.info(podFields(staticPod), 'Created no mirror pod: the Node is being deleted');
+    return logger.info(podFields(staticPod), 'Not creating mirror pod: the Node is being deleted');
   try {
     await client.createMirrorPod(staticPod, signal);
-    logger.info(podFields(staticPod), 'Created a mirror pod');
+    logger.info(podFields(staticPod), 'Created mirror pod');
   } catch (thrown) {
     const fields = { ...podFields(staticPod), reason: describeApiError(thrown).message };
-    logger.error(fields, 'Failed creating a mirror pod');
+    logger.error(fields, 'Failed to create mirror pod');
   }
 }
 
@@ -53,7 +53,7 @@ export function orphanedMirrorPods(pods: Iterable<Pod>, mirrorPods: Iterable<Pod
 }
 
 /**
- * Deletes the mirror pods of static pods that are gone, except while their pods are being terminated,
+ * Deletes the mirror pods of static pods that are gone. Skips pods that are still being terminated,
  * because their last status has not been written yet. Never rejects.
  * Source: kubelet `deleteOrphanedMirrorPods`.
  */
@@ -64,6 +64,6 @@ export async function deleteOrphanedMirrorPods(
 ): Promise<void> {
   for (const mirrorPod of orphans) {
     if (isTerminating(getPodFullName(mirrorPod))) continue;
-    if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFields(mirrorPod), 'Deleted a mirror pod');
+    if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFields(mirrorPod), 'Deleted mirror pod');
   }
 }

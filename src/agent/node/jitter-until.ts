@@ -11,7 +11,7 @@ export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
 }
 
 /**
- * Calls `run`, waits for it, then for a period and up to 4 % more, and so on until `signal` is aborted.
+ * Calls `run`, waits until it is done, then for the period plus up to 4 %, and repeats until `signal` is aborted.
  * `run` must not reject. Source: apimachinery `wait.JitterUntil`.
  */
 export async function jitterUntil(

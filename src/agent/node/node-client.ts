@@ -7,7 +7,7 @@ import type { Lease, Node } from './node-types.ts';
 const requestTimeoutMs = 10_000;
 const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 
-/** The requests of one node for its Node and its Lease, each of 10 s at most; they end with `signal`. */
+/** The requests of a node for its Node and its Lease. Each has a time-out of 10 s; `signal` aborts them. */
 export class NodeClient {
   readonly #transport: ApiRequests;
   readonly #clock: Clock;
@@ -27,12 +27,12 @@ export class NodeClient {
     return this.#request('POST', '/api/v1/nodes', node);
   }
 
-  /** `fromCache` allows the API server to show what it has at hand, without asking etcd. */
+  /** `fromCache` allows the API server to respond from its watch cache (resourceVersion 0). */
   getNode({ fromCache = false } = {}): Promise<Node> {
     return this.#request('GET', this.#nodePath, undefined, undefined, fromCache ? { resourceVersion: '0' } : undefined);
   }
 
-  /** A JSON merge patch of anything but the status. */
+  /** A JSON merge patch of the Node's metadata and spec. */
   patchNode(patch: object): Promise<Node> {
     return this.#request('PATCH', this.#nodePath, patch, 'application/merge-patch+json');
   }
@@ -54,7 +54,7 @@ export class NodeClient {
     return this.#request('PUT', this.#leasePath, lease);
   }
 
-  /** After repeated failures: connections that look alive may lead nowhere. */
+  /** For use after repeated failures: an idle connection may be dead without having been closed. */
   async closeIdle(): Promise<void> {
     await this.#transport.closeIdle?.();
   }

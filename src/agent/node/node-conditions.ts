@@ -2,7 +2,7 @@ import type { NodeCondition, NodeStatus } from './node-types.ts';
 
 const requiredCapacities = ['cpu', 'memory', 'pods'];
 
-/** What an agent says that does not look for pressure. Source: kubelet `nodestatus.MemoryPressureCondition` and others. */
+/** The conditions of an agent that does not monitor pressure. Source: kubelet `nodestatus.MemoryPressureCondition` and others. */
 export const noPressureConditions: readonly NodeCondition[] = [
   {
     type: 'MemoryPressure',
@@ -36,8 +36,8 @@ export function readyCondition(capacity: NodeStatus['capacity'], errors: readonl
 }
 
 /**
- * The conditions of before with those of ours in their places, and new ones at the end. A condition
- * whose status is what it was keeps its transition time; conditions of others stay.
+ * The previous conditions, updated with ours in place; new ones are appended. A condition whose status
+ * has not changed keeps its transition time. Conditions of other writers stay unchanged.
  */
 export function mergeNodeConditions(
   before: readonly NodeCondition[],

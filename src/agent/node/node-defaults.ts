@@ -1,7 +1,7 @@
 import { arch, availableParallelism, platform, release, totalmem, type } from 'node:os';
 import type { NodeStatus } from './node-types.ts';
 
-/** The names that Go has for this machine. Source: Go `runtime.GOOS`, `runtime.GOARCH`. */
+/** Go's names for this platform. Source: Go `runtime.GOOS`, `runtime.GOARCH`. */
 function goPlatform(): { readonly os: string; readonly arch: string } {
   const archs: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
   return { os: platform() === 'win32' ? 'windows' : platform(), arch: archs[arch()] ?? arch() };
@@ -19,7 +19,7 @@ export function defaultNodeLabels(nodeName: string): Record<string, string> {
   };
 }
 
-/** What this machine has; what is not known is empty. */
+/** The status of this machine; what is unknown is empty. */
 export function defaultNodeStatus(): NodeStatus {
   const { os, arch } = goPlatform();
   return {

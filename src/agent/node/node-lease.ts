@@ -17,8 +17,8 @@ const maxUpdateRetries = 5;
 const maxBackoffMs = 7000;
 
 /**
- * The Lease by which the control plane knows that the node lives. It is updated from what was written
- * last, without reading it first. Source: component-helpers `lease.Controller`, kubelet `SetNodeOwnerFunc`.
+ * The Lease that tells the control plane that the node is alive. An update is based on the last
+ * response and needs no GET. Source: component-helpers `lease.Controller`, kubelet `SetNodeOwnerFunc`.
  */
 export class NodeLease {
   readonly #options: NodeLeaseOptions;
@@ -27,14 +27,14 @@ export class NodeLease {
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
-    this.#failures = new FailureLog(options.logger, options.clock, "Renewal of the node's Lease");
+    this.#failures = new FailureLog(options.logger, options.clock, 'Renewing the node Lease');
   }
 
   get failingSince(): string | undefined {
     return this.#failures.failingSince;
   }
 
-  /** When the Lease was renewed last; undefined: not yet. */
+  /** When the Lease was last renewed; undefined before the first renewal. */
   get renewTime(): string | undefined {
     return this.#latest?.spec.renewTime;
   }
@@ -104,7 +104,7 @@ export class NodeLease {
     };
   }
 
-  /** A Lease goes with its Node. Rejects when the Node cannot be read. */
+  /** Makes the Node the owner, so that the Lease is deleted with it. Rejects if the Node cannot be read. */
   async #withOwner(lease: Lease): Promise<Lease> {
     if ((lease.metadata.ownerReferences?.length ?? 0) > 0) return lease;
     const { uid } = (await this.#options.client.getNode()).metadata;
@@ -117,7 +117,7 @@ export class NodeLease {
   }
 }
 
-/** As a `MicroTime` is written: RFC 3339 with six digits of a second. */
+/** Formats a `MicroTime`: RFC 3339 with microseconds. */
 function microTime(epochMs: number): string {
   const fraction = String(Math.trunc(epochMs) % 1000).padStart(3, '0');
   return timeFromEpochMs(epochMs).replace('Z', `.${fraction}000Z`);

@@ -5,54 +5,54 @@ import type { Node, NodeStatus, Taint } from './node-types.ts';
 
 /** Options of `NodeReporter`. */
 export interface NodeReporterOptions {
-  /** Also the name of the Lease, and its holder. */
+  /** Name of the Node; also the name of its Lease, and the holder identity. */
   readonly nodeName: string;
-  /** As the node's own user, for example a `KubeTransport`, which has connections for heartbeats alone. */
+  /** Sends the requests as the node's user. A `KubeTransport` reserves connections for heartbeats. */
   readonly transport: ApiRequests;
   readonly logger: Logger;
-  /** Default: the system's. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined;
-  /** In [0, 1): spreads the heartbeats of several nodes. Default: `Math.random`. */
+  /** Returns a number in [0, 1), which spreads the heartbeats of several nodes. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
-  /** Hears of `NodeReady` and `NodeNotReady`. Default: nobody does. */
+  /** Receives the events `NodeReady` and `NodeNotReady`. Default: they are dropped. */
   readonly recorder?: EventRecorder | undefined;
-  /** Of a new Node, beside those for the name, operating system and architecture, which they may replace. */
+  /** Labels of a new Node, in addition to those for hostname, operating system and architecture, which they may override. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Of a new Node. */
+  /** Annotations of a new Node. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
-  /** Of a new Node; those of a Node that is there are left to its administrators. */
+  /** Taints of a new Node. The taints of an existing Node belong to its administrators. */
   readonly taints?: readonly Taint[] | undefined;
-  /** Of a new Node. */
+  /** Provider ID of a new Node. */
   readonly providerID?: string | undefined;
   /**
-   * What the status says: addresses, capacity, allocatable (default: the capacity), conditions without
-   * times, nodeInfo and any other member. Called every 10 seconds. Default, member by member: cpu and
-   * memory of this machine, 110 pods, no pressure. When it throws, the status of before is reported.
+   * Returns the Node's status: addresses, capacity, allocatable (default: the capacity), conditions without
+   * times, nodeInfo and any other member. Called every 10 seconds. Members that are absent have defaults:
+   * cpu and memory of this machine, 110 pods, no pressure. If it throws, the previous status is reported.
    */
   readonly nodeStatus?: (() => NodeStatus | Promise<NodeStatus>) | undefined;
-  /** Why the node is not ready, for people to read; empty: it is. Default: it always is. */
+  /** Returns why the node is not ready, in readable form; empty if it is ready. Default: always ready. */
   readonly readyErrors?: (() => readonly string[]) | undefined;
   /**
-   * Called with a Node of this name that is there at registration. Returns a JSON merge patch of its
-   * metadata and spec, or nothing; throws to refuse the Node. Default: any Node is taken up as it is.
+   * Called at registration if a Node of this name exists. Returns a JSON merge patch of its metadata and
+   * spec, or undefined; throws to refuse the Node. Default: any existing Node is adopted unchanged.
    */
   readonly adoptNode?: ((node: Node) => object | undefined) | undefined;
-  /** Default 40; the Lease is renewed after a quarter of it. */
+  /** Duration of the Lease, which is renewed after a quarter of it. Default: 40. */
   readonly leaseDurationSeconds?: number | undefined;
 }
 
-/** For debugging. */
+/** State of a `NodeReporter`, for debugging. */
 export interface NodeReporterInspection {
   readonly registered: boolean;
-  /** The `uid` of the Node, from the registration on. */
+  /** The `uid` of the Node; absent until it is registered. */
   readonly nodeUID?: string | undefined;
-  /** When the status was written last. */
+  /** When the status was last written. */
   readonly statusReportTime?: string | undefined;
-  /** Since when the status cannot be written; absent while all is well. */
+  /** Since when the status cannot be written; absent if the last write succeeded. */
   readonly statusFailingSince?: string | undefined;
-  /** When the Lease was renewed last. */
+  /** When the Lease was last renewed. */
   readonly leaseRenewTime?: string | undefined;
-  /** Since when the Lease cannot be renewed; absent while all is well. */
+  /** Since when the Lease cannot be renewed; absent if the last renewal succeeded. */
   readonly leaseFailingSince?: string | undefined;
 }
 

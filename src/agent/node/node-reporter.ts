@@ -22,13 +22,13 @@ const firstRegistrationDelayMs = 100;
 const maxRegistrationDelayMs = 7000;
 
 /**
- * Registers the Node and says that it lives: a Lease every 10 seconds, and the status when it has
- * changed, looked at every 10 seconds, and every 5 minutes anyway. After a change the next one of
- * these comes at a random time between 2.5 and 7.5 minutes, as those of many nodes change together.
- * What fails is tried again and is in the log once, with `failingSince`.
+ * Registers the Node and reports that it is alive. The Lease is renewed every 10 seconds. The status is
+ * checked every 10 seconds, written when it has changed, and at least every 5 minutes. After a change,
+ * the next unchanged report follows after a random time between 2.5 and 7.5 minutes, because the
+ * statuses of many nodes tend to change together. Failures are retried and logged with `failingSince`.
  *
- * Divergence: the kubelet reads its Node from an informer; here a GET every 10 seconds, which the API
- * server serves from its cache, takes its place. Source: kubelet `syncNodeStatus`, `nodelease`.
+ * Divergence: the kubelet reads its Node from an informer. This class sends a GET every 10 seconds,
+ * which the API server serves from its watch cache. Source: kubelet `syncNodeStatus`, `nodelease`.
  */
 export class NodeReporter {
   readonly #options: NodeReporterOptions;
@@ -57,18 +57,18 @@ export class NodeReporter {
     this.#registered = new Promise((resolve, reject) => {
       this.#settleRegistered = (error) => (error === undefined ? resolve() : reject(error));
     });
-    // stop() rejects it, also when no caller waits for it.
+    // stop() rejects the promise; without a handler that would be an unhandled rejection.
     this.#registered.catch(() => {});
     this.#clock = clock;
     this.#random = random;
     const { signal } = this.#stop;
     this.#client = new NodeClient(transport, nodeName, clock, signal);
     this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
-    this.#failures = new FailureLog(logger, clock, 'Reporting the Node');
-    this.#hookFailures = new FailureLog(logger, clock, 'The hook nodeStatus');
+    this.#failures = new FailureLog(logger, clock, 'Reporting the Node status');
+    this.#hookFailures = new FailureLog(logger, clock, 'Hook nodeStatus');
   }
 
-  /** Registers the Node, if it is not registered yet; one attempt, which rejects when it fails. */
+  /** Registers the Node unless it is already registered. Makes one attempt, and rejects if it fails. */
   async register(): Promise<void> {
     if (this.#node !== undefined) return;
     const status = await this.#nextStatus({}, []);
@@ -81,14 +81,14 @@ export class NodeReporter {
     return this.#registered;
   }
 
-  /** Registers the Node, for as long as it takes, and begins with the heartbeats. */
+  /** Registers the Node, retrying until it succeeds, and then starts the heartbeats. */
   start(): void {
     this.#running ??= this.#run();
   }
 
   /**
-   * Ends the heartbeats; with `reportNotReady`, the Node is then reported as not ready, in one attempt.
-   * Resolves when that is done and never rejects. The Lease is left to expire.
+   * Stops the heartbeats. With `reportNotReady`, one attempt is then made to report the Node as not
+   * ready. Never rejects. The Lease is not deleted; it expires.
    */
   async stop({ reportNotReady = false }: { readonly reportNotReady?: boolean } = {}): Promise<void> {
     this.#stop.abort();

@@ -3,11 +3,11 @@ import { quantitiesEqual } from '../../index.ts';
 import { mergeNodeConditions, noPressureConditions, readyCondition } from './node-conditions.ts';
 import type { NodeCondition, NodeStatus } from './node-types.ts';
 
-/** What the agent says of its node now. */
+/** What the agent reports about its node. */
 export interface ObservedNode {
-  /** Its members replace those of before; its conditions replace those of the same type. */
+  /** Its members replace the previous ones; its conditions replace those of the same type. */
   readonly status: NodeStatus;
-  /** Why the node is not ready; empty: it is. */
+  /** Why the node is not ready; empty if it is ready. */
   readonly readyErrors: readonly string[];
 }
 
@@ -25,13 +25,13 @@ export function updatedNodeStatus(before: NodeStatus, { status, readyErrors }: O
   return { ...next, allocatable, conditions: merged };
 }
 
-/** Heartbeat times aside. Source: kubelet `nodeStatusHasChanged`. */
+/** Ignores heartbeat times. Source: kubelet `nodeStatusHasChanged`. */
 export function nodeStatusHasChanged(before: NodeStatus, next: NodeStatus): boolean {
   return changedMembers(before, next).length > 0;
 }
 
 /**
- * The strategic merge patch from one status to the next: with all conditions of ours, so that their
+ * The strategic merge patch from one status to the next. It includes all of our conditions, so that their
  * heartbeat times are written. Source: component-helpers `PatchNodeStatus`.
  */
 export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<string, unknown> {
@@ -39,7 +39,7 @@ export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<st
   for (const member of changedMembers(before, next)) {
     patch[member] = isPlainObject(next[member]) ? mergePatch(before[member], next[member]) : next[member];
   }
-  // Two addresses of one type would be merged into one.
+  // The merge key of addresses is `type`, so two addresses of one type would become one.
   if (patch['addresses'] !== undefined) {
     patch['addresses'] = [...(next.addresses ?? []), { $patch: 'replace' }];
   }

@@ -66,7 +66,7 @@ export interface Lease {
   readonly spec: {
     readonly holderIdentity?: string | undefined;
     readonly leaseDurationSeconds?: number | undefined;
-    /** With microseconds. */
+    /** RFC 3339 with microseconds. */
     readonly renewTime?: string | undefined;
   };
 }

@@ -3,7 +3,7 @@ import { defaultNodeLabels } from './node-defaults.ts';
 import type { NodeReporterOptions } from './node-reporter-options.ts';
 import type { Node, NodeStatus } from './node-types.ts';
 
-/** The labels that an agent keeps up to date on a Node that is there. Source: kubelet `updateDefaultLabels`. */
+/** The labels that an agent keeps up to date on an existing Node. Source: kubelet `updateDefaultLabels`. */
 const defaultLabels = [
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',
@@ -20,8 +20,8 @@ const defaultLabels = [
 ];
 
 /**
- * Creates the Node, or takes up the one that is there: its default labels are brought up to date, and
- * `adoptNode` decides about the rest. Rejects with the first error. Source: kubelet `tryRegisterWithAPIServer`.
+ * Creates the Node, or adopts the existing one: its default labels are updated, and `adoptNode` decides
+ * about the rest. Rejects with the first error. Source: kubelet `tryRegisterWithAPIServer`.
  */
 export async function registerNode(
   client: NodeClient,
@@ -32,7 +32,7 @@ export async function registerNode(
   try {
     return await client.createNode(initial);
   } catch (error) {
-    // A node that may not create its Node may still have one.
+    // A node that is not allowed to create its Node may still have one.
     if (!isResponse(error, 409) && !isResponse(error, 403)) throw error;
   }
   let node = await client.getNode();
@@ -55,7 +55,7 @@ function initialNode(options: NodeReporterOptions, status: NodeStatus): Node {
   };
 }
 
-/** With null for a label that is to go. */
+/** The value null removes a label. */
 function changedDefaultLabels(initial: Node, existing: Node): Record<string, string | null> {
   const changed: Record<string, string | null> = {};
   for (const label of defaultLabels) {

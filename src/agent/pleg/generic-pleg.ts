@@ -13,17 +13,17 @@ import type { Observation, RuntimePodCache } from './runtime-pod-cache.ts';
 /** Options of `GenericPLEG`. */
 export interface GenericPLEGOptions {
   readonly runtime: Pick<ContainerRuntime, 'listPods' | 'getPod' | 'subscribe'>;
-  /** Filled with what the runtime shows, before the events about it are sent. */
+  /** Updated from the runtime before the events are sent. */
   readonly cache: RuntimePodCache;
-  /** Hears of each event. What it throws is logged. */
+  /** Called for each event. Errors that it throws are logged. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** From the end of a relist to the next. Default: 1,000. */
+  /** Milliseconds from the end of a relist to the next one. Default: 1,000. */
   readonly relistPeriodMs?: number | undefined;
-  /** After how long without a successful relist the PLEG is unhealthy. Default: 180,000. */
+  /** The PLEG is unhealthy after this many milliseconds without a successful relist. Default: 180,000. */
   readonly relistThresholdMs?: number | undefined;
-  /** How long a call of the runtime may take. Default: 120,000. */
+  /** Time-out of a runtime call in milliseconds. Default: 120,000. */
   readonly runtimeRequestTimeoutMs?: number | undefined;
 }
 
@@ -32,28 +32,27 @@ const defaultRequestTimeoutMs = 120_000;
 const none: PlegContainerStates = new Map();
 
 /**
- * Looks at the pods of the runtime every second, and tells what happened since. Events of the
- * runtime itself make it look at that pod immediately; it needs none. When the runtime fails,
- * nothing has happened as far as it knows, and it looks again after the next period.
- * Source: kubelet `GenericPLEG`.
+ * Lists the pods of the runtime every second and reports what has changed. If the runtime sends events,
+ * the pod of an event is inspected immediately. When the runtime fails, no event is sent, and the next
+ * relist tries again. Source: kubelet `GenericPLEG`.
  *
- * Divergence: the kubelet asks for the status of each pod that changed, because its list has only the
- * states of containers. `listPods` has all that there is, so that the cache is renewed at every relist.
+ * Divergence: the kubelet reads the status of each pod that changed, because its list has only the
+ * states of containers. `listPods` returns complete statuses, so every relist updates the cache.
  */
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
   readonly #runtime: Pick<ContainerRuntime, 'listPods' | 'getPod'>;
-  /** What the events so far have told. */
+  /** The container states that have been reported by events, by pod UID. */
   readonly #records = new Map<string, PlegContainerStates>();
   readonly #podsToReinspect = new Set<string>();
   readonly #podsToRelist = new Set<string>();
-  /** Relists run one after the other. */
+  /** Relists run one after another. */
   #lastRelist: Promise<void> = Promise.resolve();
-  /** Present while it runs. */
+  /** Defined while the PLEG is running. */
   #run: AbortController | undefined;
   #timer: Timer | undefined;
   #unsubscribe: (() => void) | undefined;
-  /** When the last relist that succeeded began. */
+  /** When the last successful relist began. */
   #relistedAtMs: number | undefined;
   #loggedFailure = '';
 
@@ -64,11 +63,11 @@ export class GenericPLEG {
     requireDuration('relistThresholdMs', options.relistThresholdMs);
     requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
-    // Only the two methods that are given are called.
+    // The cast is safe because only listPods and getPod are called.
     this.#runtime = boundedRuntime(runtime as ContainerRuntime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
   }
 
-  /** Begins to relist. Calling it again does nothing. */
+  /** Starts to relist. Calling it again does nothing. */
   start(): void {
     if (this.#run !== undefined) return;
     const run = new AbortController();
@@ -83,7 +82,7 @@ export class GenericPLEG {
     void relistAndWait();
   }
 
-  /** Resolves when no relist is running any more. `start` begins again. */
+  /** Resolves when no relist is running. `start` can be called again. */
   async stop(): Promise<void> {
     this.#run?.abort();
     this.#run = undefined;
@@ -93,7 +92,7 @@ export class GenericPLEG {
     await this.#lastRelist;
   }
 
-  /** Why the runtime counts as broken; undefined: it does not. Source: kubelet `Healthy`. */
+  /** Why the PLEG is unhealthy; undefined if it is healthy. Source: kubelet `Healthy`. */
   unhealthyReason(): string | undefined {
     if (this.#relistedAtMs === undefined) return 'pleg has yet to be successful';
     const { clock, relistThresholdMs = 180_000 } = this.#options;
@@ -102,12 +101,12 @@ export class GenericPLEG {
     return `pleg was last seen active ${elapsedMs / 1000} s ago; threshold is ${relistThresholdMs / 1000} s`;
   }
 
-  /** At the next relist the pod has an event, even if nothing happened to it. */
+  /** Makes the next relist send an event for the pod, even if nothing has changed. */
   requestReinspect(podUID: string): void {
     this.#podsToReinspect.add(podUID);
   }
 
-  /** Looks at one pod as soon as possible. Does nothing unless the PLEG has been started. */
+  /** Inspects one pod as soon as possible. Does nothing unless the PLEG is running. */
   requestRelist(podUID: string): void {
     if (this.#run === undefined || this.#podsToRelist.has(podUID)) return;
     this.#podsToRelist.add(podUID);
@@ -117,7 +116,7 @@ export class GenericPLEG {
     });
   }
 
-  /** Looks at all pods now, unless `stop` comes first. Never rejects: what fails is logged. */
+  /** Inspects all pods now, unless `stop` is called first. Never rejects: failures are logged. */
   relist(): Promise<void> {
     const run = this.#run;
     return this.#inTurn(async () => {
@@ -143,7 +142,7 @@ export class GenericPLEG {
     } catch (thrown) {
       return this.#logFailure(thrown, run);
     }
-    if (this.#loggedFailure !== '') this.#options.logger.info({}, 'GenericPLEG: pods retrieved again');
+    if (this.#loggedFailure !== '') this.#options.logger.info({}, 'GenericPLEG: able to retrieve pods again');
     this.#loggedFailure = '';
     this.#relistedAtMs = observation.monotonicMs;
   }
@@ -157,7 +156,7 @@ export class GenericPLEG {
       this.#reconcile(podUID, pod, observation);
       cache.setObservedTime(podUID, observation);
     } catch (thrown) {
-      // The next relist of all pods looks again.
+      // The next relist of all pods tries again.
       this.#logFailure(thrown, run);
     }
   }
@@ -178,7 +177,7 @@ export class GenericPLEG {
     if (isKnown && this.#podsToReinspect.delete(podUID) && events.length === 0)
       events.push({ podUID, type: 'PodSync' });
     for (const event of events) {
-      // As in the kubelet, nobody is told: a container that was created or is unknown needs no sync.
+      // As in the kubelet, no event is sent: a container that was created or is unknown needs no sync.
       if (event.type !== 'ContainerChanged') this.#tryCall(() => this.#options.onEvent(event));
     }
   }
@@ -193,11 +192,11 @@ export class GenericPLEG {
     try {
       call();
     } catch (thrown) {
-      this.#options.logger.error({ reason: messageOf(thrown) }, 'GenericPLEG: a method of the caller failed');
+      this.#options.logger.error({ reason: messageOf(thrown) }, 'GenericPLEG: onEvent or subscribe failed');
     }
   }
 
-  /** An error that repeats is logged once, and one that `stop` caused not at all. */
+  /** A repeated error is logged once; an error that `stop` caused is not logged. */
   #logFailure(thrown: unknown, run: AbortController | undefined): void {
     if (run?.signal.aborted) return;
     const reason = messageOf(thrown);

@@ -2,8 +2,8 @@ import type { RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerState } from '../runtime/runtime-pod-status.ts';
 
 /**
- * What happened to a container or sandbox of a pod; `PodSync`: the pod was inspected on request and
- * nothing happened. Source: kubelet `PodLifeCycleEventType`.
+ * What happened to a container or sandbox of a pod. `PodSync` means that the pod was inspected on
+ * request and nothing had changed. Source: kubelet `PodLifeCycleEventType`.
  */
 export type PodLifecycleEventType =
   | 'ContainerStarted'
@@ -40,7 +40,7 @@ export function plegContainerStates({ containers, sandboxes = [] }: RuntimePod):
   ]);
 }
 
-/** What happened between two looks at a pod. Source: kubelet `computeEvents`. */
+/** The events between two observations of a pod. Source: kubelet `computeEvents`. */
 export function computeEvents(
   podUID: string,
   old: PlegContainerStates,
@@ -56,7 +56,7 @@ export function computeEvents(
   );
 }
 
-/** By the state that a container came into. */
+/** The events of a container that enters this state. */
 const eventTypesOf: Readonly<Record<PlegContainerState, readonly PodLifecycleEventType[]>> = {
   running: ['ContainerStarted'],
   exited: ['ContainerDied'],
@@ -67,6 +67,6 @@ const eventTypesOf: Readonly<Record<PlegContainerState, readonly PodLifecycleEve
 /** Source: kubelet `generateEvents`. */
 function eventTypes(old: PlegContainerState, current: PlegContainerState): readonly PodLifecycleEventType[] {
   if (current === old) return [];
-  // Of a container that had exited, the event ContainerDied has been sent.
+  // ContainerDied was already sent when the container exited.
   return old === 'exited' && current === 'non-existent' ? ['ContainerRemoved'] : eventTypesOf[current];
 }

@@ -2,20 +2,20 @@ const baseMs = 100;
 const maxMs = 5000;
 
 /**
- * How long the sync loop waits before it looks again while the runtime has errors: 100 ms, doubled
- * each time, at most 5 s. Source: kubelet `syncLoop`.
+ * The delay before the sync loop checks the runtime again after errors: 100 ms, doubled each time, at
+ * most 5 s. Source: kubelet `syncLoop`.
  */
 export class RuntimeErrorBackoff {
   #nextMs = baseMs;
 
-  /** The wait after one more look that found errors. */
+  /** The delay after another check that found errors. */
   next(): number {
     const delayMs = this.#nextMs;
     this.#nextMs = Math.min(2 * delayMs, maxMs);
     return delayMs;
   }
 
-  /** After a look that found none. */
+  /** Call it after a check that found no errors. */
   reset(): void {
     this.#nextMs = baseMs;
   }

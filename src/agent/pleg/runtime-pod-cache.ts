@@ -7,14 +7,14 @@ import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /** Options of `RuntimePodCache`. */
 export interface RuntimePodCacheOptions {
-  /** Whose pods they are: a runtime without sandboxes has other statuses. */
+  /** The runtime of the pods; statuses differ if it has no sandboxes. */
   readonly runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
 }
 
-/** When the runtime was asked. */
+/** When the runtime was queried. */
 export interface Observation {
-  /** Greater than that of every earlier one. */
+  /** Greater than that of every earlier observation. */
   readonly sequence: number;
   readonly wallMs: number;
   readonly monotonicMs: number;
@@ -28,23 +28,23 @@ interface Entry {
 
 interface Waiter {
   readonly minTimeMs: number;
-  /** Of the last observation that had begun when the waiter came. */
+  /** The last observation that had begun when the wait started. */
   readonly sequence: number;
   readonly wake: () => void;
 }
 
 /**
- * What the runtime was last seen to have of each pod, and when it was asked. The PLEG fills it, the
- * pod workers read it. A status is never passed off as newer than it is, not even when the wall clock
- * jumps. Source: kubelet `kubecontainer.Cache`.
+ * The last known runtime status of each pod, and when it was observed. The PLEG writes it, the pod
+ * workers read it. A status never counts as newer than it is, even if the wall clock jumps.
+ * Source: kubelet `kubecontainer.Cache`.
  */
 export class RuntimePodCache implements PodCache {
   readonly #options: RuntimePodCacheOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
-  /** Of all pods. */
+  /** The last observation of all pods. */
   #observation: Observation | undefined;
-  /** Of single pods, since then, of which nothing changed or nothing is there. */
+  /** Later observations of single pods that found no change or no pod. */
   readonly #podObservations = new Map<string, Observation>();
   #lastSequence = 0;
 
@@ -52,13 +52,13 @@ export class RuntimePodCache implements PodCache {
     this.#options = options;
   }
 
-  /** To be called right before the runtime is asked. */
+  /** Call it right before the runtime is queried. */
   beginObservation(): Observation {
     const { clock } = this.#options;
     return { sequence: ++this.#lastSequence, wallMs: clock.now(), monotonicMs: clock.monotonicMs() };
   }
 
-  /** Stores what the runtime has of a pod. A pod that has ended keeps its addresses. */
+  /** Stores the runtime status of a pod. A pod that has ended keeps its IP addresses. */
   set(runtimePod: RuntimePod, observation: Observation): void {
     const { uid, sandboxes = [] } = runtimePod;
     const { ips = [] } = podStatusFromRuntime(toAPIPod(runtimePod), runtimePod, this.#options.runtime);
@@ -71,32 +71,32 @@ export class RuntimePodCache implements PodCache {
     this.#notify(uid);
   }
 
-  /** Forgets a pod of which the runtime has nothing any more. */
+  /** Removes a pod that the runtime no longer knows. */
   delete(podUID: string): void {
     this.#entries.delete(podUID);
   }
 
-  /** Says that all that is stored was true at `observation`. Source: kubelet `UpdateTime`. */
+  /** Records that all entries were up to date at `observation`. Source: kubelet `UpdateTime`. */
   updateTime(observation: Observation): void {
     this.#observation = observation;
     this.#podObservations.clear();
     for (const podUID of [...this.#waiters.keys()]) this.#notify(podUID);
   }
 
-  /** As `updateTime`, for one pod. Source: kubelet `SetObservedTime`. */
+  /** Like `updateTime`, for one pod. Source: kubelet `SetObservedTime`. */
   setObservedTime(podUID: string, observation: Observation): void {
     this.#podObservations.set(podUID, observation);
     this.#notify(podUID);
   }
 
-  /** Undefined before the runtime was asked the first time. */
+  /** Undefined before the runtime was queried for the first time. */
   get(podUID: string): RuntimePodStatus | undefined {
     const entry = this.#entries.get(podUID);
     if (entry !== undefined) return this.#statusOf(toAPIPod(entry.runtimePod), entry);
     return this.#latest(podUID) && this.#statusOf({ metadata: { uid: podUID } }, undefined);
   }
 
-  /** Resolves when the runtime was asked after `minTimeMs`; rejects only when `signal` is aborted. */
+  /** Resolves with a status that was observed after `minTimeMs`; rejects only when `signal` is aborted. */
   async getNewerThan(pod: Pod, minTimeMs: number, { signal }: CallOptions = {}): Promise<RuntimePodStatus> {
     signal?.throwIfAborted();
     const podUID = pod.metadata?.uid ?? '';
@@ -133,7 +133,7 @@ export class RuntimePodCache implements PodCache {
   #notify(podUID: string): void {
     for (const waiter of [...(this.#waiters.get(podUID) ?? [])]) {
       const { sequence = 0 } = this.#latest(podUID) ?? {};
-      // What was asked after the waiter came is newer than any time that it can mean.
+      // An observation that began after the wait is newer than any `minTimeMs` of the waiter.
       if (sequence > waiter.sequence || this.#isNewerThan(podUID, waiter.minTimeMs)) waiter.wake();
     }
   }
@@ -144,7 +144,7 @@ export class RuntimePodCache implements PodCache {
     const { clock } = this.#options;
     const nowMs = clock.now();
     const ageMs = clock.monotonicMs() - latest.monotonicMs;
-    // The wall clock may have jumped since: the earlier of both readings is certain.
+    // The wall clock may have jumped since, so the earlier of both readings is used.
     return Math.min(latest.wallMs, nowMs - ageMs) > Math.min(minTimeMs, nowMs);
   }
 

@@ -82,7 +82,7 @@ it('TestUpdateOnNonExistentFile', async () => {
   const empty = nextList('');
   start({ path });
   await empty;
-  expect(logger.lines.map(({ fields }) => fields)).toEqual([{ path, reason: 'it does not exist' }]);
+  expect(logger.lines.map(({ fields }) => fields)).toEqual([{ path, reason: 'does not exist' }]);
   await mkdir(path);
   await writeFile(join(path, 'web.yaml'), yaml('web'));
   const listed = nextList('web-node-a');
@@ -133,7 +133,7 @@ describe('TestExtractFromBadDataFile', () => {
     const again = nextList('good-node-a');
     clock.advance(20_000);
     await again;
-    expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([['error', 'Skipped a manifest']]);
+    expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([['error', 'Skipping manifest']]);
     expect(JSON.stringify(logger.lines)).not.toContain('secret');
   });
 
@@ -151,7 +151,7 @@ describe('TestExtractFromBadDataFile', () => {
     const dropped = nextList('');
     await clock.advanceAsync(20_000);
     await dropped;
-    expect(logger.lines.map(({ message }) => message)).toEqual(['Skipped a manifest']);
+    expect(logger.lines.map(({ message }) => message)).toEqual(['Skipping manifest']);
   });
 });
 

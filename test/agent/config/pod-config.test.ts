@@ -56,7 +56,7 @@ it('TestInvalidPodFiltered', () => {
     ['FailedValidation', 'Error validating pod foo_new(another) from file due to duplicate pod name "foo", ignoring'],
   ]);
   expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
-    ['warn', 'Ignored a pod: its source has another one of that name'],
+    ['warn', 'Ignoring pod: its source has another pod with the same name'],
   ]);
 });
 

@@ -98,7 +98,7 @@ describe('tryReconcileMirrorPod', () => {
     const [created] = await mirrors();
     await reconcile(staticPod());
     expect(await mirrors()).toEqual([created]);
-    expect(messages()).toEqual(['info: Created a mirror pod']);
+    expect(messages()).toEqual(['info: Created mirror pod']);
   });
 
   it('it is created again after somebody deleted it', async () => {
@@ -121,7 +121,7 @@ describe('tryReconcileMirrorPod', () => {
     await transport.close();
     await tryReconcileMirrorPod(staticPod(), undefined, { client, logger, signal });
     await tryReconcileMirrorPod(staticPod('new'), staticPod(), { client, logger, signal });
-    expect(messages()).toEqual(['error: Failed creating a mirror pod', 'error: Failed deleting a mirror pod']);
+    expect(messages()).toEqual(['error: Failed to create mirror pod', 'error: Failed to delete mirror pod']);
   });
 });
 
@@ -152,11 +152,11 @@ describe('TestDeleteOutdatedMirrorPod', () => {
 
 describe('without a Node', () => {
   it.each<[string, () => Promise<MirrorNode>, string]>([
-    ['is not known', () => Promise.reject(new Error('no node')), 'warn: Created no mirror pod: the Node is not known'],
+    ['is not known', () => Promise.reject(new Error('no node')), 'warn: Not creating mirror pod: the Node is unknown'],
     [
       'is being deleted',
       async () => ({ metadata: { uid: 'u', deletionTimestamp: '2026-01-01T00:00:00Z' } }),
-      'info: Created no mirror pod: the Node is being deleted',
+      'info: Not creating mirror pod: the Node is being deleted',
     ],
   ])('no mirror pod is created while the Node %s', async (_, getNode, message) => {
     node = getNode;

@@ -226,7 +226,7 @@ describe('the API server does not respond for a minute', () => {
       node: { leaseFailingSince: expect.any(String) },
       statusManager: { outage: expect.any(Object) },
     });
-    expect(cluster.logger.warnings.map(({ message }) => message)).toContain("Renewal of the node's Lease fails");
+    expect(cluster.logger.warnings.map(({ message }) => message)).toContain('Renewing the node Lease failed');
 
     outage.cancel();
     await cluster.advance(40_000);
@@ -249,7 +249,7 @@ describe('the API server does not respond for a minute', () => {
     });
     expect(cluster.logger.warnings).toContainEqual(
       expect.objectContaining({
-        message: 'Housekeeping fails',
+        message: 'Housekeeping failed',
         fields: expect.objectContaining({ reason: 'sources are not ready: api' }) as unknown,
       }),
     );
@@ -273,7 +273,7 @@ describe('the runtime does not respond', () => {
       runtimeErrors: [expect.stringMatching(/^PLEG is not healthy: pleg was last seen active/)],
       failingSince: expect.any(String),
     });
-    expect(cluster.logger.warnings.map(({ message }) => message)).toContain('Syncing pods fails');
+    expect(cluster.logger.warnings.map(({ message }) => message)).toContain('Syncing pods failed');
     expect(cluster.nodeCondition('Ready')).toMatchObject({ status: 'False', reason: 'KubeletNotReady' });
   });
 });

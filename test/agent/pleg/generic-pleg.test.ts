@@ -148,7 +148,7 @@ describe('TestRelistWithCache', () => {
     const lines = log.lines.filter(({ level }) => level !== 'debug');
     expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
       ['error', 'GenericPLEG: unable to retrieve pods', { reason: 'connection refused' }],
-      ['info', 'GenericPLEG: pods retrieved again', {}],
+      ['info', 'GenericPLEG: able to retrieve pods again', {}],
     ]);
   });
 });

@@ -161,7 +161,7 @@ describe('sources that are not ready', () => {
     await advance(3000);
     expect(logger.warnings).toMatchObject([
       {
-        message: 'Housekeeping fails',
+        message: 'Housekeeping failed',
         fields: { reason: 'sources are not ready: api', failingSince: '2000-01-01T00:00:10Z' },
       },
     ]);
@@ -203,7 +203,7 @@ describe('runtime errors', () => {
     await advance(3000);
     // The update woke the loop, which looks at the runtime before it handles anything.
     expect(logger.warnings).toMatchObject([
-      { message: 'Syncing pods fails', fields: { reason: errors[0], failingSince: '2000-01-01T00:00:20Z' } },
+      { message: 'Syncing pods failed', fields: { reason: errors[0], failingSince: '2000-01-01T00:00:20Z' } },
     ]);
     expect(loop.inspect()).toMatchObject({ runtimeErrors: errors, failingSince: '2000-01-01T00:00:20Z' });
     errors = [];
@@ -248,7 +248,7 @@ it('housekeeping that fails is logged once, and tried again', async () => {
   loop.configUpdated(add());
   await advance(10_000);
   expect(logger.warnings).toMatchObject([
-    { message: 'Housekeeping fails', fields: { reason: 'connection refused', failures: 1 } },
+    { message: 'Housekeeping failed', fields: { reason: 'connection refused', failures: 1 } },
   ]);
   fails = false;
   await advance(2000);
