@@ -310,4 +310,13 @@ describe('the containers of one pod', () => {
     await gcOf({ podStateProvider: { shouldPodContentBeRemoved: () => true } }).cleanUpContainersInPod('foo', status);
     expect((await remaining()).containers).toEqual(['fake://foo-bar-5']);
   });
+
+  it('the last run is removed last: the final status of a pod once showed the exit code of the run before', async () => {
+    put(runs);
+    const status = { containers: runtime.pod('foo')!.containers, sandboxes: [] };
+    await gcOf({ podStateProvider: { shouldPodContentBeRemoved: () => true } }).cleanUpContainersInPod('foo', status);
+    expect(
+      runtime.callsOf({ method: 'removeContainer', container: 'bar' }).map(({ containerID }) => containerID),
+    ).toEqual(['fake://foo-bar-2', 'fake://foo-bar-3', 'fake://foo-bar-4']);
+  });
 });

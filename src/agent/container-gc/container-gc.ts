@@ -69,6 +69,9 @@ export class ContainerGC {
   /**
    * Removes the containers of one pod that have ended: those of the name that `exitedContainerID` has,
    * or all if it is undefined. For the sync loop after ContainerDied. Source: kubelet `cleanUpContainersInPod`.
+   *
+   * Divergence: the oldest first. The kubelet begins with the newest run, so that the pod's last status,
+   * when it is made in between, shows how the run before it ended.
    */
   cleanUpContainersInPod(podUID: string, runtimeStatus: RuntimePodStatus, exitedContainerID?: string): Promise<void> {
     const removeAll = this.#options.podStateProvider.shouldPodContentBeRemoved(podUID);
@@ -76,7 +79,8 @@ export class ContainerGC {
       ? containersToDeleteInPod(runtimeStatus, undefined, 0)
       : containersToDeleteInPod(runtimeStatus, exitedContainerID, Math.max(this.#maxPerPodContainer, 1));
     return this.#track(async () => {
-      for (const container of toDelete) await this.#removeContainer(podUID, container);
+      // A status that is made of what is left meanwhile shows the newest run.
+      for (const container of toDelete.toReversed()) await this.#removeContainer(podUID, container);
     });
   }
 

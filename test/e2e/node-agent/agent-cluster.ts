@@ -20,6 +20,8 @@ export class AgentCluster implements AsyncDisposable {
   readonly runtime = new FakeContainerRuntime();
   readonly logger = recordingLogger();
   readonly history = new PodHistory();
+  /** What a command gives, by its first word; default: it succeeds. */
+  readonly commands = new Map<string, () => Promise<void>>();
   readonly #options: Partial<NodeAgentOptions>;
   readonly #waiters = new Set<() => void>();
   readonly agent: NodeAgent;
@@ -37,6 +39,13 @@ export class AgentCluster implements AsyncDisposable {
     this.#options = options;
     this.agent = this.#createAgent();
     this.runtime.subscribe?.(() => this.#wake());
+    this.runtime.onExec(async ([command = '']) => {
+      const exitCode = await Promise.resolve(this.commands.get(command)?.()).then(
+        () => 0,
+        () => 1,
+      );
+      return { exitCode, stdout: '', stderr: '' };
+    });
   }
 
   /** A user creates a pod that is bound to the node. */

@@ -1,6 +1,9 @@
 import type { TestContext } from 'vitest';
 import { type Life, type LivePod, requiredOf, withoutOptional } from './live-pod.ts';
 
+/** A back-off; and the node authorizer of kube-apiserver, which for a moment does not know a new pod. */
+const expectedErrors = /CrashLoopBackOff|no relationship found between node/;
+
 /** Lives the life of a pod, and expects that the API server has shown nothing else, and that nothing runs afterwards. */
 export async function expectLife(pod: LivePod, life: Life, { expect, onTestFailed }: TestContext): Promise<void> {
   const { history } = pod.cluster;
@@ -8,6 +11,6 @@ export async function expectLife(pod: LivePod, life: Life, { expect, onTestFaile
   await pod.live(life);
   expect(withoutOptional(pod.history, life)).toEqual(requiredOf(life));
   expect(history.problems).toEqual([]);
-  expect(pod.logLines.filter((line) => line.startsWith('error') && !line.includes('CrashLoopBackOff'))).toEqual([]);
+  expect(pod.logLines.filter((line) => line.startsWith('error') && !expectedErrors.test(line))).toEqual([]);
   if (pod.history.at(-1) === 'gone') expect(pod.runs).toBe(false);
 }

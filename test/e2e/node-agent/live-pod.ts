@@ -1,6 +1,6 @@
 import type { Pod } from 'kubelet-status-manager';
 import type { FakeExit } from '../../../src/testing/container-runtime/fake-container.ts';
-import { expectOk } from '../../contract/pod-api.ts';
+import { expectOk, STRATEGIC_MERGE_PATCH } from '../../contract/pod-api.ts';
 import type { AgentCluster } from './agent-cluster.ts';
 
 /** What happens to a pod in a state; see `livePods`. */
@@ -45,6 +45,12 @@ export class LivePod {
     const { runtime } = this.cluster;
     await this.cluster.until(() => runtime.container(this.uid, container)?.state === 'running');
     runtime.exit(runtime.container(this.uid, container)!.id, exit);
+  }
+
+  /** A user asks for other resources of a container. */
+  async resize(container: string, requests: Readonly<Record<string, string>>): Promise<void> {
+    const body = { spec: { containers: [{ name: container, resources: { requests } }] } };
+    expectOk(await this.cluster.server.pods.patch(`${this.name}/resize`, body, STRATEGIC_MERGE_PATCH));
   }
 
   /** A user deletes the pod. */

@@ -42,6 +42,9 @@ export class PodHistory {
   }
 }
 
+/** Conditions that are shown as long as they are there, with their reason. */
+const shownConditions = new Set(['PodResizePending', 'PodResizeInProgress', 'DisruptionTarget']);
+
 /**
  * `Running Ready: app#1 running after exit 3`: phase, reason in parentheses, condition Ready, whether it is
  * terminating; then each container that has a status, with its restart count unless that is 0.
@@ -54,16 +57,26 @@ export function formatPod({ metadata, status }: Pod): string {
     reason && `(${reason})`,
     isReady && 'Ready',
     metadata?.deletionTimestamp != null && 'terminating',
+    ...(conditions ?? [])
+      .filter(({ type }) => shownConditions.has(type ?? ''))
+      .map(({ type, reason }) => (reason ? `${type}=${reason}` : type)),
   ].filter(Boolean);
   const containers = [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].map(formatContainer);
   return `${words.join(' ')}${containers.length === 0 ? '' : `: ${containers.join(', ')}`}`;
 }
 
-function formatContainer({ name, restartCount, state, lastState, started }: ContainerStatus): string {
+function formatContainer({ name, restartCount, state, lastState, started, resources }: ContainerStatus): string {
   const isStarting = state?.running != null && started === false;
   const current = state?.waiting?.reason ?? (isStarting ? 'starting' : (exitOf(state) ?? 'running'));
   const last = exitOf(lastState);
-  return `${name}${restartCount ? `#${restartCount}` : ''} ${current}${last === undefined ? '' : ` after ${last}`}`;
+  const cpu = resources?.requests?.['cpu'];
+  return [
+    `${name}${restartCount ? `#${restartCount}` : ''} ${current}`,
+    last && `after ${last}`,
+    cpu !== undefined && `cpu ${cpu}`,
+  ]
+    .filter(Boolean)
+    .join(' ');
 }
 
 function exitOf(state: ContainerStatus['state']): string | undefined {

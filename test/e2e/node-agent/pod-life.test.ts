@@ -85,6 +85,21 @@ const cases: readonly Case[] = [
     starts: { app: 2 },
   },
   {
+    title: 'a container that was restarted is deleted while it runs: the status shows how both runs ended',
+    life: [
+      'Pending',
+      '(Pending: app ContainerCreating)',
+      ['Running Ready: app running', exit('app', 3)],
+      '(Running: app exit 3)',
+      ['Running Ready: app#1 running after exit 3', remove],
+      '(Running Ready terminating: app#1 running after exit 3)',
+      '(Running terminating: app#1 exit 143 after exit 3)',
+      'Failed terminating: app#1 exit 143 after exit 3',
+      'gone',
+    ],
+    starts: { app: 2 },
+  },
+  {
     title: 'an init container, a sidecar and a container start one after the other',
     spec: { initContainers: [init, proxy], restartPolicy: 'Never' },
     life: [
