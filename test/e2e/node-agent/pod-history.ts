@@ -49,7 +49,7 @@ const shownConditions = new Set(['PodResizePending', 'PodResizeInProgress', 'Dis
  * `Running Ready: app#1 running after exit 3`: phase, reason in parentheses, condition Ready, whether it is
  * terminating; then each container that has a status, with its restart count unless that is 0.
  */
-export function formatPod({ metadata, status }: Pod): string {
+function formatPod({ metadata, status }: Pod): string {
   const { phase, reason, conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
   const isReady = conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
   const words = [
