@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import {
   BasicPodManager,
   type Clock,
@@ -63,7 +64,11 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const random = resolveRandom(options.random, logger);
   const agentStartedAtMs = clock.now();
   const connection = options.client === undefined ? undefined : openApiConnection(options.client, { clock, logger });
-  const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+  const runtimeCalls = new AbortController();
+  setMaxListeners(0, runtimeCalls.signal);
+  const runtime = boundedRuntime(options.runtime, {
+    ...{ clock, requestTimeoutMs: runtimeRequestTimeoutMs, signal: runtimeCalls.signal },
+  });
 
   const ownEventRecorder =
     connection !== undefined && options.eventRecorder === undefined
@@ -93,7 +98,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const mirrorPods = connection && createMirrorPods(connection, { nodeName, clock, logger });
   const podCache = new RuntimePodCache({ runtime, clock });
   const pleg = new GenericPLEG({
-    ...{ runtime: options.runtime, runtimeRequestTimeoutMs, cache: podCache, clock, logger },
+    ...{ runtime, cache: podCache, clock, logger },
     onEvent: (event) => syncLoop.lifecycleEvent(event),
   });
   const probeManager = new ProberManager({
@@ -104,8 +109,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
   const podSyncer = new AgentPodSyncer({
     ...{
-      runtime: options.runtime,
-      runtimeRequestTimeoutMs,
+      runtime,
       podCache,
       statusManager,
       probeManager,
@@ -153,7 +157,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
 
   const containerGC = new ContainerGC({
-    ...{ runtime: options.runtime, runtimeRequestTimeoutMs, clock, logger },
+    ...{ runtime, clock, logger },
     podStateProvider: {
       // Divergence: not before the pod is terminated. The kubelet removes the containers of an evicted pod
       // as soon as they have exited, so that its worker may no longer see how they ended.
@@ -239,6 +243,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       ownEventRecorder,
     },
     canAdmitPod: options.canAdmitPod,
+    abortRuntimeCalls: () => runtimeCalls.abort(new Error('The agent is being stopped')),
   });
   return agent;
 }

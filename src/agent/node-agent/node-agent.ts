@@ -61,11 +61,15 @@ export interface NodeAgentParts {
   readonly handler: SyncHandler;
   readonly syncLoop: AgentSyncLoop;
   readonly canAdmitPod: CanAdmitPod | undefined;
+  /** Ends the calls of the runtime that are under way, and refuses others. */
+  readonly abortRuntimeCalls: () => void;
 }
 
 /** How long the API server's pods wait for the static ones, and the Node's status for the runtime. */
 const startUpWaitMs = 10_000;
 const defaultDrainMs = 10_000;
+/** How long a stop waits for calls that create, start or remove a container, so that their results are known. */
+const runtimeCallsMs = 10_000;
 /** How long events that were recorded before may take when nothing is drained. */
 const eventsMs = 1000;
 /** Source: kubelet `ContainerGCPeriod`. */
@@ -185,7 +189,8 @@ export class NodeAgent implements AsyncDisposable {
 
   /**
    * Ends the agent; resolves when no timer, request or promise is left. Containers keep running unless
-   * `terminatePods` is set. Never rejects. Later calls wait for the first one.
+   * `terminatePods` is set. A container that is being created or started is waited for, for 10 s at most;
+   * the next agent finds it in any case. Never rejects. Later calls wait for the first one.
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: NodeAgentStopOptions = {}): Promise<void> {
@@ -321,6 +326,7 @@ export class NodeAgent implements AsyncDisposable {
   }: NodeAgentStopOptions): Promise<void> {
     const { logger, nodeName, podSources, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
     const { mirrorPods, nodeReporter, connection, statusManager, allocationManager, containerGC } = this.#parts;
+    const { clock, abortRuntimeCalls } = this.#parts;
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
@@ -329,6 +335,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#stopSignal.abort();
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
     await Promise.all(podSources.map((source) => source.stop()));
+    const runtimeCallsTimer = clock.afterFunc(runtimeCallsMs, abortRuntimeCalls);
     await syncLoop.stop();
     allocationManager.stop();
     this.#gcTicker?.stop();
@@ -336,6 +343,8 @@ export class NodeAgent implements AsyncDisposable {
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();
+    runtimeCallsTimer.stop();
+    abortRuntimeCalls();
     await mirrorPods?.stop();
     await statusManager.stop({ drain, deadlineMs });
     await informer?.stop();

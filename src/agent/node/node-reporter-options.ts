@@ -27,7 +27,8 @@ export interface NodeReporterOptions {
   /**
    * Returns the Node's status: addresses, capacity, allocatable (default: the capacity), conditions without
    * times, nodeInfo and any other member. Called every 10 seconds. Members that are absent have defaults:
-   * cpu and memory of this machine, 110 pods, no pressure. If it throws, the previous status is reported.
+   * cpu and memory of this machine, 110 pods, no pressure. If it throws or
+   * takes longer than 10 seconds, the previous status is reported.
    */
   readonly nodeStatus?: (() => NodeStatus | Promise<NodeStatus>) | undefined;
   /** Returns why the node is not ready, in readable form; empty if it is ready. Default: always ready. */

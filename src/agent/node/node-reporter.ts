@@ -1,4 +1,5 @@
 import { type Clock, StatusManagerError, systemClock, timeFromEpochMs } from '../../index.ts';
+import { boundedCall } from '../bounded-call.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/object-reference.ts';
 import { FailureLog } from '../failure-log.ts';
@@ -178,10 +179,11 @@ export class NodeReporter {
   async #nextStatus(before: NodeStatus, readyErrors: readonly string[]): Promise<NodeStatus> {
     const defaults = defaultNodeStatus();
     try {
-      this.#observed = (await this.#options.nodeStatus?.()) ?? {};
+      const bounds = { clock: this.#clock, timeoutMs: updateFrequencyMs, signals: [this.#stop.signal] };
+      this.#observed = (await boundedCall('nodeStatus', bounds, () => this.#options.nodeStatus?.())) ?? {};
       this.#hookFailures.succeeded();
     } catch (error) {
-      this.#hookFailures.failed(error, { node: this.#options.nodeName });
+      if (!this.#stop.signal.aborted) this.#hookFailures.failed(error, { node: this.#options.nodeName });
     }
     const nodeInfo = { ...defaults.nodeInfo, ...this.#observed.nodeInfo };
     const status = { ...defaults, ...this.#observed, nodeInfo };

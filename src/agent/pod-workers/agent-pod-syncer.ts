@@ -9,6 +9,7 @@ import {
   type PodStatusInput,
   type StatusManagerLike,
 } from '../../index.ts';
+import { boundedCall } from '../bounded-call.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackoff } from '../back-off/crash-loop-back-off.ts';
@@ -32,8 +33,13 @@ import { runtimePodCache } from './runtime-pod-cache.ts';
 import { messageOf, syncError, type SyncResult } from './sync-result.ts';
 
 const defaultRequestTimeoutMs = 120_000;
+/** Source: kubelet `podAttachAndMountTimeout`. */
+const volumesTimeoutMs = 123_000;
 
-/** What a pod needs before its containers are started, and gives back after they have ended. */
+/**
+ * What a pod needs before its containers are started, and gives back after they have ended. A call that
+ * takes longer than 2 minutes and 3 seconds counts as failed, and is made again later.
+ */
 export interface VolumeManager {
   /** Rejects when the pod cannot be started yet. */
   waitForAttachAndMount(pod: Pod, options: CallOptions): Promise<void>;
@@ -210,9 +216,9 @@ export class AgentPodSyncer implements PodSyncer {
   }
 
   async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
-    const { statusManager, volumeManager } = this.#options;
+    const { statusManager } = this.#options;
     statusManager.setPodStatus(pod, this.#generateStatus(pod, runtimeStatus, true));
-    await volumeManager?.waitForUnmount(pod, { signal });
+    await this.#volumes('waitForUnmount', pod, signal);
     statusManager.terminatePod(pod);
     this.#actuatedResources?.remove(pod.metadata?.uid ?? '');
   }
@@ -258,13 +264,20 @@ export class AgentPodSyncer implements PodSyncer {
 
   async #mountVolumes(pod: Pod, signal: AbortSignal): Promise<void> {
     try {
-      await this.#options.volumeManager?.waitForAttachAndMount(pod, { signal });
+      await this.#volumes('waitForAttachAndMount', pod, signal);
     } catch (thrown) {
       signal.throwIfAborted();
       const message = `Unable to attach or mount volumes: ${messageOf(thrown)}`;
       this.#eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
       throw thrown;
     }
+  }
+
+  async #volumes(method: keyof VolumeManager, pod: Pod, signal: AbortSignal | undefined): Promise<void> {
+    const { volumeManager, clock } = this.#options;
+    if (volumeManager === undefined) return;
+    const bounds = { clock, timeoutMs: volumesTimeoutMs, signals: [signal] };
+    await boundedCall(`${method} of the volume manager`, bounds, (options) => volumeManager[method](pod, options));
   }
 
   async #killPod(

@@ -1,3 +1,4 @@
+import { untilAborted } from '../deadline.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, Logger, Pod } from '../../index.ts';
@@ -112,7 +113,8 @@ export class ContainerStarter {
     const [podIP] = runtimeStatus.ips ?? [];
     const handler = container.lifecycle!.postStart!;
     try {
-      await handlerRunner.run({ pod, container, containerID, podIP, handler }, signal);
+      await untilAborted(handlerRunner.run({ pod, container, containerID, podIP, handler }, signal), signal);
+      signal.throwIfAborted();
     } catch (thrown) {
       // The pod is to end, and its containers are stopped as that says.
       signal.throwIfAborted();

@@ -1,58 +1,57 @@
+import { boundedCall } from '../bounded-call.ts';
 import type { Clock } from '../../index.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
+import {
+  requireExecResult,
+  requireID,
+  requireImageRef,
+  requirePodOrNothing,
+  requirePods,
+} from './require-runtime-result.ts';
 
 export interface BoundedRuntimeOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** For one call. Stopping a container has its grace period besides, a command its own time-out. */
   readonly requestTimeoutMs: number;
+  /** Ends all calls, also those that are given no signal. Default: nothing does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** The longest delay of setTimeout. A longer time-out counts as no time-out. */
-const maxTimerMs = 2 ** 31 - 1;
+/** Of a runtime that was made here. */
+const isBounded = Symbol('isBounded');
 
 /**
  * The same runtime with a time limit for each call, which rejects when its time is up, and when its
  * signal is aborted, also if the runtime itself does not notice. A pull of an image has no time-out.
- * Source: kubelet `--runtime-request-timeout`.
+ * A method that throws, or resolves with something else than it should, rejects. A runtime that is
+ * bounded already is returned as it is. Source: kubelet `--runtime-request-timeout`.
  */
 export function boundedRuntime(
   runtime: ContainerRuntime,
-  { clock, requestTimeoutMs }: BoundedRuntimeOptions,
+  { clock, requestTimeoutMs, signal: stopSignal }: BoundedRuntimeOptions,
 ): ContainerRuntime {
+  if (isBounded in runtime) return runtime;
+
   function bounded<T>(
     method: string,
     timeoutMs: number,
     signal: AbortSignal | undefined,
     call: (options: { readonly signal: AbortSignal }) => Promise<T>,
+    check: (value: T) => T = (value) => value,
   ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason as Error);
-      const controller = new AbortController();
-      const end = (): void => {
-        timer?.stop();
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const giveUp = (error: Error): void => {
-        end();
-        reject(error);
-        controller.abort(error);
-      };
-      const onAbort = (): void => giveUp(signal?.reason as Error);
-      signal?.addEventListener('abort', onAbort);
-      const timer =
-        timeoutMs > maxTimerMs
-          ? undefined
-          : clock.afterFunc(timeoutMs, () => giveUp(new Error(`${method} of the runtime took over ${timeoutMs} ms`)));
-      call({ signal: controller.signal }).then(resolve, reject).finally(end);
-    });
+    return boundedCall(
+      `${method} of the runtime`,
+      { clock, timeoutMs, signals: [signal, stopSignal] },
+      async (options) => check(await call(options)),
+    );
   }
 
   const ms = requestTimeoutMs;
-  return {
-    listPods: ({ signal } = {}) => bounded('listPods', ms, signal, (o) => runtime.listPods(o)),
-    getPod: (uid, { signal } = {}) => bounded('getPod', ms, signal, (o) => runtime.getPod(uid, o)),
+  const boundedMethods: ContainerRuntime = {
+    listPods: ({ signal } = {}) => bounded('listPods', ms, signal, (o) => runtime.listPods(o), requirePods),
+    getPod: (uid, { signal } = {}) => bounded('getPod', ms, signal, (o) => runtime.getPod(uid, o), requirePodOrNothing),
     createContainer: (config, { signal } = {}) =>
-      bounded('createContainer', ms, signal, (o) => runtime.createContainer(config, o)),
+      bounded('createContainer', ms, signal, (o) => runtime.createContainer(config, o), requireID('createContainer')),
     startContainer: (id, { signal } = {}) =>
       bounded('startContainer', ms, signal, (o) => runtime.startContainer(id, o)),
     stopContainer: (id, graceSeconds, { signal } = {}) =>
@@ -60,14 +59,20 @@ export function boundedRuntime(
     removeContainer: (id, { signal } = {}) =>
       bounded('removeContainer', ms, signal, (o) => runtime.removeContainer(id, o)),
     execSync: (id, command, timeoutMs, { signal } = {}) =>
-      bounded('execSync', ms + timeoutMs, signal, (o) => runtime.execSync(id, command, timeoutMs, o)),
+      bounded(
+        'execSync',
+        ms + timeoutMs,
+        signal,
+        (o) => runtime.execSync(id, command, timeoutMs, o),
+        requireExecResult,
+      ),
     ...(runtime.updateContainerResources && {
       updateContainerResources: (id, resources, { signal } = {}) =>
         bounded('updateContainerResources', ms, signal, (o) => runtime.updateContainerResources!(id, resources, o)),
     }),
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>
-        bounded('runPodSandbox', ms, signal, (o) => runtime.runPodSandbox!(config, o)),
+        bounded('runPodSandbox', ms, signal, (o) => runtime.runPodSandbox!(config, o), requireID('runPodSandbox')),
     }),
     ...(runtime.stopPodSandbox && {
       stopPodSandbox: (id, { signal } = {}) =>
@@ -79,11 +84,19 @@ export function boundedRuntime(
     }),
     ...(runtime.pullImage && {
       pullImage: (image, pod, { signal } = {}) =>
-        bounded('pullImage', Number.POSITIVE_INFINITY, signal, (o) => runtime.pullImage!(image, pod, o)),
+        bounded(
+          'pullImage',
+          Number.POSITIVE_INFINITY,
+          signal,
+          (o) => runtime.pullImage!(image, pod, o),
+          requireID('pullImage'),
+        ),
     }),
     ...(runtime.imageRef && {
-      imageRef: (image, { signal } = {}) => bounded('imageRef', ms, signal, (o) => runtime.imageRef!(image, o)),
+      imageRef: (image, { signal } = {}) =>
+        bounded('imageRef', ms, signal, (o) => runtime.imageRef!(image, o), requireImageRef),
     }),
     ...(runtime.subscribe && { subscribe: (listener) => runtime.subscribe!(listener) }),
   };
+  return Object.assign(boundedMethods, { [isBounded]: true });
 }

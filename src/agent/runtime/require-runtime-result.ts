@@ -1,0 +1,58 @@
+import type { ExecResult, RuntimePod } from './container-runtime.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * Check what a method of a `ContainerRuntime` resolved with, before it is far from the method that is
+ * to blame. Each throws an error that names the method.
+ */
+
+/** A pod that is listed twice would lose one half of its containers, which would then be started again. */
+export function requirePods(value: unknown): readonly RuntimePod[] {
+  if (!Array.isArray(value)) refuse('listPods()', 'a list', value);
+  const uids = new Set<string>();
+  for (const [index, item] of (value as unknown[]).entries()) {
+    const { uid } = requirePod(item, `listPods()[${index}]`);
+    if (uids.has(uid)) throw new Error(`The runtime has listed pod UID ${uid} twice`);
+    uids.add(uid);
+  }
+  return value as RuntimePod[];
+}
+
+export function requirePodOrNothing(value: unknown): RuntimePod | undefined {
+  return value == null ? undefined : requirePod(value, 'getPod()');
+}
+
+export function requireID(method: string): (value: unknown) => string {
+  return (value) => (typeof value === 'string' ? value : refuse(`${method}()`, 'a string', value));
+}
+
+export function requireImageRef(value: unknown): string | undefined {
+  return value == null ? undefined : requireID('imageRef')(value);
+}
+
+export function requireExecResult(value: unknown): ExecResult {
+  const { exitCode, stdout, stderr } = membersOf(value);
+  if (typeof exitCode !== 'number' || typeof stdout !== 'string' || typeof stderr !== 'string')
+    refuse('execSync()', '{ exitCode, stdout, stderr }', value);
+  return value as ExecResult;
+}
+
+function requirePod(value: unknown, path: string): RuntimePod {
+  const { uid, name, namespace, sandboxes, containers } = membersOf(value);
+  for (const [member, text] of Object.entries({ uid, name, namespace }))
+    if (typeof text !== 'string') refuse(`${path}.${member}`, 'a string', text);
+  if (!Array.isArray(containers)) refuse(`${path}.containers`, 'a list', containers);
+  if (sandboxes != null && !Array.isArray(sandboxes)) refuse(`${path}.sandboxes`, 'a list or absent', sandboxes);
+  return value as RuntimePod;
+}
+
+function membersOf(value: unknown): Members {
+  return typeof value === 'object' && value !== null ? (value as Members) : {};
+}
+
+function refuse(path: string, expected: string, value: unknown): never {
+  throw new Error(
+    `Expected \`${path}\` of the runtime to be ${expected}, got ${value === null ? 'null' : typeof value}`,
+  );
+}

@@ -1,0 +1,85 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
+import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
+import { boundedRuntime } from '../../src/agent/runtime/bounded-runtime.ts';
+
+let clock: FakeClock;
+beforeEach(() => {
+  clock = new FakeClock('2026-01-02T03:04:05Z');
+});
+
+/** The fake runtime with one method of a careless author. */
+function runtimeWith(method: keyof ContainerRuntime, replacement: () => unknown): ContainerRuntime {
+  const runtime = Object.assign(new FakeContainerRuntime({ clock }), { [method]: replacement });
+  return boundedRuntime(runtime, { clock, requestTimeoutMs: 1000 });
+}
+
+const podOf = (uid: string): RuntimePod => ({ uid, name: 'web', namespace: 'default', containers: [] });
+
+describe('boundedRuntime', () => {
+  it.each<[string, () => unknown]>([
+    [
+      'throws instead of rejecting',
+      () => {
+        throw new Error('no socket');
+      },
+    ],
+    ['returns undefined', () => undefined],
+    ['rejects', () => Promise.reject(new Error('no socket'))],
+  ])('leaves no timer and no listener behind when the runtime %s', async (_, replacement) => {
+    const { signal } = new AbortController();
+    const listeners = new Set<unknown>();
+    signal.addEventListener = (_: string, listener: unknown) => void listeners.add(listener);
+    signal.removeEventListener = (_: string, listener: unknown) => void listeners.delete(listener);
+    await expect(runtimeWith('listPods', replacement).listPods({ signal })).rejects.toThrow(/no socket|listPods/);
+    expect(clock.pendingTimers).toBe(0);
+    expect(listeners.size).toBe(0);
+  });
+
+  it.each<[keyof ContainerRuntime, unknown, string]>([
+    ['listPods', 42, 'Expected `listPods()` of the runtime to be a list, got number'],
+    [
+      'listPods',
+      [{ ...podOf('a'), containers: undefined }],
+      'Expected `listPods()[0].containers` of the runtime to be',
+    ],
+    ['listPods', [podOf('a'), null], 'Expected `listPods()[1].uid` of the runtime to be a string, got undefined'],
+    ['listPods', [podOf('a'), podOf('b'), podOf('a')], 'The runtime has listed pod UID a twice'],
+    ['getPod', 42, 'Expected `getPod().uid` of the runtime to be a string, got undefined'],
+    ['createContainer', undefined, 'Expected `createContainer()` of the runtime to be a string, got undefined'],
+    ['runPodSandbox', null, 'Expected `runPodSandbox()` of the runtime to be a string, got null'],
+    ['pullImage', {}, 'Expected `pullImage()` of the runtime to be a string, got object'],
+    ['imageRef', 42, 'Expected `imageRef()` of the runtime to be a string, got number'],
+    ['execSync', 0, 'Expected `execSync()` of the runtime to be { exitCode, stdout, stderr }, got number'],
+  ])(
+    '%s that resolves with %j: the error names the method, not a line of the agent',
+    async (method, value, message) => {
+      const runtime = runtimeWith(method, async () => value) as unknown as Record<
+        string,
+        (...args: unknown[]) => unknown
+      >;
+      await expect(runtime[method]!('id', ['true'], 0)).rejects.toThrow(message);
+    },
+  );
+
+  it('what is optional may be absent', async () => {
+    expect(await runtimeWith('getPod', async () => undefined).getPod('a')).toBeUndefined();
+    expect(await runtimeWith('imageRef', async () => undefined).imageRef!('app:1')).toBeUndefined();
+  });
+
+  it('does not wrap a runtime twice, which would set two timers for each call', () => {
+    const bounded = boundedRuntime(new FakeContainerRuntime({ clock }), { clock, requestTimeoutMs: 1000 });
+    expect(boundedRuntime(bounded, { clock, requestTimeoutMs: 5 })).toBe(bounded);
+  });
+
+  it('its own signal ends calls that have none', async () => {
+    const stop = new AbortController();
+    const fake = Object.assign(new FakeContainerRuntime({ clock }), { removeContainer: () => new Promise(() => {}) });
+    const runtime = boundedRuntime(fake, { clock, requestTimeoutMs: 1000, signal: stop.signal });
+    const removed = runtime.removeContainer('id');
+    stop.abort(new Error('stopping'));
+    await expect(removed).rejects.toThrow('stopping');
+    await expect(runtime.listPods()).rejects.toThrow('stopping');
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

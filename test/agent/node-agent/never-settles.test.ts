@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import type { ContainerRuntime } from 'kubelet-status-manager/agent';
+import { TestCluster } from './test-cluster.ts';
+
+let cluster: TestCluster;
+beforeEach(async () => {
+  cluster = await TestCluster.start();
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+const never = (): Promise<never> => new Promise(() => {});
+const postStart = { exec: { command: ['x'] } };
+const web: Pod = { metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } };
+const webWithHook: Pod = {
+  ...web,
+  spec: { containers: [{ name: 'app', image: 'app:1', lifecycle: { postStart } }] },
+};
+
+/** Milliseconds that the stop took; fails when it takes longer than a minute. */
+async function stop(): Promise<number> {
+  const startedMs = cluster.clock.now();
+  let isStopped = false;
+  const stopping = cluster.agent.stop().finally(() => (isStopped = true));
+  for (let i = 0; i < 20; i++) await cluster.clock.yieldToEventLoop();
+  while (!isStopped && cluster.clock.now() - startedMs < 60_000)
+    await cluster.clock.advanceAsync(1000, () => cluster.clock.yieldToEventLoop());
+  expect(isStopped).toBe(true);
+  await stopping;
+  expect(cluster.clock.pendingTimers).toBe(0);
+  return cluster.clock.now() - startedMs;
+}
+
+describe('a method of the caller never settles', () => {
+  it('nodeStatus: the Node is registered without it, the log names the hook, and stop() ends', async () => {
+    const agent = await cluster.startAgent({ node: { nodeStatus: never } });
+    await cluster.advance(12_000);
+    expect(agent.inspect().node).toMatchObject({ registered: true });
+    expect(cluster.logger.warnings).toContainEqual(
+      expect.objectContaining({
+        message: 'Hook nodeStatus failed',
+        fields: expect.objectContaining({ reason: 'nodeStatus took over 10000 ms' }) as object,
+      }),
+    );
+    expect(await stop()).toBe(0);
+  });
+
+  it('waitForAttachAndMount: an event says so after 2m3s as in the kubelet, the pod can be deleted, and stop() ends', async () => {
+    await cluster.startAgent({ volumeManager: { waitForAttachAndMount: never, waitForUnmount: async () => {} } });
+    await cluster.create(web);
+    await cluster.advance(125_000);
+    expect(cluster.podEvents()).toEqual(['web: FailedMount']);
+    expect(cluster.logger.errors).toContainEqual(
+      expect.objectContaining({
+        fields: expect.objectContaining({
+          reason: 'waitForAttachAndMount of the volume manager took over 123000 ms',
+        }) as object,
+      }),
+    );
+    await cluster.advance(20_000);
+    cluster.server.pods.delete('default', 'web');
+    await cluster.advance(5000);
+    expect(cluster.pod('web')).toBeUndefined();
+    await cluster.create(web);
+    await cluster.advance(1000);
+    expect(await stop()).toBe(0);
+  });
+
+  it('waitForUnmount: stop() ends', async () => {
+    await cluster.startAgent({ volumeManager: { waitForAttachAndMount: async () => {}, waitForUnmount: never } });
+    cluster.runtime.script('app', { exitAfterMs: 1000 });
+    await cluster.create({ ...web, spec: { ...web.spec!, restartPolicy: 'Never' } });
+    await cluster.advance(5000);
+    expect(await stop()).toBe(0);
+  });
+
+  it('a postStart hook: the pod can be deleted, and stop() ends', async () => {
+    await cluster.startAgent({ handlerRunner: { run: never } });
+    await cluster.create(webWithHook);
+    await cluster.advance(3000);
+    cluster.server.pods.delete('default', 'web');
+    await cluster.advance(5000);
+    expect(cluster.pod('web')).toBeUndefined();
+    await cluster.create(webWithHook);
+    await cluster.advance(3000);
+    expect(await stop()).toBe(0);
+  });
+
+  it.each(['createContainer', 'startContainer', 'runPodSandbox'] as const)(
+    '%s: stop() waits for it for 10 s, not for the time-out of the runtime',
+    async (method) => {
+      const runtime = Object.assign(cluster.runtime, { [method]: never }) as ContainerRuntime;
+      await cluster.startAgent({ runtime });
+      await cluster.create(web);
+      await cluster.advance(3000);
+      const stoppedAfterMs = await stop();
+      expect(stoppedAfterMs).toBeGreaterThanOrEqual(10_000);
+      expect(stoppedAfterMs).toBeLessThan(20_000);
+    },
+  );
+});
