@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import groupBy from 'lodash/groupBy.js';
 import {
   type Clock,
   type Container,
@@ -96,8 +97,9 @@ export class ProcessRuntime implements ContainerRuntime {
   }
 
   async listPods(): Promise<RuntimePod[]> {
-    const uids = new Set([...this.#sandboxes.values()].map(({ podUID }) => podUID));
-    return [...uids].map((uid) => this.#podOf(uid)!);
+    const containers = groupBy([...this.#containers.values()], ({ config }) => config.podUID);
+    const sandboxes = groupBy([...this.#sandboxes.values()], ({ podUID }) => podUID);
+    return Object.entries(sandboxes).map(([uid, own]) => this.#podWith(own, containers[uid]));
   }
 
   async getPod(uid: string): Promise<RuntimePod | undefined> {
@@ -264,19 +266,23 @@ export class ProcessRuntime implements ContainerRuntime {
 
   #podOf(uid: string): RuntimePod | undefined {
     const sandboxes = [...this.#sandboxes.values()].filter(({ podUID }) => podUID === uid);
-    const [first] = sandboxes;
-    if (first === undefined) return undefined;
+    if (sandboxes.length === 0) return undefined;
+    const containers = [...this.#containers.values()].filter(({ config }) => config.podUID === uid);
+    return this.#podWith(sandboxes, containers);
+  }
+
+  /** A pod has at least one sandbox. */
+  #podWith(sandboxes: readonly Sandbox[], containers: readonly ProcessContainer[] = []): RuntimePod {
+    const { podUID, name, namespace } = sandboxes[0]!;
     const [ip, ...additionalIPs] = this.#options.podIPs;
     const network = { ip, additionalIPs };
     return {
-      ...{ uid, name: first.name, namespace: first.namespace },
+      ...{ uid: podUID, name, namespace },
       sandboxes: sandboxes.map(({ id, attempt, createdAtMs, ready, hostNetwork }) => ({
         ...{ id, attempt, createdAtMs, ready, hostNetwork },
         ...(!hostNetwork && { network }),
       })),
-      containers: [...this.#containers.values()]
-        .filter(({ config }) => config.podUID === uid)
-        .map((container) => container.status()),
+      containers: containers.map((container) => container.status()),
     };
   }
 

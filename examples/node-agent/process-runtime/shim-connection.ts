@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 
-/** A connection to the shim of a container, which exists exactly as long as the shim lives. */
+/** A connection to the shim of a container. It ends when the shim has recorded how the container has ended, or has died. */
 export class ShimConnection {
   /** Resolves when the container has been started, or the connection has ended. */
   readonly started: Promise<void>;
-  /** Resolves when the shim has ended, however that came about, or `close` was called. */
+  /** Resolves when the connection has ended, or `close` was called. */
   readonly ended: Promise<void>;
   readonly #socket: Socket;
 

@@ -1,8 +1,8 @@
 /**
  * Runs one container, and outlives the agent: `node shim.js DIRECTORY`, with the directory of the
  * container. It starts the process in a process group of its own, writes its output to the log, and
- * records how it has ended before it exits itself. It listens on a socket for as long as it lives,
- * which tells agents that it does; they send names of signals for the process group, one a line.
+ * records how it has ended before it exits itself. It listens on a socket until then, and closes its
+ * connections with agents, which tells them; they send names of signals for the process group, one a line.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -84,6 +84,8 @@ class Shim {
     await once(server, 'listening');
     if (this.#files.takeStartRequest()) await this.#runContainer();
     rmSync(this.#config.socket, { force: true });
+    // Agents need not wait until Node.js has ended.
+    for (const agent of this.#agents) agent.destroy();
   }
 
   async #runContainer(): Promise<void> {
