@@ -36,12 +36,22 @@ export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: Abort
   });
 }
 
+/** The longest delay of setTimeout. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** The real clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   afterFunc(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs);
+    const untilMs = performance.now() + delayMs;
+    // A longer delay would be taken for 1 ms: that of a grace period of more than 24 days, for example.
+    const schedule = (ms: number): NodeJS.Timeout =>
+      ms > maxTimerMs ? setTimeout(reschedule, maxTimerMs) : setTimeout(callback, ms);
+    const reschedule = (): void => {
+      timer = schedule(Math.max(0, untilMs - performance.now()));
+    };
+    let timer = schedule(delayMs);
     return { stop: () => clearTimeout(timer) };
   },
   yieldToEventLoop: () => new Promise((resolve) => setImmediate(resolve)),

@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { sleep } from '../src/clock.ts';
+import { expect, it, vi } from 'vitest';
+import { sleep, systemClock } from '../src/clock.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 
 it('sleep ends with its time, with its signal, and immediately for one that is aborted already', async () => {
@@ -14,4 +14,24 @@ it('sleep ends with its time, with its signal, and immediately for one that is a
   await cut;
   await sleep(clock, 1_000, controller.signal);
   expect(clock.pendingTimers).toBe(0);
+});
+
+it('the system clock waits for more than 24 days: setTimeout would fire such a timer after 1 ms, which ended a preStop hook', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const days = 24 * 3_600_000;
+    const fired = vi.fn<() => void>();
+    const stopped = vi.fn<() => void>();
+    systemClock.afterFunc(60 * days, fired);
+    const timer = systemClock.afterFunc(60 * days, stopped);
+    vi.advanceTimersByTime(59 * days);
+    expect(fired).not.toHaveBeenCalled();
+    timer.stop();
+    vi.advanceTimersByTime(2 * days);
+    expect(fired).toHaveBeenCalledOnce();
+    expect(stopped).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

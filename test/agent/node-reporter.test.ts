@@ -168,6 +168,21 @@ describe('TestUpdateNodeStatusWithLease', () => {
 });
 
 describe('TestReadyCondition', () => {
+  it.each<[string, () => unknown, string]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no sensor');
+      },
+      'readyErrors failed: no sensor',
+    ],
+    ['returns a text', () => 'disk is full', 'readyErrors failed: it did not return a list'],
+  ])('a hook readyErrors that %s makes the node not ready; it once stayed Ready', async (_, hook, message) => {
+    await started({ readyErrors: hook as () => string[] });
+    await requestsDuring(11_000);
+    expect(await condition('Ready')).toMatchObject({ status: 'False', reason: 'KubeletNotReady', message });
+  });
+
   it('a node that is not ready says why, and since when; the change is an event', async () => {
     await started();
     readyErrors = ['the runtime is gone', 'no network'];

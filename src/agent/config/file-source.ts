@@ -47,6 +47,8 @@ export class FileSource implements PodSource {
   #isReadPending = false;
   /** The last valid pod of each file, by path. */
   readonly #lastPods = new Map<string, Pod>();
+  /** Files that are ignored, and the file that is used instead. */
+  #overridden: ReadonlyMap<string, string> = new Map();
   /** The last error that was logged for each file; removed when the file is valid again. */
   readonly #logged = new Map<string, string>();
 
@@ -120,10 +122,21 @@ export class FileSource implements PodSource {
       }
     for (const path of paths) await this.#update(path, isChange);
     // If several files have a pod of the same name, the last file wins.
-    const pods = new Map(
-      paths.flatMap((path) => this.#lastPods.get(path) ?? []).map((pod) => [getPodFullName(pod), pod]),
-    );
-    this.#sink?.([...pods.values()]);
+    const pods = new Map<string, { readonly path: string; readonly pod: Pod }>();
+    const overridden = new Map<string, string>();
+    for (const path of paths) {
+      const pod = this.#lastPods.get(path);
+      if (pod === undefined) continue;
+      const fullName = getPodFullName(pod);
+      const other = pods.get(fullName)?.path;
+      if (other !== undefined) overridden.set(other, path);
+      pods.set(fullName, { path, pod });
+    }
+    for (const [path, usedPath] of overridden)
+      if (this.#overridden.get(path) !== usedPath)
+        this.#options.logger.warn({ path, usedPath }, 'Ignoring manifest: another file has a pod with the same name');
+    this.#overridden = overridden;
+    this.#sink?.([...pods.values()].map(({ pod }) => pod));
   }
 
   async #update(path: string, isChange: boolean): Promise<void> {

@@ -29,6 +29,8 @@ interface Source {
   candidates: ReadonlyMap<string, Pod>;
   /** True once the first list of the source has been passed on. */
   isReady: boolean;
+  /** Pods that were ignored and reported, because another one has their name or UID. */
+  ignored: ReadonlySet<string>;
 }
 
 /**
@@ -36,7 +38,9 @@ interface Source {
  * even if they have the same name. Pods are never mutated after they were passed on.
  * Source: kubelet `PodConfig`, `podStorage`, `SourcesReady`.
  *
- * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds.
+ * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds. Of two pods
+ * with one UID the second is ignored, as with one name; the kubelet mixes them. What is ignored is
+ * reported once, not at every update of the source.
  */
 export class PodConfig {
   readonly #options: PodConfigOptions;
@@ -48,7 +52,12 @@ export class PodConfig {
 
   /** Registers a source. Register all sources before the first one starts; otherwise `allReady` is true too early. */
   channel(name: PodSourceName): PodSink {
-    const source: Source = this.#sources.get(name) ?? { pods: new Map(), candidates: new Map(), isReady: false };
+    const source: Source = this.#sources.get(name) ?? {
+      pods: new Map(),
+      candidates: new Map(),
+      ignored: new Set(),
+      isReady: false,
+    };
     this.#sources.set(name, source);
     return (pods) => this.#merge(name, source, pods);
   }
@@ -70,7 +79,7 @@ export class PodConfig {
     const changed: Record<PodOperation, Pod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, Pod>();
     const usedCandidates = new Map<string, Pod>();
-    for (const candidate of this.#withoutDuplicates(candidates, name)) {
+    for (const candidate of this.#withoutDuplicates(candidates, name, source)) {
       const uid = candidate.metadata?.uid ?? '';
       const existing = source.pods.get(uid);
       usedCandidates.set(uid, candidate);
@@ -105,18 +114,34 @@ export class PodConfig {
   }
 
   /** Source: kubelet `filterInvalidPods`. */
-  #withoutDuplicates(pods: readonly Pod[], source: PodSourceName): Pod[] {
+  #withoutDuplicates(pods: readonly Pod[], sourceName: PodSourceName, source: Source): Pod[] {
     const { eventRecorder, logger } = this.#options;
     const fullNames = new Set<string>();
-    return pods.filter((pod) => {
+    const uids = new Set<string>();
+    const ignored = new Set<string>();
+    const distinct = pods.filter((pod) => {
       const fullName = getPodFullName(pod);
-      if (!fullNames.has(fullName)) return fullNames.add(fullName);
       const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
-      logger.warn({ ...podFields(pod), source }, 'Ignoring pod: its source has another pod with the same name');
-      const message = `Error validating pod ${name}_${namespace}(${uid}) from ${source} due to duplicate pod name "${name}", ignoring`;
+      const duplicate = fullNames.has(fullName) ? `name "${name}"` : uids.has(uid) ? `UID "${uid}"` : undefined;
+      if (duplicate === undefined) {
+        fullNames.add(fullName);
+        uids.add(uid);
+        return true;
+      }
+      const key = `${fullName} ${uid}`;
+      ignored.add(key);
+      if (source.ignored.has(key)) return false;
+      const shared = fullNames.has(fullName) ? 'name' : 'UID';
+      logger.warn(
+        { ...podFields(pod), source: sourceName },
+        `Ignoring pod: its source has another pod with the same ${shared}`,
+      );
+      const message = `Error validating pod ${name}_${namespace}(${uid}) from ${sourceName} due to duplicate pod ${duplicate}, ignoring`;
       eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
       return false;
     });
+    source.ignored = ignored;
+    return distinct;
   }
 
   #send(update: PodConfigUpdate): void {

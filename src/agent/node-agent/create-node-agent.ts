@@ -22,9 +22,11 @@ import { ApiEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
 import { createMirrorPodApi } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
+import { readyErrorsOf } from '../node/ready-errors.ts';
 import { NodeReporter } from '../node/node-reporter.ts';
 import type { NodeStatus } from '../node/node-types.ts';
 import { GenericPLEG } from '../pleg/generic-pleg.ts';
@@ -181,7 +183,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
           ...node,
           ...{ nodeName, transport: connection.requests, logger, clock, random, recorder: eventRecorder },
           nodeStatus: () => nodeStatusOf(nodeName, node),
-          readyErrors: () => [...runtimeErrors(), ...(node.readyErrors?.() ?? [])],
+          readyErrors: () => [...runtimeErrors(), ...readyErrorsOf(node.readyErrors)],
         })
       : undefined;
 
@@ -281,19 +283,29 @@ function createSources(
   return [
     ...(file === undefined ? [] : [new FileSource({ ...file, nodeName, clock, logger })]),
     ...(http === undefined ? [] : [new HttpSource({ ...http, nodeName, clock, logger })]),
-    ...(informer === undefined ? [] : [new ApiSource(filteredPods(informer, api?.filter), logger)]),
+    ...(informer === undefined ? [] : [new ApiSource(filteredPods(informer, api?.filter, logger), logger)]),
   ];
 }
 
-function filteredPods(apiPods: ApiPods, filter: ((pod: Pod) => boolean) | undefined): ApiPods {
+function filteredPods(apiPods: ApiPods, filter: ((pod: Pod) => boolean) | undefined, logger: Logger): ApiPods {
   if (filter === undefined) return apiPods;
+  /** A change that could not be filtered is ignored. */
+  const passes = (pod: Pod): boolean => {
+    try {
+      return filter(pod);
+    } catch (thrown) {
+      const fields = { ...podFields(pod), method: 'sources.api.filter', reason: reasonOf(thrown) };
+      logger.error(fields, 'A method of the caller failed; the change of the pod is ignored');
+      return false;
+    }
+  };
   return {
     whenSynced: () => apiPods.whenSynced(),
     subscribe: (listener, options) =>
       apiPods.subscribe(
         {
-          onPodAdded: (pod) => void (filter(pod) && listener.onPodAdded(pod)),
-          onPodUpdated: (pod) => void (filter(pod) && listener.onPodUpdated(pod)),
+          onPodAdded: (pod) => void (passes(pod) && listener.onPodAdded(pod)),
+          onPodUpdated: (pod) => void (passes(pod) && listener.onPodUpdated(pod)),
           onPodRemoved: (pod) => listener.onPodRemoved(pod),
         },
         options,

@@ -171,19 +171,20 @@ export class NodeAgent implements AsyncDisposable {
   /**
    * Ends a pod for a reason of the node's own, such as memory that runs out: it fails with the reason
    * `Evicted` or another one, the message and a DisruptionTarget condition, and its containers are
-   * killed. Resolves with true when none of them runs; with false for a critical pod, which is not
-   * evicted. Rejects when the containers take too long; the pod is failed and killed in any case. The pod
+   * killed. Resolves with true when none of them runs; with false, and nothing was done, for a critical
+   * pod and for one that has ended or was refused. Rejects when the containers take too long; the pod is failed and killed in any case. The pod
    * object is not deleted.
    *
    * Rejects with StatusManagerError INVALID_ARGUMENT for a pod that the agent does not have or a malformed
    * eviction, INVALID_STATE unless the agent is running; then nothing was done.
    */
   async evict(pod: Pod, eviction: Eviction): Promise<boolean> {
-    const { podManager, podWorkers, clock, logger, eventRecorder } = this.#parts;
+    const { podManager, podWorkers, handler, clock, logger, eventRecorder } = this.#parts;
     if (this.#state !== 'running') throw new StatusManagerError('INVALID_STATE', 'The agent is not running');
     const known = podManager.getPodByUID(pod?.metadata?.uid ?? '');
     if (known === undefined)
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` to be a pod of this agent', { path: 'pod' });
+    if (!handler.getActivePods().includes(known)) return false;
     return evictPod(known, { ...eviction, podWorkers, clock, logger, eventRecorder });
   }
 

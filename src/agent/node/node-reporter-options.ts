@@ -31,7 +31,10 @@ export interface NodeReporterOptions {
    * takes longer than 10 seconds, the previous status is reported.
    */
   readonly nodeStatus?: (() => NodeStatus | Promise<NodeStatus>) | undefined;
-  /** Returns why the node is not ready, in readable form; empty if it is ready. Default: always ready. */
+  /**
+   * Returns why the node is not ready, in readable form; empty if it is ready. If it throws, the node is not
+   * ready. Default: always ready.
+   */
   readonly readyErrors?: (() => readonly string[]) | undefined;
   /**
    * Called at registration if a Node of this name exists. Returns a JSON merge patch of its metadata and

@@ -14,6 +14,7 @@ import {
 } from './node-reporter-options.ts';
 import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from './node-status.ts';
 import type { Node, NodeStatus } from './node-types.ts';
+import { readyErrorsOf } from './ready-errors.ts';
 import { registerNode } from './register-node.ts';
 
 const updateFrequencyMs = 10_000;
@@ -146,7 +147,7 @@ export class NodeReporter {
   async #update(): Promise<void> {
     for (let tries = 0; tries < updateRetries && !this.#stop.signal.aborted; tries++) {
       try {
-        await this.#tryUpdate(this.#client, tries === 0, this.#options.readyErrors?.() ?? []);
+        await this.#tryUpdate(this.#client, tries === 0, readyErrorsOf(this.#options.readyErrors));
         return this.#failures.succeeded();
       } catch (error) {
         this.#failed(error);

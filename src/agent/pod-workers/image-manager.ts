@@ -8,7 +8,7 @@ import { messageOf, SyncFailure } from './sync-result.ts';
 
 export interface ImageManagerOptions {
   readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef'>;
-  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly eventRecorder: PodEventRecorder;
 }
 
@@ -25,7 +25,8 @@ export class ImageManager {
 
   constructor(options: ImageManagerOptions) {
     this.#options = options;
-    this.#backoff = createImagePullBackoff(options.clock);
+    // Monotonic, as the times of Go are: a step of the wall clock does not prolong a back-off.
+    this.#backoff = createImagePullBackoff({ now: () => options.clock.monotonicMs() });
   }
 
   /**
@@ -68,7 +69,7 @@ export class ImageManager {
   async #pull(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<string> {
     const { runtime, clock } = this.#options;
     const key = `${pod.metadata?.uid ?? ''}_${image}`;
-    if (this.#backoff.isInBackOffSinceUpdate(key, clock.now())) {
+    if (this.#backoff.isInBackOffSinceUpdate(key, clock.monotonicMs())) {
       const message = `Back-off pulling image "${image}"`;
       this.#event(pod, container, 'Normal', 'BackOff', message);
       const failure = this.#failures.get(key);
@@ -90,7 +91,7 @@ export class ImageManager {
       signal.throwIfAborted();
       const message = messageOf(thrown);
       this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${message}`);
-      this.#backoff.next(key, clock.now());
+      this.#backoff.next(key, clock.monotonicMs());
       this.#failures.set(key, `ErrImagePull: ${message}`);
       throw new SyncFailure('ErrImagePull', message, { cause: thrown });
     }

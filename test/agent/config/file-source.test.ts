@@ -185,3 +185,23 @@ it('the UID is the same whatever the order of the members, and differs by node, 
   expect(uids[0]).toBe(uids[1]);
   expect(new Set(uids).size).toBe(3);
 });
+
+it('two manifests with one pod name: the log says once which one is ignored', async () => {
+  await write('a.yaml', yaml('web'));
+  await write('b.yaml', yaml('web'));
+  const listed = nextList('web-node-a');
+  start();
+  await listed;
+  for (let reads = 0; reads < 2; reads++) {
+    const again = nextList('web-node-a');
+    await clock.advanceAsync(20_000);
+    await again;
+  }
+  expect(logger.lines).toEqual([
+    {
+      level: 'warn',
+      message: 'Ignoring manifest: another file has a pod with the same name',
+      fields: { path: join(directory, 'a.yaml'), usedPath: join(directory, 'b.yaml') },
+    },
+  ]);
+});

@@ -200,3 +200,22 @@ describe('several sources', () => {
     });
   });
 });
+
+it('of two pods with one UID the second is ignored: the copy of a manifest once changed the pod at every read', () => {
+  const events: (PodEvent | ObjectEvent)[] = [];
+  const logger = recordingLogger();
+  const { set } = newConfig({ logger, eventRecorder: { event: (event) => events.push(event) } });
+  const copy = podOf('copy', 'new', { metadata: { uid: 'foonew', name: 'copy', namespace: 'new' } });
+  expect(set([podOf('foo'), copy])).toEqual(['ADD new/foo']);
+  expect(set([podOf('foo'), { ...copy }])).toEqual([]);
+  // Reported once, and again when it was gone.
+  expect(events.map(({ message }) => message)).toEqual([
+    'Error validating pod copy_new(foonew) from file due to duplicate pod UID "foonew", ignoring',
+  ]);
+  expect(logger.lines.map(({ message }) => message)).toEqual([
+    'Ignoring pod: its source has another pod with the same UID',
+  ]);
+  expect(set([podOf('foo')])).toEqual([]);
+  set([podOf('foo'), copy]);
+  expect(events).toHaveLength(2);
+});

@@ -35,6 +35,24 @@ describe('evict', () => {
     expect(cluster.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
 
+  it('leaves a pod that has ended or was refused as it is: its own reason was once replaced by Evicted', async () => {
+    const agent = await cluster.startAgent({
+      canAdmitPod: ({ pod }) =>
+        pod.metadata?.name === 'refused'
+          ? { admit: false, reason: 'OutOfcpu', message: 'no cpu is left' }
+          : { admit: true },
+    });
+    cluster.runtime.script('app', { exitAfterMs: 100 });
+    await cluster.create({ ...pod, metadata: { name: 'refused' } });
+    await cluster.create({ ...pod, spec: { ...pod.spec!, restartPolicy: 'Never' } });
+    await cluster.advance(5000);
+    for (const known of agent.getPods()) expect(await agent.evict(known, { message: 'x' })).toBe(false);
+    await cluster.advance(20_000);
+    expect(cluster.status('refused')).toMatchObject({ phase: 'Failed', reason: 'OutOfcpu' });
+    expect(cluster.status('web')).toMatchObject({ phase: 'Succeeded' });
+    expect(cluster.podEvents().filter((event) => event.endsWith('Evicted'))).toEqual([]);
+  });
+
   it('refuses a pod that it does not have, and a malformed eviction', async () => {
     const agent = await cluster.startAgent();
     await expect(agent.evict(pod, { message: 'x' })).rejects.toThrow('Expected `pod` to be a pod of this agent');

@@ -121,3 +121,11 @@ describe('TestApplyDefaultImageTag, as the default of the pull policy', () => {
     expect(calls).toEqual([policy === 'Always' ? 'pullImage' : 'imageRef']);
   });
 });
+
+it('a wall clock that is set back by an hour does not prolong a back-off by an hour', async () => {
+  runtime.fail({ method: 'pullImage' }, 'no such image');
+  expect((await ensure('missing_image'))[0]).toBe('ErrImagePull');
+  clock.setWallTime(clock.now() - 3_600_000);
+  clock.advance(10_000);
+  expect((await ensure('missing_image'))[0]).toBe('ok');
+});

@@ -99,3 +99,20 @@ describe('a method of the caller never settles', () => {
     },
   );
 });
+
+describe('a method of the caller throws', () => {
+  it('sources.api.filter: the log names it and the pod, and the other pods run', async () => {
+    const filter = ({ metadata }: Pod): boolean => {
+      if (metadata?.name === 'odd') throw new Error('oops');
+      return true;
+    };
+    const agent = await cluster.startAgent({ sources: { api: { filter } } });
+    await cluster.create({ ...web, metadata: { name: 'odd' } });
+    await cluster.create(web);
+    await cluster.advance(3000);
+    expect(agent.getPods().map(({ metadata }) => metadata?.name)).toEqual(['web']);
+    expect(cluster.logger.errors).toMatchObject([
+      { fields: { pod: 'default/odd', method: 'sources.api.filter', reason: 'oops' } },
+    ]);
+  });
+});
