@@ -247,7 +247,7 @@ describe('what fails', () => {
     expect((await remaining()).containers).toEqual(['fake://deleted-a-0']);
     expect(logger.warnings).toMatchObject([
       {
-        message: 'Failed to remove what is left of a pod',
+        message: 'Failed to remove a container or sandbox',
         fields: { podUID: 'deleted', id: 'fake://deleted-a-0', reason: 'busy' },
       },
     ]);

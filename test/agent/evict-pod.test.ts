@@ -110,6 +110,6 @@ describe('TestStaticCriticalPodsAreNotEvicted', () => {
     await agent.settle();
     expect(agent.status('web')?.phase).toBe('Running');
     expect(agent.eventReasons()).toEqual([]);
-    expect(logger.errors).toMatchObject([{ message: 'A critical pod is not evicted', fields: { pod: 'ns/web' } }]);
+    expect(logger.errors).toMatchObject([{ message: 'Not evicting a critical pod', fields: { pod: 'ns/web' } }]);
   });
 });

@@ -20,10 +20,10 @@ import {
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
- * Decides what is to be done next for a pod that should run, from what the runtime shows of it.
- * Back-off, image pulls and failures are left to the caller, who carries the actions out.
- * `restartAllContainers` says that the pod's AllContainersRestarting condition is True. `actuated`
- * says what the containers were given; without it they are not resized. Source: kubelet `computePodActions`.
+ * Computes the next actions for a pod that should run from its runtime status. The caller performs the
+ * actions, and handles back-off, image pulls and failures. `restartAllContainers` is true if the pod's
+ * condition AllContainersRestarting is True. `actuated` returns the resources that the containers were
+ * given; without it they are not resized. Source: kubelet `computePodActions`.
  * @throws StatusManagerError INVALID_ARGUMENT for a pod or a runtime status that is malformed
  */
 export function computePodActions(
@@ -71,7 +71,7 @@ export function computePodActions(
   return actions;
 }
 
-/** The pod starts from its beginning, unless it has nothing left to do. */
+/** Starts the pod from the beginning, unless it has nothing left to do. */
 function inNewSandbox(pod: Pod, runtimeStatus: RuntimePodStatus, actions: PodActions): PodActions {
   const isOver = pod.spec?.restartPolicy === 'Never' && actions.attempt !== 0 && runtimeStatus.containers.length > 0;
   if (isOver) return { ...actions, createSandbox: false };
@@ -104,7 +104,7 @@ function regularContainerActions(
     if (newest?.state !== 'running') {
       if (!shouldContainerBeRestarted(container, pod, runtimeStatus)) continue;
       toStart.push(container);
-      // Nobody knows whether it runs: two of them must not.
+      // It may be running, and two instances must never run at the same time.
       if (newest?.state === 'unknown') {
         const message = 'Container is in "unknown" state, try killing it before restart';
         toKill.push({ containerID: newest.id, container, message, reason: 'Unknown' });
@@ -156,8 +156,8 @@ function hasSucceeded(runtimeStatus: RuntimePodStatus, { name }: Container): boo
 }
 
 /**
- * All runs of all init and regular containers. Those whose exit called for the restart are removed
- * last: while the runtime shows them, the restart is known to be under way.
+ * All runs of all init and regular containers. Those whose exit triggered the restart are removed
+ * last: as long as the runtime reports them, the restart is known to be in progress.
  */
 function containersToReset(pod: Pod, { containers: runs }: RuntimePodStatus): ContainerToReset[] {
   const { initContainers = [], containers = [] } = pod.spec ?? {};

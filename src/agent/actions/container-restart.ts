@@ -2,9 +2,9 @@ import { type Container, containerShouldRestart, type Pod } from '../../index.ts
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /**
- * True when the container is to be started at the next sync of the pod: it has never run, or its
- * newest run is over (or in an unknown state) and its restart policy and rules say so. Nothing of a
- * pod that is being deleted is started. Source: kubelet `ShouldContainerBeRestarted`.
+ * True when the next sync of the pod must start the container: it has never run, or its newest run has
+ * exited (or is in an unknown state) and its restart policy and rules require a restart. Always false
+ * for a pod that is being deleted. Source: kubelet `ShouldContainerBeRestarted`.
  */
 export function shouldContainerBeRestarted(container: Container, pod: Pod, runtimeStatus: RuntimePodStatus): boolean {
   if (pod.metadata?.deletionTimestamp != null) return false;
@@ -22,8 +22,8 @@ export function hasAnyRegularContainerCreated(pod: Pod, runtimeStatus: RuntimePo
 }
 
 /**
- * True when a regular container was created in the sandbox that is ready now: the init containers
- * have done their work there. Source: kubelet `HasAnyActiveRegularContainerStarted`.
+ * True when a regular container was created in the sandbox that is ready now: its init containers
+ * have completed. Source: kubelet `HasAnyActiveRegularContainerStarted`.
  */
 export function hasAnyActiveRegularContainerStarted(
   pod: Pod,

@@ -15,7 +15,7 @@ import {
   resizeRestartMessage,
 } from './pod-resize-action.ts';
 
-/** What is to be done for the init containers of a pod. */
+/** The next actions for the init containers of a pod. */
 export interface InitContainerActions {
   /** True when the regular containers may run. */
   readonly hasInitialized: boolean;
@@ -28,9 +28,9 @@ export interface InitContainerActions {
 
 /**
  * Init containers run one after the other, each until it has completed, a sidecar until it has
- * started. The last one that was ever started decides how far the pod is: those before it may have
- * been removed from the runtime. Sidecars that have stopped are started again, also when
- * the pod has been initialized. Source: kubelet `computeInitContainerActions`.
+ * started. The last one that was ever started shows how far initialization has come, because earlier
+ * ones may have been removed from the runtime. Sidecars that have stopped are started again, even
+ * after the pod has been initialized. Source: kubelet `computeInitContainerActions`.
  */
 export function computeInitContainerActions(
   pod: Pod,
@@ -44,7 +44,7 @@ export function computeInitContainerActions(
   const resizes: ContainerResize[] = [];
   const active = activeContainerStatuses(runtimeStatus);
   let hasInitialized = initContainers.length === 0 || hasAnyActiveRegularContainerStarted(pod, active);
-  /** True as soon as this container or one behind it was started once. */
+  /** True once this container or a later one was started. */
   let isPreviouslyInitialized = hasInitialized;
 
   for (const [index, container] of [...initContainers.entries()].toReversed()) {
@@ -83,14 +83,14 @@ export function computeInitContainerActions(
   };
 }
 
-/** What one init container calls for. */
+/** The next action for one init container. */
 interface Step {
-  /** It has done its part, so that the next one may start. */
+  /** It has completed, or started as a sidecar, so that the next one may start. */
   readonly isInitialized?: boolean;
   readonly start?: boolean;
   readonly kill?: ContainerToKill;
   readonly resize?: ContainerResize | undefined;
-  /** It failed for good. */
+  /** It failed and is not restarted. */
   readonly hasFailed?: boolean;
 }
 
@@ -151,14 +151,14 @@ function initContainerStep(
     case 'unknown':
       break;
   }
-  // Without an exit code, restart rules say nothing.
+  // Restart rules need an exit code.
   if ((container.restartPolicy ?? pod.spec?.restartPolicy) === 'Never') return { hasFailed: true };
   return { start: true, kill: { containerID: newest.id, container, message: unknownStateMessage, reason: 'Unknown' } };
 }
 
 const unknownStateMessage = 'Init container is in "unknown" state, try killing it before restart';
 
-/** The init process may survive and exit with 0 when another process of its container is killed for memory. */
+/** The init process may survive and exit with 0 if the OOM killer kills another process of its container. */
 function isInitContainerFailed({ exitCode = 0, reason }: RuntimeContainerStatus): boolean {
   return exitCode !== 0 || reason === 'OOMKilled';
 }

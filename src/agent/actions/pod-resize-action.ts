@@ -9,20 +9,20 @@ import {
 import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 import type { ContainerToUpdate } from './pod-actions.ts';
 
-/** What the runtime was last told to give to a container of the pod; undefined: nothing is recorded. */
+/** Returns the resources that a container of the pod was last given; undefined if none are recorded. */
 export type ActuatedResourcesOf = (containerName: string) => ResourceRequirementsInput | undefined;
 
-/** How a running container comes to the resources that its pod was allocated. */
+/** How a running container gets its allocated resources. */
 export interface ContainerResize {
   readonly containerID: string;
   readonly container: Container;
-  /** True when its resize policy wants a restart; it is then not updated. */
+  /** True when its resize policy requires a restart; then it is not updated in place. */
   readonly needsRestart: boolean;
   readonly changes: readonly { readonly resource: ResizableResource; readonly isDecrease: boolean }[];
 }
 
 /**
- * undefined when the container has what it should have, and for a pod without `actuated`, whose
+ * Undefined when the container has its allocated resources, and for a pod without `actuated`, whose
  * containers are never resized. Source: kubelet `computePodResizeAction`.
  */
 export function computePodResizeAction(
@@ -49,7 +49,7 @@ export function computePodResizeAction(
   return { containerID: id, container, needsRestart, changes };
 }
 
-/** Memory before cpu; of each, those that shrink before those that grow, so that the sum stays low. */
+/** Memory before cpu; decreases before increases, so that the sum never exceeds the allocation. */
 export function containersToUpdate(resizes: readonly ContainerResize[]): ContainerToUpdate[] {
   return resizableResources.flatMap((resource) => {
     const decreases: ContainerToUpdate[] = [];

@@ -4,15 +4,15 @@ import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 /** Whether a pod needs a new sandbox. */
 export interface SandboxChange {
   readonly changed: boolean;
-  /** The attempt of the sandbox to create, or of the newest one when nothing changed. */
+  /** The attempt number of the sandbox to create, or of the newest one if nothing changed. */
   readonly attempt: number;
-  /** The sandbox to be replaced or kept; empty when there is none, or its network is not the spec's. */
+  /** The sandbox to replace or keep; empty if there is none, or if its network namespace differs from the spec. */
   readonly sandboxID: string;
 }
 
 /**
- * A pod needs a new sandbox when it has none, when the newest is not ready or not the only ready
- * one, when it is in another network namespace than the spec says, and when it has no IP address.
+ * A pod needs a new sandbox if it has none, if the newest is not ready or not the only ready one, if
+ * its network namespace differs from the spec, or if it has no IP address.
  * Source: kubelet `PodSandboxChanged`.
  */
 export function podSandboxChanged(pod: Pod, { sandboxes }: RuntimePodStatus): SandboxChange {

@@ -11,7 +11,7 @@ import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/run
 import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
 
 /**
- * The resources that the runtime was last told to give to each container. They differ from the
+ * The resources that the runtime was last asked to give each container. They differ from the
  * allocated ones while a resize is in progress. Source: kubelet `actuatedState`.
  */
 export class ActuatedResources {
@@ -27,7 +27,7 @@ export class ActuatedResources {
     return this.#state.getContainerResourceAllocation(podUID, containerName);
   }
 
-  /** Records what the pod's spec gives its containers, unless something of it is recorded. Source: kubelet `InitializeActuatedPod`. */
+  /** Records the resources in the pod's spec, unless some are already recorded for the pod. Source: kubelet `InitializeActuatedPod`. */
   initialize(pod: Pod): void {
     const uid = pod.metadata?.uid ?? '';
     const containers = containersOf(pod);
@@ -35,7 +35,7 @@ export class ActuatedResources {
     this.#record(pod, (container) => containerResources(pod, container));
   }
 
-  /** Records what a container was given. */
+  /** Records the resources that a container was given. */
   set(pod: Pod, containerName: string, resources: ResourceRequirementsInput): void {
     const uid = pod.metadata?.uid ?? '';
     this.#record(pod, ({ name }) => (name === containerName ? resources : this.get(uid, name)));
@@ -50,8 +50,8 @@ export class ActuatedResources {
   }
 
   /**
-   * True when a running container has other resources than it was allocated. Of the init containers
-   * only sidecars count. Source: kubelet `IsPodResizeInProgress`.
+   * True when a running container has different resources than it was allocated. Of the init containers,
+   * only sidecars are considered. Source: kubelet `IsPodResizeInProgress`.
    */
   isPodResizeInProgress(allocatedPod: Pod, runtimeStatus: RuntimePodStatus): boolean {
     const uid = allocatedPod.metadata?.uid ?? '';
@@ -68,7 +68,7 @@ export class ActuatedResources {
     });
   }
 
-  /** The same with the actuated resources of containers of which the runtime reports none. Source: kubelet `toKubeContainerStatus`. */
+  /** Fills in the actuated resources of containers for which the runtime reports none. Source: kubelet `toKubeContainerStatus`. */
   complete(podUID: string, runtimeStatus: RuntimePodStatus): RuntimePodStatus {
     const containers = runtimeStatus.containers.map((container) =>
       container.resources === undefined ? { ...container, resources: this.get(podUID, container.name) } : container,

@@ -20,7 +20,7 @@ import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocatio
 
 /** Options of `AllocationManager`. */
 export interface AllocationManagerOptions {
-  /** What can be resized: without `updateContainerResources` each resize is Infeasible. */
+  /** Without its method `updateContainerResources`, every resize is Infeasible. */
   readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
   readonly statusManager: Pick<
     StatusManagerLike,
@@ -32,17 +32,17 @@ export interface AllocationManagerOptions {
     | 'setPodResizeInProgressCondition'
     | 'clearPodResizeInProgressCondition'
   >;
-  /** Where allocations are kept; those of `openCheckpointState` survive the process. Default: in memory. */
+  /** Where allocations are stored; those of `openCheckpointState` survive a restart. Default: in memory. */
   readonly allocationState?: AllocationState | undefined;
-  /** Asked in this order; the first one that refuses decides. Default: there is room for every pod. */
+  /** Called in this order; the first one that refuses decides. Default: every pod is admitted. */
   readonly admitHandlers?: readonly PodAdmitHandler[] | undefined;
-  /** The pods that were admitted and have not ended. */
+  /** Returns the pods that were admitted and have not ended. */
   readonly getActivePods: () => readonly Pod[];
   /** `podManager.getPodByUID`. */
   readonly getPodByUID: (podUID: string) => Pod | undefined;
-  /** False: not all sources of pods have been seen, and pending resizes wait. */
+  /** While it returns false, some pod source has not delivered its pods yet, and pending resizes wait. */
   readonly allSourcesReady: () => boolean;
-  /** The pod is to be synced: its allocation or its resize conditions have changed. */
+  /** Called when a pod must be synced because its allocation or its resize conditions changed. */
   readonly triggerPodSync: (pod: Pod) => void;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
@@ -58,8 +58,8 @@ const unsupportedMessage =
 const podLevelMessage = 'In-place pod-level resources resize is not supported on this node';
 
 /**
- * Which resources each pod has been allocated, and whether it may have others. A pod runs with what it
- * was allocated; a spec that asks for something else is a resize, which is pending until all admit
+ * Keeps the resources that each pod was allocated, and decides about resizes. A pod runs with its
+ * allocated resources. A spec that differs from them is a resize, which is pending until all admit
  * handlers accept it. Pending resizes are tried in the order of `sortPendingResizes`. Deferred resizes are tried again when
  * something has changed, and 3 minutes after the last try.
  *
@@ -82,7 +82,7 @@ export class AllocationManager {
     this.#eventRecorder = options.eventRecorder ?? noPodEvents;
   }
 
-  /** Tries pending resizes again from time to time, until `stop`. Source: kubelet `Run`. */
+  /** Retries pending resizes periodically, until `stop`. Source: kubelet `Run`. */
   start(): void {
     this.#isStarted = true;
     this.#retryLater(initialRetryDelayMs);
@@ -109,14 +109,15 @@ export class AllocationManager {
     return isAllocated(pod, this.#state);
   }
 
-  /** The active pods that were allocated something, with what they were allocated. Source: kubelet `GetAllocatedPods`. */
+  /** The active pods that have allocated resources, with these resources. Source: kubelet `GetAllocatedPods`. */
   getAllocatedPods(): Pod[] {
     return this.#allocatedPods(this.#options.getActivePods());
   }
 
   /**
-   * Asks whether there is room for a new pod, and allocates what it asks for if there is. A pod that an
-   * earlier agent has admitted is asked for with what it was allocated. Source: kubelet `AddPod`.
+   * Asks the admit handlers about a new pod, and if they accept it, allocates the resources that it
+   * requests. A pod that an earlier agent admitted is checked with its allocated resources.
+   * Source: kubelet `AddPod`.
    */
   addPod(activePods: readonly Pod[], pod: Pod): PodAdmitResult {
     const allocated = this.updatePodFromAllocation(pod).pod;
@@ -125,18 +126,18 @@ export class AllocationManager {
     return result;
   }
 
-  /** Forgets what the pod was allocated. Source: kubelet `RemovePod`. */
+  /** Removes the pod's allocation. Source: kubelet `RemovePod`. */
   removePod(podUID: string): void {
     this.#state.delete(podUID);
   }
 
-  /** `removePod` of all pods but these. Source: kubelet `RemoveOrphanedPods`. */
+  /** Calls `removePod` for all pods except these. Source: kubelet `RemoveOrphanedPods`. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.#state.removeOrphanedPods(remainingPodUIDs);
   }
 
   /**
-   * After `addPod` of these pods: tries the resizes that were pending when the agent was restarted.
+   * Call it after `addPod` of these pods: tries the resizes that were pending before a restart.
    * Source: kubelet `HandlePodAdditions`.
    */
   podsAdded(pods: readonly Pod[]): void {
@@ -146,8 +147,8 @@ export class AllocationManager {
   }
 
   /**
-   * The spec of a pod has changed: a resize is tried, one that was taken back is no longer pending.
-   * Call it when the pod manager knows the new pod. Source: kubelet `HandlePodUpdates`.
+   * Call it when the spec of a pod has changed and the pod manager has the new pod: tries a resize, and
+   * drops a pending one that was reverted. Source: kubelet `HandlePodUpdates`.
    */
   podUpdated(oldPod: Pod | undefined, pod: Pod): void {
     if (oldPod === undefined || !wantsOtherResources(oldPod, pod)) return;
@@ -161,8 +162,8 @@ export class AllocationManager {
   }
 
   /**
-   * The status of a pod has changed: pending resizes are tried again when it has ended, or its
-   * containers have come to request less. Source: kubelet `HandlePodReconcile`.
+   * Call it when the status of a pod has changed: retries pending resizes if the pod has ended, or if its
+   * containers now request less. Source: kubelet `HandlePodReconcile`.
    */
   podReconciled(oldPod: Pod | undefined, pod: Pod): void {
     if (oldPod === undefined || this.#pendingResizes.length === 0) return;
@@ -170,7 +171,7 @@ export class AllocationManager {
     if (hasEnded || doActualRequestsShrink(oldPod, pod)) this.retryPendingResizes();
   }
 
-  /** Queues a pod whose spec asks for other resources than it has. Source: kubelet `PushPendingResize`. */
+  /** Queues a pod whose spec differs from its allocation. Source: kubelet `PushPendingResize`. */
   pushPendingResize(podUID: string): void {
     if (this.#pendingResizes.includes(podUID)) return;
     const pending = [...this.#pendingResizes, podUID].flatMap((uid) => {
@@ -183,7 +184,7 @@ export class AllocationManager {
     this.#pendingResizes = sortPendingResizes(pending).map(({ pod }) => pod.metadata?.uid ?? '');
   }
 
-  /** Tries all pending resizes now, for example because a pod has ended. Source: kubelet `RetryPendingResizes`. */
+  /** Retries all pending resizes now, for example because a pod has ended. Source: kubelet `RetryPendingResizes`. */
   retryPendingResizes(): void {
     const { allSourcesReady, getPodByUID, statusManager, triggerPodSync } = this.#options;
     if (!allSourcesReady()) return this.#retryLater(initialRetryDelayMs);
@@ -205,7 +206,7 @@ export class AllocationManager {
     this.#retryTimer = this.#options.clock.afterFunc(ms, () => this.retryPendingResizes());
   }
 
-  /** True when the pod was allocated what it asks for. */
+  /** True when the pod was allocated what its spec requests. */
   #handlePodResourcesResize(pod: Pod): boolean {
     const { statusManager, getActivePods } = this.#options;
     const { uid = '', generation = 0 } = pod.metadata ?? {};
@@ -228,7 +229,7 @@ export class AllocationManager {
     }
     this.#allocate(pod);
     statusManager.clearPodResizePendingCondition(uid, 'accepted');
-    // The condition forgets the error and the generation of an earlier resize.
+    // Clears the error and the generation of an earlier resize from the condition.
     statusManager.clearPodResizeInProgressCondition(uid);
     statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
     const message = resizeMessage('Pod resize started', pod, generation);
@@ -271,12 +272,12 @@ export class AllocationManager {
   }
 }
 
-/** A handler that throws, or that says neither yes nor no, refuses. Source: kubelet `UnexpectedAdmissionError`. */
+/** A handler that throws or returns an invalid result refuses the pod. Source: kubelet `UnexpectedAdmissionError`. */
 function admitted(handler: PodAdmitHandler, attributes: PodAdmitAttributes): PodAdmitResult {
   try {
     const result: Partial<PodAdmitResult> | undefined = handler.admit(attributes);
     if (result?.admit === true) return { admit: true };
-    if (result?.admit !== false) throw new TypeError('a pod admit handler did not return a PodAdmitResult');
+    if (result?.admit !== false) throw new TypeError('A pod admit handler did not return a PodAdmitResult');
     const { reason = 'UnexpectedAdmissionError', message = '' } = result;
     return { admit: false, reason, message };
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import { compareQuantities, type Container, type Pod, type ResourceRequirementsInput } from '../../index.ts';
 
-/** What can be changed while a container runs, in the order in which it is changed. */
+/** The resources that can be resized, in the order in which they are changed. */
 export const resizableResources = ['memory', 'cpu'] as const;
 
 /** Source: `v1.ResourceMemory`, `v1.ResourceCPU`. */
@@ -9,7 +9,7 @@ export type ResizableResource = (typeof resizableResources)[number];
 type ResourceList = NonNullable<ResourceRequirementsInput['limits']>;
 
 /**
- * What the spec gives the container: a limit for cpu or memory that it does not have is the pod's.
+ * The container's resources in the spec. A missing limit for cpu or memory is inherited from the pod.
  * Source: kubelet `setActuatedContainerResources`, `GetLimits`.
  */
 export function containerResources(
@@ -27,12 +27,12 @@ export function containerResources(
   };
 }
 
-/** What the list has of the resource; nothing counts as zero. */
+/** The amount of the resource in the list; a missing one counts as zero. */
 export function amountOf(list: ResourceList | null | undefined, name: ResizableResource): string {
   return list?.[name] ?? '0';
 }
 
-/** How the amount changes: below 0 when it shrinks, 0 when it stays, also as another text (`1` and `1000m`). */
+/** Negative if the amount shrinks, 0 if it is equal, even in another format (`1` and `1000m`). */
 export function compareAmounts(after: string | undefined, before: string): number {
   return compareQuantities(after ?? '0', before) ?? 0;
 }

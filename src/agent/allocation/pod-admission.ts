@@ -2,24 +2,24 @@ import type { Pod } from '../../index.ts';
 
 /** Source: kubelet `lifecycle.PodAdmitAttributes`. */
 export interface PodAdmitAttributes {
-  /** The pod with the resources that it is to have. */
+  /** The pod with the resources that it would get. */
   readonly pod: Pod;
-  /** The other pods that were admitted, with the resources that they were allocated. */
+  /** The other admitted pods, with their allocated resources. */
   readonly otherPods: readonly Pod[];
-  /** `add`: the pod is new on the node; `resize`: its containers are to get other resources. */
+  /** `add`: the pod is new on the node; `resize`: its containers would get different resources. */
   readonly operation: 'add' | 'resize';
 }
 
 /**
- * Of a new pod that is refused, `reason` and `message` become those of its status. Of a resize, the
- * reason says what comes of it: `Infeasible` (never on this node) or else `Deferred` (tried again).
+ * For a new pod that is refused, `reason` and `message` become those of its status. For a resize, the
+ * reason `Infeasible` means that it is never possible on this node; any other means `Deferred` (retried).
  * Source: kubelet `lifecycle.PodAdmitResult`.
  */
 export type PodAdmitResult =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
 
-/** Says whether the node has room for a pod; must not throw. Source: kubelet `lifecycle.PodAdmitHandler`. */
+/** Decides whether the node has room for a pod. Source: kubelet `lifecycle.PodAdmitHandler`. */
 export interface PodAdmitHandler {
   /** Whether the pod may run beside the others. */
   admit(attributes: PodAdmitAttributes): PodAdmitResult;

@@ -1,7 +1,7 @@
 import type { Container, Pod } from '../../index.ts';
 
 /**
- * The message of an event about a resize: what it is, and what the pod's spec asks for, as JSON.
+ * The message of an event about a resize: what happened, and the requested resources as JSON.
  * Source: kubelet `podResizeMessage`.
  */
 export function resizeMessage(what: string, { spec }: Pod, generation: number, error = ''): string {

@@ -10,12 +10,12 @@ export interface ResizeProgressOptions {
     StatusManagerLike,
     'setPodResizeInProgressCondition' | 'clearPodResizeInProgressCondition'
   >;
-  /** undefined: the runtime cannot resize containers, so that no resize is ever in progress. */
+  /** Undefined if the runtime cannot resize containers; then no resize is ever in progress. */
   readonly actuatedResources: ActuatedResources | undefined;
   readonly eventRecorder: PodEventRecorder;
 }
 
-/** Keeps PodResizeInProgress in line with what the containers have, and tells of it. Source: kubelet `SyncPod`. */
+/** Updates the condition PodResizeInProgress, and records events about it. Source: kubelet `SyncPod`. */
 export class ResizeProgress {
   readonly #options: ResizeProgressOptions;
 
@@ -23,12 +23,12 @@ export class ResizeProgress {
     this.#options = options;
   }
 
-  /** For a pod that is to be synced, before its status is made. */
+  /** Call it at the start of a pod's sync, before its status is generated. */
   update(pod: Pod, runtimeStatus: RuntimePodStatus): void {
     const { statusManager, actuatedResources, eventRecorder } = this.#options;
     const { uid = '', generation = 0 } = pod.metadata ?? {};
-    // Divergence: the kubelet does so when the volumes are mounted. A pod that an earlier agent has started
-    // would show PodResizeInProgress until then.
+    // Divergence: the kubelet does this when the volumes are mounted. Until then, a pod that an earlier
+    // agent started would show PodResizeInProgress.
     actuatedResources?.initialize(pod);
     if (actuatedResources?.isPodResizeInProgress(pod, runtimeStatus) === true) {
       statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
@@ -40,7 +40,7 @@ export class ResizeProgress {
     eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
   }
 
-  /** For what the sync of the pod did. */
+  /** Call it with the result of the pod's sync. */
   reportErrors(pod: Pod, results: readonly SyncResult[]): void {
     const { statusManager, eventRecorder } = this.#options;
     const { uid = '', generation = 0 } = pod.metadata ?? {};

@@ -2,7 +2,7 @@ import { canonicalPodStatus, type Pod } from '../../index.ts';
 import { compareRequests } from './sort-pending-resizes.ts';
 import { areResourcesEqual } from './updated-from-allocation.ts';
 
-/** True when the specs ask for different resources, of the pod or of a container. Source: kubelet `recordResizeOperations`. */
+/** True when the specs request different resources for the pod or a container. Source: kubelet `recordResizeOperations`. */
 export function wantsOtherResources(oldPod: Pod, pod: Pod): boolean {
   const resourcesOf = ({ spec }: Pod) => [
     spec?.resources,
@@ -12,7 +12,7 @@ export function wantsOtherResources(oldPod: Pod, pod: Pod): boolean {
   return resourcesOf(pod).some((resources, i) => !areResourcesEqual(resources, before[i]));
 }
 
-/** True when the containers have come to request less, by the resources that their statuses show. Source: kubelet `HandlePodReconcile`. */
+/** True when the containers now request less, according to the resources in their statuses. Source: kubelet `HandlePodReconcile`. */
 export function doActualRequestsShrink(oldPod: Pod, pod: Pod): boolean {
   return compareRequests(withActualResources(pod), withActualResources(oldPod)).includes('less');
 }

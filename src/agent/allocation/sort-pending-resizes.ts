@@ -1,18 +1,18 @@
 import { computePodQOS, type Pod, podRequests } from '../../index.ts';
 import { amountOf, compareAmounts } from './container-resources.ts';
 
-/** A pod whose resize is pending, and what decides when it has its turn. */
+/** A pod whose resize is pending, and what its position in the queue depends on. */
 export interface PendingResize {
   readonly pod: Pod;
-  /** The pod with the resources that it has. */
+  /** The pod with its allocated resources. */
   readonly allocatedPod: Pod;
-  /** When its PodResizePending condition was set last; undefined: it has none. */
+  /** When its PodResizePending condition was last set; undefined if it has none. */
   readonly pendingSince: string | null | undefined;
 }
 
 /**
- * First those that ask for no more than they have, then by priority, then Guaranteed pods, and at
- * last those that have waited longest. Source: kubelet `sortPendingResizes`.
+ * Sorts resizes that do not increase requests first; then by priority, by QoS class (Guaranteed first),
+ * and by waiting time (longest first). Source: kubelet `sortPendingResizes`.
  */
 export function sortPendingResizes(resizes: readonly PendingResize[]): PendingResize[] {
   return resizes.toSorted((a, b) => {
@@ -35,7 +35,7 @@ function isResizeIncreasingRequests({ pod, allocatedPod }: Pick<PendingResize, '
   return compareRequests(pod, allocatedPod).includes('more');
 }
 
-/** Whether a pod requests more or less than another one, of memory and of cpu. */
+/** Compares the memory and the cpu that two pods request. */
 export function compareRequests(after: Pod, before: Pod): ('less' | 'same' | 'more')[] {
   const requestedAfter = podRequests(after);
   const requestedBefore = podRequests(before);

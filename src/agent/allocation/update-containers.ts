@@ -5,18 +5,18 @@ import type { ActuatedResources } from './actuated-resources.ts';
 import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
 
 export interface UpdateContainersOptions {
-  /** One that has `updateContainerResources`. */
+  /** A runtime that has `updateContainerResources`. */
   readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
   readonly actuatedResources: ActuatedResources;
   readonly signal: AbortSignal;
 }
 
 /**
- * Gives the running containers of a pod what they were allocated, one resource after the other, and
- * records what the runtime has taken. Rejects with the runtime's first error, and leaves the rest to
- * the next sync. Source: kubelet `updatePodContainerResources`.
+ * Gives the running containers of a pod their allocated resources, one resource after the other, and
+ * records what the runtime has applied. Rejects with the runtime's first error; the next sync does the
+ * rest. Source: kubelet `updatePodContainerResources`.
  *
- * Divergence: the kubelet does not lower a memory limit below what is in use. Here the runtime says so.
+ * Divergence: the kubelet does not lower a memory limit below the usage. Here the runtime must check that.
  */
 export async function updateContainers(
   pod: Pod,

@@ -6,17 +6,17 @@ import {
   type ResourceRequirementsInput,
 } from '../../index.ts';
 
-/** A pod with the resources that it was allocated. */
+/** A pod with its allocated resources. */
 export interface AllocatedPod {
-  /** The pod itself when nothing differs, else a copy. */
+  /** The same object if nothing differs, otherwise a copy. */
   readonly pod: Pod;
-  /** True when the spec asks for something else than was allocated. */
+  /** True when the spec differs from the allocation. */
   readonly updated: boolean;
 }
 
 type ResourceList = ResourceRequirementsInput['limits'] | null;
 
-/** A pod of which nothing is allocated is left as it is. Source: kubelet `updatePodFromAllocation`. */
+/** A pod without an allocation is returned unchanged. Source: kubelet `updatePodFromAllocation`. */
 export function updatedFromAllocation(pod: Pod, state: AllocationState): AllocatedPod {
   const { uid = '' } = pod.metadata ?? {};
   const { spec } = pod;
@@ -45,7 +45,7 @@ export function updatedFromAllocation(pod: Pod, state: AllocationState): Allocat
   return updated ? { pod: { ...pod, spec: allocatedSpec }, updated } : { pod, updated };
 }
 
-/** True when something was allocated to the pod. Source: kubelet `HasPodAllocatedResources`. */
+/** True when the pod has an allocation. Source: kubelet `HasPodAllocatedResources`. */
 export function isAllocated({ metadata, spec }: Pod, state: AllocationState): boolean {
   const { uid = '' } = metadata ?? {};
   return (spec?.containers ?? []).some(({ name }) => state.getContainerResourceAllocation(uid, name) !== undefined);

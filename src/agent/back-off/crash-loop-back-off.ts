@@ -3,7 +3,7 @@ import { hashContainer } from '../runtime/hash-container.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { Backoff } from './flowcontrol-backoff.ts';
 
-/** 10 seconds, doubled up to 5 minutes; a run of more than 10 minutes begins again. Source: kubelet `crashLoopBackOff`. */
+/** 10 seconds, doubled up to 5 minutes; reset after a run of more than 10 minutes. Source: kubelet `crashLoopBackOff`. */
 export function createCrashLoopBackoff(clock: Pick<Clock, 'now'>): Backoff {
   return new Backoff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
 }
@@ -13,7 +13,7 @@ export function createImagePullBackoff(clock: Pick<Clock, 'now'>): Backoff {
   return new Backoff({ clock, baseMs: 10_000, maxMs: 300_000 });
 }
 
-/** A container whose start is put off. */
+/** A container whose start is delayed. */
 export interface CrashLoop {
   /** For the container's status and the event. */
   readonly message: string;
@@ -22,7 +22,7 @@ export interface CrashLoop {
 }
 
 /**
- * Whether the start of a container has to wait: undefined when it may be started now, which is then
+ * Whether the start of a container must wait. Undefined means that it may be started now, which is then
  * counted as a start. There is no delay before the first restart.
  * Source: kubelet `doBackOff`.
  */
@@ -47,7 +47,7 @@ export function doBackOff(
   };
 }
 
-/** A changed image is a new container, and has no back-off. Source: kubelet `GetBackoffKey`. */
+/** The key depends on the image, so that a changed image has no back-off. Source: kubelet `GetBackoffKey`. */
 function backoffKey({ metadata }: Pod, container: Container | EphemeralContainer): string {
   return [metadata?.name, metadata?.namespace, metadata?.uid, container.name, hashContainer(container)].join('_');
 }
@@ -57,7 +57,7 @@ function formatPod({ metadata }: Pod): string {
   return `${metadata?.name ?? ''}_${metadata?.namespace ?? ''}(${metadata?.uid ?? ''})`;
 }
 
-/** Whole seconds as Go writes a `time.Duration`: `40s`, `1m20s`, `5m0s`. */
+/** Formats whole seconds like Go's `time.Duration`: `40s`, `1m20s`, `5m0s`. */
 function formatGoDuration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const minutes = Math.floor(seconds / 60);

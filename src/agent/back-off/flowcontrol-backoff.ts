@@ -2,12 +2,12 @@ import { type Clock, StatusManagerError } from '../../index.ts';
 
 /** Options of `Backoff`. */
 export interface BackoffOptions {
-  /** Of all times; wall time, because the times of events are, too. */
+  /** The wall clock, because the times of events are wall times. */
   readonly clock: Pick<Clock, 'now'>;
-  /** After the first event. */
+  /** The delay after the first event, in milliseconds. */
   readonly baseMs: number;
   readonly maxMs: number;
-  /** An entry that was not renewed for longer begins again with `baseMs`. Default: twice `maxMs`. */
+  /** An entry that was not updated for this time starts again with `baseMs`. Default: twice `maxMs`. */
   readonly expiresAfterMs?: number | undefined;
 }
 
@@ -17,9 +17,9 @@ interface Entry {
 }
 
 /**
- * How long something that keeps failing is put off: `baseMs` after the first event, doubled at
- * each further one, at most `maxMs`. The caller reports each event with `next`, and checks with
- * `isInBackOffSince`. Expired entries are removed by `gc`, which has to be called periodically.
+ * Exponential back-off by ID: `baseMs` after the first event, doubled at each further one, at most
+ * `maxMs`. The caller reports each event with `next`, and checks with `isInBackOffSince`. Call `gc`
+ * periodically: it removes expired entries.
  * Source: client-go `flowcontrol.Backoff`, without jitter.
  */
 export class Backoff {
@@ -40,12 +40,12 @@ export class Backoff {
     this.#expiresAfterMs = expiresAfterMs;
   }
 
-  /** How many entries there are. */
+  /** The number of entries. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The present delay in milliseconds; 0: none. */
+  /** The current delay in milliseconds; 0 if there is none. */
   get(id: string): number {
     return this.#entries.get(id)?.backoffMs ?? 0;
   }
@@ -59,7 +59,7 @@ export class Backoff {
     });
   }
 
-  /** Forgets what is known of `id`. */
+  /** Forgets the back-off entry of `id`. */
   reset(id: string): void {
     this.#entries.delete(id);
   }

@@ -9,30 +9,30 @@ import { containersToDeleteInPod } from './containers-to-delete.ts';
 /** Options of `ContainerGC`. */
 export interface ContainerGCOptions {
   readonly runtime: ContainerRuntime;
-  /** `PodWorkers` is one. Source: kubelet `podStateProvider`. */
+  /** For example `PodWorkers`. Source: kubelet `podStateProvider`. */
   readonly podStateProvider: {
     /** Whether nothing of this pod is needed any more. */
     shouldPodContentBeRemoved(podUID: string): boolean;
   };
   readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
   readonly logger: Logger;
-  /** How many containers that have ended are kept of each name in a pod, for their logs. Default: 1. */
+  /** How many exited runs of each container are kept, for their logs. Default: 1. */
   readonly maxPerPodContainer?: number | undefined;
   /** How long a container is kept after its creation. Default: 0. */
   readonly minAgeMs?: number | undefined;
-  /** As that of an `AgentPodSyncer`. Default: 120,000. */
+  /** Time-out of a runtime call in milliseconds. Default: 120,000. */
   readonly runtimeRequestTimeoutMs?: number | undefined;
 }
 
-/** How long a container in an unknown state has to end before it is removed. Source: kuberuntime `minimumGracePeriodInSeconds`. */
+/** Grace period of a container in an unknown state, which is stopped before it is removed. Source: kuberuntime `minimumGracePeriodInSeconds`. */
 const unknownGracePeriodSeconds = 2;
 
 /**
- * Removes containers that have ended, and the sandboxes without containers, from the runtime: all of
- * pods whose content may be removed, and of the others all but the newest ones. What cannot be removed
- * is logged and tried again by the next call. Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
+ * Removes exited containers, and sandboxes without containers, from the runtime. For pods whose content
+ * may be removed it removes all of them, for other pods all but the newest ones. Failures are logged,
+ * and the next call tries again. Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
  *
- * Divergence: the logs of containers are the runtime's, and there is no limit for all pods together.
+ * Divergence: the runtime owns the container logs, and there is no limit across all pods.
  */
 export class ContainerGC {
   readonly #options: ContainerGCOptions;
@@ -53,9 +53,8 @@ export class ContainerGC {
   }
 
   /**
-   * Removes what is left over of all pods: the kubelet does so each minute. Before all sources of pods
-   * have been seen, nothing counts as the container of a pod that is gone. Rejects when the runtime
-   * cannot list its pods. Source: kuberuntime `GarbageCollect`.
+   * Collects the garbage of all pods; the kubelet does so every minute. While `allSourcesReady` is false,
+   * no pod counts as gone. Rejects if the runtime cannot list its pods. Source: kuberuntime `GarbageCollect`.
    */
   garbageCollect(allSourcesReady: boolean): Promise<void> {
     const { signal } = this.#stop;
@@ -67,11 +66,11 @@ export class ContainerGC {
   }
 
   /**
-   * Removes the containers of one pod that have ended: those of the name that `exitedContainerID` has,
-   * or all if it is undefined. For the sync loop after ContainerDied. Source: kubelet `cleanUpContainersInPod`.
+   * Removes the exited runs of one pod's containers: those of the container that has `exitedContainerID`,
+   * or all if it is undefined. The sync loop calls it after ContainerDied. Source: kubelet `cleanUpContainersInPod`.
    *
-   * Divergence: the oldest first. The kubelet begins with the newest run, so that the pod's last status,
-   * when it is made in between, shows how the run before it ended.
+   * Divergence: the oldest run is removed first. The kubelet removes the newest run first, so a status that
+   * is generated in between shows how the previous run ended.
    */
   cleanUpContainersInPod(podUID: string, runtimeStatus: RuntimePodStatus, exitedContainerID?: string): Promise<void> {
     const removeAll = this.#options.podStateProvider.shouldPodContentBeRemoved(podUID);
@@ -84,7 +83,7 @@ export class ContainerGC {
     });
   }
 
-  /** Ends what is being removed, and removes nothing more. Resolves when nothing is under way. */
+  /** Aborts removals in progress and starts no others. Resolves when none is in progress. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.allSettled(this.#running);
@@ -110,7 +109,7 @@ export class ContainerGC {
     }
   }
 
-  /** A sandbox that is not ready and has no containers, unless it is the newest one of a pod that is there. */
+  /** Removes sandboxes that are not ready and have no containers, except the newest one of an existing pod. */
   async #evictSandboxes({ uid, sandboxes = [], containers }: RuntimePod): Promise<void> {
     const runtime = this.#runtime;
     const { signal } = this.#stop;
@@ -129,7 +128,7 @@ export class ContainerGC {
   #removeContainer(podUID: string, { id, state }: RuntimeContainerStatus): Promise<void> {
     const { signal } = this.#stop;
     return this.#remove(podUID, id, async () => {
-      // It may run.
+      // The container may be running.
       if (state === 'unknown') await this.#runtime.stopContainer(id, unknownGracePeriodSeconds, { signal });
       await this.#runtime.removeContainer(id, { signal });
     });
@@ -142,7 +141,7 @@ export class ContainerGC {
       await remove();
     } catch (thrown) {
       if (this.#stop.signal.aborted) return;
-      this.#options.logger.warn({ podUID, id, reason: messageOf(thrown) }, 'Failed to remove what is left of a pod');
+      this.#options.logger.warn({ podUID, id, reason: messageOf(thrown) }, 'Failed to remove a container or sandbox');
     } finally {
       this.#removing.delete(id);
     }

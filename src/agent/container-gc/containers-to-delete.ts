@@ -1,8 +1,8 @@
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /**
- * The containers of a pod that have exited, newest first, without the first `containersToKeep`. With
- * `filterContainerID` only those of the name that this container has; none when it is not there.
+ * The exited containers of a pod, newest first, without the first `containersToKeep`. With
+ * `filterContainerID`, only runs of that container; none if its ID is unknown.
  * Source: kubelet `getContainersToDeleteInPod`.
  */
 export function containersToDeleteInPod(

@@ -12,28 +12,28 @@ import { RefillingTokens } from './refilling-tokens.ts';
 /** Options of `ApiEventRecorder`. */
 export interface ApiEventRecorderOptions {
   readonly client: EventClient;
-  /** The host that events come from. */
+  /** The host in the events' source. */
   readonly nodeName: string;
   readonly logger: Logger;
-  /** What events come from. Default: `kubelet`. */
+  /** The component in the events' source. Default: `kubelet`. */
   readonly component?: string | undefined;
-  /** Requests per second in the long run. Default: 50. kubelet: `eventRecordQPS`. */
+  /** Sustained requests per second. Default: 50. kubelet: `eventRecordQPS`. */
   readonly qps?: number | undefined;
-  /** Requests that may be made immediately after a quiet time. Default: 100. kubelet: `eventBurst`. */
+  /** Maximum number of requests in a burst. Default: 100. kubelet: `eventBurst`. */
   readonly burst?: number | undefined;
-  /** Default: the system's. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined;
-  /** In [0, 1): spreads the first retries of several nodes. Default: `Math.random`. */
+  /** Returns a number in [0, 1), which spreads the first retries of several nodes. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 
-/** For debugging. */
+/** State of an `ApiEventRecorder`, for debugging. */
 export interface EventRecorderInspection {
-  /** Events that wait to be written. */
+  /** Number of events that are waiting to be written. */
   readonly queued: number;
-  /** Events that were given up: the queue was full, the API server refused them or did not respond. */
+  /** Number of events that were dropped because the queue was full, or the API server refused them or did not respond. */
   readonly dropped: number;
-  /** Since when no event could be written; absent while all is well. */
+  /** Since when no event could be written; absent if the last write succeeded. */
   readonly failingSince?: string | undefined;
 }
 
@@ -45,10 +45,10 @@ const defaultQPS = 50;
 const defaultBurst = 100;
 
 /**
- * Writes events to the API server, one after the other. The same event again raises its count, similar
- * ones are combined, and an object that has too many is silenced: see `EventCorrelator`. An event that
- * cannot be written is tried 12 times, 10 s apart, and then dropped, as are those that the API server
- * refuses and those beyond 1,000 waiting ones. `event` never throws and never waits.
+ * Writes events to the API server, one after the other. A repeated event increments the count of the
+ * first one, similar events are aggregated, and the rate per object is limited: see `EventCorrelator`.
+ * An event that cannot be written is tried 12 times, 10 s apart. It is dropped after that, if the API
+ * server refuses it, or if 1,000 events are waiting. `event` never throws and never waits.
  * Source: client-go `record.EventBroadcaster`, `EventRecorder`.
  */
 export class ApiEventRecorder implements EventRecorder {
@@ -61,7 +61,7 @@ export class ApiEventRecorder implements EventRecorder {
   readonly #queue: KubeEvent[] = [];
   #draining: Promise<void> | undefined;
   #dropped = 0;
-  /** Makes names unique: the clock has no nanoseconds. */
+  /** Makes names unique, because the clock has no nanoseconds. */
   #lastNameNs = 0n;
 
   /** @throws StatusManagerError INVALID_OPTION unless `qps` and `burst` are positive */
@@ -85,8 +85,8 @@ export class ApiEventRecorder implements EventRecorder {
   }
 
   /**
-   * Takes no more events and resolves when those that wait are written, or the API server did not take
-   * one of them, after which the others are dropped. Can be called again.
+   * Accepts no more events. Resolves when the waiting ones are written; when one of them cannot be
+   * written, the rest are dropped. Can be called again.
    */
   async stop(): Promise<void> {
     this.#stop.abort();
@@ -132,7 +132,7 @@ export class ApiEventRecorder implements EventRecorder {
   }
 
   async #drain(): Promise<void> {
-    // What the caller of `event` does next goes first.
+    // Lets the caller of `event` continue first.
     await Promise.resolve();
     for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
       const correlated = this.#correlator.correlate(event);
@@ -149,7 +149,7 @@ export class ApiEventRecorder implements EventRecorder {
         this.#correlator.updateState(await this.#send(correlated));
         return this.#failures.succeeded();
       } catch (error) {
-        // An Event of this name is there: an earlier try has arrived.
+        // An Event of this name exists: an earlier attempt was successful.
         if (statusCodeOf(error) === 409) return;
         this.#failures.failed(error);
         const isStopped = this.#stop.signal.aborted;
@@ -169,7 +169,7 @@ export class ApiEventRecorder implements EventRecorder {
       try {
         return await this.#withTimeout((signal) => client.patch(event, patch, signal));
       } catch (error) {
-        // The API server forgets Events after an hour.
+        // The API server deletes Events after an hour.
         if (statusCodeOf(error) !== 404) throw error;
       }
     }
@@ -194,7 +194,7 @@ export class ApiEventRecorder implements EventRecorder {
     });
   }
 
-  /** Nobody waits for an API server that does not respond. */
+  /** At a stop, the rest is dropped instead of waiting for an API server that does not respond. */
   #dropQueued(): void {
     for (const event of this.#queue.splice(0)) this.#drop(event, 'the recorder was stopped');
   }
@@ -209,7 +209,7 @@ function statusCodeOf(error: unknown): number | undefined {
   return error instanceof ApiError ? error.statusCode : undefined;
 }
 
-/** The API server has refused the event; it would do so again. */
+/** True when the API server has refused the event and would refuse it again. */
 function isFinal(error: unknown): boolean {
   const statusCode = statusCodeOf(error);
   return statusCode !== undefined && statusCode !== 429 && statusCode !== 503;

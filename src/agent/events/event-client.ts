@@ -3,9 +3,9 @@ import type { KubeEvent, KubeEventPatch } from './kube-event.ts';
 
 /** Where events are written to. Both reject with an `ApiError`. Source: client-go `record.EventSink`. */
 export interface EventClient {
-  /** Resolves with the Event as the API server has it. */
+  /** Resolves with the created Event. */
   create(event: KubeEvent, signal: AbortSignal): Promise<KubeEvent>;
-  /** As `create`, for an Event that is there. */
+  /** Like `create`, for an existing Event. */
   patch(event: KubeEvent, patch: KubeEventPatch, signal: AbortSignal): Promise<KubeEvent>;
 }
 

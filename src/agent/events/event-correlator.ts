@@ -12,7 +12,7 @@ const spamRefillMs = 300_000;
 /** What to send for an event. Source: client-go `EventCorrelateResult`. */
 export interface CorrelatedEvent {
   readonly event: KubeEvent;
-  /** Set when the Event is there already. */
+  /** Set when the Event already exists. */
   readonly patch?: KubeEventPatch | undefined;
 }
 
@@ -23,9 +23,9 @@ interface Observation {
 }
 
 /**
- * Keeps users and the API server from being flooded: the same event again raises a count, from ten
- * different messages of one reason within ten minutes on they become one event, and an object gets 25
- * events and one more every five minutes. Source: client-go `EventCorrelator`.
+ * Protects users and the API server from floods of events. A repeated event increments a count. After
+ * ten different messages of one reason within ten minutes, further ones become one aggregated event.
+ * Each object may have a burst of 25 events, and one more every five minutes. Source: client-go `EventCorrelator`.
  */
 export class EventCorrelator {
   readonly #clock: Clock;
@@ -34,20 +34,20 @@ export class EventCorrelator {
   readonly #observed = new LRUCache<Observation>(maxEntries);
   readonly #tokens = new LRUCache<RefillingTokens>(maxEntries);
 
-  /** @param newName a name for a new Event about the object of this name */
+  /** @param newName returns a name for a new Event about the object of this name */
   constructor(clock: Clock, newName: (objectName: string) => string) {
     this.#clock = clock;
     this.#newName = newName;
   }
 
-  /** Undefined when the event is not to be sent. */
+  /** Undefined if the event must not be sent. */
   correlate(newEvent: KubeEvent): CorrelatedEvent | undefined {
     const { event: aggregated, key } = this.#aggregate(newEvent);
     const correlated = this.#observe(aggregated, key);
     return this.#takeToken(spamKey(correlated.event)) ? correlated : undefined;
   }
 
-  /** The Event as the API server has it now. */
+  /** Records the Event as the API server returned it. */
   updateState(event: KubeEvent): void {
     this.#remember(eventKey(event), event);
   }
@@ -65,7 +65,7 @@ export class EventCorrelator {
     similar.lastMs = nowMs;
     if (similar.messages.size < aggregateMaxEvents) return { event: newEvent, key: eventKey(newEvent) };
 
-    // The set grows no further.
+    // The set must not grow further.
     similar.messages.delete(similar.messages.values().next().value!);
     const { apiVersion, kind, metadata, involvedObject, type, reason, source } = newEvent;
     const now = timeFromEpochMs(this.#clock.now());

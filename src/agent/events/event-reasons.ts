@@ -1,4 +1,4 @@
-/** The kubelet's reasons, by the names that it gives them. Source: kubelet `pkg/kubelet/events/event.go`. */
+/** The kubelet's reasons, by the names of its constants. Source: kubelet `pkg/kubelet/events/event.go`. */
 export const eventReasons = {
   createdContainer: 'Created',
   startedContainer: 'Started',
@@ -65,5 +65,5 @@ export const eventReasons = {
   failedPreStopHook: 'FailedPreStopHook',
 } as const;
 
-/** The kubelet's reasons; an event may have any other one. */
+/** A reason that the kubelet uses; events may also have other reasons. */
 export type EventReason = (typeof eventReasons)[keyof typeof eventReasons];

@@ -17,9 +17,9 @@ export interface ObjectReference {
 
 interface RecordedEvent {
   readonly type: EventType;
-  /** In a word: `Started`, `Killing`, `BackOff`; `eventReasons` has the kubelet's. */
+  /** In CamelCase, for example `Started`, `Killing`, `BackOff`; `eventReasons` has the kubelet's reasons. */
   readonly reason: string;
-  /** For a person to read. */
+  /** A human-readable description. */
   readonly message: string;
 }
 
@@ -36,7 +36,7 @@ export interface ObjectEvent extends RecordedEvent {
 }
 
 /**
- * Tells users what happens on the node. Returns immediately and must not throw; an event may be
+ * Records Kubernetes Events for users. Returns immediately and must not throw; an event may be
  * dropped. Source: client-go `record.EventRecorder`.
  */
 export interface EventRecorder {

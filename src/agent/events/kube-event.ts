@@ -1,6 +1,6 @@
 import type { EventType, ObjectReference } from './event-recorder.ts';
 
-/** An Event as the API server has it. Source: `v1.Event`. */
+/** An Event of the API. Source: `v1.Event`. */
 export interface KubeEvent {
   readonly apiVersion: 'v1';
   readonly kind: 'Event';
@@ -14,7 +14,7 @@ export interface KubeEvent {
   readonly message: string;
   readonly type: EventType;
   readonly count: number;
-  /** Whole seconds, as all times of an Event. */
+  /** In whole seconds, like all times of an Event. */
   readonly firstTimestamp: string | null;
   readonly lastTimestamp: string | null;
   readonly source: { readonly component?: string | undefined; readonly host?: string | undefined };
@@ -25,7 +25,7 @@ export interface KubeEvent {
 /** The strategic merge patch of an Event that happened again. */
 export type KubeEventPatch = Pick<KubeEvent, 'count' | 'lastTimestamp' | 'message'>;
 
-/** Source, object and, for one part of an object, its field path; keys that differ in less are the same. */
+/** The members that all keys have in common: source, object and field path. */
 function sourceAndObject({ source, involvedObject: object }: KubeEvent): unknown[] {
   return [source.component, source.host, object.kind, object.namespace, object.name, object.uid, object.apiVersion];
 }
@@ -36,12 +36,12 @@ export function eventKey(event: KubeEvent): string {
   return JSON.stringify([...sourceAndObject(event), involvedObject.fieldPath, type, reason, message]);
 }
 
-/** Events with the same key share a rate. Source: client-go `getSpamKey`. */
+/** Events with the same key share a rate limit. Source: client-go `getSpamKey`. */
 export function spamKey(event: KubeEvent): string {
   return JSON.stringify(sourceAndObject(event));
 }
 
-/** Events with the same key are similar: they differ in their messages. Source: client-go `EventAggregatorByReasonFunc`. */
+/** Events with the same key are similar: they differ only in their messages. Source: client-go `EventAggregatorByReasonFunc`. */
 export function aggregateKey(event: KubeEvent): string {
   const { type, reason, reportingComponent, reportingInstance } = event;
   return JSON.stringify([...sourceAndObject(event), type, reason, reportingComponent, reportingInstance]);

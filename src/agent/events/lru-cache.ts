@@ -1,4 +1,4 @@
-/** A map that forgets what was not used for longest. */
+/** A map of limited size that evicts the least recently used entry. */
 export class LRUCache<V> {
   readonly #entries = new Map<string, V>();
   readonly #maxEntries: number;

@@ -4,8 +4,8 @@ import type { ObjectReference } from './event-recorder.ts';
 const containerLists = ['containers', 'initContainers', 'ephemeralContainers'] as const;
 
 /**
- * A reference to the pod, or to one of its containers. A container that the pod's spec does not have
- * is named as such. Source: kubelet `GenerateContainerRef`.
+ * A reference to the pod, or to one of its containers. A container that is not in the pod's spec
+ * is marked as implicit. Source: kubelet `GenerateContainerRef`.
  */
 export function podReference({ metadata, spec }: Pod, container?: string): ObjectReference {
   const { name = '', namespace, uid } = metadata ?? {};

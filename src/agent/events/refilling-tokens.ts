@@ -2,9 +2,9 @@ import type { Clock } from '../../index.ts';
 
 export interface RefillingTokensOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** How many there are after a quiet time. */
+  /** Capacity of the bucket. */
   readonly size: number;
-  /** After how long one comes back. */
+  /** Milliseconds until one token is refilled. */
   readonly refillMs: number;
 }
 
@@ -20,7 +20,7 @@ export class RefillingTokens {
     this.#lastMs = options.clock.monotonicMs();
   }
 
-  /** Takes a token and returns 0, or returns after how many milliseconds there is one again. */
+  /** Takes a token and returns 0, or returns the milliseconds until one is available. */
   take(): number {
     const { clock, size, refillMs } = this.#options;
     const nowMs = clock.monotonicMs();

@@ -1,6 +1,6 @@
 import { type Pod, type PodStatusInput, timeFromEpochMs } from '../../index.ts';
 
-/** The status with a DisruptionTarget condition of the kubelet. Source: `podutil.UpdatePodCondition`. */
+/** Adds a DisruptionTarget condition with the kubelet's reason. Source: `podutil.UpdatePodCondition`. */
 export function withDisruptionTarget(
   status: PodStatusInput,
   { metadata }: Pod,

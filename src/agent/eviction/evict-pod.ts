@@ -8,11 +8,11 @@ import { isCriticalPod } from './is-critical-pod.ts';
 
 /** Why a pod is evicted. */
 export interface Eviction {
-  /** In a word, for the status and the event. Default: `Evicted`. */
+  /** Reason in the status and the event, in CamelCase. Default: `Evicted`. */
   readonly reason?: string | undefined;
-  /** For a person to read. */
+  /** A human-readable explanation. */
   readonly message: string;
-  /** The containers get this time to end if it is shorter than their own. Default: the pod's own. */
+  /** Shortens the grace period of the containers. Default: the pod's own grace period. */
   readonly gracePeriodSeconds?: number | undefined;
 }
 
@@ -25,13 +25,14 @@ export interface EvictPodOptions extends Eviction {
 }
 
 /**
- * Fails the pod with a reason, a message and a DisruptionTarget condition, and kills it. Resolves with
- * true when none of its containers runs; with false, and nothing was done, for a critical pod
- * (`isCriticalPod`). Rejects as `killPodNow` does when the containers take too long; the pod is failed
- * and killed in any case. It is not deleted. Rejects with a StatusManagerError INVALID_ARGUMENT, and does
- * nothing, when the message or the grace period is invalid. Source: kubelet `evictPod`.
+ * Sets the pod's phase to Failed with a reason, a message and a DisruptionTarget condition, and kills
+ * it; the pod object is not deleted. Resolves with true when none of its containers is running. Resolves
+ * with false for a critical pod (`isCriticalPod`), which is not evicted. Rejects like `killPodNow` if the
+ * containers take too long; the pod still fails and is killed. Rejects with StatusManagerError
+ * INVALID_ARGUMENT, and does nothing, if the message or the grace period is invalid.
+ * Source: kubelet `evictPod`.
  *
- * Divergence: the kubelet's eviction manager gives pods 1 s unless its soft thresholds say more.
+ * Divergence: the kubelet's eviction manager gives pods 1 s unless a soft threshold was reached.
  */
 export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<boolean> {
   const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;
@@ -41,7 +42,7 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
     refuseArgument('gracePeriodSeconds', 'seconds >= 0');
   const fields = podFields(pod);
   if (isCriticalPod(pod)) {
-    logger.error(fields, 'A critical pod is not evicted');
+    logger.error(fields, 'Not evicting a critical pod');
     return false;
   }
   eventRecorder.event({ pod, type: 'Warning', reason, message });

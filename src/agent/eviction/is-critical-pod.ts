@@ -3,7 +3,7 @@ import { isMirrorPod, isStaticPod, type Pod } from '../../index.ts';
 /** Source: `scheduling.SystemCriticalPriority`. */
 const systemCriticalPriority = 2_000_000_000;
 
-/** True for static pods, their mirrors, and pods with a priority of the system's. Source: kubelet `types.IsCriticalPod`. */
+/** True for static pods, mirror pods, and pods with a system-critical priority. Source: kubelet `types.IsCriticalPod`. */
 export function isCriticalPod(pod: Pod): boolean {
   return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec?.priority ?? 0) >= systemCriticalPriority;
 }

@@ -6,16 +6,16 @@ const maxIterationAgeMs = 5 * 60_000;
 /** One check of `/healthz` or `/readyz`. */
 export interface HealthCheck {
   readonly name: string;
-  /** Why it fails; absent when it passes. */
+  /** Why it fails; absent if it passes. */
   readonly failure?: string | undefined;
 }
 
-/** Whether the agent is alive; when it is not, only a new process helps. Source: kubelet `syncLoopHealthCheck` */
+/** Liveness: if a check fails, the process must be restarted. Source: kubelet `syncLoopHealthCheck` */
 export function healthChecks({ state, syncLoop }: NodeAgentInspection): readonly HealthCheck[] {
   return [{ name: 'ping' }, { name: 'syncloop', failure: syncLoopFailure(state, syncLoop.lastIterationAgeMs) }];
 }
 
-/** Whether the agent knows its pods, and the API server its Node. */
+/** Readiness: the agent knows its pods, and its Node is registered. */
 export function readinessChecks({ state, syncLoop, node }: NodeAgentInspection): readonly HealthCheck[] {
   const { waitingForSources } = syncLoop;
   return [

@@ -8,7 +8,7 @@ import type { NodeAgent } from '../node-agent/node-agent.ts';
 import { refuseOption, requireMembers, requireMethods } from '../require-option.ts';
 import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';
 
-/** What `/metrics` shows: a `Registry` of prom-client. */
+/** The source of `/metrics`: a `Registry` of prom-client. */
 export interface MetricsSource {
   readonly contentType: string;
   /** The text of all metrics. */
@@ -19,13 +19,13 @@ export interface MetricsSource {
 export interface ServeAgentOptions {
   /** Address to listen on. Default `127.0.0.1`. kubelet: `healthzBindAddress`. */
   readonly host?: string | undefined;
-  /** Port to listen on; 0: any that is free. Default 10248. kubelet: `healthzPort`. */
+  /** Port to listen on; 0 means any free port. Default 10248. kubelet: `healthzPort`. */
   readonly port?: number | undefined;
-  /** Default: no `/metrics`. */
+  /** Registry to serve. Default: none, and `/metrics` does not exist. */
   readonly register?: MetricsSource | undefined;
-  /** Of `/statusz`; false: no such page, as in a bundle. */
+  /** Options of `/statusz/`; false for no status page, which a bundled agent needs. */
   readonly statusPage?: Pick<StatusPageOptions, 'refreshIntervalMs' | 'timelineLength'> | false | undefined;
-  /** As for `createStatusPage`, and for every path. */
+  /** Like the option of `createStatusPage`, for every path. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
@@ -37,7 +37,7 @@ export interface ServeAgentOptions {
 export interface AgentServer extends AsyncDisposable {
   /** `http://127.0.0.1:10248`, for example. */
   readonly url: string;
-  /** Stops listening and cuts off clients. */
+  /** Stops listening and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -50,21 +50,21 @@ const optionNames: Readonly<Record<keyof ServeAgentOptions, true>> = {
   register: true,
   statusPage: true,
 };
-/** A client that neither sends nor reads is cut off. */
+/** The connection of a client that neither sends nor reads is closed after this time. */
 const idleTimeoutMs = 30_000;
 const maxConnections = 64;
 
 /**
- * Serves what probes, Prometheus and people ask of an agent:
+ * Serves the endpoints of an agent for probes, Prometheus and people:
  *
- * - `/healthz`: 500 when the sync loop has been stuck for 5 minutes, so that a new process is started.
+ * - `/healthz`: 500 if the sync loop has been stuck for 5 minutes, so that the agent is restarted.
  * - `/readyz`: 500 until the agent knows its pods and the Node is registered.
- * - `/metrics`: what `register` has.
+ * - `/metrics`: the metrics of `register`.
  * - `/statusz/`: the page of `createStatusPage`.
  *
- * `?verbose` lists the checks. Only reads, and does not authenticate: a host that is not a loopback
- * address shows the names of the pods to everybody who reaches it. Resolves when it listens. Call
- * `close()` after `stop()` of the agent, so that probes see it stop.
+ * `?verbose` lists the checks. The server is read-only and has no authentication: if `host` is not a
+ * loopback address, everybody who can reach it sees the names of the pods. Resolves when the server
+ * listens. Call `close()` after `stop()` of the agent, so that probes see it stop.
  *
  * @throws StatusManagerError INVALID_OPTION; INVALID_STATE when the address cannot be listened on
  */

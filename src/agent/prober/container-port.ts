@@ -1,7 +1,7 @@
 import type { Container } from '../../index.ts';
 
 /**
- * The port that a probe or a hook means: a number, or the name of one of the container's ports.
+ * Resolves the port of a probe or hook: a number, or the name of one of the container's ports.
  * @throws Error when there is no such port. Source: kubelet `probe.ResolveContainerPort`.
  */
 export function resolveContainerPort(port: number | string, container: Container): number {

@@ -16,16 +16,16 @@ import { probeTCP } from './tcp-probe.ts';
 export interface ProberOptions {
   /** Runs the commands of exec probes. */
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
-  /** Gets the events `Unhealthy`, for each failed probe, and `ProbeWarning`. Default: they are logged at `debug`. */
+  /** Receives the events `Unhealthy`, for each failed probe, and `ProbeWarning`. Default: they are logged at `debug`. */
   readonly recorder?: EventRecorder | undefined;
   /** Used without a `recorder`. Default: none. */
   readonly logger?: Pick<Logger, 'debug'> | undefined;
-  /** Default: the system's. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined;
 }
 
 const attempts = 3;
-/** The API server's default; a static pod may come without it. */
+/** The API server's default, which a static pod may lack. */
 const defaultTimeoutSeconds = 1;
 
 const nameOf: Readonly<Record<ProbeType, string>> = {
@@ -35,9 +35,9 @@ const nameOf: Readonly<Record<ProbeType, string>> = {
 };
 
 /**
- * Makes probes as the kubelet does: `exec` through the runtime, `httpGet`, `tcpSocket`, and `grpc` if
+ * Runs probes as the kubelet does: `exec` through the runtime, `httpGet`, `tcpSocket`, and `grpc` if
  * the package `@grpc/grpc-js` is installed, each within its `timeoutSeconds` (default 1). A probe that
- * could not be made is tried three times; then `probe` rejects, and the result before it stays.
+ * cannot be run is tried three times; then `probe` rejects, and the previous result stays.
  * `httpGet.protocol` and `grpc.mode` have no effect, as their feature gates are off by default.
  * Source: kubelet `newProber`, `prober.probe`.
  */

@@ -3,7 +3,7 @@ import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 
-/** More of what a command prints is cut off, as more of a response's body. */
+/** Longer output is truncated, as is a longer response body. */
 export const maxOutputLength = 10 * 1024;
 
 export interface ExecProbeRequest {
@@ -13,8 +13,8 @@ export interface ExecProbeRequest {
 }
 
 /**
- * Runs a command in the container; exit code 0 is a success. A command that has not ended in time is
- * a failure, whatever the runtime does with it. Rejects when the runtime could not run it.
+ * Runs a command in the container; exit code 0 is a success. A time-out is a failure, whatever the
+ * runtime does with the command. Rejects if the runtime cannot run it.
  * Source: kubelet `execprobe.Probe`, `RunInContainer`.
  */
 export async function probeExec(
@@ -36,7 +36,7 @@ export async function probeExec(
       const { exitCode, stdout, stderr } = result;
       return { result: exitCode === 0 ? 'success' : 'failure', output: (stdout + stderr).slice(0, maxOutputLength) };
     } catch (error) {
-      // The runtime may be the one that notices that the time is over.
+      // The runtime may report the time-out first.
       if (clock.monotonicMs() - startedMs >= timeoutMs) return timedOut;
       throw error;
     }

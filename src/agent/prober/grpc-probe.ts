@@ -10,7 +10,7 @@ type Grpc = typeof import('@grpc/grpc-js');
 export interface GRPCProbeRequest {
   readonly host: string;
   readonly port: number;
-  /** As the health protocol has it; empty: the server as such. */
+  /** Service name of the health protocol; empty for the server as a whole. */
   readonly service: string;
   readonly timeoutMs: number;
 }
@@ -18,7 +18,7 @@ export interface GRPCProbeRequest {
 const servingStatuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
 
 /**
- * Asks a server by the gRPC health protocol, without TLS; SERVING is a success. Rejects when the
+ * Checks a server with the gRPC health protocol, without TLS; SERVING is a success. Rejects if the
  * package `@grpc/grpc-js` is not installed. Source: kubelet `grpcprobe.Probe`.
  */
 export async function probeGRPC(
@@ -60,14 +60,14 @@ async function loadGrpc(): Promise<Grpc> {
   }
 }
 
-/** Tries to connect for as long as it takes. */
+/** Resolves when the connection is established. */
 function isReady(client: Client): Promise<void> {
   return new Promise((resolve, reject) => {
     client.waitForReady(Infinity, (error) => (error === undefined ? resolve() : reject(error)));
   });
 }
 
-/** Resolves with the status of the service, or the error of the call. */
+/** Resolves with the serving status, or with the error of the call. */
 function check(client: Client, service: string): Promise<Buffer | ServiceError> {
   return new Promise((resolve) => {
     client.makeUnaryRequest(
@@ -80,7 +80,7 @@ function check(client: Client, service: string): Promise<Buffer | ServiceError> 
   });
 }
 
-/** A protocol buffer with the service as its field 1, a string. */
+/** Encodes a HealthCheckRequest: field 1 is the service, a string. */
 function healthCheckRequest(service: string): Buffer {
   const text = Buffer.from(service);
   if (text.length === 0) return text;
@@ -90,7 +90,7 @@ function healthCheckRequest(service: string): Buffer {
   return Buffer.concat([Buffer.from([0x0a, ...varint, rest]), text]);
 }
 
-/** The response's only field, number 1, is an enum; 0 is left out. */
+/** Decodes a HealthCheckResponse: field 1 is an enum, which is absent if it is 0. */
 function servingStatus(response: Buffer): string {
   const value = response[0] === 0x08 ? response[1]! : 0;
   return servingStatuses[value] ?? String(value);

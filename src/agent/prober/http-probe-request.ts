@@ -2,7 +2,7 @@ import type { Container, HTTPGetAction, HTTPHeader } from '../../index.ts';
 import { joinHostPort, resolveContainerPort } from './container-port.ts';
 import { probeUserAgent } from './user-agent.ts';
 
-/** A GET, as it is sent. */
+/** The GET request of a probe or hook. */
 export interface HTTPProbeRequest {
   /** `http` or `https`. */
   readonly scheme: string;
@@ -10,15 +10,15 @@ export interface HTTPProbeRequest {
   readonly port: number;
   /** Path and query, escaped where needed; begins with a slash. */
   readonly path: string;
-  /** By name in its canonical form, with all values. `Host` is in here only when the pod's author set it. */
+  /** Values by canonical header name. Has `Host` only if the pod's spec sets it. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
-/** These describe the request itself and are not for the author of a pod to set. */
+/** Headers that describe the request itself, which a pod's spec may not set. */
 const headersNotSent = ['Connection', 'Content-Length', 'Keep-Alive', 'Trailer', 'Transfer-Encoding', 'Upgrade'];
 
 /**
- * The request that an `httpGet` of a probe or hook asks for. @throws Error for a port that does not exist.
+ * The request for the `httpGet` of a probe or hook. @throws Error if the port does not exist.
  * Source: kubelet `httpprobe.NewRequestForHTTPGetAction`.
  */
 export function httpProbeRequest(
@@ -36,14 +36,14 @@ export function httpProbeRequest(
   };
 }
 
-/** The same as one text. */
+/** Formats the request's URL. */
 export function urlOf({ scheme, host, port, path }: HTTPProbeRequest): string {
   return `${scheme}://${joinHostPort(host, port)}${path}`;
 }
 
 /**
- * A scheme and host in the path are replaced, a fragment is not sent. A path that is no part of a
- * URL is sent as it is, escaped. Source: kubelet `formatURL`.
+ * A scheme and host in the path are replaced, and a fragment is not sent. A path that is not a valid
+ * URL reference is escaped and sent unchanged otherwise. Source: kubelet `formatURL`.
  */
 function requestTarget(path: string): string {
   const isBroken = /%(?![0-9a-fA-F]{2})/.test(path);
@@ -66,7 +66,7 @@ function probeHeaders(list: readonly HTTPHeader[], userAgent: string): Map<strin
   if (!headers.has('User-Agent')) headers.set('User-Agent', [userAgent]);
   if (!headers.has('Accept')) headers.set('Accept', ['*/*']);
   for (const name of ['User-Agent', 'Accept', 'Host']) if (headers.get(name)?.[0] === '') headers.delete(name);
-  // Of a header that can be sent only once, the first value counts.
+  // For a header that may occur only once, the first value is sent.
   for (const name of ['User-Agent', 'Host']) headers.get(name)?.splice(1);
   for (const name of headersNotSent) headers.delete(name);
   return headers;

@@ -10,19 +10,19 @@ import type { ProbeOutcome } from './probe-outcome.ts';
 
 const maxRedirects = 10;
 
-/** One response; `redirectTo` is set when it asks for another URL. */
+/** One response; `redirectTo` is set if it is a redirect. */
 interface Response {
   readonly statusCode: number;
   readonly redirectTo?: string | undefined;
-  /** Reads the body up to its limit. */
+  /** Reads the body up to the limit. */
   readBody(): Promise<string>;
 }
 
 /**
  * Sends the request and follows redirects on the same host. 200 to 399 is a success; a redirect that
  * is not followed is a warning. Certificates are not verified, a proxy is never used, and each
- * request has a connection of its own; with https HTTP/2 is used where the server prefers it.
- * Rejects when the body cannot be read. Source: kubelet `httpprobe.Probe`, `DoHTTPProbe`.
+ * request has its own connection. With https, HTTP/2 is used if the server prefers it.
+ * Rejects if the body cannot be read. Source: kubelet `httpprobe.Probe`, `DoHTTPProbe`.
  */
 export function probeHTTP(
   request: HTTPProbeRequest,
@@ -55,7 +55,7 @@ export function probeHTTP(
   });
 }
 
-/** The kubelet takes an unreadable body for a probe that could not be made. */
+/** As in the kubelet, an unreadable body means that the probe could not be run. */
 class BodyError extends Error {}
 
 async function readBody(response: Response, { isExceeded }: Deadline): Promise<string> {
@@ -71,7 +71,7 @@ async function readBody(response: Response, { isExceeded }: Deadline): Promise<s
 
 function outcomeOf(statusCode: number, body: string): ProbeOutcome {
   if (statusCode < 200 || statusCode >= 400) {
-    // The body is not shown: it may contain what the reader of an event may not see.
+    // The body is omitted: it may contain data that readers of Events must not see.
     return { result: 'failure', output: `HTTP probe failed with statuscode: ${statusCode}` };
   }
   if (statusCode < 300) return { result: 'success', output: body };
@@ -101,7 +101,7 @@ async function send(request: HTTPProbeRequest, clients: Client[], { signal }: De
     headers: [...headers].flatMap(([name, values]) => values.flatMap((value) => [name, value])),
     signal,
   });
-  // The client may be destroyed before the body is read; that is no failure of the probe.
+  // The client may be destroyed before the body is read; that is not a probe failure.
   body.on('error', () => {});
   const { location } = received;
   const isRedirect = [301, 302, 303, 307, 308].includes(statusCode);
@@ -124,18 +124,18 @@ async function send(request: HTTPProbeRequest, clients: Client[], { signal }: De
   };
 }
 
-/** undici would verify the certificate, and take the Host header for the name of the TLS server. */
+/** undici would verify the certificate, and use the Host header as the TLS server name. */
 function connector(host: string): buildConnector.connector {
   const connect = buildConnector({ rejectUnauthorized: false, timeout: 0, maxCachedSessions: 0, allowH2: true });
   const servername = isIP(host) === 0 ? host : '';
   return (target, callback) => connect({ ...target, servername }, callback);
 }
 
-/** The request that a redirect asks for. */
+/** The request that follows a redirect. */
 function followed(location: string, request: HTTPProbeRequest): HTTPProbeRequest {
   const url = new URL(location, urlOf(request));
   const headers = new Map(request.headers);
-  // A Host header of the pod's author is kept where the redirect names no host.
+  // A Host header from the pod's spec is kept if the redirect has no host.
   if (/^([a-zA-Z][\w+.-]*:)?\/\//.test(location)) headers.delete('Host');
   if (request.scheme === 'http' || url.protocol === 'https:') headers.set('Referer', [urlOf(request)]);
   return {

@@ -1,14 +1,14 @@
 import { getSystemErrorMap } from 'node:util';
 
 /**
- * Why there is no connection to `address`, in the words that users know from the kubelet:
+ * Why the connection to `address` failed, in the format that users know from the kubelet:
  * `dial tcp 10.0.0.7:8080: connect: connection refused`.
  */
 export function dialErrorMessage(error: unknown, address: string): string {
   return `dial tcp ${address}: ${reasonOf(error)}`;
 }
 
-/** True for an error of the connection attempt, not of what came after it. */
+/** True for an error of the connection attempt, not for later errors. */
 export function isDialError(error: unknown): boolean {
   const { syscall } = firstOf(error) as NodeJS.ErrnoException;
   return syscall === 'connect' || syscall === 'getaddrinfo';
@@ -21,7 +21,7 @@ function reasonOf(error: unknown): string {
   return known === undefined ? message : `connect: ${known[1]}`;
 }
 
-/** Of the addresses of one host name, the first that was tried. */
+/** If a host name has several addresses, the error of the first one. */
 function firstOf(error: unknown): unknown {
   return error instanceof AggregateError ? (error.errors[0] ?? error) : error;
 }

@@ -1,11 +1,11 @@
 import { timeFromEpochMs } from '../../index.ts';
 
-/** A container that started this shortly before the agent counts as started by it. */
+/** A container that started less than this before the agent counts as started by the agent. */
 const graceMs = 10_000;
 
 /**
- * True for a container that ran already when this agent was started: its readiness stays as the API
- * server shows it until the first probe result. `startedAt` is a canonical time.
+ * True for a container that was already running when this agent was started: its readiness on the API
+ * server is kept until the first probe result. `startedAt` is a canonical time.
  * Source: kubelet `kubeletRestartGracePeriod`.
  */
 export function isOlderThanAgent(startedAt: unknown, agentStartedAtMs: number | undefined): boolean {

@@ -1,6 +1,6 @@
 import type { ProbeResult, ProbeResultLookup } from './probe-results.ts';
 
-/** A result that is new or differs from the one before. */
+/** A result that is new or differs from the previous one. */
 export interface ProbeUpdate {
   readonly podUID: string;
   readonly containerID: string;
@@ -8,8 +8,8 @@ export interface ProbeUpdate {
 }
 
 /**
- * The results of the probes of one type. `onUpdate` is called for each change, in order, while the
- * change is made; it must not throw. Source: kubelet `results.Manager`.
+ * The results of all probes of one type. `onUpdate` is called synchronously for each change, in order;
+ * it must not throw. Source: kubelet `results.Manager`.
  */
 export class ProbeResultsManager implements ProbeResultLookup {
   readonly #results = new Map<string, ProbeResult>();
@@ -29,7 +29,7 @@ export class ProbeResultsManager implements ProbeResultLookup {
     this.#onUpdate({ podUID, containerID, result });
   }
 
-  /** For a container that is gone; `onUpdate` is not called. */
+  /** Removes the result of a container that is gone; `onUpdate` is not called. */
   remove(containerID: string): void {
     this.#results.delete(containerID);
   }

@@ -18,7 +18,7 @@ import type { Prober } from './prober.ts';
 
 export interface ProbeWorkerOptions {
   readonly pod: Pod;
-  /** A container of the pod that has a probe of the type. */
+  /** A container of the pod that has a probe of this type. */
   readonly container: Container;
   readonly probeType: ProbeType;
   readonly results: ProbeResultsManager;
@@ -28,32 +28,32 @@ export interface ProbeWorkerOptions {
   readonly clock: Clock;
   /** When the agent was started, in milliseconds since the epoch. */
   readonly agentStartedAtMs: number;
-  /** In [0, 1): spreads the first probes after a restart of the agent. */
+  /** Returns a number in [0, 1), which spreads the first probes after a restart of the agent. */
   readonly random: () => number;
-  /** Called once, when the worker has ended: it was stopped, or there is nothing left to probe. */
+  /** Called once when the worker has ended, because it was stopped or there is nothing left to probe. */
   readonly onExit?: (() => void) | undefined;
 }
 
-/** Before the first probe of a container, and during its initial delay. */
+/** The result before the first probe of a container, and during its initial delay. */
 const initialResults: Readonly<Record<ProbeType, ProbeResult>> = {
   readiness: 'failure',
   liveness: 'success',
   startup: 'unknown',
 };
 
-/** The API server's defaults; a static pod may come without them. */
+/** The API server's defaults, which a static pod may lack. */
 const defaultPeriodSeconds = 10;
 const defaultSuccessThreshold = 1;
 const defaultFailureThreshold = 3;
 
 /**
- * Probes one container in one way, again and again, and keeps the result: `waiting` for the next
- * tick or a trigger, `probing`, `ended`. At most one probe is under way. Ticks that are missed
- * during a probe become one, as those of a Go ticker.
+ * Runs one probe of one container periodically, and records its result. States: `waiting` for the next
+ * tick or a trigger, `probing`, `ended`. At most one probe is in flight. Ticks that are missed during a
+ * probe are combined into one, as with a Go ticker.
  *
- * A result counts after as many probes in a row as its threshold says. After a liveness probe has
- * failed, or a startup probe has come to a result, nothing is probed until the container is another
- * one (`onHold`). Source: kubelet `prober.worker`.
+ * A result is recorded when the number of equal results in a row has reached the threshold. After a
+ * liveness probe has failed, or a startup probe has a result, nothing is probed until the container has
+ * been replaced (`onHold`). Source: kubelet `prober.worker`.
  */
 export class ProbeWorker {
   readonly #options: ProbeWorkerOptions;
@@ -65,10 +65,10 @@ export class ProbeWorker {
   /** On the monotonic clock. */
   #nextTickMs = 0;
   #isTriggered = false;
-  /** The container that was probed last; empty: none yet. */
+  /** ID of the container that was last probed; empty before the first probe. */
   #containerID = '';
   #lastResult: ProbeResult | undefined;
-  /** How many times in a row `#lastResult` came. */
+  /** How many times in a row `#lastResult` was seen. */
   #resultRun = 0;
   #onHold = false;
 
@@ -78,7 +78,7 @@ export class ProbeWorker {
     this.#periodMs = (this.#spec.periodSeconds || defaultPeriodSeconds) * 1000;
   }
 
-  /** True until there is another container. */
+  /** True until the container has been replaced. */
   get onHold(): boolean {
     return this.#onHold;
   }
@@ -87,7 +87,7 @@ export class ProbeWorker {
     return this.#resultRun;
   }
 
-  /** Begins to probe; shortly after a start of the agent, within the first period instead of immediately. */
+  /** Starts probing: immediately, or shortly after a start of the agent at a random time within the first period. */
   start(): void {
     if (this.#state !== 'new') return;
     const { clock, agentStartedAtMs, random } = this.#options;
@@ -95,7 +95,7 @@ export class ProbeWorker {
     this.#waitUntil(clock.monotonicMs() + (isAgentNew ? random() * this.#periodMs : 0), true);
   }
 
-  /** Probes as soon as possible; the next tick comes a period after that. */
+  /** Probes as soon as possible; the next tick follows one period later. */
   trigger(): void {
     this.#isTriggered = true;
     if (this.#state !== 'waiting' || this.#nextTickMs === 0) return;
@@ -103,7 +103,7 @@ export class ProbeWorker {
     void this.#probeAndWait();
   }
 
-  /** Ends the worker; the result of a probe that is under way is dropped. Can be called again. */
+  /** Ends the worker; the result of a probe in flight is dropped. Can be called again. */
   stop(): void {
     this.#stop.abort();
     if (this.#state !== 'probing') this.#end();
@@ -126,7 +126,7 @@ export class ProbeWorker {
     const goesOn = await this.doProbe();
     if (!goesOn || this.#stop.signal.aborted) return this.#end();
     const nowMs = clock.monotonicMs();
-    // Of several ticks that were missed, one is left.
+    // Several missed ticks count as one.
     const missed = Math.max(0, Math.floor((nowMs - this.#nextTickMs) / this.#periodMs));
     this.#waitUntil(this.#isTriggered ? nowMs : this.#nextTickMs + missed * this.#periodMs);
   }
@@ -140,8 +140,8 @@ export class ProbeWorker {
   }
 
   /**
-   * Probes the container once, if it is to be probed now, and records the result. Resolves with
-   * false when there is nothing left to probe; never rejects. For the worker itself, and for tests.
+   * Probes the container once, if it must be probed now, and records the result. Resolves with
+   * false if there is nothing left to probe; never rejects. Called by the worker itself and by tests.
    * Source: kubelet `doProbe`.
    */
   async doProbe(): Promise<boolean> {
@@ -165,7 +165,7 @@ export class ProbeWorker {
       );
     }
     if (pod.metadata?.deletionTimestamp != null && probeType !== 'readiness') {
-      // Nothing is restarted any more, so that a failure would only be noise.
+      // Nothing is restarted any more, so a failure would have no effect.
       this.#set('success');
       return false;
     }
@@ -183,7 +183,7 @@ export class ProbeWorker {
     if (this.#containerID !== '') results.remove(this.#containerID);
     this.#containerID = containerID!;
     this.#onHold = false;
-    // A container that an earlier agent probed stays what it was until the first probe.
+    // A container that an earlier agent probed keeps its readiness until the first probe.
     if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(initialResults[probeType]);
   }
 
@@ -230,7 +230,7 @@ function findContainerStatus(status: PodStatus, name: string): ContainerStatus |
   return status.containerStatuses?.find(isIt) ?? status.initContainerStatuses?.find(isIt);
 }
 
-/** As the status has them; what the runtime has is not known here. */
+/** The container statuses of the pod status; the runtime's are not known here. */
 function exitedContainers({ initContainerStatuses = [], containerStatuses = [] }: PodStatus): RuntimeContainer[] {
   return [...initContainerStatuses, ...containerStatuses].flatMap(({ name, state: { terminated } }) =>
     terminated === undefined ? [] : [{ name, exited: true, exitCode: terminated.exitCode }],

@@ -11,7 +11,7 @@ import { ProbeResultsManager, type ProbeUpdate } from './probe-results-manager.t
 import { ProbeWorker } from './probe-worker.ts';
 import type { Prober } from './prober.ts';
 
-/** Options of a `ProberManager`; all but `onUpdate` as those of a `ProbeWorker`. */
+/** Options of a `ProberManager`. */
 export interface ProberManagerOptions {
   readonly prober: Prober;
   /** The cached status of a pod, for example `StatusManager.getPodStatus`. */
@@ -20,7 +20,7 @@ export interface ProberManagerOptions {
   readonly agentStartedAtMs: number;
   /** Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
-  /** Hears of each new result while it is recorded; must not throw. */
+  /** Called synchronously for each new result; must not throw. */
   readonly onUpdate?: ((probeType: ProbeType, update: ProbeUpdate) => void) | undefined;
 }
 
@@ -45,14 +45,14 @@ export class ProberManager {
     this.results = this.#managers;
   }
 
-  /** How many probes run. */
+  /** The number of workers. */
   get workerCount(): number {
     let count = 0;
     for (const workers of this.#workers.values()) count += workers.size;
     return count;
   }
 
-  /** Begins to probe the pod's regular containers and sidecars. A probe that is made already is left as it is. */
+  /** Starts the probes of the pod's regular containers and sidecars. Existing workers continue. */
   addPod(pod: Pod): void {
     const { containers = [], initContainers = [] } = pod.spec ?? {};
     for (const container of [...containers, ...initContainers.filter(isRestartableInitContainer)]) {
@@ -62,27 +62,27 @@ export class ProberManager {
     }
   }
 
-  /** For a pod that is being terminated: nothing is restarted any more. Its readiness counts until the end. */
+  /** Stops liveness and startup probes of a pod that is being terminated. Readiness probes continue until it has ended. */
   stopLivenessAndStartup(podUID: string): void {
     for (const [key, worker] of [...(this.#workers.get(podUID) ?? [])]) {
       if (!key.endsWith('/readiness')) worker.stop();
     }
   }
 
-  /** Stops all probes of the pod and forgets their results. */
+  /** Stops all probes of the pod and removes their results. */
   removePod(podUID: string): void {
     for (const worker of [...(this.#workers.get(podUID)?.values() ?? [])]) worker.stop();
   }
 
-  /** `removePod` of all pods but these. */
+  /** Calls `removePod` for all pods except these. */
   cleanupPods(podUIDs: Iterable<string>): void {
     const desired = new Set(podUIDs);
     for (const podUID of [...this.#workers.keys()]) if (!desired.has(podUID)) this.removePod(podUID);
   }
 
   /**
-   * Probes the readiness of containers that have started and are not known to be ready as soon as
-   * possible, instead of at the next tick: call it with each new status. Source: kubelet `UpdatePodStatus`.
+   * Call it with each new status: containers that have started and are not known to be ready are
+   * probed as soon as possible, instead of at the next tick. Source: kubelet `UpdatePodStatus`.
    */
   triggerReadiness(podUID: string, { containerStatuses, initContainerStatuses }: PodStatusInput): void {
     for (const { name, state, started, containerID } of [

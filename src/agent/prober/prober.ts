@@ -1,7 +1,7 @@
 import type { Container, Pod, PodStatus, Probe } from '../../index.ts';
 import type { ProbeResult, ProbeType } from './probe-results.ts';
 
-/** One probe to be made. */
+/** One probe to run. */
 export interface ProbeRequest {
   readonly probeType: ProbeType;
   readonly probe: Probe;
@@ -12,11 +12,11 @@ export interface ProbeRequest {
   readonly containerID: string;
 }
 
-/** Whatever makes probes: runs a command, sends a request, opens a connection. Source: kubelet `prober`. */
+/** Runs probes: a command, a request, or a connection. Source: kubelet `prober`. */
 export interface Prober {
   /**
-   * Resolves with what the container answered; a time-out is a failure. Rejects when the probe could
-   * not be made, which says nothing about the container. `signal` is aborted when the result is no longer needed.
+   * Resolves with the result; a time-out is a failure. Rejects if the probe could not be run, which says
+   * nothing about the container. `signal` is aborted when the result is no longer needed.
    */
   probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeResult>;
 }

@@ -11,20 +11,20 @@ import {
 
 export interface BoundedRuntimeOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
-  /** For one call. Stopping a container has its grace period besides, a command its own time-out. */
+  /** Time-out of one call. The grace period is added for stopping a container, and a command's own time-out for `execSync`. */
   readonly requestTimeoutMs: number;
-  /** Ends all calls, also those that are given no signal. Default: nothing does. */
+  /** Aborts all calls, including those without a signal of their own. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of a runtime that was made here. */
+/** Marks a runtime that this function returned. */
 const isBounded = Symbol('isBounded');
 
 /**
- * The same runtime with a time limit for each call, which rejects when its time is up, and when its
- * signal is aborted, also if the runtime itself does not notice. A pull of an image has no time-out.
- * A method that throws, or resolves with something else than it should, rejects. A runtime that is
- * bounded already is returned as it is. Source: kubelet `--runtime-request-timeout`.
+ * The same runtime with a time-out for each call. A call rejects after the time-out and when its signal
+ * is aborted, even if the runtime does not react to the signal. Image pulls have no time-out.
+ * A call also rejects if the method throws synchronously or resolves with an invalid value. A runtime
+ * that is already bounded is returned unchanged. Source: kubelet `--runtime-request-timeout`.
  */
 export function boundedRuntime(
   runtime: ContainerRuntime,

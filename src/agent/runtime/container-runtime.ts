@@ -1,37 +1,37 @@
 import type { Container, EphemeralContainer, Pod, ResourceRequirementsInput } from '../../index.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
-/** What a runtime has of one pod, in any order. */
+/** The sandboxes and containers of one pod in the runtime, in any order. */
 export interface RuntimePod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
-  /** Default: none. Not read of a runtime without sandboxes. */
+  /** Default: none. Ignored for a runtime without sandboxes. */
   readonly sandboxes?: readonly RuntimeSandboxStatus[] | undefined;
-  /** All runs of all containers that were not removed. */
+  /** All runs of all containers that have not been removed. */
   readonly containers: readonly RuntimeContainerStatus[];
   /** The pod's addresses, if the runtime has no sandboxes and knows them. Default: none. */
   readonly ips?: readonly string[] | undefined;
 }
 
-/** What a sandbox is made from. Source: CRI `PodSandboxConfig`. */
+/** The configuration of a sandbox. Source: CRI `PodSandboxConfig`. */
 export interface PodSandboxConfig {
   readonly pod: Pod;
-  /** How many sandboxes the pod had before. */
+  /** How many sandboxes the pod had before this one. */
   readonly attempt: number;
 }
 
-/** What a container is made from. Source: CRI `ContainerConfig`. */
+/** The configuration of a container. Source: CRI `ContainerConfig`. */
 export interface ContainerConfig {
   readonly pod: Pod;
   readonly container: Container | EphemeralContainer;
-  /** How many runs the container had before. The status of the container has it again. */
+  /** How many runs the container had before this one. The container's status returns it. */
   readonly attempt: number;
-  /** `hashContainer` of the container. The status of the container has it again. */
+  /** `hashContainer` of the container. The container's status returns it. */
   readonly hash: string;
   /** The sandbox to create it in; absent in a runtime without sandboxes. */
   readonly sandboxID?: string | undefined;
-  /** What `pullImage` resolved with; absent in a runtime without images. */
+  /** The result of `pullImage`; absent in a runtime without images. */
   readonly imageRef?: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export type RuntimeEventType = 'created' | 'started' | 'stopped' | 'deleted';
 export interface RuntimeEvent {
   readonly type: RuntimeEventType;
   readonly podUID: string;
-  /** The container; absent when it is the sandbox. */
+  /** The container; absent for an event of the sandbox. */
   readonly containerID?: string | undefined;
 }
 
@@ -60,21 +60,21 @@ export interface CallOptions {
 }
 
 /**
- * What an agent needs of whatever runs its containers, in CRI's terms. Every method that changes
- * something can be called again with the same arguments: stopping and removing what is stopped or
- * gone already does nothing. A call that rejects is tried again later; the message of its error is
- * shown in the pod's status, so it has no secrets. A runtime without sandboxes, images, resizes or events
- * leaves the methods for them out. Source: CRI `RuntimeService`, `ImageService`.
+ * The port to whatever runs the containers of an agent, in CRI's terms. Every method that changes
+ * something must be idempotent: stopping or removing something that is already stopped or gone does
+ * nothing. A call that rejects is retried later. The message of its error is shown in the pod's status,
+ * so it must not contain secrets. A runtime without sandboxes, images, resizes or events omits the
+ * methods for them. Source: CRI `RuntimeService`, `ImageService`.
  */
 export interface ContainerRuntime {
-  /** All pods that have a sandbox or a container, stopped ones included. Source: kubelet `GetPods`. */
+  /** All pods that have a sandbox or a container, including stopped ones. Source: kubelet `GetPods`. */
   listPods(options?: CallOptions): Promise<readonly RuntimePod[]>;
-  /** One of them; undefined when the runtime has nothing of it. */
+  /** One pod; undefined if the runtime has no sandbox and no container of it. */
   getPod(uid: string, options?: CallOptions): Promise<RuntimePod | undefined>;
 
   /** Resolves with the sandbox's ID when it is ready. */
   runPodSandbox?(config: PodSandboxConfig, options?: CallOptions): Promise<string>;
-  /** Kills what still runs in the sandbox and gives its network back. */
+  /** Kills the containers that still run in the sandbox, and releases its network. */
   stopPodSandbox?(sandboxID: string, options?: CallOptions): Promise<void>;
   /** Removes the sandbox and the containers in it. */
   removePodSandbox?(sandboxID: string, options?: CallOptions): Promise<void>;
@@ -87,26 +87,26 @@ export interface ContainerRuntime {
   /** Resolves when the container runs. */
   startContainer(containerID: string, options?: CallOptions): Promise<void>;
   /**
-   * Asks the container to end, and kills it when it has not after `gracePeriodSeconds`; at 0 it is
-   * killed immediately. Resolves when it has exited.
+   * Asks the container to stop, and kills it after `gracePeriodSeconds`; with 0 it is killed
+   * immediately. Resolves when it has exited.
    */
   stopContainer(containerID: string, gracePeriodSeconds: number, options?: CallOptions): Promise<void>;
   /**
-   * Gives a running container these limits and requests of cpu and memory, in place of those that it
-   * has; what is left out is not limited. Rejects when it cannot, for example below what is in use.
-   * The status of the container may have them in `resources` after that. Without this method a resize
-   * of a pod is Infeasible. Source: CRI `UpdateContainerResources`.
+   * Replaces the limits and requests for cpu and memory of a running container; absent ones are
+   * unlimited. Rejects if that is impossible, for example because a limit is below the usage. The
+   * container's status may then report them in `resources`. Without this method, every resize of a pod
+   * is Infeasible. Source: CRI `UpdateContainerResources`.
    */
   updateContainerResources?(
     containerID: string,
     resources: ResourceRequirementsInput,
     options?: CallOptions,
   ): Promise<void>;
-  /** Kills the container if it runs, and forgets it. */
+  /** Kills the container if it is running, and removes it. */
   removeContainer(containerID: string, options?: CallOptions): Promise<void>;
   /**
-   * Runs a command in a running container; whatever its exit code is, the call resolves. Rejects
-   * when the container does not run, or the command has not ended after `timeoutMs`, which kills it.
+   * Runs a command in a running container. Resolves with any exit code. Rejects if the container is not
+   * running, or if the command was killed because it had not ended after `timeoutMs`.
    */
   execSync(
     containerID: string,
@@ -115,11 +115,11 @@ export interface ContainerRuntime {
     options?: CallOptions,
   ): Promise<ExecResult>;
 
-  /** Resolves with a reference to the image that is now there. */
+  /** Resolves with a reference to the pulled image. */
   pullImage?(image: string, pod: Pod, options?: CallOptions): Promise<string>;
-  /** The reference to an image that is there; undefined when it has to be pulled. */
+  /** The reference to an image that is present; undefined if it must be pulled. */
   imageRef?(image: string, options?: CallOptions): Promise<string | undefined>;
 
-  /** Calls `listener` soon after each change, until the returned function is called. May miss some. */
+  /** Calls `listener` soon after each change, until the returned function is called. May miss changes. */
   subscribe?(listener: (event: RuntimeEvent) => void): () => void;
 }

@@ -8,8 +8,8 @@ function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean
 }
 
 /**
- * What the runtime has of a pod, newest first, as the decisions take it. In a runtime without
- * sandboxes each pod counts as having one that is ready and fits its spec, with the ID `''`.
+ * The runtime status of a pod, newest first. In a runtime without sandboxes, each pod is treated as if
+ * it had one that is ready and matches its spec, with the ID `''`.
  * Source: kubelet `GetPodStatus`, `determinePodSandboxIPs`.
  */
 export function podStatusFromRuntime(

@@ -4,7 +4,7 @@ import type { RuntimeContainerState, RuntimePodStatus } from './runtime-pod-stat
 const states: ReadonlySet<unknown> = new Set<RuntimeContainerState>(['created', 'running', 'exited', 'unknown']);
 
 /**
- * Checks what a runtime shows before anything is decided by it.
+ * Validates what a runtime returned before it is used.
  * @throws StatusManagerError INVALID_ARGUMENT; `path` names the member
  */
 export function requireRuntimeStatus(pod: Pod, runtimeStatus: RuntimePodStatus): void {

@@ -1,15 +1,15 @@
 import type { ContainerUser, PodSandbox, ResourceRequirementsInput } from '../../index.ts';
 
-/** Where a container is in its life. Source: CRI `ContainerState`. */
+/** The state of a container. Source: CRI `ContainerState`. */
 export type RuntimeContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
 /**
- * One run of a container, as the runtime knows it. A container that is restarted is a new one:
- * both have the same `name` and differ in `id` and `attempt`.
+ * One run of a container in the runtime. A restart creates a new container with the same `name` and
+ * another `id` and `attempt`.
  * Source: CRI `ContainerStatus`; kubelet `kubecontainer.Status`.
  */
 export interface RuntimeContainerStatus {
-  /** Unique on the node, in the form `runtime://id` that a pod status has it in. */
+  /** Unique on the node, in the format of a pod status: `runtime://id`. */
   readonly id: string;
   /** The name in the pod's spec. */
   readonly name: string;
@@ -18,28 +18,28 @@ export interface RuntimeContainerStatus {
   readonly state: RuntimeContainerState;
   /** How many times the container was restarted before this run: the restart count. Default: 0. */
   readonly attempt?: number | undefined;
-  /** Milliseconds since the epoch, as the times below. */
+  /** Milliseconds since the epoch, like the times below. */
   readonly createdAtMs: number;
-  /** Absent: the container has not started. */
+  /** Absent if the container has not started. */
   readonly startedAtMs?: number | undefined;
-  /** Absent: the container has not exited. */
+  /** Absent if the container has not exited. */
   readonly finishedAtMs?: number | undefined;
   /** Read when the state is `exited`. Default: 0. */
   readonly exitCode?: number | undefined;
-  /** In a word, why it exited: `Completed`, `Error`, `OOMKilled`. Default: none. */
+  /** Why it exited, for example `Completed`, `Error`, `OOMKilled`. Default: none. */
   readonly reason?: string | undefined;
   /** The termination message. Default: none. */
   readonly message?: string | undefined;
-  /** The image that it was started from, as the pod status is to show it. Default: empty. */
+  /** The image that it was started from, as shown in the pod status. Default: empty. */
   readonly image?: string | undefined;
   /** The image's digest or ID. Default: empty. */
   readonly imageID?: string | undefined;
   /**
    * `hashContainer` of the spec that the container was created from. A running container whose hash
-   * differs from its spec's is restarted. Absent: it is never restarted for that reason.
+   * differs from its spec's is restarted. If it is absent, the container is never restarted for that reason.
    */
   readonly hash?: string | undefined;
-  /** The resources that the container really has. Default: those of the previous status, else of the spec. */
+  /** The resources that the container actually has. Default: those of the previous status, otherwise of the spec. */
   readonly resources?: ResourceRequirementsInput | undefined;
   readonly user?: ContainerUser | undefined;
   readonly stopSignal?: string | undefined;
@@ -48,7 +48,7 @@ export interface RuntimeContainerStatus {
 /** Source: CRI `PodSandboxStatus`. */
 export interface RuntimeSandboxStatus extends PodSandbox {
   readonly id: string;
-  /** The sandbox's network; absent when the runtime reports none, for example with hostNetwork. */
+  /** The sandbox's network; absent if the runtime reports none, for example with hostNetwork. */
   readonly network?:
     | { readonly ip?: string | undefined; readonly additionalIPs?: readonly string[] | undefined }
     | undefined;
@@ -59,7 +59,7 @@ export interface RuntimeSandboxStatus extends PodSandbox {
 }
 
 /**
- * What the runtime knows of one pod. Source: kubelet `kubecontainer.PodStatus`.
+ * What the runtime knows about one pod. Source: kubelet `kubecontainer.PodStatus`.
  */
 export interface RuntimePodStatus {
   /** Newest first. */
@@ -67,8 +67,8 @@ export interface RuntimePodStatus {
   /** All runs of all containers that the runtime still knows, newest first. */
   readonly containers: readonly RuntimeContainerStatus[];
   /**
-   * The sandbox whose containers are the pod's present ones; null: none. The containers of earlier
-   * sandboxes say nothing of how far the pod is. Default: the newest sandbox, if it is ready.
+   * The sandbox that has the pod's current containers; null if there is none. Containers of earlier
+   * sandboxes do not count for the pod's progress. Default: the newest sandbox, if it is ready.
    */
   readonly activeSandboxID?: string | null | undefined;
   /** The addresses of the newest sandbox, if it is ready. Default: none. */

@@ -4,18 +4,18 @@ import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 type ResourceList = ResourceRequirementsInput['limits'];
 type Resources = NonNullable<ContainerStatusInput['resources']>;
 
-/** What can be changed while a container runs. */
+/** The resources that can be changed while a container is running. */
 const resizableResources = ['cpu', 'memory'] as const;
 
 /**
- * Below these, the kernel gives a container more than it was allocated, so that what the runtime
- * reports says nothing. Source: kubelet `cm.MinMilliCPULimit`, `cm.MinShares`.
+ * Below these minimums, the kernel gives a container more than it was allocated, so the runtime's value
+ * is not used. Source: kubelet `cm.MinMilliCPULimit`, `cm.MinShares`.
  */
 const minEffectiveCPU = { limits: '10m', requests: '2m' } as const;
 
 /**
- * The resources that a container's status shows: those allocated to it by the spec; while it runs,
- * cpu and memory as the runtime reports them, or as the previous status had them for the same run.
+ * The resources in a container's status: those that the spec allocates. While it is running, cpu and
+ * memory are those that the runtime reports, or else those of the previous status of the same run.
  * Source: kubelet `convertContainerStatusResources`.
  */
 export function containerStatusResources(

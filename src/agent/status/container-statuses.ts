@@ -12,24 +12,24 @@ import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtim
 import { containerStatusResources } from './container-resources.ts';
 import { volumeMountStatuses } from './volume-mounts.ts';
 
-/** Why the last attempt to start a container failed, as its status shows it. Source: kubelet reason cache. */
+/** Why the last attempt to start a container failed, for its status. Source: kubelet reason cache. */
 export interface StartFailure {
   /** `ImagePullBackOff`, `CreateContainerConfigError`, `CrashLoopBackOff`, … */
   readonly reason: string;
   readonly message?: string | undefined;
 }
 
-/** The last start failures of a pod's containers by name. A `Map` is one. */
+/** The last start failures of a pod's containers by name, for example a `Map`. */
 export interface StartFailures {
-  /** Why this container did not start; undefined when no start has failed. */
+  /** Why this container did not start; undefined if no start has failed. */
   get(containerName: string): StartFailure | undefined;
 }
 
-/** What the statuses of the containers follow from. */
+/** The input for the container statuses. */
 export interface ContainerStatusesInput {
   readonly pod: Pod;
   readonly runtimeStatus: RuntimePodStatus;
-  /** The statuses of the same containers that were reported last. */
+  /** The last reported statuses of the same containers. */
   readonly previous: readonly ContainerStatusInput[] | null | undefined;
   readonly startFailures: StartFailures;
   /** `shouldAllContainersRestart`. */
@@ -40,7 +40,7 @@ type Status = Mutable<ContainerStatusInput>;
 type State = NonNullable<ContainerStatusInput['state']>;
 type Terminated = NonNullable<State['terminated']>;
 
-/** A container that died by SIGKILL, for all that is known. */
+/** The exit code of a container that is assumed to have been killed by SIGKILL. */
 const lostExitCode = 137;
 const removedForRestart = {
   reason: 'RestartingAllContainers',
@@ -49,14 +49,14 @@ const removedForRestart = {
 
 /**
  * One status for each of `containers` (the regular or the ephemeral ones of the spec), sorted by
- * name: the state of its newest run, the end of the run before as lastState, and for one that
- * could not be started the reason why it waits. A container that the runtime no longer knows keeps
- * its previous end, or gets one with the reason `ContainerStatusUnknown`.
+ * name. It has the state of the newest run, the terminated state of the run before it as lastState, and
+ * for a container that could not be started the reason why it is waiting. A container that the runtime
+ * no longer knows keeps its previous terminated state, or gets one with the reason `ContainerStatusUnknown`.
  * `ready` and `started` are not final: `updatePodStatus` sets them by the probe results.
  * Source: kubelet `convertToAPIContainerStatuses`.
  *
- * Divergence: a lastState is one state. The kubelet adds `terminated` to a lastState that shows a
- * run in an unknown way (`running`, `waiting`), so that it holds two.
+ * Divergence: a lastState has exactly one state. The kubelet adds `terminated` to a lastState that has
+ * `running` or `waiting`, so that it has two.
  */
 export function convertToAPIContainerStatuses(
   input: ContainerStatusesInput,
@@ -68,7 +68,7 @@ export function convertToAPIContainerStatuses(
 }
 
 /**
- * As `convertToAPIContainerStatuses`, for the init containers of the spec and in its order. One that
+ * Like `convertToAPIContainerStatuses`, for the init containers, in the order of the spec. One that
  * the runtime no longer knows has completed, if a regular container was created after it.
  */
 export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput): ContainerStatusInput[] {
@@ -128,7 +128,7 @@ function statusWithoutRun(
     status.lastState = { terminated: { ...removedForRestart, exitCode: lostExitCode } };
     status.restartCount = (previous.restartCount ?? 0) + 1;
   } else if (previous.state?.running != null && previous.lastState?.terminated == null) {
-    // It ran when it was last seen, so it has ended; without this the pod would go back to Pending.
+    // It was running when it was last seen, so it has ended. Without this the pod would return to Pending.
     status.lastState = {
       terminated: {
         reason: 'ContainerStatusUnknown',
@@ -141,7 +141,7 @@ function statusWithoutRun(
   return status;
 }
 
-/** What is shown of a container before anything is known of a run: a previous end stays. */
+/** The status of a container before its first known run; a previous terminated state is kept. */
 function initialStatus(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -190,7 +190,7 @@ function statusOfRun(
       status.state = { terminated: endOf(run) };
       break;
     case 'unknown':
-      // A waiting container would be started again, although this one has run.
+      // Waiting would mean that it is started again, although this container has run.
       if (previous?.state?.running != null) {
         status.state = {
           terminated: {
@@ -208,7 +208,7 @@ function statusOfRun(
   return status;
 }
 
-/** A restart of all containers removes the earlier runs, so that only the previous status knows how they ended. */
+/** RestartAllContainers removes the earlier runs, so only the previous status has their terminated states. */
 function lastStateByPrevious(run: RuntimeContainerStatus, previous: ContainerStatusInput | undefined): State {
   const isOfEarlierRun = previous?.containerID !== run.id;
   const terminated = (isOfEarlierRun ? previous?.state?.terminated : undefined) ?? previous?.lastState?.terminated;

@@ -22,7 +22,7 @@ import {
 } from './container-statuses.ts';
 import { updatePodStatus } from './probed-statuses.ts';
 
-/** What a pod's status follows from, besides the pod. */
+/** The input for a pod's status, in addition to the pod. */
 export interface PodObservation extends Pick<
   ObservedPod,
   'hostIPs' | 'podIsTerminal' | 'previous' | 'resizeConditions' | 'eviction'
@@ -32,13 +32,13 @@ export interface PodObservation extends Pick<
   readonly startFailures?: StartFailures | undefined;
   /** Default: no probe has had a result, so that containers with probes are neither started nor ready. */
   readonly probeResults?: ProbeResults | undefined;
-  /** As of `ProbeState`. */
+  /** See `ProbeState`. */
   readonly agentStartedAtMs?: number | undefined;
 }
 
 /**
- * The complete status of a pod from what its runtime shows: `generateAPIPodStatus` of the core with
- * the container statuses made here. For `setPodStatus`.
+ * Generates the complete status of a pod from its runtime status: `generateAPIPodStatus` of the core with
+ * generated container statuses. Pass the result to `setPodStatus`.
  * Source: kubelet `generateAPIPodStatus`, `convertStatusToAPIStatus`.
  * @throws StatusManagerError INVALID_ARGUMENT for a pod or an observation that is malformed
  */

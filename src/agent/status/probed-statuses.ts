@@ -2,29 +2,29 @@ import { type Container, type ContainerStatusInput, isRestartableInitContainer, 
 import { isOlderThanAgent } from '../prober/older-than-agent.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 
-/** The container statuses of a pod that probes have a say in. */
+/** The container statuses of a pod that depend on probes. */
 export interface ProbedStatuses {
   readonly initContainerStatuses: readonly ContainerStatusInput[];
   readonly containerStatuses: readonly ContainerStatusInput[];
 }
 
-/** What probes have found, and since when this agent probes. */
+/** The results of probes, and when this agent was started. */
 export interface ProbeState {
   readonly results: ProbeResults;
   /**
    * When this agent was started, in milliseconds since the epoch. A container that started more than
-   * 10 seconds before stays ready until its first probe result if the API server shows the pod as
-   * Ready: a restart of the agent is no reason to take a pod out of service. Default: none is older.
+   * 10 seconds earlier stays ready until its first probe result if the API server shows the pod as
+   * Ready, so that a restart of the agent does not take the pod out of service. Default: no container is older.
    */
   readonly agentStartedAtMs?: number | undefined;
 }
 
 /**
- * Sets `started` and `ready` of container statuses by the probe results: a running container has
- * started when it has no startup probe or that has succeeded (or, before its first result, when it
- * had started before), and is ready when it has started and has no readiness probe or that has
- * succeeded. An init container that is no sidecar is ready when it has completed.
- * Changes nothing that it is given. Source: kubelet `prober.UpdatePodStatus`.
+ * Sets `started` and `ready` of container statuses according to the probe results. A running container
+ * has started if it has no startup probe, or if that probe has succeeded (before its first result: if the
+ * container had started before). It is ready if it has started and has no readiness probe, or if that
+ * probe has succeeded. An init container that is not a sidecar is ready when it has completed. Does not
+ * mutate its arguments. Source: kubelet `prober.UpdatePodStatus`.
  */
 export function updatePodStatus(pod: Pod, statuses: ProbedStatuses, probes: ProbeState): ProbedStatuses {
   const specOf = (containers: readonly Container[] | undefined, name: unknown): Container | undefined =>

@@ -1,17 +1,17 @@
 import type { StartFailure, StartFailures } from './container-statuses.ts';
 
-/** The kubelet's own. */
+/** The same limit as in the kubelet. */
 const maxReasonCacheEntries = 1000;
 
 /**
- * Why containers could not be started, for their statuses. Holds the 1,000 that were recorded or
- * read last, so that pods which are gone need not be removed. Source: kubelet `ReasonCache`.
+ * Why containers could not be started, for their statuses. Keeps the 1,000 most recently used entries,
+ * so entries of pods that are gone need not be removed. Source: kubelet `ReasonCache`.
  */
 export class ReasonCache {
   /** Least recently used first. */
   readonly #failures = new Map<string, StartFailure>();
 
-  /** Records why a start failed; undefined: it succeeded. */
+  /** Records why a start failed, or with undefined that it succeeded. */
   update(podUID: string, containerName: string, failure: StartFailure | undefined): void {
     const key = keyOf(podUID, containerName);
     this.#failures.delete(key);
@@ -20,7 +20,7 @@ export class ReasonCache {
     if (this.#failures.size > maxReasonCacheEntries) this.#failures.delete(this.#failures.keys().next().value!);
   }
 
-  /** Those of one pod, as `generatePodStatus` takes them. */
+  /** The failures of one pod, for `generatePodStatus`. */
   ofPod(podUID: string): StartFailures {
     return { get: (containerName) => this.#get(keyOf(podUID, containerName)) };
   }
@@ -34,7 +34,7 @@ export class ReasonCache {
   }
 }
 
-/** Neither part has a slash. */
+/** Neither part contains a slash. */
 function keyOf(podUID: string, containerName: string): string {
   return `${podUID}/${containerName}`;
 }

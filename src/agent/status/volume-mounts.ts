@@ -2,7 +2,7 @@ import type { VolumeMount, VolumeMountStatus } from '../../index.ts';
 
 /**
  * The volume mounts of a container that has not been created yet. Recursive read-only mounts are
- * reported as `Disabled`: no runtime of this library supports them.
+ * reported as `Disabled`, because the runtime port does not support them.
  * Source: kubelet `convertToAPIContainerStatuses`, `resolveRecursiveReadOnly`.
  */
 export function volumeMountStatuses(volumeMounts: readonly VolumeMount[]): readonly VolumeMountStatus[] {

@@ -7,8 +7,8 @@ export interface ActivePodsOptions {
 }
 
 /**
- * The pods that use resources of the node, or may do so soon: not those that are terminated, nor those
- * with a terminal phase (pods that were refused, too) unless they are still being terminated.
+ * The pods that use resources of the node, or may do so soon. Excludes pods that are terminated, and
+ * pods with a terminal phase (including rejected pods) unless they are still being terminated.
  * Source: kubelet `filterOutInactivePods`.
  */
 export function filterOutInactivePods(pods: Iterable<Pod>, options: ActivePodsOptions): Pod[] {

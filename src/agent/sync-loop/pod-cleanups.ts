@@ -17,29 +17,29 @@ export interface PodCleanupsOptions {
   readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
-  /** With calls that end: see `boundedRuntime`. */
+  /** A runtime whose calls have a time-out: see `boundedRuntime`. */
   readonly runtime: Pick<ContainerRuntime, 'listPods'>;
   readonly probeManager: Pick<ProberManager, 'cleanupPods'>;
   /** Default: there are no mirror pods. */
   readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
-  /** Forget what they have of pods that are not among these. */
+  /** Removes stored data of all pods except these. */
   readonly removeOrphanedPods: (remainingPodUIDs: ReadonlySet<string>) => void;
-  /** Forgets back-offs that have expired. */
+  /** Removes expired back-off entries. */
   readonly gcBackoffs: () => void;
   readonly logger: Logger;
 }
 
-/** An orphan has no spec that could tell how long it may take to end. */
+/** An orphan has no spec, so its grace period is unknown. */
 const orphanGracePeriodSeconds = 1;
 
 /**
- * Housekeeping: brings the pod workers, and what the agent has of pods, in line with the pods that it
- * should have. The sync loop calls it when all sources are ready, and does nothing else until it is
- * done. Rejects when the runtime cannot list its pods; the next call tries again.
+ * Housekeeping: reconciles the pod workers and other data of the agent with the desired pods. The sync
+ * loop calls it when all sources are ready, and does nothing else until it is done. Rejects if the
+ * runtime cannot list its pods; the next call tries again.
  *
- * 1. Workers of pods that are gone are terminated, and forgotten when they have finished.
+ * 1. Workers of pods that are gone are terminated, and removed when they have finished.
  * 2. Probes, statuses, allocations and mirror pods of pods that are gone are removed.
- * 3. Pods that should run and have no worker get one: static pods that came again with the same UID.
+ * 3. Pods that should run and have no worker get one: static pods that were added again with the same UID.
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
  *
@@ -52,7 +52,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   const known = new Set(workers.keys());
   const possiblyRunning = [...workers].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
 
-  // Newer than the list of workers: what has just ended is not taken for an orphan.
+  // Listed after the workers, so that a pod that has just ended does not look like an orphan.
   const runningPods = (await runtime.listPods({ signal })).filter(isRunning);
 
   probeManager.cleanupPods(possiblyRunning);
@@ -62,7 +62,10 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
 
   for (const pod of filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager })) {
     if (known.has(uidOf(pod))) continue;
-    logger.info(podFields(pod), 'Pod is started again: it is desired, and has no worker');
+    logger.info(
+      podFields(pod),
+      'Pod will be restarted because it is in the desired set and not known to the pod workers',
+    );
     podWorkers.updatePod({ updateType: 'create', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
     known.add(uidOf(pod));
   }
@@ -72,7 +75,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   }
   for (const runningPod of runningPods) {
     if (known.has(runningPod.uid)) continue;
-    logger.info(podFields(toAPIPod(runningPod)), 'Killing a pod that only the runtime knows');
+    logger.info(podFields(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
     podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
   }

@@ -32,33 +32,33 @@ export interface SyncHandlerOptions {
     | 'setContainerStartup'
     | 'setPodStatus'
   >;
-  /** What the pod workers say about when a pod is to be synced again. */
+  /** When each pod must be synced again; filled by the pod workers. */
   readonly workQueue: WorkQueue;
-  /** True for a pod that is to be synced now for another reason: its deadline is over. */
+  /** True for a pod that must be synced now for another reason, such as its deadline. */
   readonly shouldSync: (pod: Pod) => boolean;
-  /** Says which pods are admitted, and which resources they have. */
+  /** Decides which pods are admitted, and keeps their resources. */
   readonly allocationManager: Pick<
     AllocationManager,
     'addPod' | 'podReconciled' | 'podsAdded' | 'podUpdated' | 'removePod' | 'retryPendingResizes'
   >;
-  /** True when every source has said which pods it has. */
+  /** True when every source has delivered its pods. */
   readonly areSourcesReady: () => boolean;
-  /** A container or sandbox has exited; what is left of it may be removed. Default: nothing is done. */
+  /** Called when a container or sandbox has exited, so that it can be removed. Default: nothing is done. */
   readonly onContainerDied?: ((podUID: string, containerID: string) => void) | undefined;
-  /** The pod was evicted, and the API server knows; what is left of its containers may be removed. Default: nothing is done. */
+  /** Called when the API server shows the pod as evicted, so that its containers can be removed. Default: nothing is done. */
   readonly onPodEvicted?: ((podUID: string) => void) | undefined;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
 }
 
 /**
- * What the sync loop does with what it hears: the pod manager learns of it first, then the pod's
- * worker. All methods are synchronous, and what takes time is left to the workers.
+ * Handles the events of the sync loop: it updates the pod manager first, and then notifies the pod's
+ * worker. All methods are synchronous; the workers do the rest asynchronously.
  * Source: kubelet `SyncHandler`.
  */
 export class SyncHandler {
   readonly #options: SyncHandlerOptions;
-  /** Pods that were refused; they have no worker until they are deleted. */
+  /** UIDs of rejected pods; they have no worker until they are deleted. */
   readonly #rejected = new Set<string>();
 
   constructor(options: SyncHandlerOptions) {
@@ -90,7 +90,7 @@ export class SyncHandler {
     allocationManager.podsAdded(admitted);
   }
 
-  /** Also for pods that are to be deleted gracefully. Source: kubelet `HandlePodUpdates`. */
+  /** Also handles pods with a new deletionTimestamp. Source: kubelet `HandlePodUpdates`. */
   handlePodUpdates(pods: readonly Pod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podUpdated(oldPod, pod);
@@ -108,13 +108,13 @@ export class SyncHandler {
       if (pod === undefined) return;
       if (wasMirror) return this.#dispatch('update', pod, undefined);
       this.#rejected.delete(pod.metadata?.uid ?? '');
-      // Until all sources are ready another one may still have the pod: housekeeping decides later.
+      // Until all sources are ready, another source may still have the pod, so housekeeping decides later.
       if (areSourcesReady()) podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod });
     });
     allocationManager.retryPendingResizes();
   }
 
-  /** Only the status has changed on the API server. Source: kubelet `HandlePodReconcile`. */
+  /** Handles pods of which only the status changed on the API server. Source: kubelet `HandlePodReconcile`. */
   handlePodReconcile(pods: readonly Pod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podReconciled(oldPod, pod);
@@ -130,7 +130,7 @@ export class SyncHandler {
     for (const pod of pods) this.#dispatch('sync', pod, this.#options.podManager.getMirrorPodByPod(pod));
   }
 
-  /** Something happened in the runtime. */
+  /** Handles an event of the PLEG. */
   handlePodLifecycleEvent({ podUID, type, containerID }: PodLifecycleEvent): void {
     const pod = this.#options.podManager.getPodByUID(podUID);
     // Source: kubelet `isSyncPodWorthy`.
@@ -148,7 +148,7 @@ export class SyncHandler {
     if (pod !== undefined) this.handlePodSyncs([pod]);
   }
 
-  /** The pods whose time has come. Source: kubelet `getPodsToSync`. */
+  /** The pods whose next sync is due. Source: kubelet `getPodsToSync`. */
   getPodsToSync(): Pod[] {
     const { podManager, workQueue, shouldSync } = this.#options;
     const due = new Set(workQueue.getWork());
@@ -174,7 +174,7 @@ export class SyncHandler {
     });
   }
 
-  /** A pod that cannot be handled does not keep the others from it. */
+  /** An error for one pod does not affect the others. */
   #forEach(pods: readonly Pod[], handle: (pod: Pod) => void): void {
     for (const pod of pods) {
       try {
@@ -191,8 +191,8 @@ export class SyncHandler {
   }
 
   /**
-   * The pod with the terminal phase that an earlier run of the agent has given it and the API server
-   * does not show yet: its worker then kills what still runs of it, and starts nothing.
+   * The pod with a terminal phase that an earlier run of the agent reported and that the API server
+   * does not show yet. The worker then kills running containers and starts none.
    */
   #withKnownPhase(pod: Pod, mirrorPod: Pod | undefined): Pod {
     const { statusManager } = this.#options;

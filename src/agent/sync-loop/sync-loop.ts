@@ -23,52 +23,52 @@ export interface AgentSyncLoopOptions {
   >;
   /** Housekeeping; called only when all sources are ready. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
-  /** The sources that must have said which pods they have before anything is cleaned up. */
+  /** The sources that must have delivered their pods before anything is cleaned up. */
   readonly sources: readonly PodSourceName[];
   /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
-  /** Why pods cannot be synced now; empty: they can. */
+  /** Returns why pods cannot be synced now; empty if they can. */
   readonly runtimeErrors: () => readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** For debugging. */
+/** State of the sync loop, for debugging. */
 export interface SyncLoopInspection {
   readonly isRunning: boolean;
-  /** What waits to be handled. */
+  /** Numbers of queued items by kind. */
   readonly queued: { readonly config: number; readonly lifecycleEvents: number; readonly probeUpdates: number };
-  /** Sources that have not said yet which pods they have; there is no housekeeping until then. */
+  /** Sources that have not delivered their pods yet; there is no housekeeping until then. */
   readonly waitingForSources: readonly PodSourceName[];
-  /** Why pods are not synced now; empty while all is well. */
+  /** Why pods are not synced now; empty if they are. */
   readonly runtimeErrors: readonly string[];
-  /** Since when; absent while all is well. */
+  /** Since when pods are not synced; absent if they are. */
   readonly failingSince?: string | undefined;
-  /** Since when housekeeping fails or waits for a source; absent while all is well. */
+  /** Since when housekeeping fails or waits for a source; absent if it does neither. */
   readonly housekeepingFailingSince?: string | undefined;
-  /** Time since the loop was last ready for work; absent before the first time. */
+  /** Milliseconds since the loop last began an iteration; absent before the first one. */
   readonly lastIterationAgeMs?: number | undefined;
 }
 
 const syncPeriodMs = 1000;
 const housekeepingPeriodMs = 2000;
-/** What takes no longer than this after a start is not logged. */
+/** Sources that are not ready are logged only after this time. */
 const startUpMs = 10_000;
 
 type Work = () => void | Promise<void>;
 
 /**
- * The one place where everything comes together that pods are synced for. Each kind has a queue, and
- * those that have something take turns:
+ * The main loop of the agent, which receives everything that makes a pod sync necessary. Each kind of
+ * input has a queue, and non-empty queues take turns:
  *
- * - updates of the sources, in their order;
+ * - updates from the sources, in order;
  * - events of the runtime;
  * - results of probes;
- * - every second, the pods whose time has come;
- * - every two seconds, housekeeping. Ticks that come while one waits are dropped.
+ * - every second, the pods whose next sync is due;
+ * - every two seconds, housekeeping. A tick is dropped while an earlier one is waiting.
  *
- * One thing is handled at a time. While the runtime has errors nothing is handled; the loop looks again
- * after 100 ms, then after twice as long each time, at most after 5 s. What a handler throws is logged.
+ * One item is handled at a time. While the runtime has errors, nothing is handled; the loop checks again
+ * after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler throws are logged.
  * Source: kubelet `syncLoop`, `syncLoopIteration`.
  */
 export class AgentSyncLoop {
@@ -118,13 +118,13 @@ export class AgentSyncLoop {
     ];
   }
 
-  /** Begins to work. Calling it again does nothing. */
+  /** Starts the loop. Calling it again does nothing. */
   start(): void {
     this.#startedMs = this.#options.clock.monotonicMs();
     this.#running ??= this.#run();
   }
 
-  /** Resolves when nothing is being handled any more; what waits is dropped. */
+  /** Resolves when the current item is done; queued items are dropped. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wakeUp();
@@ -146,12 +146,12 @@ export class AgentSyncLoop {
     this.#wakeUp();
   }
 
-  /** Sources of which no update has been handled yet. */
+  /** Sources whose first update has not been handled yet. */
   waitingForSources(): PodSourceName[] {
     return this.#options.sources.filter((source) => !this.#seenSources.has(source));
   }
 
-  /** True when every source has said which pods it has, and that was handled. Source: kubelet `SourcesReady.AllReady`. */
+  /** True when the first update of every source has been handled. Source: kubelet `SourcesReady.AllReady`. */
   areSourcesReady(): boolean {
     return this.waitingForSources().length === 0;
   }
@@ -208,9 +208,9 @@ export class AgentSyncLoop {
     try {
       await work();
     } catch (thrown) {
-      logger.error({ reason: reasonOf(thrown) }, 'The sync loop failed to handle something');
+      logger.error({ reason: reasonOf(thrown) }, 'Sync loop handler failed');
     }
-    // Timers and sockets get their turn between two of many updates.
+    // Lets timers and sockets run between many updates.
     await clock.yieldToEventLoop();
   }
 
@@ -233,7 +233,7 @@ export class AgentSyncLoop {
   #handleConfigUpdate(update: PodConfigUpdate): void {
     const { handler, onFirstUpdate, logger } = this.#options;
     const { op, source, pods } = update;
-    logger.debug({ op, source, pods: pods.length }, 'Handling an update of a source');
+    logger.debug({ op, source, pods: pods.length }, 'Handling source update');
     if (!this.#seenSources.has(source)) onFirstUpdate?.(update);
     this.#seenSources.add(source);
     switch (op) {

@@ -22,7 +22,7 @@ export class Ticker {
 
   #schedule(): void {
     const nowMs = this.#clock.monotonicMs();
-    // Ticks that were missed are not made up for.
+    // Missed ticks are dropped.
     this.#nextMs = Math.max(this.#nextMs + this.#periodMs, nowMs);
     this.#timer = this.#clock.afterFunc(this.#nextMs - nowMs, () => {
       this.#schedule();

@@ -178,7 +178,7 @@ it('a handler that says neither yes nor no refuses the pod', () => {
   expect(add(podOf('a', {}))).toEqual({
     admit: false,
     reason: 'UnexpectedAdmissionError',
-    message: 'a pod admit handler did not return a PodAdmitResult',
+    message: 'A pod admit handler did not return a PodAdmitResult',
   });
 });
 

@@ -227,9 +227,7 @@ it('a handler that throws is logged, and the loop continues', async () => {
   });
   loop.configUpdated(add());
   await settle();
-  expect(logger.errors).toMatchObject([
-    { message: 'The sync loop failed to handle something', fields: { reason: 'broken' } },
-  ]);
+  expect(logger.errors).toMatchObject([{ message: 'Sync loop handler failed', fields: { reason: 'broken' } }]);
   fails = false;
   loop.configUpdated(add());
   await settle();
