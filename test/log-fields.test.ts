@@ -25,4 +25,14 @@ describe('the fields of a log line', () => {
     );
     expect(others).toEqual([]);
   });
+
+  it('of src/agent have the name of the pod wherever they have its UID, and no Error, which pino prints as {}', () => {
+    const agent = new URL('../src/agent/', import.meta.url);
+    const files = readdirSync(agent, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+    expect(files.length).toBeGreaterThan(50);
+    const others = files.filter((path) =>
+      /\{ podUID: (?!string)|\berror \}, '/.test(readFileSync(new URL(path, agent), 'utf8')),
+    );
+    expect(others).toEqual([]);
+  });
 });

@@ -9,6 +9,8 @@ import {
 } from '../../index.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
+import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
 
 /**
  * The resources that the runtime was last asked to give each container. They differ from the
@@ -83,7 +85,10 @@ export class ActuatedResources {
       resources: resourcesOf(container),
     }));
     this.#state.setPodAllocation({ metadata: { uid }, spec: { containers } }).catch((error: unknown) => {
-      this.#logger.error({ podUID: uid, error }, 'Failed to save the actuated resources of a pod');
+      this.#logger.error(
+        { ...podFields(pod), reason: reasonOf(error) },
+        'Failed to save the actuated resources of a pod',
+      );
     });
   }
 }

@@ -17,6 +17,8 @@ import { resizeMessage } from './resize-events.ts';
 import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';
 import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
+import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
 
 /** Options of `AllocationManager`. */
 export interface AllocationManagerOptions {
@@ -253,7 +255,7 @@ export class AllocationManager {
       const result = admitted(handler, { pod, otherPods, operation });
       if (result.admit) continue;
       const { reason, message } = result;
-      logger.info({ podUID: pod.metadata?.uid, operation, reason, message }, 'Pod admission denied');
+      logger.info({ ...podFields(pod), operation, reason, message }, 'Pod admission denied');
       return result;
     }
     return { admit: true };
@@ -267,7 +269,8 @@ export class AllocationManager {
 
   #allocate(pod: Pod): void {
     this.#state.setPodAllocation(pod).catch((error: unknown) => {
-      this.#options.logger.error({ podUID: pod.metadata?.uid, error }, 'Failed to save the allocation of a pod');
+      const fields = { ...podFields(pod), reason: reasonOf(error) };
+      this.#options.logger.error(fields, 'Failed to save the allocation of a pod');
     });
   }
 }

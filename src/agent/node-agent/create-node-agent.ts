@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import {
+  type AllocationState,
   BasicPodManager,
   type Clock,
   type Logger,
@@ -83,6 +84,11 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     connection &&
     createInformerPodManager({ transport: connection.podClient.transport, nodeName, clock, random, logger });
   const allocationState = options.allocationState ?? new MemoryState();
+  if (isSaved(options.allocationState) && !isSaved(options.actuatedState) && runtime.updateContainerResources)
+    logger.warn(
+      { node: nodeName },
+      'allocationState is saved but actuatedState is not: a resize in progress is not finished by the next agent',
+    );
   const podManager = createPodManager(informer);
   const statusManager = new StatusManager({
     ...options.statusManager,
@@ -248,6 +254,10 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     abortRuntimeCalls: () => runtimeCalls.abort(new Error('The agent is being stopped')),
   });
   return agent;
+}
+
+function isSaved(state: AllocationState | undefined): boolean {
+  return state !== undefined && !(state instanceof MemoryState);
 }
 
 /** What the caller's recorder throws is logged and has no other effect. */

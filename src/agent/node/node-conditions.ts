@@ -1,5 +1,9 @@
 import type { NodeCondition, NodeStatus } from './node-types.ts';
 
+/**
+ * Divergence: not ephemeral-storage, which the kubelet demands, too, if it isolates local storage: an
+ * agent does not measure its disks, and `nodeStatus` may leave it out.
+ */
 const requiredCapacities = ['cpu', 'memory', 'pods'];
 
 /** The conditions of an agent that does not monitor pressure. Source: kubelet `nodestatus.MemoryPressureCondition` and others. */

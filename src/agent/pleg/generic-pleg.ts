@@ -92,8 +92,17 @@ export class GenericPLEG {
     await this.#lastRelist;
   }
 
-  /** Why the PLEG is unhealthy; undefined if it is healthy. Source: kubelet `Healthy`. */
+  /**
+   * Why the PLEG is unhealthy; undefined if it is healthy. Source: kubelet `Healthy`.
+   *
+   * Divergence: with the runtime's last error, which the kubelet has in its log alone.
+   */
   unhealthyReason(): string | undefined {
+    const reason = this.#unhealthyReason();
+    return reason === undefined || this.#loggedFailure === '' ? reason : `${reason}: ${this.#loggedFailure}`;
+  }
+
+  #unhealthyReason(): string | undefined {
     if (this.#relistedAtMs === undefined) return 'pleg has yet to be successful';
     const { clock, relistThresholdMs = 180_000 } = this.#options;
     const elapsedMs = clock.monotonicMs() - this.#relistedAtMs;

@@ -15,6 +15,7 @@ import type { ContainerKiller } from './kill-pod.ts';
 import type { PodEvent } from '../events/event-recorder.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure } from './sync-result.ts';
+import { podFields } from '../log-fields.ts';
 
 export interface ContainerStarterOptions {
   readonly runtime: ContainerRuntime;
@@ -118,7 +119,7 @@ export class ContainerStarter {
     } catch (thrown) {
       // The pod is to end, and its containers are stopped as that says.
       signal.throwIfAborted();
-      const fields = { podUID: pod.metadata?.uid, container: container.name, reason: messageOf(thrown) };
+      const fields = { ...podFields(pod), container: container.name, reason: messageOf(thrown) };
       logger.warn(fields, 'postStart hook failed; the container is killed');
       this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const message = 'FailedPostStartHook';

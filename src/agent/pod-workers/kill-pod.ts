@@ -6,6 +6,7 @@ import type { HandlerRunner } from './handler-runner.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure, type SyncResult } from './sync-result.ts';
 import { TerminationOrdering } from './termination-ordering.ts';
+import { podFields } from '../log-fields.ts';
 
 export interface ContainerKillerOptions {
   readonly runtime: ContainerRuntime;
@@ -112,7 +113,7 @@ export class ContainerKiller {
         await handlerRunner.run({ pod, container, containerID, podIP, handler }, hookSignal);
       } catch (thrown) {
         if (hookSignal.aborted) return;
-        const fields = { podUID: pod.metadata?.uid, container: container.name, reason: messageOf(thrown) };
+        const fields = { ...podFields(pod), container: container.name, reason: messageOf(thrown) };
         logger.warn(fields, 'preStop hook failed; the container is stopped nevertheless');
         const message = 'PreStopHook failed';
         eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });

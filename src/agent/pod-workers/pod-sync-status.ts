@@ -59,6 +59,10 @@ export interface PodSyncStatus {
   lastSyncMs: number;
   /** Aborts the sync that is under way. */
   abortController: AbortController | undefined;
+  /** When the sync that is under way began, in milliseconds since the epoch. */
+  syncStartedMs: number | undefined;
+  /** Why the last sync failed, and when the first one in a row did; undefined: it succeeded. */
+  failure: { readonly sinceMs: number; readonly reason: string } | undefined;
 }
 
 export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLifecycle): PodSyncStatus {
@@ -77,6 +81,8 @@ export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLi
     isLoopRunning: false,
     lastSyncMs: 0,
     abortController: undefined,
+    syncStartedMs: undefined,
+    failure: undefined,
   };
 }
 

@@ -1,4 +1,6 @@
-import { getPodFullName, isStaticPod, type Pod } from '../../index.ts';
+import { isStaticPod, type Pod, timeFromEpochMs } from '../../index.ts';
+import { reasonOf } from '../failure-log.ts';
+import { podFields } from '../log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
 import { noPodEvents } from './pod-event-recorder.ts';
@@ -63,15 +65,19 @@ export class PodWorkerLoop {
       const { state } = status.lifecycle;
       const abortController = new AbortController();
       status.abortController = abortController;
+      status.syncStartedMs = this.#options.clock.now();
       let isTerminal = false;
       let error: unknown;
       try {
         isTerminal = await this.#sync(status, update, abortController.signal);
+        status.failure = undefined;
       } catch (thrown) {
         error = thrown ?? new Error('rejected without a reason');
-        this.#logFailure(status, update, error, abortController.signal.aborted);
+        // One that was stopped for a newer request has not failed.
+        if (!abortController.signal.aborted) this.#noteFailure(status, update, error);
       }
       status.abortController = undefined;
+      status.syncStartedMs = undefined;
       // From here to the next await nothing else runs, as in a critical section of the kubelet.
       const hasMoved = error === undefined && (isTerminal || state !== 'syncing');
       if (hasMoved) this.#complete(status, update, state);
@@ -202,14 +208,11 @@ export class PodWorkerLoop {
     workQueue.enqueue(status.uid, nextSyncDelayMs(outcome, intervals));
   }
 
-  #logFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown, isAborted: boolean): void {
-    const fields = {
-      pod: getPodFullName(pod ?? toAPIPod(runningPod!)),
-      podUID: status.uid,
-      state: status.lifecycle.state,
-      reason: error instanceof Error ? error.message : `threw ${typeof error}`,
-    };
-    if (isAborted) this.#options.logger.debug(fields, 'Sync of pod was stopped for a newer request');
-    else this.#options.logger.error(fields, 'Failed to sync pod; it is tried again');
+  #noteFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {
+    const reason = reasonOf(error);
+    status.failure = { sinceMs: status.failure?.sinceMs ?? this.#options.clock.now(), reason };
+    const failingSince = timeFromEpochMs(status.failure.sinceMs);
+    const fields = { ...podFields(pod ?? toAPIPod(runningPod!)), state: status.lifecycle.state, reason, failingSince };
+    this.#options.logger.error(fields, 'Failed to sync pod; it is tried again');
   }
 }

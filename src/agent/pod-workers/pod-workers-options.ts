@@ -47,6 +47,12 @@ export interface PodWorkerInspection extends Pick<
   readonly gracePeriodSeconds: number | undefined;
   readonly isFinished: boolean;
   readonly hasPendingUpdate: boolean;
+  /** When the sync that is under way began, in milliseconds since the epoch; undefined: none is. */
+  readonly syncStartedMs: number | undefined;
+  /** Since when the syncs of the pod fail, in milliseconds since the epoch; undefined: the last one succeeded. */
+  readonly failingSinceMs: number | undefined;
+  /** Why the last one failed. */
+  readonly failureReason: string | undefined;
 }
 
 export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
@@ -64,5 +70,8 @@ export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
     isRestartRequested,
     isWorking,
     hasPendingUpdate: status.pendingUpdate !== undefined,
+    syncStartedMs: status.syncStartedMs,
+    failingSinceMs: status.failure?.sinceMs,
+    failureReason: status.failure?.reason,
   };
 }

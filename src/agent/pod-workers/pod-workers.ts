@@ -23,6 +23,7 @@ import {
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
 import { requireDuration } from './require-duration.ts';
 import { StaticPodStarts } from './static-pod-starts.ts';
+import { podFields } from '../log-fields.ts';
 
 /**
  * One worker for each pod, which does one thing at a time and takes it through its life: `syncing`,
@@ -71,7 +72,7 @@ export class PodWorkers implements PodDeletionSafety {
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` or `runningPod` with a UID', { path: 'pod' });
     }
     if (runningPod !== undefined && updateType !== 'kill') {
-      const fields = { pod: getPodFullName(identity), podUID: uid, updateType };
+      const fields = { ...podFields(identity), updateType };
       this.#options.logger.info(fields, 'Ignored an update: pods that only the runtime knows can only be killed');
       return;
     }

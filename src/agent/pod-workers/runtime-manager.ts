@@ -20,6 +20,7 @@ import { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure, type SyncAction, type SyncResult } from './sync-result.ts';
+import { podFields } from '../log-fields.ts';
 
 export interface RuntimeManagerOptions {
   /** With calls that end: see `boundedRuntime`. */
@@ -206,7 +207,7 @@ export class RuntimeManager {
       const runs = containers.filter((run) => run.name === name && hasEnded(run));
       for (const { id } of runs.slice(keep)) {
         await this.#remove(id).catch((thrown: unknown) => {
-          const fields = { podUID: pod.metadata?.uid, container: name, reason: messageOf(thrown) };
+          const fields = { ...podFields(pod), container: name, reason: messageOf(thrown) };
           this.#options.logger.warn(fields, 'Failed to remove an init container that has ended');
         });
       }

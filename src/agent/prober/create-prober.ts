@@ -11,6 +11,7 @@ import type { ProbeOutcome } from './probe-outcome.ts';
 import type { ProbeType } from './probe-results.ts';
 import type { ProbeRequest, Prober } from './prober.ts';
 import { probeTCP } from './tcp-probe.ts';
+import { podFields } from '../log-fields.ts';
 
 /** Options of `createProber`. */
 export interface ProberOptions {
@@ -50,7 +51,7 @@ export function createProber({ runtime, recorder, logger, clock = systemClock }:
         if (recorder !== undefined) {
           return recorder.event({ pod, container: container.name, type: 'Warning', reason, message });
         }
-        logger?.debug({ podUID: pod.metadata?.uid, container: container.name, reason: message }, 'A probe failed');
+        logger?.debug({ ...podFields(pod), container: container.name, reason: message }, 'A probe failed');
       };
       let outcome: ProbeOutcome;
       try {

@@ -48,7 +48,10 @@ describe('a method of the caller never settles', () => {
   it('waitForAttachAndMount: an event says so after 2m3s as in the kubelet, the pod can be deleted, and stop() ends', async () => {
     await cluster.startAgent({ volumeManager: { waitForAttachAndMount: never, waitForUnmount: async () => {} } });
     await cluster.create(web);
-    await cluster.advance(125_000);
+    const syncStartedMs = cluster.clock.now();
+    await cluster.advance(20_000);
+    expect(cluster.agent.inspect().podWorkers).toMatchObject([{ isWorking: true, syncStartedMs }]);
+    await cluster.advance(105_000);
     expect(cluster.podEvents()).toEqual(['web: FailedMount']);
     expect(cluster.logger.errors).toContainEqual(
       expect.objectContaining({
@@ -101,6 +104,31 @@ describe('a method of the caller never settles', () => {
 });
 
 describe('a method of the caller throws', () => {
+  it('waitForAttachAndMount: log and inspect() say why and since when, until it succeeds', async () => {
+    let isBroken = true;
+    const waitForAttachAndMount = async (): Promise<void> => {
+      if (isBroken) throw new Error('no such disk');
+    };
+    const agent = await cluster.startAgent({
+      volumeManager: { waitForAttachAndMount, waitForUnmount: async () => {} },
+    });
+    const failingSinceMs = cluster.clock.now();
+    await cluster.create(web);
+    await cluster.advance(30_000);
+    expect(agent.inspect().podWorkers).toMatchObject([{ failingSinceMs, failureReason: 'no such disk' }]);
+    expect(cluster.logger.errors.length).toBeGreaterThan(1);
+    for (const { fields } of cluster.logger.errors)
+      expect(fields).toMatchObject({
+        pod: 'default/web',
+        reason: 'no such disk',
+        failingSince: '2026-01-02T03:04:05Z',
+      });
+    isBroken = false;
+    await cluster.advance(15_000);
+    const [worker] = agent.inspect().podWorkers;
+    expect(worker).toMatchObject({ failingSinceMs: undefined, failureReason: undefined, syncStartedMs: undefined });
+  });
+
   it('sources.api.filter: the log names it and the pod, and the other pods run', async () => {
     const filter = ({ metadata }: Pod): boolean => {
       if (metadata?.name === 'odd') throw new Error('oops');

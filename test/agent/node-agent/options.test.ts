@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { StatusManagerError } from 'kubelet-status-manager';
+import { type AllocationState, MemoryState, StatusManagerError } from 'kubelet-status-manager';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
-import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
+import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 
 const client = {
   clusters: [{ name: 'c', cluster: { server: 'http://127.0.0.1:1' } }],
@@ -51,6 +51,23 @@ describe('createNodeAgent names the option that is wrong', () => {
     const create = (): unknown => createNodeAgent({ ...valid, ...options });
     expect(create).toThrow(StatusManagerError);
     expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error);
+  });
+
+  it('warns of an allocationState that is saved without an actuatedState', () => {
+    const warningsOf = (options: object): string[] => {
+      const logger = recordingLogger();
+      createNodeAgent({ ...valid, logger, ...options });
+      return logger.warnings.map(({ message }) => message);
+    };
+    const { proxy: saved } = Proxy.revocable({} as AllocationState, { get: () => async () => {} });
+    expect(warningsOf({ allocationState: saved })).toEqual([
+      'allocationState is saved but actuatedState is not: a resize in progress is not finished by the next agent',
+    ]);
+    expect(warningsOf({ allocationState: saved, actuatedState: saved })).toEqual([]);
+    expect(warningsOf({ allocationState: new MemoryState() })).toEqual([]);
+    expect(warningsOf({})).toEqual([]);
+    const runtime = new FakeContainerRuntime({ resizes: false });
+    expect(warningsOf({ allocationState: saved, runtime })).toEqual([]);
   });
 
   it('a kubeconfig that cannot be used', () => {

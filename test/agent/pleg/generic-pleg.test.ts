@@ -303,7 +303,8 @@ describe('a port that fails', () => {
     pleg.start();
     await clock.advanceAsync(120_000);
     expect(log.lines.map(({ fields }) => fields)).toEqual([{ reason: 'listPods of the runtime took over 120000 ms' }]);
-    expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful');
+    // The Ready condition says what is wrong, not only since when.
+    expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful: listPods of the runtime took over 120000 ms');
     await pleg.stop();
     expect(log.lines).toHaveLength(1);
     expect(clock.pendingTimers).toBe(0);
