@@ -1,10 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import type { AgentCommand, AgentConfig, AgentReport, StoppedAgent } from './protocol.ts';
+import type { AgentCommand, AgentReport, StoppedAgent } from './protocol.ts';
 
-const agentFile = fileURLToPath(new URL('agent-process.js', import.meta.url));
 const stopDeadlineMs = 30_000;
 const endDeadlineMs = 10_000;
 const stderrKept = 2_000;
@@ -16,18 +14,20 @@ export interface AgentEnd extends StoppedAgent {
 }
 
 /** One agent process, as the run controls it. */
-export class AgentHandle {
-  readonly config: AgentConfig;
+export class AgentHandle<Config> {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
   readonly #waiters = new Map<AgentReport['kind'], ((report: AgentReport) => void)[]>();
   #stderr = '';
   #isEnding = false;
 
-  /** @param onReport called for every report, in order; @param onCrash called when the process ends unexpectedly */
-  constructor(config: AgentConfig, onReport: (report: AgentReport) => void, onCrash: (why: string) => void) {
-    this.config = config;
-    this.#child = fork(agentFile, [], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] });
+  /**
+   * @param file the compiled program of the agent
+   * @param onReport called for every report, in order
+   * @param onCrash called when the process ends unexpectedly
+   */
+  constructor(file: URL, config: Config, onReport: (report: AgentReport) => void, onCrash: (why: string) => void) {
+    this.#child = fork(file, [], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] });
     this.#closed = once(this.#child, 'close');
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-stderrKept);
@@ -46,7 +46,7 @@ export class AgentHandle {
     this.tell({ do: 'run', config });
   }
 
-  tell(command: AgentCommand): void {
+  tell(command: AgentCommand<Config>): void {
     if (this.#child.connected) this.#child.send(command, () => {});
   }
 

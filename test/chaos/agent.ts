@@ -2,11 +2,13 @@ import { mkdirSync } from 'node:fs';
 import { type Clock, fileJournal, type Logger, type Pod, StatusManager, systemClock } from '../../src/index.ts';
 import { createPodClient, type HttpPodClient } from '../../src/http.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../src/informer.ts';
+import { reportingLogger } from './agent-reports.ts';
+import { kubeConfig } from './kube-config.ts';
 import { type LifeManager, OutcomeLedger } from './outcome-ledger.ts';
 import { PodLife } from './pod-life.ts';
 import type { AgentConfig, AgentReport, StoppedAgent } from './protocol.ts';
 import { Random } from './random.ts';
-import { onPurpose, throwingListener, throwingLogger, throwingPodListener } from './throwing-ports.ts';
+import { throwingListener, throwingLogger, throwingPodListener } from './throwing-ports.ts';
 
 const versionsPerIncarnation = 1_000_000;
 const orphanPeriodMs = 1_000;
@@ -185,29 +187,4 @@ function jumpingClock(): Clock & { jump(ms: number): void } {
       offsetMs += ms;
     },
   };
-}
-
-function kubeConfig({ server, token, exec, proxyUrl }: AgentConfig): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'chaos', cluster: { server, ...(proxyUrl !== undefined && { 'proxy-url': proxyUrl }) } }],
-    users: [{ name: 'agent', user: exec === undefined ? { token } : { exec } }],
-    contexts: [{ name: 'chaos', context: { cluster: 'chaos', user: 'agent' } }],
-    'current-context': 'chaos',
-  };
-}
-
-function reportingLogger(send: (report: AgentReport) => void): Logger {
-  const at =
-    (level: 'warn' | 'error') =>
-    (fields: object, message: string): void => {
-      const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
-      const why = err instanceof Error ? err.stack : reason;
-      // Expected, because the run has caused it.
-      if (typeof why === 'string' && (why.includes(onPurpose) || why.includes('ENOSPC'))) return;
-      send({ kind: 'log', level, message, reason: typeof why === 'string' ? why : '' });
-    };
-  const nothing = (): void => {};
-  return { trace: nothing, debug: nothing, info: nothing, warn: at('warn'), error: at('error') };
 }

@@ -1,4 +1,5 @@
 import type { PatchStrategy, PodStatus, ReadBeforePatch } from '../../src/index.ts';
+import type { Access } from './kube-config.ts';
 
 /** The commands of the run to an agent process (over IPC) and the reports of that process (lines of JSON on stdout). */
 
@@ -31,14 +32,7 @@ export interface PodRuntime {
   ended: boolean;
 }
 
-export interface AgentConfig {
-  /** The URL of the faulty proxy. */
-  readonly server: string;
-  readonly token: string;
-  /** An exec credential plugin that replaces the token. */
-  readonly exec?: object | undefined;
-  /** A forward proxy for connections to `server`. */
-  readonly proxyUrl?: string | undefined;
+export interface AgentConfig extends Access {
   readonly nodeName: string;
   /** 1 for the first agent process, and one more for each process that replaces it. */
   readonly incarnation: number;
@@ -51,8 +45,8 @@ export interface AgentConfig {
   readonly runtime: Readonly<Record<string, PodRuntime>>;
 }
 
-export type AgentCommand =
-  | { readonly do: 'run'; readonly config: AgentConfig }
+export type AgentCommand<Config = AgentConfig> =
+  | { readonly do: 'run'; readonly config: Config }
   /** The wall clock jumps. */
   | { readonly do: 'jump'; readonly ms: number }
   /** The disk of the agent is full, or has space again. */

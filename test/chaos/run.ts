@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Json } from '../support/kube-http.ts';
 import { AgentHandle } from './agent-handle.ts';
 import { CredentialPlugin } from './credential-plugin.ts';
+import { ChaosTime, disturbNetwork, disturbServer, serverPausesMs } from './disturbances.ts';
 import { FaultyProxy } from './faulty-proxy.ts';
 import {
   checkConcurrency,
@@ -18,11 +19,19 @@ import {
   differenceTo,
   type Violation,
 } from './invariants.ts';
-import { type AgentOptions, type AgentReport, type PodRuntime, readMessage, type ShownPod } from './protocol.ts';
+import {
+  type AgentConfig,
+  type AgentOptions,
+  type AgentReport,
+  type PodRuntime,
+  readMessage,
+  type ShownPod,
+} from './protocol.ts';
 import { Random } from './random.ts';
 import { type ChaosServer, nodeName, type ServerKind, startServer } from './servers.ts';
+import { untilNoProblem } from './settle.ts';
 import { Tunnel } from './tunnel.ts';
-import { podNames, Users } from './users.ts';
+import { makePod, podNames, Users } from './users.ts';
 
 export interface RunOptions {
   readonly server: ServerKind;
@@ -51,11 +60,9 @@ export interface RunResult {
   readonly violations: readonly Violation[];
 }
 
+const agentFile = new URL('agent-process.js', import.meta.url);
 /** The share of the time with faults. The rest is for settling. */
 const chaosShare = 0.75;
-/** How long the last statuses may take to arrive once the faults have stopped. */
-const settleDeadlineMs = 75_000;
-const settlePollMs = 250;
 const aMinute = 60_000;
 const podCounts: Readonly<Record<ServerKind, number>> = { memory: 32, 'kube-apiserver': 20 };
 
@@ -68,6 +75,7 @@ class Run {
   readonly #options: RunOptions;
   readonly #random: Random;
   readonly #names: readonly string[];
+  readonly #time = new ChaosTime();
   readonly #violations: Violation[] = [];
   readonly #limits = new Map<number, AgentOptions>();
   readonly #runtime: Record<string, PodRuntime> = {};
@@ -85,9 +93,7 @@ class Run {
   readonly #notRecorded = new Set<string>();
   #server!: ChaosServer;
   #proxy!: FaultyProxy;
-  #agent!: AgentHandle;
-  #isOver = false;
-  #wakes: (() => void)[] = [];
+  #agent!: AgentHandle<AgentConfig>;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -117,7 +123,7 @@ class Run {
         this.#tunnel = await Tunnel.start(this.#random.fork('tunnel faults'), (fault) => this.#count(fault));
       }
       this.#startAgent(false);
-      const users = new Users(this.#server.http, this.#random.fork('users'));
+      const users = new Users(this.#server.http, this.#random.fork('users'), makePod);
       users.start(this.#names);
 
       await this.#chaos(forMs * chaosShare);
@@ -189,15 +195,14 @@ class Run {
 
   /** Runs everything that disturbs the agent, in parallel. */
   async #chaos(forMs: number): Promise<void> {
-    const over = setTimeout(() => {
-      this.#isOver = true;
-      for (const wake of this.#wakes) wake();
-    }, forMs);
+    const over = setTimeout(() => this.#time.end(), forMs);
+    const { server } = this.#options;
+    const count = (fault: string): void => this.#count(fault);
     try {
       await Promise.all([
         this.#restartAgents(),
-        this.#disturbServer(forMs),
-        this.#disturbNetwork(),
+        disturbServer(this.#time, this.#server, this.#random.fork('server'), serverPausesMs(server, forMs), count),
+        disturbNetwork(this.#time, this.#proxy, this.#random.fork('network')),
         this.#jumpClocks(),
         this.#fillDisk(),
         this.#breakCredentials(),
@@ -210,51 +215,22 @@ class Run {
   async #restartAgents(): Promise<void> {
     const random = this.#random.fork('restarts');
     for (;;) {
-      await this.#pause(random.integer(2_000, 6_000));
-      if (this.#isOver) return;
+      await this.#time.pause(random.integer(2_000, 6_000));
+      if (this.#time.isOver) return;
       const isSilent = this.#journalDir !== undefined && random.chance(0.3);
       if (this.#journalDir !== undefined && random.chance(0.6)) await this.#killAgent();
       else await this.#stopAgent(random.chance(0.5));
       this.#startAgent(isSilent);
-      if (isSilent) await this.#pause(random.integer(300, 1_500));
+      if (isSilent) await this.#time.pause(random.integer(300, 1_500));
       this.#agent.tell({ do: 'report' });
-    }
-  }
-
-  async #disturbServer(forMs: number): Promise<void> {
-    const random = this.#random.fork('server');
-    const isReal = this.#options.server === 'kube-apiserver';
-    // A real API server takes some seconds to restart.
-    const pauses = isReal ? [0.1 * forMs, 0.35 * forMs] : [2_500, 6_000];
-    for (;;) {
-      await this.#pause(random.integer(Math.round(pauses[0]!), Math.round(pauses[1]!)));
-      if (this.#isOver) return;
-      if (this.#server.compact !== undefined && random.chance(0.5)) {
-        this.#server.compact();
-        this.#count('server compacts');
-        continue;
-      }
-      await this.#server.down(random.pick(['kill', 'kill', 'stop']));
-      this.#count('server down');
-      await new Promise((resolve) => setTimeout(resolve, random.integer(100, 1_200)));
-      await this.#server.up();
-    }
-  }
-
-  async #disturbNetwork(): Promise<void> {
-    const random = this.#random.fork('network');
-    for (;;) {
-      await this.#pause(random.integer(2_000, 7_000));
-      if (this.#isOver) return;
-      this.#proxy.goDown(random.integer(100, 1_500));
     }
   }
 
   async #jumpClocks(): Promise<void> {
     const random = this.#random.fork('clocks');
     for (;;) {
-      await this.#pause(random.integer(1_000, 4_000));
-      if (this.#isOver) return;
+      await this.#time.pause(random.integer(1_000, 4_000));
+      if (this.#time.isOver) return;
       this.#count('clock jump');
       this.#agent.tell({ do: 'jump', ms: random.integer(-4_000_000, 4_000_000) });
     }
@@ -264,11 +240,11 @@ class Run {
     if (this.#journalDir === undefined) return;
     const random = this.#random.fork('disk');
     for (;;) {
-      await this.#pause(random.integer(1_500, 5_000));
-      if (this.#isOver) return;
+      await this.#time.pause(random.integer(1_500, 5_000));
+      if (this.#time.isOver) return;
       this.#agent.tell({ do: 'disk', isFull: true });
       this.#count('disk full');
-      await this.#pause(random.integer(200, 1_500));
+      await this.#time.pause(random.integer(200, 1_500));
       this.#agent.tell({ do: 'disk', isFull: false });
     }
   }
@@ -278,12 +254,12 @@ class Run {
     if (plugin === undefined) return;
     const random = this.#random.fork('credentials');
     for (;;) {
-      await this.#pause(random.integer(1_000, 4_000));
-      if (this.#isOver) return;
+      await this.#time.pause(random.integer(1_000, 4_000));
+      if (this.#time.isOver) return;
       const mode = plugin.change(random);
       if (mode === 'rotate') continue;
       this.#count(`credential ${mode}`);
-      await this.#pause(random.integer(300, 1_500));
+      await this.#time.pause(random.integer(300, 1_500));
       plugin.set('rotate');
     }
   }
@@ -313,16 +289,9 @@ class Run {
     startedAtMs: number,
     findProblem: () => Promise<string | undefined>,
   ): Promise<number | undefined> {
-    for (;;) {
-      const wrong = await findProblem();
-      const passedMs = Date.now() - startedAtMs;
-      if (wrong === undefined) return passedMs;
-      if (passedMs > settleDeadlineMs) {
-        this.#addViolation(invariant, `after ${settleDeadlineMs / 1000} s: ${wrong}`);
-        return undefined;
-      }
-      await new Promise((resolve) => setTimeout(resolve, settlePollMs));
-    }
+    const { passedMs, problem } = await untilNoProblem(startedAtMs, findProblem);
+    if (problem !== undefined) this.#addViolation(invariant, problem);
+    return problem === undefined ? passedMs : undefined;
   }
 
   /** Describes a journaled version that the API server does not show. */
@@ -385,7 +354,8 @@ class Run {
       ...this.#options.fixed,
     };
     this.#limits.set(this.#incarnation, options);
-    this.#agent = new AgentHandle(
+    this.#agent = new AgentHandle<AgentConfig>(
+      agentFile,
       {
         server: this.#proxy.url,
         token: this.#server.nodeToken,
@@ -453,18 +423,6 @@ class Run {
 
   #count(fault: string): void {
     this.#proxy.faults[fault] = (this.#proxy.faults[fault] ?? 0) + 1;
-  }
-
-  /** Resolves early when the chaos is over. */
-  #pause(ms: number): Promise<void> {
-    if (this.#isOver) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wakes.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
   }
 }
 

@@ -5,7 +5,8 @@ import { nodeName } from './servers.ts';
 const podsPath = '/api/v1/namespaces/default/pods';
 const strategicMergePatch = 'application/strategic-merge-patch+json';
 const mergePatch = 'application/merge-patch+json';
-const finalizer = 'chaos.example.com/hold';
+/** Delays the removal of a pod until the users remove it. */
+export const finalizer = 'chaos.example.com/hold';
 /** A condition that others than the agent write into every pod's status. */
 export const foreignConditionType = 'chaos.example.com/gate';
 
@@ -14,6 +15,24 @@ const pollMs = 100;
 
 export function podNames(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `pod-${i}`);
+}
+
+/** A pod whose containers nobody runs. */
+export function makePod(name: string, random: Random): Json {
+  const containers = Array.from({ length: random.integer(1, 3) }, (_, i) => ({ name: `c${i}`, image: 'i' }));
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', ...(random.chance(0.25) && { finalizers: [finalizer] }) },
+    spec: {
+      nodeName,
+      automountServiceAccountToken: false,
+      containers,
+      restartPolicy: random.pick(['Always', 'Always', 'OnFailure', 'Never']),
+      terminationGracePeriodSeconds: random.pick([1, 5, 30]),
+      ...(random.chance(0.3) && { readinessGates: [{ conditionType: foreignConditionType }] }),
+    },
+  };
 }
 
 /**
@@ -26,14 +45,17 @@ export class Users {
   readonly actions: Record<string, number> = {};
   readonly #http: KubeHttp;
   readonly #random: Random;
+  readonly #makePod: (name: string, random: Random) => Json;
   readonly #foreignVersions = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
   #isStopped = false;
   #wake: (() => void)[] = [];
 
-  constructor(http: KubeHttp, random: Random) {
+  /** @param makePod the pod that is created next under this name */
+  constructor(http: KubeHttp, random: Random, makePod: (name: string, random: Random) => Json) {
     this.#http = http;
     this.#random = random;
+    this.#makePod = makePod;
   }
 
   start(names: readonly string[]): void {
@@ -94,20 +116,7 @@ export class Users {
   }
 
   #create(name: string, random: Random): Promise<boolean> {
-    const containers = Array.from({ length: random.integer(1, 3) }, (_, i) => ({ name: `c${i}`, image: 'i' }));
-    return this.#send('POST', podsPath, 'application/json', {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name, namespace: 'default', ...(random.chance(0.25) && { finalizers: [finalizer] }) },
-      spec: {
-        nodeName,
-        automountServiceAccountToken: false,
-        containers,
-        restartPolicy: random.pick(['Always', 'Always', 'OnFailure', 'Never']),
-        terminationGracePeriodSeconds: random.pick([1, 5, 30]),
-        ...(random.chance(0.3) && { readinessGates: [{ conditionType: foreignConditionType }] }),
-      },
-    });
+    return this.#send('POST', podsPath, 'application/json', this.#makePod(name, random));
   }
 
   #writeForeignCondition(name: string): Promise<boolean> {
