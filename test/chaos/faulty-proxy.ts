@@ -55,6 +55,8 @@ export interface FaultyProxyOptions {
   /** PEM. */
   readonly ca: () => string;
   readonly seed: string;
+  /** Called for each request before it is forwarded. */
+  readonly onCall?: ((call: Call) => void) | undefined;
 }
 
 interface BufferedResponse {
@@ -176,6 +178,7 @@ export class FaultyProxy {
     try {
       const body = await readBody(request);
       call.uid = readUID(body);
+      this.#options.onCall?.(call);
       if (target.kind === 'watch') await this.#watch(request, response, exchange, call, fault, aborter.signal);
       else await this.#exchange(request, body, response, exchange, call, fault, aborter.signal);
     } catch {

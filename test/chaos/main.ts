@@ -1,15 +1,19 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../examples/node-agent/duration.ts';
 import { controlPlaneAvailable } from '../support/control-plane.ts';
+import { runKit } from './kit/kit-run.ts';
 import { printResults } from './report.ts';
 import { run, type RunOptions } from './run.ts';
 import { serverKinds, type ServerKind } from './servers.ts';
 
+const agentKinds = ['status-manager', 'agent-kit'] as const;
+type AgentKind = (typeof agentKinds)[number];
 const maxSeed = 0xffff_ffff;
 
 interface Options {
   readonly seed: string;
   readonly for: number;
+  readonly agent: AgentKind | 'both';
   readonly server?: ServerKind | 'both';
   readonly concurrency?: number;
   readonly readBeforePatch?: 'always' | 'when-stale';
@@ -19,7 +23,7 @@ interface Options {
 
 const program = new Command('npm run chaos --')
   .description(
-    'Runs a node agent with random pod lifecycles against API servers behind a faulty proxy, and checks that the manager keeps its guarantees.',
+    'Runs node agents against API servers behind a faulty proxy, and checks that they keep their guarantees: one with a status manager and random pod lifecycles, then one of the agent kit with real processes.',
   )
   .option('--seed <seed>', 'decides what happens; any text', String(Math.floor(Math.random() * maxSeed)))
   .option(
@@ -29,15 +33,23 @@ const program = new Command('npm run chaos --')
     60_000,
   )
   .addOption(
+    new Option('--agent <kind>', 'which agents run, one after the other')
+      .choices([...agentKinds, 'both'])
+      .default('both'),
+  )
+  .addOption(
     new Option('--server <kind>', 'default: both if KUBEBUILDER_ASSETS is set, otherwise memory').choices([
       ...serverKinds,
       'both',
     ]),
   )
-  .option('--concurrency <n>', 'default: at random for each agent', readConcurrency)
+  .option('--concurrency <n>', 'of the status-manager agents; default: at random for each', readConcurrency)
   .addOption(new Option('--read-before-patch <when>', 'default: at random').choices(['always', 'when-stale']))
   .addOption(new Option('--patch-strategy <strategy>', 'default: at random').choices(['strategic-merge', 'json-patch']))
-  .option('--evidence <path>', 'after a violation, write all requests and versions of the pods to path-SERVER.json')
+  .option(
+    '--evidence <path>',
+    'after a violation, write all requests and versions of the pods to path-AGENT-SERVER.json',
+  )
   .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage or a run that failed.')
   .exitOverride();
 
@@ -60,15 +72,24 @@ async function main(): Promise<number> {
     ...(readBeforePatch !== undefined && { readBeforePatch }),
     ...(patchStrategy !== undefined && { patchStrategy }),
   };
+  const agents = options.agent === 'both' ? agentKinds : [options.agent];
   const servers = server === 'both' ? serverKinds : [server];
-  process.stderr.write(`chaos, seed ${seed}, ${forMs / 1000} s, ${servers.join(' and ')}\n`);
-  const stopShowing = showProgress(forMs);
+  let violations = 0;
+  let stopShowing = (): void => {};
   try {
-    const results = await Promise.all(
-      servers.map((server) => run({ server, seed, forMs, fixed, evidence: evidence && `${evidence}-${server}.json` })),
-    );
-    stopShowing();
-    return printResults(seed, forMs, results) === 0 ? 0 : 1;
+    for (const agent of agents) {
+      process.stderr.write(`chaos of ${agent}, seed ${seed}, ${forMs / 1000} s, ${servers.join(' and ')}\n`);
+      stopShowing = showProgress(forMs);
+      const results = await Promise.all(
+        servers.map((server) => {
+          const options = { server, seed, forMs, evidence: evidence && `${evidence}-${agent}-${server}.json` };
+          return agent === 'agent-kit' ? runKit(options) : run({ ...options, fixed });
+        }),
+      );
+      stopShowing();
+      violations += printResults(agent, seed, forMs, results);
+    }
+    return violations === 0 ? 0 : 1;
   } catch (error) {
     stopShowing();
     process.stderr.write(`The run failed: ${(error as Error).stack}\n`);

@@ -93,6 +93,8 @@ export type AgentReport =
       readonly unsent: number;
       readonly known: readonly string[];
     }
+  /** An agent of the agent kit is about to create a container. */
+  | { readonly kind: 'creating'; readonly uid: string; readonly container: string }
   | { readonly kind: 'log'; readonly level: 'warn' | 'error'; readonly message: string; readonly reason: string }
   /** The last report, when everything has stopped. */
   | ({ readonly kind: 'stopped' } & StoppedAgent);

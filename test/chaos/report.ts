@@ -4,7 +4,7 @@ import type { RunResult } from './run.ts';
 const shownViolations = 20;
 
 /** Prints one line for people, and one line of JSON if stdout is not a terminal. Violations go to stderr. Returns their number. */
-export function printResults(seed: string, forMs: number, results: readonly RunResult[]): number {
+export function printResults(agent: string, seed: string, forMs: number, results: readonly RunResult[]): number {
   const violations = results.flatMap(({ server, violations }) =>
     violations.map((violation) => ({ server, ...violation })),
   );
@@ -17,12 +17,12 @@ export function printResults(seed: string, forMs: number, results: readonly RunR
   const faults = total(results.map(({ faults }) => faults));
   const settled = results.map(({ settledAfterMs }) => settledAfterMs);
   const parts = [
-    `seed ${seed}`,
+    `${agent}, seed ${seed}`,
     `${results.map(({ server }) => server).join(' and ')} for ${forMs / 1000} s`,
     `${sum(({ calls }) => calls)} calls`,
     `${sum(({ faults }) => count(faults))} faults (${describe(faults)})`,
     `${sum(({ pods }) => pods)} pods`,
-    `${sum(({ updates }) => updates)} updates`,
+    ...Object.entries(total(results.map(({ counts }) => counts))).map(([what, times]) => `${times} ${what}`),
     `${sum(({ agents }) => agents.started)} agents (${sum(({ agents }) => agents.killed)} killed)`,
     settled.includes(undefined)
       ? 'not settled'
@@ -31,7 +31,7 @@ export function printResults(seed: string, forMs: number, results: readonly RunR
   ];
   process.stdout.write(`${parts.join(', ')}\n`);
   if (!process.stdout.isTTY) {
-    process.stdout.write(`${JSON.stringify({ seed, forMs, violations: violations.length, runs: results })}\n`);
+    process.stdout.write(`${JSON.stringify({ agent, seed, forMs, violations: violations.length, runs: results })}\n`);
   }
   return violations.length;
 }

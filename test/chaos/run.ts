@@ -48,10 +48,10 @@ export interface RunResult {
   readonly server: ServerKind;
   readonly calls: number;
   readonly faults: Readonly<Record<string, number>>;
-  /** Statuses that the manager accepted. */
-  readonly updates: number;
-  /** Their outcomes, as far as the agents lived to report them. */
-  readonly outcomes: Readonly<Record<string, number>>;
+  /** How much the agents have done, such as statuses that the manager accepted (`updates`). */
+  readonly counts: Readonly<Record<string, number>>;
+  /** The outcomes of the updates, as far as the agents lived to report them. */
+  readonly outcomes?: Readonly<Record<string, number>>;
   readonly actions: Readonly<Record<string, number>>;
   readonly pods: number;
   readonly agents: { readonly started: number; readonly killed: number };
@@ -149,7 +149,7 @@ class Run {
         server,
         calls: this.#proxy.calls.length,
         faults: this.#proxy.faults,
-        updates: this.#updates,
+        counts: { updates: this.#updates },
         outcomes: this.#outcomes,
         actions: users.actions,
         pods: new Set(history.map(({ pod }) => pod.metadata.uid)).size,

@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { createNodeAgent, type NodeAgent } from '../../../src/agent/index.ts';
+import { fileJournal, openCheckpointState, systemClock } from '../../../src/index.ts';
+import { createPodClient, type HttpPodClient } from '../../../src/http.ts';
+import { createConfigObjects } from '../../../examples/node-agent/pod-config/config-objects.ts';
+import { resolveContainerCommand } from '../../../examples/node-agent/pod-config/container-command.ts';
+import { Volumes } from '../../../examples/node-agent/pod-config/volumes.ts';
+import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
+import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
+import { reportingLogger, writeReport } from '../agent-reports.ts';
+import { kubeConfig } from '../kube-config.ts';
+import { LeakCheck } from '../leak-check.ts';
+import type { AgentCommand } from '../protocol.ts';
+import type { KitAgentConfig } from './kit-protocol.ts';
+
+/*
+ * An agent of the agent kit with the process runtime, in its own process, so that it can be killed. The
+ * containers outlive it.
+ */
+
+const addresses = ['127.0.0.1'];
+
+interface RunningAgent {
+  readonly agent: NodeAgent;
+  readonly runtime: ProcessRuntime;
+  readonly client: HttpPodClient;
+}
+
+let starting: Promise<RunningAgent> | undefined;
+let isStopping = false;
+let leakCheck: LeakCheck | undefined;
+
+process.on('message', (command: AgentCommand<KitAgentConfig>) => {
+  if (command.do === 'run') {
+    leakCheck = new LeakCheck();
+    starting = start(command.config);
+  } else if (command.do === 'stop') void stop(command.drain);
+});
+// The run has ended without stopping this agent, so nobody else ends the containers.
+process.on('disconnect', () => {
+  if (!isStopping) void starting?.then(({ runtime }) => runtime.killAll()).finally(() => process.exit(3));
+});
+
+async function start(config: KitAgentConfig): Promise<RunningAgent> {
+  const { nodeName, rootDir, manifestDir, incarnation, requestTimeoutMs } = config;
+  const logger = reportingLogger(writeReport);
+  const clock = systemClock;
+  const directory = new NodeDirectory(rootDir);
+  const client = createPodClient(kubeConfig(config), {
+    userAgent: `chaos-agent/${incarnation}`,
+    connectTimeoutMs: 2_000,
+    clock,
+    logger,
+  });
+  const journal = await fileJournal(join(rootDir, 'journal'), { logger, clock });
+  const configObjects = createConfigObjects(client.transport);
+  const node = { nodeName, addresses };
+  const runtime = await ProcessRuntime.open({
+    directory,
+    resolveCommand: (pod, container) => {
+      writeReport({ kind: 'creating', uid: pod.metadata?.uid ?? '', container: container.name });
+      return resolveContainerCommand(pod, container, configObjects, node);
+    },
+    podIPs: addresses,
+    clock,
+  });
+  const agent = createNodeAgent({
+    nodeName,
+    client,
+    runtime,
+    sources: { api: {}, file: { path: manifestDir, fileCheckFrequencyMs: 1_000 } },
+    node: { addresses },
+    volumeManager: new Volumes({ directory, configObjects, node, clock, logger }),
+    journal,
+    allocationState: await openCheckpointState(join(rootDir, 'allocation')),
+    actuatedState: await openCheckpointState(join(rootDir, 'actuated')),
+    statusManager: { requestTimeoutMs },
+    logger,
+    clock,
+  });
+  agent.start();
+  writeReport({ kind: 'running' });
+  return { agent, runtime, client };
+}
+
+async function stop(drain: boolean): Promise<void> {
+  isStopping = true;
+  const { agent, runtime, client } = await starting!;
+  await agent.stop({ drain, deadlineMs: 2_000 });
+  await client.transport.close();
+  runtime.close();
+  writeReport({ kind: 'stopped', left: await leakCheck!.left(), outcomes: {}, broken: [], thrown: 0 });
+  process.disconnect();
+}
