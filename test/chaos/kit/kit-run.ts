@@ -34,6 +34,8 @@ const staticPodNames = ['static-0', 'static-1'];
 const chaosShare = 0.75;
 /** A run of a minute kills an agent at least 20 times. */
 const msPerKill = 3_000;
+/** How long an agent may take to start before it is killed. */
+const startDeadlineMs = 5_000;
 /** How long to wait for a moment to kill the agent at. */
 const momentDeadlineMs = 1_500;
 
@@ -168,7 +170,9 @@ class KitRun {
     const endMs = Date.now() + forMs;
     const kills = Math.floor(forMs / chaosShare / msPerKill);
     while (Date.now() < endMs || this.#killed < kills) {
-      await this.#time.pause(random.chance(0.3) ? random.integer(50, 900) : random.integer(900, 2_500));
+      // Some agents end while they start.
+      if (random.chance(0.75)) await this.#agent!.next('running', startDeadlineMs);
+      await this.#time.pause(random.integer(0, 2_500));
       if (random.chance(0.1)) {
         await this.#stopAgent(random.chance(0.5));
       } else {
