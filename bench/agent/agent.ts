@@ -27,31 +27,20 @@ const exitIntervalMs = 50;
 /** What a node agent costs, and how soon the API server knows of an exit; the containers are processes. */
 export async function benchAgent({ progress }: AgentOptions): Promise<Report> {
   const reference = await startUsage();
-  const idle = await withAgent(
-    idlePods,
-    false,
-    async ({ agent }) => {
-      progress(`agent: ${idlePods} pods, idle for ${(idleWindows * windowMs) / 1000} s`);
-      return measureUsage([agent, reference], idleWindows);
-    },
-    progress,
-  );
-  const probed = await withAgent(
-    probedPods,
-    true,
-    async ({ agent, server, endContainer }) => {
-      progress(`agent: ${probedPods} pods with probes for ${(probedWindows * windowMs) / 1000} s`);
-      const usage = await measureUsage([agent, reference], probedWindows);
-      progress(`agent: ${probedPods} pods exit, one each ${exitIntervalMs} ms`);
-      for (let exits = 0; exits < probedPods; exits++) {
-        endContainer();
-        await delay(exitIntervalMs);
-      }
-      const { exitToPatchMs } = await server.ask('when-exited');
-      return { usage, exitToPatchMs };
-    },
-    progress,
-  );
+  const idle = await withAgent({ pods: idlePods, hasProbes: false, progress }, async ({ agent }) => {
+    progress(`agent: ${idlePods} pods, idle for ${(idleWindows * windowMs) / 1000} s`);
+    return measureUsage([agent, reference], idleWindows);
+  });
+  const probed = await withAgent({ pods: probedPods, hasProbes: true, progress }, async (node) => {
+    progress(`agent: ${probedPods} pods with probes for ${(probedWindows * windowMs) / 1000} s`);
+    const usage = await measureUsage([node.agent, reference], probedWindows);
+    progress(`agent: ${probedPods} pods exit, one each ${exitIntervalMs} ms`);
+    for (let exits = 0; exits < probedPods; exits++) {
+      node.endContainer();
+      await delay(exitIntervalMs);
+    }
+    return { usage, exitToPatchMs: (await node.server.ask('when-exited')).exitToPatchMs };
+  });
   await reference.end();
   return {
     title: `Node agent: ${idlePods} idle pods, ${probedPods} pods with probes`,
@@ -79,12 +68,12 @@ interface Node {
   readonly endContainer: () => void;
 }
 
-async function withAgent<T>(
-  pods: number,
-  hasProbes: boolean,
-  measure: (node: Node) => Promise<T>,
-  progress: (text: string) => void,
-): Promise<T> {
+interface Setting extends AgentOptions {
+  readonly pods: number;
+  readonly hasProbes: boolean;
+}
+
+async function withAgent<T>({ pods, hasProbes, progress }: Setting, measure: (node: Node) => Promise<T>): Promise<T> {
   progress(`agent: ${pods} pods start`);
   const directory = mkdtempSync(join(tmpdir(), 'ksm-'));
   const fifo = join(directory, 'fifo');

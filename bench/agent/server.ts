@@ -3,9 +3,12 @@
  * Usage, with fork: server.js PODS FIFO PROBE_PORT; without a port the pods have no probes. Sends its
  * kubeconfig, then replies to commands.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod } from 'kubelet-status-manager';
 import { ApiServer, type RequestRecord } from 'kubelet-status-manager/testing';
 import { nodeName, type ServerCommand, type ServerReply } from './messages.ts';
+
+const maxWaitMs = 60_000;
 
 const [count, fifo, probePort] = process.argv.slice(2) as [string, string, string];
 /** By the path of the pod. */
@@ -43,8 +46,8 @@ function recordExit({ method, path, body }: RequestRecord): void {
 }
 
 async function execute(command: ServerCommand): Promise<void> {
-  if (command === 'when-ready') await until(() => server.pods.list().every(isReady));
-  else await until(() => exitToPatchMs.size === Number(count));
+  if (command === 'when-ready') await until('all pods are ready', () => server.pods.list().every(isReady));
+  else await until('all exits are shown', () => exitToPatchMs.size === Number(count));
   reply();
 }
 
@@ -52,14 +55,12 @@ function isReady({ status }: Pod): boolean {
   return status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 }
 
-function until(condition: () => boolean): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setInterval(() => {
-      if (!condition()) return;
-      clearInterval(timer);
-      resolve();
-    }, 100);
-  });
+async function until(what: string, condition: () => boolean): Promise<void> {
+  const untilMs = performance.now() + maxWaitMs;
+  while (!condition()) {
+    if (performance.now() > untilMs) throw new Error(`It took over ${maxWaitMs / 1000} s until ${what}`);
+    await delay(100);
+  }
 }
 
 function reply(): void {
