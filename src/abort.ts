@@ -1,4 +1,4 @@
-/** What this library uses of an `AbortSignal`. */
+/** The members of an `AbortSignal` that this library uses. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -9,13 +9,13 @@ export interface AbortSignalLike {
 }
 
 /**
- * An `AbortController` for each request: with that of Node, an update takes an eighth more CPU.
- * `toAbortSignal` creates a real signal for those who need one.
+ * A light `AbortController` for each request. Node's own would make an update take an eighth more CPU.
+ * `toAbortSignal` creates a real signal if one is needed.
  */
 export class LightAbortController {
   readonly signal = new LightAbortSignal();
 
-  /** Calls the listeners, once. Default reason: an `AbortError`. */
+  /** Aborts the signal once, which calls its listeners. Default reason: an `AbortError`. */
   abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
     this.signal.abort(reason);
   }

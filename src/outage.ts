@@ -3,7 +3,7 @@ import { timeFromEpochMs } from './status/canonical-time.ts';
 
 const loggedAfterMs = 30_000;
 
-/** Since when something has failed without a success, and when to log that: once after 30 s, and once when it is over. */
+/** Tracks since when an operation has failed without a success, and when to log that: once after 30 s, and once after recovery. */
 export class Outage {
   readonly #clock: Clock;
   #sinceMs: number | undefined;

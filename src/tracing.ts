@@ -4,11 +4,11 @@ import type { RequestVerb } from './client/pod-client.ts';
 
 /** Names of the channels of `node:diagnostics_channel`; docs/tracing.md describes them. */
 export const tracingChannelNames = {
-  /** A channel: `AcceptedMessage`, published in the async context of the setter's caller. */
+  /** A channel for `AcceptedMessage`, published in the async context of the setter's caller. */
   accepted: 'kubelet-status-manager:accepted',
-  /** A tracing channel: `SyncMessage`. */
+  /** A tracing channel for `SyncMessage`. */
   sync: 'kubelet-status-manager:sync',
-  /** A tracing channel: `RequestMessage`. */
+  /** A tracing channel for `RequestMessage`. */
   request: 'kubelet-status-manager:request',
 } as const;
 
@@ -32,9 +32,9 @@ export interface SyncMessage {
   /** Of the pod; for a static pod not of its mirror pod. */
   readonly podUID: string;
   /**
-   * The changes that are not sent yet, oldest first; at the end of a sync that has succeeded, those
-   * that it has sent. Of more than 32 changes, the oldest and the newest 31. Empty when the sync has
-   * another cause than a change.
+   * The unsent changes, oldest first; at the end of a successful sync, the changes that it has sent. If
+   * there are more than 32 changes, only the oldest and the newest 31. Empty if the sync was not caused
+   * by a change.
    */
   accepted: readonly AcceptedMessage[];
   /** At the end: the version that was sent; undefined when none was. */
@@ -51,7 +51,7 @@ export interface RequestMessage {
   readonly podNamespace: string;
   /** Name of the pod. */
   readonly podName: string;
-  /** The sync that makes this request; undefined when nobody listened when it began. */
+  /** The sync that sends this request; undefined if the channel had no subscriber when the sync began. */
   readonly sync: SyncMessage | undefined;
 }
 
@@ -64,15 +64,15 @@ export interface TracedSync {
 const maxAccepted = 32;
 
 /**
- * Publishes what one manager does, so that a trace can show the way of a change to the API server.
- * While nobody listens it costs one look at `hasSubscribers`.
+ * Publishes the activity of one manager, so that a trace can show a change on its way to the API server.
+ * Without subscribers, the only cost is a check of `hasSubscribers`.
  */
 export class Tracing {
   readonly #accepted = channel(tracingChannelNames.accepted);
   readonly #sync = tracingChannel<string, SyncMessage>(tracingChannelNames.sync);
   readonly #request = tracingChannel<string, RequestMessage>(tracingChannelNames.request);
   readonly #currentSync = new AsyncLocalStorage<SyncMessage>();
-  /** Pod UID → the changes that were published and are not sent, oldest first. */
+  /** Pod UID → published, unsent changes, oldest first. */
   readonly #unsent = new Map<string, AcceptedMessage[]>();
 
   accepted(podUID: string, { podNamespace, podName, version }: Omit<AcceptedMessage, 'podUID'>): void {
@@ -85,12 +85,12 @@ export class Tracing {
     this.#unsent.set(podUID, unsent);
   }
 
-  /** The pod's status was dropped. */
+  /** Call it when the pod's status was dropped. */
   dropped(podUID: string): void {
     this.#unsent.delete(podUID);
   }
 
-  /** Runs a sync; `sync` tells how it ended through `end`. */
+  /** Runs a sync, which reports its result through `end`. */
   sync<T>(podUID: string, sync: (end: (traced: TracedSync) => void) => Promise<T>): Promise<T> {
     if (!hasSubscribers(this.#sync) && !hasSubscribers(this.#request)) {
       return sync(({ version }) => this.#takeSent(podUID, version));
@@ -120,7 +120,7 @@ export class Tracing {
     return this.#request.tracePromise(request, { verb, podNamespace: namespace, podName: name, sync });
   }
 
-  /** Removes and returns what `version` covers. */
+  /** Removes and returns the changes up to `version`. */
   #takeSent(podUID: string, version: number | undefined): AcceptedMessage[] {
     const unsent = this.#unsent.get(podUID);
     if (unsent === undefined || version === undefined) return [];

@@ -27,16 +27,16 @@ interface ThreadContainer {
 
 /**
  * Runs each container as a thread of this process: `command` is the file of a JavaScript module and
- * its arguments. A container that is to end gets the message `SIGTERM` from its `parentPort`, and is
- * terminated after its grace period. Commands of probes and hooks are modules, too. Threads end with
- * the agent, so there is nothing for the next one to find. Has neither sandboxes nor images.
+ * its arguments. To stop a container, the runtime sends the message `SIGTERM` to its `parentPort`, and
+ * terminates it after its grace period. Commands of probes and hooks are modules, too. Threads end with
+ * the agent, so the next agent starts without containers. Has neither sandboxes nor images.
  */
 export class WorkerThreadsRuntime implements ContainerRuntime {
   readonly #containers = new Map<string, ThreadContainer>();
   readonly #listeners = new Set<(event: RuntimeEvent) => void>();
   readonly #directory: string;
 
-  /** @param directory what relative names of modules are relative to */
+  /** @param directory base directory of relative module names */
   constructor(directory: string) {
     this.#directory = directory;
   }

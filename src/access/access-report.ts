@@ -6,17 +6,17 @@ import { rbacManifest, type RBACSubject } from './rbac-manifest.ts';
 export interface AccessCheck extends Permission {
   /** `unknown`: it could not be checked; `reason` says why. */
   readonly result: 'allowed' | 'denied' | 'unknown';
-  /** `review`: the API server's authorizers were asked. `dry-run`: so was its admission, by a PATCH that changes nothing. */
+  /** `review`: checked by the API server's authorizers. `dry-run`: also checked by admission, with a PATCH that changes nothing. */
   readonly by: 'review' | 'dry-run';
-  /** What the API server gives as the reason, for people; undefined or empty when it gives none. */
+  /** The API server's reason in readable form; undefined or empty if there is none. */
   readonly reason: string | undefined;
 }
 
-/** What a report is made of. */
+/** The data of an `AccessReport`. */
 export interface AccessReportOptions {
   readonly nodeName: string;
   readonly parts: readonly AccessPart[];
-  /** Undefined when the API server does not tell. */
+  /** Undefined if the API server does not return it. */
   readonly user: { readonly name: string; readonly groups: readonly string[] } | undefined;
   readonly checks: readonly AccessCheck[];
 }
@@ -24,15 +24,15 @@ export interface AccessReportOptions {
 const nodeUserPrefix = 'system:node:';
 const serviceAccount = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
-/** What a user may and may not do. A snapshot. */
+/** The permissions that a user has and lacks. A snapshot. */
 export class AccessReport {
   /** As in the options of `checkAccess`. */
   readonly nodeName: string;
   /** As in the options of `checkAccess`. */
   readonly parts: readonly AccessPart[];
-  /** For example `system:node:node-1` or `system:serviceaccount:default:agent`; undefined when the API server does not tell. */
+  /** For example `system:node:node-1` or `system:serviceaccount:default:agent`; undefined if the API server does not return it. */
   readonly user: string | undefined;
-  /** The groups of the user; empty when the API server does not tell. */
+  /** The groups of the user; empty if the API server does not return them. */
   readonly groups: readonly string[];
   /** One entry for each permission. */
   readonly checks: readonly AccessCheck[];
@@ -45,29 +45,29 @@ export class AccessReport {
     this.checks = checks;
   }
 
-  /** Nothing is missing, as far as could be checked. */
+  /** True if no permission is known to be missing. */
   get isComplete(): boolean {
     return this.missing.length === 0;
   }
 
-  /** What the user may not do. */
+  /** The permissions that are missing. */
   get missing(): readonly AccessCheck[] {
     return this.checks.filter(({ result }) => result === 'denied');
   }
 
-  /** What could not be checked. */
+  /** The permissions that could not be checked. */
   get unknown(): readonly AccessCheck[] {
     return this.checks.filter(({ result }) => result === 'unknown');
   }
 
-  /** The user is a node's own (`system:node:NAME`), which the Node authorizer and NodeRestriction know. */
+  /** True if the user is a node (`system:node:NAME`), to which the Node authorizer and NodeRestriction apply. */
   get isNodeUser(): boolean {
     return this.user?.startsWith(nodeUserPrefix) ?? false;
   }
 
   /**
-   * YAML for `kubectl apply` that gives the user all that its parts need. Undefined when nothing is
-   * missing, and for a node's own user: it gets its permissions from the Node authorizer.
+   * YAML for `kubectl apply` that grants the user all permissions that its parts need. Undefined if
+   * nothing is missing, and for a node's user, which gets its permissions from the Node authorizer.
    */
   get rbac(): string | undefined {
     const denied = this.missing.filter(({ by }) => by === 'review');
@@ -75,7 +75,7 @@ export class AccessReport {
     return rbacManifest({ nodeName: this.nodeName, parts: this.parts, subject: subjectOf(this.user) });
   }
 
-  /** All of this for people, in one or several lines, with the YAML. */
+  /** The report in readable form, in one or several lines, with the YAML. */
   explain(): string {
     const user = this.user ?? 'The user';
     const { length } = this.checks;

@@ -10,18 +10,18 @@ import { type AccessCheck, AccessReport } from './access-report.ts';
 import { type AccessPart, type Permission, permissionsOf } from './permissions.ts';
 
 /**
- * As whom to ask: a `KubeTransport` or the client of `createPodClient()` of `kubelet-status-manager/http`,
- * anything with such a method `request`, or client-node's `KubeConfig`.
+ * The client whose user is checked: a `KubeTransport` or the client of `createPodClient()` of
+ * `kubelet-status-manager/http`, any object with such a method `request`, or client-node's `KubeConfig`.
  */
 export type AccessClient = ApiRequests | { readonly transport: ApiRequests } | ApiClientMaker;
 
 /** Options of `checkAccess`. */
 export interface AccessOptions {
-  /** The node whose pods the user is to handle. */
+  /** The node whose pods the user handles. */
   readonly nodeName: string;
-  /** What is to work. Default `['status-manager', 'informer']`; `accessParts` is all that a node agent needs. */
+  /** The parts to check. Default `['status-manager', 'informer']`; `accessParts` is all that a node agent needs. */
   readonly parts?: readonly AccessPart[] | undefined;
-  /** Ends the requests. */
+  /** Aborts the requests. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -30,12 +30,12 @@ const reviewPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const selfPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
 /**
- * Asks the API server which permissions this user has: one SelfSubjectAccessReview for each, and a PATCH
- * of a pod's status that changes nothing, with `dryRun=All`, if the node has a pod: it finds what
- * admission refuses, for example NodeRestriction or a webhook. Writes nothing.
+ * Asks the API server which permissions this user has, with one SelfSubjectAccessReview for each. If the
+ * node has a pod, it also sends a PATCH of that pod's status with `dryRun=All` and no change. The dry run
+ * shows what admission refuses, for example NodeRestriction or a webhook. Writes nothing.
  *
- * Rejects with an `ApiError` when the API server does not respond, or does not accept the credentials
- * (401); a review that it refuses is `unknown` in the report.
+ * Rejects with an `ApiError` if the API server does not respond, or does not accept the credentials
+ * (401). A review that the API server refuses is `unknown` in the report.
  * @throws StatusManagerError INVALID_ARGUMENT
  */
 export async function checkAccess(client: AccessClient, options: AccessOptions): Promise<AccessReport> {
@@ -48,7 +48,7 @@ export async function checkAccess(client: AccessClient, options: AccessOptions):
   const pod = await asker.findPod();
   const isNodeUser = user?.name.startsWith('system:node:') ?? false;
   const checks: AccessCheck[] = [];
-  // One after the other: at start, others need the connections more.
+  // One request at a time, because the connections are needed for other requests at start.
   for (const permission of permissionsOf(parts, nodeName)) {
     const isReadByName = isNodeUser && permission.verb === 'get' && permission.resource === 'pods';
     checks.push(await (isReadByName ? asker.reviewGetOfPod(permission, pod) : asker.review(permission)));
@@ -95,7 +95,7 @@ class AccessAsker {
     return typeof name === 'string' ? { name, groups: Array.isArray(groups) ? groups.map(String) : [] } : undefined;
   }
 
-  /** Any pod of the node. */
+  /** Returns any pod of the node. */
   async findPod(): Promise<Pod | ApiError | undefined> {
     const query = { fieldSelector: `spec.nodeName=${this.#nodeName}`, limit: '1' };
     const list = await this.#ask('GET', '/api/v1/pods', { query });
@@ -128,7 +128,7 @@ class AccessAsker {
     };
   }
 
-  /** The Node authorizer permits a node to read the pods that are bound to it, each by its name. */
+  /** The Node authorizer only allows a node to GET pods by name that are bound to it. */
   async reviewGetOfPod(permission: Permission, pod: Pod | ApiError | undefined): Promise<AccessCheck> {
     if (pod === undefined || pod instanceof ApiError) {
       return { ...permission, by: 'review', result: 'unknown', reason: noPodReason(pod) };
@@ -156,7 +156,7 @@ class AccessAsker {
     return { ...check, result: isRefusal(response) ? 'denied' : 'unknown', reason: response.message };
   }
 
-  /** An error is returned if the API server has responded and knows the user. */
+  /** Returns errors of responses instead of throwing, except 401. */
   async #ask(
     method: string,
     path: string,
@@ -172,7 +172,7 @@ class AccessAsker {
   }
 }
 
-/** 4xx, but for a pod that is gone or has changed since, and for a pause. */
+/** A 4xx response, except that the pod is gone or has changed (404, 409), or a pause (429). */
 function isRefusal({ statusCode = 0 }: ApiError): boolean {
   return statusCode >= 400 && statusCode < 500 && ![404, 409, 429].includes(statusCode);
 }

@@ -1,23 +1,23 @@
-/** A part of the library or of an agent, by what it asks of the API server. */
+/** A part of the library or of an agent that sends requests to the API server. */
 export type AccessPart = 'status-manager' | 'informer' | 'mirror-pods' | 'node' | 'events';
 
-/** One thing that a user must be permitted to do. */
+/** One permission of a user. */
 export interface Permission {
-  /** As RBAC names it: `get`, `list`, `patch`, … */
+  /** RBAC verb: `get`, `list`, `patch`, … */
   readonly verb: string;
-  /** `''`: the core group. */
+  /** API group; `''` is the core group. */
   readonly group: string;
-  /** In the plural: `pods`. */
+  /** Plural resource name: `pods`. */
   readonly resource: string;
-  /** `''`: none. */
+  /** `''` if there is none. */
   readonly subresource: string;
-  /** `''`: all namespaces, or a resource without any. */
+  /** `''` for all namespaces, and for a cluster-scoped resource. */
   readonly namespace: string;
-  /** `''`: all objects. */
+  /** `''` for all objects. */
   readonly name: string;
-  /** `''`: none. */
+  /** `''` if there is none. */
   readonly fieldSelector: string;
-  /** What does not work without it. */
+  /** What it is needed for. */
   readonly purpose: string;
 }
 
@@ -76,7 +76,7 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
 /** Every `AccessPart`: what a complete node agent needs. */
 export const accessParts: readonly AccessPart[] = ['status-manager', 'informer', 'mirror-pods', 'node', 'events'];
 
-/** What these parts need, each permission once. */
+/** The permissions that these parts need, without duplicates. */
 export function permissionsOf(parts: readonly AccessPart[], nodeName: string): Permission[] {
   const rows = rowsOf(nodeName);
   const all = parts.flatMap((part) => rows[part]);
@@ -85,7 +85,7 @@ export function permissionsOf(parts: readonly AccessPart[], nodeName: string): P
     .map((row) => ({ group: '', subresource: '', namespace: '', name: '', fieldSelector: '', ...row }));
 }
 
-/** As RBAC writes it: `pods/status`. */
+/** Resource name in RBAC format: `pods/status`. */
 export function resourceOf({ resource, subresource }: Permission): string {
   return subresource === '' ? resource : `${resource}/${subresource}`;
 }

@@ -2,7 +2,7 @@ import { requireText } from '../validate.ts';
 import { requireParts } from './access-options.ts';
 import { type AccessPart, type Permission, permissionsOf, resourceOf } from './permissions.ts';
 
-/** Whom a manifest gives permissions to. */
+/** The subject that a manifest grants permissions to. */
 export type RBACSubject =
   | { readonly kind: 'ServiceAccount'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'User' | 'Group'; readonly name: string };
@@ -11,9 +11,9 @@ export type RBACSubject =
 export interface RBACManifestOptions {
   /** The node that the manifest is for. */
   readonly nodeName: string;
-  /** What is to work. */
+  /** The parts that must work. */
   readonly parts: readonly AccessPart[];
-  /** Who gets the permissions. */
+  /** Who is granted the permissions. */
   readonly subject: RBACSubject;
 }
 
@@ -25,8 +25,8 @@ interface Rule {
 }
 
 /**
- * YAML for `kubectl apply`: the ClusterRole that permits `parts` on this node and nothing else, and
- * its binding; with the part `node` also the Role for its Lease. The objects are named after the node.
+ * YAML for `kubectl apply`: a ClusterRole with only the permissions that `parts` need on this node, and
+ * its binding; for the part `node` also a Role for its Lease. The objects are named after the node.
  * @throws StatusManagerError INVALID_ARGUMENT
  */
 export function rbacManifest({ nodeName, parts, subject }: RBACManifestOptions): string {
@@ -98,7 +98,7 @@ function lines(all: readonly string[]): string {
   return `${all.join('\n')}\n`;
 }
 
-/** A YAML string; JSON strings are. */
+/** Formats a YAML string; every JSON string is valid YAML. */
 function quote(text: string): string {
   return JSON.stringify(text);
 }

@@ -2,19 +2,18 @@ import type { Clock } from '../index.ts';
 
 export interface BoundedCallOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
-  /** More than setTimeout can wait for counts as no time-out. */
+  /** A time-out above the maximum of setTimeout counts as no time-out. */
   readonly timeoutMs: number;
-  /** Any of them ends the call. */
+  /** The call rejects when any of them is aborted. */
   readonly signals: readonly (AbortSignal | undefined)[];
 }
 
-/** The longest delay of setTimeout. */
+/** Maximum delay of setTimeout. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Calls a method that somebody else has written. Rejects when its time is up and when a signal is
- * aborted, even if the method does not notice, and when it throws instead of rejecting. Leaves no timer
- * and no listener behind.
+ * Calls a method of user code. Rejects after the time-out and when a signal is aborted, even if the
+ * method does not react, and when it throws synchronously. Leaves no timer and no listener behind.
  *
  * @param what the method, for the error: `listPods of the runtime`
  */

@@ -15,8 +15,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * The files of the page by their names, as the browser gets them.
- * @throws StatusManagerError INVALID_STATE when they are not beside this module, as in a bundle
+ * The files of the page by name, in the form in which they are served.
+ * @throws StatusManagerError INVALID_STATE if they are not in the folder of this module, as in a bundle
  */
 export function readClientFiles(): ReadonlyMap<string, Content> {
   try {

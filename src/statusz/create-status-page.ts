@@ -12,27 +12,27 @@ import { type Route, routeOf } from './route.ts';
 import { statusDocument } from './status-document.ts';
 import { Timelines } from './timeline.ts';
 
-/** What the page reads of a manager. */
+/** The methods of a manager that the page needs. */
 export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatus' | 'inspect' | 'subscribe'>;
 
 /** Handles the requests below its path: those of `node:http`, Express and servers with the same types. */
 export interface StatusPage {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** Ends the subscription to the manager and cuts off clients. Later requests get 503. */
+  /** Ends the subscription to the manager and closes all connections. Later requests get 503. */
   close(): void;
 }
 
 /**
- * A page that shows the pods of one manager while they change, and the JSON behind it: `pods.json`
+ * A page that shows the pods of one manager live, and its data as JSON: `pods.json`
  * and, for one pod, `pods/UID.json`.
  *
- * Only reads. Shows what `inspect()`, `explain()` and the conditions of the cached statuses say, never
- * a pod's spec. Does not authenticate: listen on a loopback address, or put it behind what does.
- * Nothing is read or rendered while no page is open, except that the page subscribes to the manager to
- * keep the newest events of each pod.
+ * Read-only. Shows `inspect()`, `explain()` and the conditions of the cached statuses, but never a pod's
+ * spec. It has no authentication: listen on a loopback address, or use an authenticating proxy. While no
+ * page is open, nothing is read or rendered; the page only subscribes to the manager to record the newest
+ * events of each pod.
  *
- * @throws StatusManagerError INVALID_OPTION, also for a manager without the methods that it needs (path
- * `manager`); INVALID_STATE when the files of the page are missing, as in a bundle
+ * @throws StatusManagerError INVALID_OPTION, also if the manager lacks a method that is needed (path
+ * `manager`); INVALID_STATE if the files of the page are missing, as in a bundle
  */
 export function createStatusPage(manager: StatusPageManager, options: StatusPageOptions = {}): StatusPage {
   requirePort('manager', manager, ['explain', 'getPodStatus', 'inspect', 'subscribe']);

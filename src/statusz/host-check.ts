@@ -3,8 +3,8 @@ import { isIPv4 } from 'node:net';
 import { refuseOption } from '../errors.ts';
 
 /**
- * Whether the Host header names this server. A page of another site can have its own name resolve to
- * 127.0.0.1 (DNS rebinding), and then read what is served here, but its requests name that site.
+ * Whether the Host header names this server. It prevents DNS rebinding, in which another site's name
+ * resolves to 127.0.0.1 so that its page can read local servers: such requests have that site's name.
  *
  * @param allowedHosts names without port; undefined: every name, except on a loopback connection
  */
@@ -27,7 +27,7 @@ export function resolveAllowedHosts(names: readonly string[] | undefined): Reado
   );
 }
 
-/** Undefined when it is no host name. IPv6 addresses are in brackets, names in lower case. */
+/** Undefined if it is not a host name. IPv6 addresses are in brackets, names in lower case. */
 function hostnameOf(host: string | undefined): string | undefined {
   const url = `http://${host ?? ''}`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;

@@ -9,19 +9,19 @@ export interface StatusPageOptions {
   /** The heading of the page, usually the name of the node. Default: none. */
   readonly nodeName?: string | undefined;
   /**
-   * Where the page is in the server's paths. Requests arrive with this prefix, or without it when the
+   * The path of the page on the server. Requests arrive with this prefix, or without it if the
    * server removes it (Express: `app.use('/statusz', page)`). Default `/statusz`.
    */
   readonly path?: string | undefined;
   /**
    * Milliseconds between two updates of an open page; 100 to 60,000. Default 1,000. The JSON of all
-   * pods is rendered at most once in this time, however many pages are open, and never without one.
+   * pods is rendered at most once in this time, for any number of open pages, and never without one.
    */
   readonly refreshIntervalMs?: number | undefined;
-  /** Most entries in the timeline of one pod; 1 to 1,000. Default 50. */
+  /** Maximum number of entries in the timeline of one pod; 1 to 1,000. Default 50. */
   readonly timelineLength?: number | undefined;
   /**
-   * Names, without port, that the Host header may have besides `localhost` and loopback addresses.
+   * Host names, without port, that are allowed in addition to `localhost` and loopback addresses.
    * Default: none for requests that arrive on a loopback address, every name for all others.
    */
   readonly allowedHosts?: readonly string[] | undefined;

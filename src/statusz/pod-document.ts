@@ -1,11 +1,11 @@
 import type { PodCondition, PodExplanation, PodStatus } from '../index.ts';
 import type { TimelineEntry, Timelines } from './timeline.ts';
 
-/** `pods/UID.json`: more about one pod than its row has. */
+/** `pods/UID.json`: the details of one pod. */
 export interface PodDocument {
-  /** What `explain()` says. */
+  /** The result of `explain()`. */
   readonly explanation: PodExplanation;
-  /** Of the cached status; empty when there is none. */
+  /** Conditions of the cached status; empty if there is none. */
   readonly conditions: readonly PodCondition[];
   /** What happened since the page was created, newest first; at most `timelineLength` entries. */
   readonly timeline: readonly TimelineEntry[];

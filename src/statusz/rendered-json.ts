@@ -22,7 +22,7 @@ interface Rendered {
   compressed?: Promise<Content>;
 }
 
-/** A document that is rendered when somebody asks for it, and at most once in each interval for all who do. */
+/** A document that is rendered on request, at most once in each interval for all clients. */
 export class RenderedJson {
   readonly #clock: Clock;
   readonly #intervalMs: number;
@@ -54,7 +54,7 @@ export class RenderedJson {
     const nowMs = this.#clock.monotonicMs();
     if (this.#rendered === undefined || nowMs - this.#rendered.atMs >= this.#intervalMs) {
       const content = jsonContent(this.#read());
-      // An unchanged document keeps what was compressed.
+      // An unchanged document keeps its compressed form.
       const { compressed } = this.#rendered?.content.etag === content.etag ? this.#rendered : {};
       this.#rendered = { content, atMs: nowMs, ...(compressed && { compressed }) };
     }

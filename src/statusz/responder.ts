@@ -1,9 +1,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../index.ts';
 
-/** A client that has not taken its response after this time is cut off. */
+/** A connection is closed if the client has not read its response after this time. */
 const deadlineMs = 10_000;
-/** More requests than this at the same time get 503. */
+/** Maximum number of responses in flight; further requests get 503. */
 const maxResponses = 32;
 
 const headersOfAll: OutgoingHttpHeaders = {
@@ -34,17 +34,17 @@ export interface Content {
   readonly encoding?: string | undefined;
 }
 
-/** Sends responses with the security headers. What a slow client can occupy is bounded in time and number. */
+/** Sends responses with the security headers. Slow clients are limited in number and by a deadline. */
 export class Responder {
   readonly #clock: Clock;
-  /** Each with its deadline. */
+  /** Responses in flight, with their deadlines. */
   readonly #open = new Map<ServerResponse, Timer>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** False when too many responses are being sent: then this one is a 503. Call it first. */
+  /** Returns false, and sends a 503, if too many responses are in flight. Call it first. */
   open(response: ServerResponse): boolean {
     for (const [name, value] of Object.entries(headersOfAll)) response.setHeader(name, value!);
     if (this.#open.size >= maxResponses) {
@@ -54,7 +54,7 @@ export class Responder {
     }
     const cutOff = (): void => {
       response.destroy();
-      // A response whose connection was lost before it came here is not closed again.
+      // If the connection was lost before this call, there is no further close event.
       this.#closed(response);
     };
     this.#open.set(response, this.#clock.afterFunc(deadlineMs, cutOff));
@@ -62,7 +62,7 @@ export class Responder {
     return true;
   }
 
-  /** 304 when the client has it already. */
+  /** Sends 304 if the client already has the content. */
   send(request: IncomingMessage, response: ServerResponse, { type, body, etag, encoding }: Content): void {
     response.setHeader('etag', etag);
     if (etagsOf(request).includes(etag)) {
@@ -84,7 +84,7 @@ export class Responder {
     this.sendText(response, 308, `See ${location}`);
   }
 
-  /** Cuts off every client. */
+  /** Closes all connections. */
   close(): void {
     for (const response of this.#open.keys()) response.destroy();
   }

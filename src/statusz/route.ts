@@ -8,12 +8,12 @@ export type Route =
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'none' };
 
-/** @param path where the page is; requests have it as a prefix, or the server has removed it */
+/** @param path path of the page; requests have it as a prefix unless the server has removed it */
 export function routeOf(request: IncomingMessage & { readonly originalUrl?: string }, path: string): Route {
   const requested = pathOf(request.url);
   const rest = requested === path || requested.startsWith(`${path}/`) ? requested.slice(path.length) : requested;
   if (rest === '' || rest === '/') {
-    // In Express, `originalUrl` is what the browser asked for.
+    // In Express, `originalUrl` is the URL that the browser requested.
     const shown = pathOf(request.originalUrl ?? request.url);
     if (shown.endsWith('/')) return { kind: 'file', name: 'page.html' };
     return { kind: 'redirect', location: `./${shown.slice(shown.lastIndexOf('/') + 1)}/` };

@@ -13,7 +13,7 @@ import { timeFromEpochMs } from '../index.ts';
 export type Timestamp = string;
 
 /**
- * What a pod waits for, without the ages that would make every document differ from the one before.
+ * What a pod waits for, without ages, which would make every document differ from the previous one.
  * `finalizers`: the API server has accepted the DELETE, and finalizers keep the object.
  */
 export type PodWait = { readonly since: Timestamp } & (

@@ -2,7 +2,7 @@ import type { PodCondition, PodStatus, StatusOutcome } from '../index.ts';
 import { type Clock, timeFromEpochMs } from '../index.ts';
 import type { Timestamp } from './status-document.ts';
 
-/** One thing that happened to a pod. */
+/** One event of a pod. */
 export type TimelineEntry = { readonly at: Timestamp } & (
   | { readonly kind: 'phase'; readonly from: string | undefined; readonly to: string | undefined }
   | {
@@ -15,11 +15,11 @@ export type TimelineEntry = { readonly at: Timestamp } & (
       readonly message: string | undefined;
     }
   | {
-      /** What happened to a version of the status on the API server. */
+      /** The outcome of a version of the status on the API server. */
       readonly kind: 'outcome';
       readonly outcome: StatusOutcome['outcome'];
       readonly version: number;
-      /** Why a status was dropped. */
+      /** Why the status was dropped. */
       readonly reason: string | undefined;
       readonly error: string | undefined;
       readonly statusCode: number | undefined;
@@ -39,7 +39,7 @@ interface PodTimeline {
 
 export interface TimelinesOptions {
   readonly clock: Clock;
-  /** Most entries of one pod; the oldest are dropped. */
+  /** Maximum number of entries for one pod; the oldest are dropped. */
   readonly length: number;
   /** Whether the manager still knows the pod. */
   readonly isKnown: (podUID: string) => boolean;
@@ -47,10 +47,10 @@ export interface TimelinesOptions {
 
 /** Timelines of pods that are gone are kept until there are this many, or twice as many as known pods. */
 const leastPruned = 256;
-/** A condition's message can have 32 KiB; of longer texts only this much is kept. */
+/** A condition's message can have 32 KiB; longer texts are truncated to this length. */
 const maxTextLength = 1_000;
 
-/** What happened to each pod, newest entries only. The timelines of pods that are gone are dropped some time later. */
+/** The newest events of each pod. Timelines of pods that are gone are dropped later. */
 export class Timelines {
   readonly #options: TimelinesOptions;
   readonly #byPod = new Map<string, PodTimeline>();
@@ -60,12 +60,12 @@ export class Timelines {
     this.#options = options;
   }
 
-  /** Oldest first; undefined when nothing was ever seen of the pod. */
+  /** Oldest first; undefined if nothing is known about the pod. */
   entriesOf(podUID: string): readonly TimelineEntry[] | undefined {
     return this.#byPod.get(podUID)?.entries;
   }
 
-  /** What the pod shows now, without an entry: the next change is compared with it. */
+  /** Records the current state without an entry; the next change is compared with it. */
   startFrom(podUID: string, status: PodStatus | undefined): void {
     this.#timelineOf(podUID).status = status;
   }
@@ -102,7 +102,7 @@ export class Timelines {
   #add({ entries }: PodTimeline, added: readonly Untimed<TimelineEntry>[]): void {
     if (added.length === 0) return;
     const at = timeFromEpochMs(this.#options.clock.now());
-    // In this order V8 needs a third of the memory.
+    // With this order of members, V8 needs a third of the memory.
     for (const entry of added) entries.push({ at, ...entry });
     entries.splice(0, entries.length - this.#options.length);
   }
@@ -145,7 +145,7 @@ function byType(status: PodStatus | undefined): Map<string, PodCondition> {
   return new Map(status?.conditions?.map((condition) => [condition.type, condition]));
 }
 
-/** Copied, because a part of a string keeps the complete string in memory. */
+/** Copies the string, because a substring keeps the complete string in memory. */
 function bounded(text: string): string {
   return text.length <= maxTextLength ? text : `${Buffer.from(text.slice(0, maxTextLength)).toString()}…`;
 }

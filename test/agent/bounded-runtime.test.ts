@@ -44,7 +44,7 @@ describe('boundedRuntime', () => {
       'Expected `listPods()[0].containers` of the runtime to be',
     ],
     ['listPods', [podOf('a'), null], 'Expected `listPods()[1].uid` of the runtime to be a string, got undefined'],
-    ['listPods', [podOf('a'), podOf('b'), podOf('a')], 'The runtime has listed pod UID a twice'],
+    ['listPods', [podOf('a'), podOf('b'), podOf('a')], 'The runtime listed pod UID a twice'],
     ['getPod', 42, 'Expected `getPod().uid` of the runtime to be a string, got undefined'],
     ['createContainer', undefined, 'Expected `createContainer()` of the runtime to be a string, got undefined'],
     ['runPodSandbox', null, 'Expected `runPodSandbox()` of the runtime to be a string, got null'],

@@ -4,18 +4,18 @@ import type { ApiRequests } from '../api-requests.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { refuseOption } from '../require-option.ts';
 
-/** The agent's way to the API server. */
+/** The agent's connection to the API server. */
 export interface ApiConnection {
   readonly podClient: HttpPodClient;
-  /** Requests that end with `abort`. */
+  /** Requests, which `abort` aborts. */
   readonly requests: ApiRequests;
-  /** Ends the requests in flight, and refuses others. */
+  /** Aborts the requests in flight, and rejects new ones. */
   abort(): void;
-  /** Closes the connections if they were made here. */
+  /** Closes the connections if the agent created them. */
   close(): Promise<void>;
 }
 
-/** @throws StatusManagerError INVALID_OPTION for what is no client, INVALID_ARGUMENT for a kubeconfig that cannot be used */
+/** @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig */
 export function openApiConnection(
   client: NonNullable<NodeAgentOptions['client']>,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

@@ -49,15 +49,15 @@ import { requireNodeAgentOptions } from './require-node-agent-options.ts';
 const defaultRuntimeRequestTimeoutMs = 120_000;
 
 /**
- * A complete node agent: it registers the Node, runs the pods that are bound to it and the static pods
- * of `sources` with `runtime`, and keeps their statuses on the API server up to date. Call `start()`
- * of the agent, and `stop()` in the end. An agent that is started with the same runtime after another
- * one has ended, or crashed, finds what still runs and continues with it.
+ * Creates a complete node agent: it registers the Node, runs the pods that are bound to it and the
+ * static pods of `sources` with `runtime`, and keeps their statuses on the API server up to date. Call
+ * `start()` of the agent, and finally `stop()`. If an agent has ended or crashed, another one with the
+ * same runtime adopts the containers that are still running.
  *
  * Sets no timer and sends nothing before `start()`. Source: kubelet `NewMainKubelet`.
  *
- * @throws StatusManagerError INVALID_OPTION; `path` names the option. INVALID_ARGUMENT for a kubeconfig
- *   that cannot be used.
+ * @throws StatusManagerError INVALID_OPTION; `path` names the option. INVALID_ARGUMENT for an invalid
+ *   kubeconfig.
  */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   requireNodeAgentOptions(options);
@@ -131,7 +131,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     volumeManager: options.volumeManager,
     hostIPs: node === false ? undefined : node.addresses,
     requestPodRelist: (podUID) => {
-      // A resize changes no container state, so that a relist alone would find no reason for a sync.
+      // A resize does not change a container state, so a relist alone would not cause a sync.
       pleg.requestReinspect(podUID);
       pleg.requestRelist(podUID);
     },
@@ -167,8 +167,8 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const containerGC = new ContainerGC({
     ...{ runtime, clock, logger },
     podStateProvider: {
-      // Divergence: not before the pod is terminated. The kubelet removes the containers of an evicted pod
-      // as soon as they have exited, so that its worker may no longer see how they ended.
+      // Divergence: only after the pod is terminated. The kubelet removes the containers of an evicted pod
+      // as soon as they have exited, so its worker may not see how they ended.
       shouldPodContentBeRemoved: (podUID) =>
         podWorkers.shouldPodContentBeRemoved(podUID) &&
         (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
@@ -260,7 +260,7 @@ function isSaved(state: AllocationState | undefined): boolean {
   return state !== undefined && !(state instanceof MemoryState);
 }
 
-/** What the caller's recorder throws is logged and has no other effect. */
+/** Logs errors that the caller's recorder throws. */
 function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
   return {
     event(event) {
@@ -273,7 +273,7 @@ function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): Eve
   };
 }
 
-/** Filled by the sync loop; an informer says how it is doing, for metrics and `inspect()`. */
+/** A pod manager that the sync loop fills. With an informer, it also reports the informer's state for metrics and `inspect()`. */
 function createPodManager(informer: InformerPodManager | undefined): BasicPodManager {
   const podManager = new BasicPodManager();
   return informer ? Object.assign(podManager, { informerState: () => informer.informerState() }) : podManager;
@@ -299,13 +299,13 @@ function createSources(
 
 function filteredPods(apiPods: ApiPods, filter: ((pod: Pod) => boolean) | undefined, logger: Logger): ApiPods {
   if (filter === undefined) return apiPods;
-  /** A change that could not be filtered is ignored. */
+  /** If the filter throws, the change is ignored. */
   const passes = (pod: Pod): boolean => {
     try {
       return filter(pod);
     } catch (thrown) {
       const fields = { ...podFields(pod), method: 'sources.api.filter', reason: reasonOf(thrown) };
-      logger.error(fields, 'A method of the caller failed; the change of the pod is ignored');
+      logger.error(fields, 'A method of the caller failed; ignoring the change of the pod');
       return false;
     }
   };

@@ -21,26 +21,26 @@ import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
 import type { Prober } from '../prober/prober.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 
-/** Where an agent's pods come from. Source: kubelet `--pod-manifest-path`, `--manifest-url`. */
+/** The pod sources of an agent. Source: kubelet `--pod-manifest-path`, `--manifest-url`. */
 export interface NodeAgentSources {
-  /** The API server; only with a `client`, and then always. */
+  /** Options of the API server as a source. It is always a source if there is a `client`, and never without one. */
   readonly api?:
     | {
         /**
-         * Whether a pod of the API server is this agent's to run. Pods for which it is false do not exist
-         * for the agent: they are neither run nor changed. Must return the same for a pod each time, and
-         * true for mirror pods. Default: every pod that is bound to the node.
+         * Whether this agent runs a pod of the API server. The agent ignores all other pods: they are
+         * neither run nor modified. Must always return the same for a pod, and true for mirror pods.
+         * Default: true for every pod that is bound to the node.
          */
         readonly filter?: ((pod: Pod) => boolean) | undefined;
       }
     | undefined;
   /** Manifests of static pods in a folder or in one file. Default: none. */
   readonly file?: Pick<FileSourceOptions, 'path' | 'parse' | 'fileCheckFrequencyMs'> | undefined;
-  /** Manifests of static pods behind a URL. Default: none. */
+  /** Manifests of static pods at a URL. Default: none. */
   readonly http?: Pick<HttpSourceOptions, 'url' | 'header' | 'parse' | 'httpCheckFrequencyMs'> | undefined;
 }
 
-/** What an agent's Node is like; see `NodeReporterOptions` for what is not described here. */
+/** Options of the agent's Node; see `NodeReporterOptions` for the members that are not described here. */
 export interface NodeAgentNode extends Pick<
   NodeReporterOptions,
   | 'adoptNode'
@@ -53,35 +53,35 @@ export interface NodeAgentNode extends Pick<
   | 'taints'
 > {
   /**
-   * IP addresses of the node, the primary one first, at most one of each IP family: the addresses of the
-   * Node unless `nodeStatus` has others, and `hostIPs` of its pods. Default: none are reported.
+   * IP addresses of the node, the primary one first, at most one of each IP family. They become the
+   * addresses of the Node, unless `nodeStatus` returns others, and the `hostIPs` of its pods. Default: none.
    */
   readonly addresses?: readonly string[] | undefined;
 }
 
 /**
- * Whether there is room on this node for a new pod, or for a pod with other resources. A new pod that
- * is refused gets the phase Failed with the reason and the message, and none of its containers is
- * started; after a restart of the agent it is asked for again each pod that runs. When it throws, the
- * pod is refused with the reason `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`.
+ * Decides whether the node has room for a new pod, or for a resized pod. A new pod that is refused gets
+ * the phase Failed with the reason and the message, and none of its containers is started. After a
+ * restart of the agent, it is called again for each running pod. If it throws, the pod is refused with
+ * the reason `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`.
  */
 export type CanAdmitPod = (attributes: PodAdmitAttributes) => PodAdmitResult;
 
 /** Options of `createNodeAgent`. */
 export interface NodeAgentOptions {
-  /** Of the Node, in lower case. */
+  /** Name of the Node, in lower case. */
   readonly nodeName: string;
   /**
    * The API server: a `KubeConfig` of client-node, a kubeconfig as a plain object, or a client of
-   * `createPodClient`, which is not closed by the agent. Without one, the agent runs static pods alone
+   * `createPodClient`, which the agent does not close. Without a client, the agent runs only static pods,
    * and has no Node, events or mirror pods.
    */
   readonly client?: HttpPodClient | KubeConfigSource | undefined;
   /** Runs the containers. */
   readonly runtime: ContainerRuntime;
-  /** Default: the API server alone. */
+  /** Default: only the API server. */
   readonly sources?: NodeAgentSources | undefined;
-  /** False: somebody else registers the Node and keeps it up to date. Default: `{}`. */
+  /** False if the agent must not register or update the Node. Default: `{}`. */
   readonly node?: NodeAgentNode | false | undefined;
   /** Default: every pod is admitted. */
   readonly canAdmitPod?: CanAdmitPod | undefined;
@@ -89,17 +89,17 @@ export interface NodeAgentOptions {
   readonly volumeManager?: VolumeManager | undefined;
   /** Runs postStart and preStop hooks. Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
-  /** Makes probes. Default: `createProber`. */
+  /** Runs probes. Default: `createProber`. */
   readonly prober?: Prober | undefined;
-  /** Takes the events about pods and the Node. Default: they are written to the API server. */
+  /** Receives the events about pods and the Node. Default: they are written to the API server. */
   readonly eventRecorder?: EventRecorder | undefined;
-  /** As of `StatusManagerOptions`: `await fileJournal(directory)`. Default: none. */
+  /** See `StatusManagerOptions`: `await fileJournal(directory)`. Default: none. */
   readonly journal?: Journal | undefined;
-  /** Which resources pods have: `await openCheckpointState(directory)`. Default: in memory. */
+  /** Stores the allocated resources of pods: `await openCheckpointState(directory)`. Default: in memory. */
   readonly allocationState?: AllocationState | undefined;
   /**
-   * Which resources the containers were given last: `await openCheckpointState` of another directory.
-   * Default: in memory, so that a resize that is in progress when the agent ends is not finished.
+   * Stores the resources that the containers were last given: `await openCheckpointState` with another
+   * directory. Default: in memory; then a resize that is in progress when the agent stops is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
   /** Further options of the agent's `StatusManager`. */
@@ -117,11 +117,11 @@ export interface NodeAgentOptions {
       >
     | undefined;
   readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
-  /** How long a call of the runtime may take, in milliseconds. Default: 120,000. kubelet: `--runtime-request-timeout`. */
+  /** Time-out of a runtime call in milliseconds. Default: 120,000. kubelet: `--runtime-request-timeout`. */
   readonly runtimeRequestTimeoutMs?: number | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
-  /** Of the status manager. Default: nothing is measured. */
+  /** Metrics of the status manager. Default: nothing is measured. */
   readonly metrics?: Partial<Metrics> | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
@@ -134,16 +134,16 @@ export type AgentStatusManager = StatusManager<BasicPodManager>;
 
 /** How `stop()` ends an agent. */
 export interface NodeAgentStopOptions {
-  /** Write first what was not written yet to the API server: statuses and events. Default: false. */
+  /** Write unsent statuses and events to the API server first. Default: false. */
   readonly drain?: boolean | undefined;
   /**
    * Terminate all pods, and report the Node as not ready, as the kubelet does when its machine shuts
-   * down: the pods fail with the reason `Terminated`. Pods that come meanwhile are refused. Default:
-   * false: the containers keep running, and the next agent finds them.
+   * down: the pods fail with the reason `Terminated`, and new pods are refused. Default: false: the
+   * containers keep running, and the next agent adopts them.
    */
   readonly terminatePods?: boolean | undefined;
-  /** With `terminatePods`, the longest grace period of a pod, in seconds. Default: each pod's own. */
+  /** With `terminatePods`, the maximum grace period of a pod in seconds. Default: each pod's own. */
   readonly gracePeriodSeconds?: number | undefined;
-  /** How long draining may take, in milliseconds; terminating the pods has its own time. Default: 10,000. */
+  /** Maximum duration of the drain in milliseconds, without the termination of pods. Default: 10,000. */
   readonly deadlineMs?: number | undefined;
 }

@@ -36,17 +36,17 @@ import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './no
 import { shutdownRejection } from './shutdown-status.ts';
 import { terminateAllPods } from './terminate-all-pods.ts';
 
-/** What `createNodeAgent` has made; an agent starts and stops it. */
+/** The components that `createNodeAgent` has created, which the agent starts and stops. */
 export interface NodeAgentParts {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Undefined without a client, as are the next three. */
+  /** Undefined without a client, like the next three members. */
   readonly connection: ApiConnection | undefined;
   readonly informer: InformerPodManager | undefined;
   readonly mirrorPods: MirrorPods | undefined;
   readonly nodeReporter: NodeReporter | undefined;
-  /** Undefined when the caller has an event recorder of its own, too. */
+  /** Also undefined if the caller passed an event recorder. */
   readonly ownEventRecorder: ApiEventRecorder | undefined;
   readonly eventRecorder: EventRecorder;
   readonly statusManager: AgentStatusManager;
@@ -61,26 +61,26 @@ export interface NodeAgentParts {
   readonly handler: SyncHandler;
   readonly syncLoop: AgentSyncLoop;
   readonly canAdmitPod: CanAdmitPod | undefined;
-  /** Ends the calls of the runtime that are under way, and refuses others. */
+  /** Aborts the runtime calls in progress, and rejects new ones. */
   readonly abortRuntimeCalls: () => void;
 }
 
-/** How long the API server's pods wait for the static ones, and the Node's status for the runtime. */
+/** How long the pods of the API server wait for static pods, and the Node status for the runtime. */
 const startUpWaitMs = 10_000;
 const defaultDrainMs = 10_000;
-/** How long a stop waits for calls that create, start or remove a container, so that their results are known. */
+/** How long stop() waits for calls that create, start or remove a container, so that their results are known. */
 const runtimeCallsMs = 10_000;
-/** How long events that were recorded before may take when nothing is drained. */
+/** How long stop() without a drain waits for recorded events to be written. */
 const eventsMs = 1000;
 /** Source: kubelet `ContainerGCPeriod`. */
 const containerGCPeriodMs = 60_000;
 
 /**
- * A node agent, made by `createNodeAgent`. What fails at run time is logged with `failingSince`, tried
- * again, and shown by `inspect()`. Source: kubelet `Kubelet`.
+ * A node agent; create it with `createNodeAgent`. Failures at run time are logged with `failingSince`,
+ * retried, and shown by `inspect()`. Source: kubelet `Kubelet`.
  */
 export class NodeAgent implements AsyncDisposable {
-  /** The statuses of the pods: to be read, waited for and subscribed to. The agent starts and stops it. */
+  /** The status manager, for reading, waiting and subscribing. The agent starts and stops it. */
   readonly statusManager: AgentStatusManager;
   readonly #parts: NodeAgentParts;
   readonly #stopSignal = new AbortController();
@@ -104,7 +104,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
     });
-    // stop() rejects it, also when no caller waits for it.
+    // stop() rejects the promise; without a handler that would be an unhandled rejection.
     this.#ready.catch(() => {});
     this.#staticSourcesSeen = new Promise((resolve) => (this.#settleStaticSourcesSeen = resolve));
     if (!parts.podSources.some(({ name }) => name !== 'api')) this.#settleStaticSourcesSeen();
@@ -120,21 +120,21 @@ export class NodeAgent implements AsyncDisposable {
     return this.#state;
   }
 
-  /** The pods of the node as the agent has seen them last, without mirror pods. */
+  /** The pods of the node as last seen by the agent, without mirror pods. */
   getPods(): readonly Pod[] {
     return this.#parts.podManager.getPods();
   }
 
   /**
-   * Registers the Node; one attempt, which rejects when it fails. Only for an agent that is to give up
-   * if it cannot register: `start()` registers the Node, too, and tries for as long as it takes.
+   * Registers the Node. Makes one attempt, and rejects if it fails. Use it only if the program should give
+   * up then: `start()` registers the Node, too, and retries until it succeeds.
    */
   async register(): Promise<void> {
     await this.#parts.nodeReporter?.register();
   }
 
   /**
-   * Begins to work, and returns immediately. Static pods run as soon as the runtime responds; those of
+   * Starts the agent and returns immediately. Static pods run as soon as the runtime responds; pods of
    * the API server follow when the Node is registered. Calling it again does nothing.
    * @throws StatusManagerError INVALID_STATE after stop()
    */
@@ -145,7 +145,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#state = 'running';
     const { podConfig, podSources, pleg, syncLoop, allocationManager, nodeName, clock, logger } = this.#parts;
     logger.info({ node: nodeName }, 'Starting node agent');
-    // All sources are known before the first one has pods: nothing is cleaned up too early.
+    // All sources are registered before the first one delivers pods, so that nothing is cleaned up too early.
     const sinks = podSources.map((source) => [source, podConfig.channel(source.name)] as const);
     allocationManager.start();
     pleg.start();
@@ -161,7 +161,7 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the Node is registered and every source has said which pods it has. Rejects with
+   * Resolves when the Node is registered and every source has delivered its pods. Rejects with
    * StatusManagerError INVALID_STATE when stop() comes first.
    */
   whenReady(): Promise<void> {
@@ -169,14 +169,14 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
-   * Ends a pod for a reason of the node's own, such as memory that runs out: it fails with the reason
-   * `Evicted` or another one, the message and a DisruptionTarget condition, and its containers are
-   * killed. Resolves with true when none of them runs; with false, and nothing was done, for a critical
-   * pod and for one that has ended or was refused. Rejects when the containers take too long; the pod is failed and killed in any case. The pod
-   * object is not deleted.
+   * Evicts a pod, for example because the node runs out of memory: the pod fails with the reason
+   * (default `Evicted`), the message and a DisruptionTarget condition, and its containers are killed. The
+   * pod object is not deleted. Resolves with true when no container is running any more. Resolves with
+   * false, and does nothing, for a critical pod and for a pod that has ended or was refused. Rejects if
+   * the containers take too long; the pod still fails and is killed.
    *
-   * Rejects with StatusManagerError INVALID_ARGUMENT for a pod that the agent does not have or a malformed
-   * eviction, INVALID_STATE unless the agent is running; then nothing was done.
+   * Rejects with StatusManagerError INVALID_ARGUMENT for an unknown pod or an invalid eviction, and
+   * INVALID_STATE unless the agent is running; then nothing was done.
    */
   async evict(pod: Pod, eviction: Eviction): Promise<boolean> {
     const { podManager, podWorkers, handler, clock, logger, eventRecorder } = this.#parts;
@@ -189,9 +189,9 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
-   * Ends the agent; resolves when no timer, request or promise is left. Containers keep running unless
-   * `terminatePods` is set. A container that is being created or started is waited for, for 10 s at most;
-   * the next agent finds it in any case. Never rejects. Later calls wait for the first one.
+   * Stops the agent; resolves when no timer, request or promise is left. Containers keep running unless
+   * `terminatePods` is set. Waits up to 10 s for containers that are being created or started; the next
+   * agent finds them in any case. Never rejects. Later calls wait for the first one.
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: NodeAgentStopOptions = {}): Promise<void> {
@@ -242,13 +242,13 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
-   * The statuses of an earlier run, before the first pod of the API server has a worker. Static pods that
-   * are not known yet keep what the journal has of them.
+   * Adopts the statuses of an earlier run before the first pod of the API server has a worker. Static pods
+   * that are not known yet keep their statuses from the journal.
    */
   #resume(pods: readonly Pod[], areAllSourcesSeen: boolean): void {
     const { statusManager, podManager, logger } = this.#parts;
     try {
-      // Their mirror pods tell which objects the statuses of static pods belong to.
+      // Mirror pods tell to which API objects the statuses of static pods belong.
       for (const pod of pods) podManager.addPod(pod);
       const kept = areAllSourcesSeen ? [] : statusManager.recovered.map(({ podUID }) => podUID);
       const known = podManager.getPods().map(({ metadata }) => metadata?.uid ?? '');
@@ -257,12 +257,12 @@ export class NodeAgent implements AsyncDisposable {
         otherPodUIDs: [...known, ...kept],
       });
     } catch (thrown) {
-      logger.error({ reason: reasonOf(thrown) }, 'Statuses of an earlier run were not adopted');
+      logger.error({ reason: reasonOf(thrown) }, 'Failed to adopt the statuses of an earlier run');
       statusManager.start();
     }
   }
 
-  /** Tells at start what else would show as one failed request after the other. */
+  /** Logs missing permissions at start instead of one failed request after another. */
   async #logMissingAccess(): Promise<void> {
     const { connection, nodeName, nodeReporter, ownEventRecorder, logger } = this.#parts;
     if (connection === undefined) return;

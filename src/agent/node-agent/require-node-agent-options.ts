@@ -3,7 +3,7 @@ import { requireDuration } from '../pod-workers/require-duration.ts';
 import { refuseOption, requireFunction, requireMembers, requireMethods } from '../require-option.ts';
 import type { NodeAgentNode, NodeAgentOptions, NodeAgentSources } from './node-agent-options.ts';
 
-/** Every option; `satisfies` in the tests would not find a missing one, so the compiler does. */
+/** Every option; a missing one is a compile error. */
 const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   actuatedState: true,
   allocationState: true,
@@ -61,7 +61,7 @@ const runtimeMethods = [
 const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'];
 const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateContainerResources'];
 
-/** Checks what the parts of an agent do not check themselves. @throws StatusManagerError INVALID_OPTION */
+/** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   requireMembers('options', options, Object.keys(optionNames));
   const { nodeName, client, runtime, sources = {}, node = {} } = options;

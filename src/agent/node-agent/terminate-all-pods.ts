@@ -8,12 +8,12 @@ import type { NodeAgentParts } from './node-agent.ts';
 import { shutdownStatus } from './shutdown-status.ts';
 
 const finishPollMs = 100;
-/** After its containers have stopped, a pod needs a few turns, or as long as its volumes take. */
+/** A pod needs a few more syncs after its containers have stopped, and longer if it has volumes. */
 const finishTimeoutMs = 10_000;
 
 /**
- * Fails and kills all pods, as the kubelet does when its machine shuts down. Never rejects: a pod that
- * takes too long is logged. Source: kubelet `nodeshutdown.podManager.killPods`.
+ * Sets all pods to Failed and kills them, as the kubelet does when its machine shuts down. Never rejects:
+ * pods that take too long are logged. Source: kubelet `nodeshutdown.podManager.killPods`.
  */
 export async function terminateAllPods(
   parts: Pick<NodeAgentParts, 'clock' | 'eventRecorder' | 'handler' | 'logger' | 'podWorkers'>,
@@ -31,7 +31,7 @@ export async function terminateAllPods(
         });
         await untilFinished(pod.metadata?.uid ?? '', podWorkers, clock);
       } catch (thrown) {
-        logger.warn({ ...podFields(pod), reason: reasonOf(thrown) }, 'Pod was not terminated');
+        logger.warn({ ...podFields(pod), reason: reasonOf(thrown) }, 'Failed to terminate pod');
       }
     }),
   );

@@ -11,7 +11,7 @@ export interface ActiveDeadlineHandlerOptions {
 const reason = 'DeadlineExceeded';
 const message = 'Pod was active on the node longer than the specified deadline';
 
-/** Ends pods that ran for longer than their activeDeadlineSeconds. Source: kubelet `activeDeadlineHandler`. */
+/** Terminates pods that ran for longer than their activeDeadlineSeconds. Source: kubelet `activeDeadlineHandler`. */
 export class ActiveDeadlineHandler {
   readonly #options: ActiveDeadlineHandlerOptions;
 
@@ -19,7 +19,7 @@ export class ActiveDeadlineHandler {
     this.#options = options;
   }
 
-  /** True when the pod is past its deadline; the sync loop asks it every second. */
+  /** True when the pod is past its deadline; the sync loop calls it every second. */
   shouldSync({ metadata, spec, status }: Pod): boolean {
     if (spec?.activeDeadlineSeconds == null) return false;
     const { startTime } = this.#options.podStatusProvider.getPodStatus(metadata?.uid ?? '') ?? status ?? {};
@@ -27,7 +27,7 @@ export class ActiveDeadlineHandler {
     return startTime <= timeFromEpochMs(this.#options.clock.now() - spec.activeDeadlineSeconds * 1000);
   }
 
-  /** Why the pod is ended; undefined: it is not. */
+  /** Reason and message if the pod is past its deadline, otherwise undefined. */
   shouldEvict(pod: Pod): { readonly reason: string; readonly message: string } | undefined {
     if (!this.shouldSync(pod)) return undefined;
     this.#options.eventRecorder?.event({ pod, type: 'Normal', reason, message });

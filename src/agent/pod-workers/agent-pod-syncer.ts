@@ -37,8 +37,8 @@ const defaultRequestTimeoutMs = 120_000;
 const volumesTimeoutMs = 123_000;
 
 /**
- * What a pod needs before its containers are started, and gives back after they have ended. A call that
- * takes longer than 2 minutes and 3 seconds counts as failed, and is made again later.
+ * Mounts a pod's volumes before its containers are started, and unmounts them after they have ended. A
+ * call that takes longer than 2 minutes and 3 seconds fails, and is retried later.
  */
 export interface VolumeManager {
   /** Rejects when the pod cannot be started yet. */
@@ -47,7 +47,7 @@ export interface VolumeManager {
   waitForUnmount(pod: Pod, options: CallOptions): Promise<void>;
 }
 
-/** A `ProberManager`, for example. */
+/** For example a `ProberManager`. */
 export interface PodProbes
   extends
     Pick<ProberManager, 'addPod' | 'stopLivenessAndStartup' | 'removePod'>,
@@ -59,11 +59,11 @@ export interface PodProbes
 export interface AgentPodSyncerOptions {
   readonly runtime: ContainerRuntime;
   /**
-   * How long a call of the runtime may take, in milliseconds; stopping a container may take its grace
-   * period besides, and pulling an image as long as it needs. Default: 120,000.
+   * Time-out of a runtime call in milliseconds. The grace period is added for stopping a container, and
+   * image pulls have no time-out. Default: 120,000.
    */
   readonly runtimeRequestTimeoutMs?: number | undefined;
-  /** Default: the runtime is asked each time. */
+  /** Default: the runtime is queried each time. */
   readonly podCache?: PodCache | undefined;
   readonly statusManager: Pick<
     StatusManagerLike,
@@ -75,9 +75,9 @@ export interface AgentPodSyncerOptions {
     | 'clearPodResizeInProgressCondition'
   >;
   /**
-   * Which resources the containers were given last, so that it is known which ones are still to be
-   * resized. It must not be the state of the `AllocationManager`: use `openCheckpointState` with another
-   * folder. Default: in memory, so that a resize that is in progress when the agent ends is not finished.
+   * Stores the resources that the containers were last given, which shows the containers that must still
+   * be resized. It must not be the state of the `AllocationManager`: use `openCheckpointState` with another
+   * folder. Default: in memory; then a resize that is in progress when the agent stops is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
   /** Default: `createHandlerRunner`. */
@@ -86,40 +86,40 @@ export interface AgentPodSyncerOptions {
   readonly logger: Logger;
   /** Default: no probes. */
   readonly probeManager?: PodProbes | undefined;
-  /** Default: none, so that a pod needs nothing. */
+  /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
   /** Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
   /**
-   * Called at each sync of a static pod with its mirror pod, if there is one: it creates or replaces the
-   * mirror pod if that is necessary. Must not throw. Default: there are no mirror pods.
+   * Called at each sync of a static pod with its mirror pod, if there is one, to create or replace the
+   * mirror pod if necessary. Must not throw. Default: there are no mirror pods.
    */
   readonly reconcileMirrorPod?: ((staticPod: Pod, mirrorPod: Pod | undefined) => void) | undefined;
   /** The node's addresses, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
   readonly agentStartedAtMs?: number | undefined;
-  /** The pod has changed, so that it should be looked at and synced again soon. */
+  /** Called when the pod has changed and should be inspected and synced soon. */
   readonly requestPodRelist: (podUID: string) => void;
   /**
-   * The pod is to be synced again now: all of its containers were removed, to be started again.
+   * Called when the pod must be synced now, because all of its containers were removed for a restart.
    * Default: `requestPodRelist`.
    */
   readonly requestPodSync?: ((podUID: string) => void) | undefined;
 }
 
 /**
- * What pod workers do with a runtime: containers are started, restarted and stopped, and each status
- * goes to the status manager. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
+ * The work of pod workers with a runtime: starts, restarts and stops containers, and passes each status
+ * to the status manager. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
  * `SyncTerminatingRuntimePod`, `SyncTerminatedPod`.
  */
 export class AgentPodSyncer implements PodSyncer {
-  /** For the sync loop, which syncs pods that are past their deadline. */
+  /** For the sync loop, which syncs pods past their deadline. */
   readonly activeDeadlineHandler: ActiveDeadlineHandler;
   /** For the pod workers. */
   readonly podCache: PodCache;
   readonly #options: AgentPodSyncerOptions;
   readonly #eventRecorder: PodEventRecorder;
-  /** undefined: the runtime cannot resize containers. */
+  /** Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
   readonly #resizeProgress: ResizeProgress;
   readonly #runtimeManager: RuntimeManager;
@@ -223,12 +223,12 @@ export class AgentPodSyncer implements PodSyncer {
     this.#actuatedResources?.remove(pod.metadata?.uid ?? '');
   }
 
-  /** Forgets all pods but these; call it when all sources of pods have been seen. Source: kubelet `HandlePodCleanups`. */
+  /** Removes stored data of all pods except these. Call it only when all pod sources are ready. Source: kubelet `HandlePodCleanups`. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.#actuatedResources?.removeOrphanedPods(remainingPodUIDs);
   }
 
-  /** Before its images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */
+  /** Runs before images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */
   #setReadyToStartContainers(pod: Pod): void {
     const { statusManager } = this.#options;
     const { uid = '', generation } = pod.metadata ?? {};
@@ -239,7 +239,7 @@ export class AgentPodSyncer implements PodSyncer {
     statusManager.setPodStatus(pod, { ...status, conditions: [...others, ready] });
   }
 
-  /** Forgets back-offs that have expired; to be called periodically. */
+  /** Removes expired back-off entries; call it periodically. */
   gcBackoffs(): void {
     this.#crashLoopBackoff.gc();
   }

@@ -1,4 +1,4 @@
-/** Something was put off, and may be tried again at a certain time. Source: kubelet `BackoffError`. */
+/** An action was delayed and may be retried at a certain time. Source: kubelet `BackoffError`. */
 export class BackoffError extends Error {
   override readonly name = 'BackoffError';
   /** In milliseconds since the epoch. */
@@ -12,7 +12,7 @@ export class BackoffError extends Error {
 
 /**
  * The earliest time of the back-off errors in `error`, its causes and the errors of an
- * `AggregateError`; undefined when it has none. Source: kubelet `MinBackoffExpiration`.
+ * `AggregateError`; undefined if there is none. Source: kubelet `MinBackoffExpiration`.
  */
 export function minBackoffExpiration(error: unknown): number | undefined {
   if (error instanceof BackoffError) return error.untilMs;

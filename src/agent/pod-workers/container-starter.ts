@@ -33,12 +33,12 @@ export interface StartRequest {
   readonly pod: Pod;
   readonly container: Container | EphemeralContainer;
   readonly runtimeStatus: RuntimePodStatus;
-  /** undefined in a runtime without sandboxes. */
+  /** Undefined in a runtime without sandboxes. */
   readonly sandboxID: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Starts containers: back-off, image, create, start, postStart hook. Source: kuberuntime `startContainer`. */
+/** Starts containers: back-off, image pull, create, start, postStart hook. Source: kuberuntime `startContainer`. */
 export class ContainerStarter {
   readonly #options: ContainerStarterOptions;
 
@@ -47,7 +47,7 @@ export class ContainerStarter {
   }
 
   /**
-   * Resolves when the container runs. Rejects with a `SyncFailure`: `CrashLoopBackOff`,
+   * Resolves when the container is running. Rejects with a `SyncFailure`: `CrashLoopBackOff`,
    * `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
@@ -107,7 +107,7 @@ export class ContainerStarter {
     }
   }
 
-  /** A container whose hook fails is killed, and restarted as its policy says. */
+  /** A container whose hook fails is killed, and restarted according to its policy. */
   async #runPostStartHook(request: StartRequest, containerID: string): Promise<void> {
     const { handlerRunner, killer, logger } = this.#options;
     const { pod, container, runtimeStatus, signal } = request;
@@ -117,10 +117,10 @@ export class ContainerStarter {
       await untilAborted(handlerRunner.run({ pod, container, containerID, podIP, handler }, signal), signal);
       signal.throwIfAborted();
     } catch (thrown) {
-      // The pod is to end, and its containers are stopped as that says.
+      // The pod is being terminated, which stops its containers.
       signal.throwIfAborted();
       const fields = { ...podFields(pod), container: container.name, reason: messageOf(thrown) };
-      logger.warn(fields, 'postStart hook failed; the container is killed');
+      logger.warn(fields, 'postStart hook failed; killing the container');
       this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const message = 'FailedPostStartHook';
       await killer.killContainer({ pod, containerID, containerName: container.name, message, podIP, signal });
@@ -138,7 +138,7 @@ export class ContainerStarter {
   }
 }
 
-/** Events whose messages differ in an ID are not combined, so that the name stands in its place. Source: kuberuntime `recordContainerEvent`. */
+/** Replaces container IDs by the name, because events whose messages differ are not aggregated. Source: kuberuntime `recordContainerEvent`. */
 function withoutID(message: string, containerID: string | undefined, containerName: string): string {
   const id = containerID?.replace(/^.*:\/\//, '');
   return id === undefined || id === '' ? message : message.replaceAll(id, containerName);

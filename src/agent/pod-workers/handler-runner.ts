@@ -6,23 +6,23 @@ import { isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
 import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf } from './sync-result.ts';
 
-/** A hook of a container that is to be run. */
+/** A hook of a container to run. */
 export interface HandlerRequest {
   readonly pod: Pod;
   readonly container: Container;
   readonly containerID: string;
-  /** Where an HTTP hook without a host is sent; undefined: the pod has no address. */
+  /** The host for HTTP hooks that have none; undefined if the pod has no IP address. */
   readonly podIP: string | undefined;
   readonly handler: LifecycleHandler;
 }
 
 /** Runs postStart and preStop hooks. Source: kubelet `HandlerRunner`. */
 export interface HandlerRunner {
-  /** Resolves when the hook has succeeded; the message of the error that it rejects with is shown in the pod's status. */
+  /** Resolves when the hook has succeeded. If it rejects, the error message is shown in the pod's status. */
   run(request: HandlerRequest, signal: AbortSignal): Promise<void>;
 }
 
-/** Where the request of an HTTP hook goes. */
+/** The request of an HTTP hook. */
 export interface HookHTTPRequest {
   readonly url: string;
   readonly headers: readonly { readonly name: string; readonly value: string }[];
@@ -32,16 +32,16 @@ export interface HookHTTPRequest {
 export interface HandlerRunnerOptions {
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
   readonly clock: Pick<Clock, 'afterFunc'>;
-  /** Resolves when a response came, whatever its status. Default: a request without verifying certificates. */
+  /** Resolves with any response, whatever its status. Default: a request that does not verify certificates. */
   readonly httpGet?: ((request: HookHTTPRequest, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Hears when an HTTPS hook was answered by HTTP. Default: events are dropped. */
+  /** Receives an event if an HTTPS hook got an HTTP response. Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
 }
 
-/** A command has no time-out of its own, only the longest that a timer can have: `signal` ends it. */
+/** A command has no time-out (the maximum of setTimeout is used); `signal` ends it. */
 const noTimeoutMs = 2 ** 31 - 1;
 
-/** Hooks as the kubelet runs them: a command, a GET request, a pause. Source: kubelet `handlerRunner`. */
+/** Runs hooks as the kubelet does: a command, a GET request, or a pause. Source: kubelet `handlerRunner`. */
 export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunner {
   const { runtime, clock, httpGet = sendHTTPHook, eventRecorder = noPodEvents } = options;
   return {
@@ -84,7 +84,7 @@ export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunne
   };
 }
 
-/** The GET request of a hook, without authorization when HTTPS is to be tried as HTTP. */
+/** The GET request of a hook; without authorization if HTTPS is retried as HTTP. */
 function hookRequest(
   httpGet: HTTPGetAction,
   container: Container,

@@ -1,12 +1,12 @@
 import { Agent, request } from 'undici/index.js';
 import type { HookHTTPRequest } from './handler-runner.ts';
 
-/** More of a response is not read. */
+/** Maximum length of the response that is read. */
 const maxResponseBytes = 10 * 1024;
 
 /**
- * Sends the GET request of a hook and resolves when a response came, whatever its status.
- * Certificates are not verified: the kubelet does not, either. Source: kubelet `runHTTPHandler`.
+ * Sends the GET request of a hook and resolves with any response, whatever its status. As in the
+ * kubelet, certificates are not verified. Source: kubelet `runHTTPHandler`.
  */
 export async function sendHTTPHook({ url, headers }: HookHTTPRequest, signal: AbortSignal): Promise<void> {
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 0, bodyTimeout: 0 });
@@ -22,7 +22,7 @@ export async function sendHTTPHook({ url, headers }: HookHTTPRequest, signal: Ab
   }
 }
 
-/** True when a server of plain HTTP was asked by HTTPS. Source: kubelet `isHTTPResponseError`. */
+/** True when an HTTPS request reached a plain HTTP server. Source: kubelet `isHTTPResponseError`. */
 export function isHTTPResponseError(thrown: unknown): boolean {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (/wrong version number|packet length too long/.test(error.message)) return true;

@@ -13,19 +13,19 @@ export interface ImageManagerOptions {
 }
 
 /**
- * Has images pulled as the pull policies say, and puts off those that failed. Source: kubelet `imageManager`.
+ * Pulls images according to their pull policies, and delays failed pulls. Source: kubelet `imageManager`.
  *
  * Divergence: the runtime decides which image names are valid, and pulls with its own credentials.
  */
 export class ImageManager {
   readonly #options: ImageManagerOptions;
   readonly #backoff: Backoff;
-  /** Why the last pull failed, by the key of its back-off. */
+  /** Why the last pull failed, by back-off key. */
   readonly #failures = new Map<string, string>();
 
   constructor(options: ImageManagerOptions) {
     this.#options = options;
-    // Monotonic, as the times of Go are: a step of the wall clock does not prolong a back-off.
+    // Monotonic like Go's times: a step of the wall clock does not prolong a back-off.
     this.#backoff = createImagePullBackoff({ now: () => options.clock.monotonicMs() });
   }
 
@@ -87,7 +87,7 @@ export class ImageManager {
       this.#forgetExpired();
       return imageRef;
     } catch (thrown) {
-      // A pull that was stopped has not failed.
+      // A pull that was aborted has not failed.
       signal.throwIfAborted();
       const message = messageOf(thrown);
       this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${message}`);
@@ -107,7 +107,7 @@ export class ImageManager {
   }
 }
 
-/** As Go writes a duration that is truncated to milliseconds: `350ms`, `1.5s`, `2m0.5s`. */
+/** Formats a duration like Go, truncated to milliseconds: `350ms`, `1.5s`, `2m0.5s`. */
 function goDuration(ms: number): string {
   const total = Math.trunc(ms);
   if (total < 1000) return total === 0 ? '0s' : `${total}ms`;
@@ -118,7 +118,7 @@ function goDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }
 
-/** As the API server sets it: a tag that may move is pulled again. A static pod may come without one. */
+/** The API server's default, which a static pod may lack: the tag `latest` is always pulled. */
 function defaultPullPolicy(image: string): string {
   const lastPart = image.slice(image.lastIndexOf('/') + 1);
   if (lastPart.includes('@')) return 'IfNotPresent';

@@ -13,9 +13,9 @@ export interface KillPodNowOptions extends Omit<KillPodOptions, 'onCompleted'> {
 const minimumTimeoutSeconds = 10;
 
 /**
- * Kills a pod for a reason of the agent's own, such as an eviction, and resolves when none of its
- * containers runs. Rejects after one and a half times the grace period, at least 10 seconds; the pod
- * is killed in any case, later. Source: kubelet `killPodNow`.
+ * Kills a pod for a reason of the agent, such as an eviction, and resolves when none of its containers is
+ * running. Rejects after one and a half times the grace period, at least 10 seconds; the pod is still
+ * killed later. Source: kubelet `killPodNow`.
  */
 export function killPodNow(pod: Pod, options: KillPodNowOptions): Promise<void> {
   const { podWorkers, clock, eventRecorder = noPodEvents, ...killPodOptions } = options;

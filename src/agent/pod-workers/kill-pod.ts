@@ -16,25 +16,25 @@ export interface ContainerKillerOptions {
   readonly logger: Logger;
 }
 
-/** One container to be killed. */
+/** One container to kill. */
 export interface KillRequest {
   readonly pod: Pod;
   readonly containerID: string;
   readonly containerName: string;
-  /** Of the event. Default: `Stopping container …`. */
+  /** Message of the event. Default: `Stopping container …`. */
   readonly message?: string | undefined;
   readonly reason?: ContainerKillReason | undefined;
-  /** Default: the one that the pod was deleted with, of the probe that failed, or of the pod. */
+  /** Default: the grace period of the deletion, of the failed probe, or of the pod. */
   readonly gracePeriodSeconds?: number | undefined;
   readonly ordering?: TerminationOrdering | undefined;
   readonly podIP?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A container always has the time to end on its own. Source: kuberuntime `minimumGracePeriodInSeconds`. */
+/** A container always gets some time to stop on its own. Source: kuberuntime `minimumGracePeriodInSeconds`. */
 const minimumGracePeriodSeconds = 2;
 
-/** Stops containers and pods: preStop hook, order of sidecars, grace period. Source: kuberuntime `killContainer`. */
+/** Stops containers and pods, with preStop hooks, the order of sidecars, and grace periods. Source: kuberuntime `killContainer`. */
 export class ContainerKiller {
   readonly #options: ContainerKillerOptions;
 
@@ -43,7 +43,7 @@ export class ContainerKiller {
   }
 
   /**
-   * Kills the running containers of the pod and then its sandboxes; the results say what failed.
+   * Kills the running containers of the pod and then its sandboxes; the results show what failed.
    * Source: kuberuntime `killPodWithSyncResult`.
    */
   async killPod(
@@ -53,8 +53,8 @@ export class ContainerKiller {
     signal?: AbortSignal,
   ): Promise<SyncResult[]> {
     const { runtime } = this.#options;
-    // Divergence: the kubelet stops no containers in an unknown state. Stopping their sandbox ends them,
-    // so that without sandboxes they are stopped, too.
+    // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox
+    // ends them. Without sandboxes they are stopped, too.
     const running = runtimeStatus.containers.filter(
       ({ state }) => state === 'running' || (state === 'unknown' && runtime.stopPodSandbox === undefined),
     );
@@ -71,7 +71,7 @@ export class ContainerKiller {
     return [...results, ...(await this.#stopSandboxes(runtimeStatus, signal))];
   }
 
-  /** Resolves when the container has ended; a result with a failure when it may still run. */
+  /** Resolves when the container has ended; the result has a failure if it may still be running. */
   async killContainer(request: KillRequest): Promise<SyncResult> {
     const { pod, containerName, ordering } = request;
     const target = { action: 'KillContainer', target: containerName } as const;
@@ -103,7 +103,7 @@ export class ContainerKiller {
     await runtime.stopContainer(containerID, Math.max(graceSeconds, minimumGracePeriodSeconds), { signal });
   }
 
-  /** Resolves with the seconds that it took; a hook that fails or takes too long does not keep the container. */
+  /** Resolves with the seconds that it took; the container is stopped even if the hook fails or takes too long. */
   #executePreStopHook(request: KillRequest, container: Container, graceSeconds: number): Promise<number> {
     const { handlerRunner, eventRecorder, logger } = this.#options;
     const { pod, containerID, podIP, signal } = request;
@@ -114,14 +114,14 @@ export class ContainerKiller {
       } catch (thrown) {
         if (hookSignal.aborted) return;
         const fields = { ...podFields(pod), container: container.name, reason: messageOf(thrown) };
-        logger.warn(fields, 'preStop hook failed; the container is stopped nevertheless');
+        logger.warn(fields, 'preStop hook failed; stopping the container anyway');
         const message = 'PreStopHook failed';
         eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });
       }
     });
   }
 
-  /** Resolves with the full seconds that passed until `work` was done, the time was up or `signal` was aborted. */
+  /** Resolves with the full seconds until `work` was done, the time-out had passed, or `signal` was aborted. */
   async #within(
     seconds: number,
     signal: AbortSignal | undefined,
@@ -182,7 +182,7 @@ function terminationGracePeriod({ pod, reason }: KillRequest, container: Contain
 /**
  * A container that is no longer in the spec has no hooks.
  *
- * Divergence: the kubelet refuses to kill it, so that its pod can never end.
+ * Divergence: the kubelet refuses to kill it, so its pod can never end.
  */
 function containerOf({ spec }: Pod, name: string): Container {
   const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];

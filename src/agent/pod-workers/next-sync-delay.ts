@@ -2,9 +2,9 @@ import { minBackoffExpiration } from './backoff-error.ts';
 
 /** How the sync of a pod ended. */
 export interface SyncOutcome {
-  /** True when the pod came into its next state, for which it has to be synced. */
+  /** True when the pod has entered its next state and must be synced for it. */
   readonly isPhaseTransition: boolean;
-  /** undefined: it succeeded. */
+  /** Undefined if the sync succeeded. */
   readonly error: unknown;
 }
 
@@ -12,16 +12,16 @@ export interface SyncIntervals {
   readonly nowMs: number;
   readonly resyncIntervalMs: number;
   readonly backOffPeriodMs: number;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
-/** Spreads the syncs of pods that began together. */
+/** Spreads the syncs of pods that were started at the same time. */
 const jitterFactor = 0.5;
 
 /**
- * When a pod is to be synced again: immediately after a change of its state, else after the resync
- * interval, or after the back-off of the error. Up to half as much is added at random.
+ * The delay before the next sync of a pod: none after a change of its state, otherwise the resync
+ * interval, or the back-off of the error. Jitter adds up to half as much.
  * Source: kubelet `completeWork`.
  */
 export function nextSyncDelayMs(

@@ -1,6 +1,6 @@
 import type { PodEvent } from '../events/event-recorder.ts';
 
-/** Hears of events of pods; must not throw. An `EventRecorder` is one. */
+/** Records events about pods; must not throw. For example an `EventRecorder`. */
 export interface PodEventRecorder {
   /** Records one Event about a pod. Does not throw and does not wait. */
   event(event: PodEvent): void;

@@ -5,21 +5,21 @@ import type { PodStatusFn, PodUpdate } from './pod-update.ts';
 export type PodWorkerState = PodLifecycle['state'];
 
 /**
- * Where a pod is in its life; it never goes back.
+ * The state of a pod's lifecycle; it never returns to an earlier one.
  *
  * - `syncing`: its containers are started and restarted.
  * - `terminating`: nothing is started any more, and running containers are stopped.
- * - `terminated`: no container runs, or will ever run. When `isFinished`, what the pod used has been
- *   cleaned up, and its worker has ended.
+ * - `terminated`: no container is running, or will ever run. If `isFinished`, the pod's resources have
+ *   been cleaned up, and its worker has ended.
  */
 export type PodLifecycle =
   | { readonly state: 'syncing' }
   | {
       readonly state: 'terminating';
       readonly sinceMs: number;
-      /** Only ever shortened. 0: not determined yet; the pod's own period applies. */
+      /** Never extended. 0 if it has not been determined yet; then the pod's own period applies. */
       gracePeriodSeconds: number;
-      /** True when the worker has seen the request, so that it starts no container any more. */
+      /** True when the worker has seen the request, and starts no container any more. */
       isStarted: boolean;
       /** Called when the pod is terminated. */
       readonly onCompleted: (() => void)[];
@@ -33,31 +33,31 @@ export type PodLifecycle =
       isFinished: boolean;
     };
 
-/** What is known of one pod's worker. Source: kubelet `podSyncStatus`. */
+/** The state of one pod's worker. Source: kubelet `podSyncStatus`. */
 export interface PodSyncStatus {
   readonly uid: string;
   readonly fullName: string;
   lifecycle: PodLifecycle;
-  /** The newest update that the worker has not taken up. */
+  /** The newest update that the worker has not started. */
   pendingUpdate: PodUpdate | undefined;
-  /** The updates that the worker took up, merged into one. */
+  /** The updates that the worker has started, merged into one. */
   activeUpdate: Omit<PodUpdate, 'updateType'> | undefined;
   /** True once the pod has been synced: a static pod may have to wait before that. */
   hasStarted: boolean;
-  /** True when the API server has the pod marked as deleted, or it is no longer known to the agent. */
+  /** True when the pod has a deletionTimestamp, or is no longer known to the agent. */
   isDeleted: boolean;
   isEvicted: boolean;
   /** True when a pod with this UID was created again while the pod was being terminated. */
   isRestartRequested: boolean;
-  /** True when the pod was found in the runtime alone. */
+  /** True when the pod was only found in the runtime. */
   isObservedRuntime: boolean;
-  /** True while there is an update to work on, or one is worked on. */
+  /** True while an update is pending or in progress. */
   isWorking: boolean;
-  /** True while the worker's loop runs. */
+  /** True while the worker's loop is running. */
   isLoopRunning: boolean;
-  /** When the last sync ended, in milliseconds since the epoch; 0: there was none. */
+  /** When the last sync ended, in milliseconds since the epoch; 0 if there was none. */
   lastSyncMs: number;
-  /** Aborts the sync that is under way. */
+  /** Aborts the sync in progress. */
   abortController: AbortController | undefined;
   /** When the sync that is under way began, in milliseconds since the epoch. */
   syncStartedMs: number | undefined;
@@ -107,7 +107,7 @@ export function mergeLastUpdate(status: PodSyncStatus, { pod, mirrorPod, running
   };
 }
 
-/** The shortest period that a container can be given: it is always asked to end before it is killed. */
+/** The minimum grace period: a container is always asked to stop before it is killed. */
 const minimumGracePeriodSeconds = 1;
 
 /**

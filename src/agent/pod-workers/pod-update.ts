@@ -1,21 +1,21 @@
 import type { Pod, PodStatusInput } from '../../index.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
 
-/** Why a pod is to be synced: it is new, it changed, its time has come, or it has to end. Source: kubelet `SyncPodType`. */
+/** Why a pod must be synced: it is new, it changed, a sync is due, or it must be killed. Source: kubelet `SyncPodType`. */
 export type SyncPodType = 'create' | 'update' | 'sync' | 'kill';
 
 /** Changes the status that a terminating pod reports, for example to Failed with a reason. Source: kubelet `PodStatusFunc`. */
 export type PodStatusFn = (status: PodStatusInput) => PodStatusInput;
 
-/** How a pod is to be killed. Source: kubelet `KillPodOptions`. */
+/** How to kill a pod. Source: kubelet `KillPodOptions`. */
 export interface KillPodOptions {
   /** True when the agent evicts the pod: its content may then be removed before the pod is deleted. Default: false. */
   readonly evict?: boolean | undefined;
-  /** Applied to the statuses that the pod reports while it is terminating; the last one given is used. */
+  /** Applied to the statuses that the pod reports while it is terminating; the latest one is used. */
   readonly podStatusFn?: PodStatusFn | undefined;
-  /** Used when it is shorter than the period in effect. */
+  /** Used if it is shorter than the grace period in effect. */
   readonly podTerminationGracePeriodSecondsOverride?: number | undefined;
-  /** Called once, when the pod has no running containers any more, or will not be killed by this update. */
+  /** Called once, when the pod has no running containers any more, or if this update does not kill it. */
   readonly onCompleted?: (() => void) | undefined;
 }
 
@@ -27,11 +27,11 @@ export interface UpdatePodOptions {
   readonly mirrorPod?: Pod | undefined;
   /** A pod that only the runtime knows: it can only be killed. Ignored when `pod` is given. */
   readonly runningPod?: RuntimePod | undefined;
-  /** Read for updates of type `kill`, and for pods that are terminating. */
+  /** Used for updates of type `kill`, and for pods that are terminating. */
   readonly killPodOptions?: KillPodOptions | undefined;
 }
 
-/** What a worker is given to do. */
+/** One unit of work for a worker. */
 export interface PodUpdate {
   readonly updateType: SyncPodType;
   readonly pod: Pod | undefined;

@@ -12,7 +12,7 @@ import type { StaticPodStarts } from './static-pod-starts.ts';
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
   readonly staticPods: StaticPodStarts;
-  /** The worker has ended, and the pod is to be forgotten. */
+  /** Called when the worker has ended and the pod must be forgotten. */
   readonly onForget: (status: PodSyncStatus) => void;
 }
 
@@ -20,7 +20,7 @@ const defaultResyncIntervalMs = 60_000;
 const defaultBackOffPeriodMs = 10_000;
 
 /**
- * Works on the pending updates of each pod, one at a time, and moves the pod through its states.
+ * Processes the pending updates of each pod, one at a time, and moves the pod through its states.
  * Source: kubelet `podWorkerLoop`.
  */
 export class PodWorkerLoop {
@@ -32,7 +32,7 @@ export class PodWorkerLoop {
     this.#options = options;
   }
 
-  /** Makes `update` the one that is worked on next. */
+  /** Makes `update` the next one to be processed. */
   notify(status: PodSyncStatus, update: PodUpdate): void {
     if (this.#isStopped) return;
     status.pendingUpdate = update;
@@ -43,7 +43,7 @@ export class PodWorkerLoop {
     this.#running.add(running);
   }
 
-  /** Aborts the syncs that are under way, and begins no others. Resolves when none is under way. */
+  /** Aborts the syncs in progress, and starts no others. Resolves when none is in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const { abortController } of this.#options.statuses.values()) abortController?.abort();
@@ -57,7 +57,7 @@ export class PodWorkerLoop {
   }
 
   async #run(status: PodSyncStatus): Promise<void> {
-    // Updates of the same turn become one.
+    // Updates of the same tick are merged.
     await Promise.resolve();
     while (!this.#isStopped) {
       const update = this.#startPodSync(status);
@@ -78,7 +78,7 @@ export class PodWorkerLoop {
       }
       status.abortController = undefined;
       status.syncStartedMs = undefined;
-      // From here to the next await nothing else runs, as in a critical section of the kubelet.
+      // No await until the end of this block: in the kubelet, it is a critical section.
       const hasMoved = error === undefined && (isTerminal || state !== 'syncing');
       if (hasMoved) this.#complete(status, update, state);
       if (status.lifecycle.state === 'terminated' && status.lifecycle.isFinished) break;
@@ -87,7 +87,7 @@ export class PodWorkerLoop {
     status.isLoopRunning = false;
   }
 
-  /** Starts the pending update; undefined when there is none, or the pod cannot start yet, or ever. */
+  /** Starts the pending update; undefined if there is none, or if the pod cannot start yet or ever. */
   #startPodSync(status: PodSyncStatus): PodUpdate | undefined {
     const update = status.pendingUpdate;
     if (update === undefined || this.#options.statuses.get(status.uid) !== status) {
@@ -102,7 +102,7 @@ export class PodWorkerLoop {
       }
       if (!this.#options.staticPods.allow(status.fullName, status.uid, (uid) => this.#isWaiting(uid))) {
         status.isWorking = false;
-        this.#enqueue(status, { isPhaseTransition: false, error: 'another static pod runs under its name' });
+        this.#enqueue(status, { isPhaseTransition: false, error: 'another static pod with the same name is running' });
         return undefined;
       }
     }
@@ -213,6 +213,6 @@ export class PodWorkerLoop {
     status.failure = { sinceMs: status.failure?.sinceMs ?? this.#options.clock.now(), reason };
     const failingSince = timeFromEpochMs(status.failure.sinceMs);
     const fields = { ...podFields(pod ?? toAPIPod(runningPod!)), state: status.lifecycle.state, reason, failingSince };
-    this.#options.logger.error(fields, 'Failed to sync pod; it is tried again');
+    this.#options.logger.error(fields, 'Error syncing pod; it will be retried');
   }
 }

@@ -9,7 +9,7 @@ import type { WorkQueue } from './work-queue.ts';
 export interface PodWorkersOptions {
   readonly podSyncer: PodSyncer;
   readonly podCache: PodCache;
-  /** Where the workers say when each pod is to be synced again: call `updatePod` for those that are due. */
+  /** The workers enqueue when each pod must be synced again: call `updatePod` for pods that are due. */
   readonly workQueue: WorkQueue;
   /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
   readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
@@ -17,33 +17,33 @@ export interface PodWorkersOptions {
   readonly logger: Logger;
   /** Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
-  /** How long after a sync that succeeded a pod is synced again; up to half as much is added. Default: 60,000. */
+  /** Delay in milliseconds before the next sync after a success; jitter adds up to half as much. Default: 60,000. */
   readonly resyncIntervalMs?: number | undefined;
-  /** The same after a sync that failed. Default: 10,000. */
+  /** Delay in milliseconds after a failed sync. Default: 10,000. */
   readonly backOffPeriodMs?: number | undefined;
-  /** In [0, 1). Default: `Math.random`. */
+  /** Returns a number in [0, 1). Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 
-/** What `syncKnownPods` says of a worker. Source: kubelet `PodWorkerSync`. */
+/** A worker in the result of `syncKnownPods`. Source: kubelet `PodWorkerSync`. */
 export interface PodWorkerSync {
   readonly state: PodWorkerState;
-  /** True when the pod is not among the desired ones. */
+  /** True when the pod is not desired. */
   readonly isOrphan: boolean;
   /** True when the worker has a pod object for it. */
   readonly hasConfig: boolean;
   readonly isStatic: boolean;
 }
 
-/** For diagnosis. */
+/** State of a worker, for debugging. */
 export interface PodWorkerInspection extends Pick<
   PodSyncStatus,
   'uid' | 'fullName' | 'hasStarted' | 'isDeleted' | 'isEvicted' | 'isRestartRequested' | 'isWorking'
 > {
   readonly state: PodWorkerState;
-  /** When it came into the state, in milliseconds since the epoch; undefined while it is syncing. */
+  /** When it entered the state, in milliseconds since the epoch; undefined while it is syncing. */
   readonly sinceMs: number | undefined;
-  /** While it is terminating; 0: not determined yet. */
+  /** Set while it is terminating; 0 if it has not been determined yet. */
   readonly gracePeriodSeconds: number | undefined;
   readonly isFinished: boolean;
   readonly hasPendingUpdate: boolean;

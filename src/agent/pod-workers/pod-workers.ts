@@ -26,17 +26,17 @@ import { StaticPodStarts } from './static-pod-starts.ts';
 import { podFields } from '../log-fields.ts';
 
 /**
- * One worker for each pod, which does one thing at a time and takes it through its life: `syncing`,
- * `terminating`, `terminated` (see `PodLifecycle`). An update that comes while the worker is busy
- * waits, and the newest one replaces those before it; what it asked for is not lost, because a request
- * to end moves the pod to `terminating` immediately. A pod that is done is remembered until
- * `syncKnownPods` no longer finds it among the desired ones, so that it cannot start again.
+ * One worker for each pod, which does one thing at a time and moves the pod through its lifecycle:
+ * `syncing`, `terminating`, `terminated` (see `PodLifecycle`). An update waits while the worker is busy,
+ * and is replaced by a newer one. A kill request is never lost, because it moves the pod to `terminating`
+ * immediately. A finished pod is remembered until `syncKnownPods` no longer finds it among the desired
+ * pods, so that it cannot start again.
  *
  * Methods are synchronous. Nothing here sets a timer. Source: kubelet `podWorkers`.
  *
- * Divergence: a sync that is under way is told to stop (`signal`) when the pod is to end, and also
- * when it is terminating already and its grace period becomes shorter. The kubelet finishes the first
- * and lets the second wait for the longer period.
+ * Divergence: a sync in progress is aborted (`signal`) when the pod must be terminated, and also if the
+ * grace period becomes shorter while the pod is terminating. The kubelet finishes the sync in the first
+ * case, and waits for the longer period in the second.
  */
 export class PodWorkers implements PodDeletionSafety {
   readonly #options: PodWorkersOptions;
@@ -59,9 +59,9 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   /**
-   * Tells the pod's worker what the pod is like now, or that it has to end. Nothing is done for a pod
-   * that has finished, nor for a pod of the runtime alone with a type other than `kill`.
-   * @throws StatusManagerError INVALID_ARGUMENT when it has neither `pod` nor `runningPod`
+   * Passes the current pod, or a kill request, to the pod's worker. Does nothing for a finished pod, or
+   * for a type other than `kill` if only the runtime knows the pod.
+   * @throws StatusManagerError INVALID_ARGUMENT if it has neither `pod` nor `runningPod`
    */
   updatePod(options: UpdatePodOptions): void {
     const { updateType, mirrorPod, killPodOptions } = options;
@@ -73,13 +73,13 @@ export class PodWorkers implements PodDeletionSafety {
     }
     if (runningPod !== undefined && updateType !== 'kill') {
       const fields = { ...podFields(identity), updateType };
-      this.#options.logger.info(fields, 'Ignored an update: pods that only the runtime knows can only be killed');
+      this.#options.logger.info(fields, 'Ignoring update: a pod that only the runtime knows can only be killed');
       return;
     }
 
     const known = this.#statuses.get(uid);
     const status = known ?? this.#add(uid, identity);
-    // A pod that was found in the runtime may be known from elsewhere, and is then killed as that one.
+    // A pod that was found in the runtime may also be known from a source; then that pod is killed.
     const knownPod = options.pod ?? (status.pendingUpdate ?? status.activeUpdate)?.pod;
     const pod = knownPod ?? identity;
     if (runningPod !== undefined) status.isObservedRuntime = true;
@@ -129,9 +129,9 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   /**
-   * Removes the workers of pods that are done and not desired any more, or were created again with the
-   * same UID, and terminates those of pods that are not desired. Call it periodically, but not before
-   * all sources of pods have been seen. Source: kubelet `SyncKnownPods`.
+   * Removes the workers of finished pods that are not desired any more or were created again with the
+   * same UID. Terminates running pods that are not desired. Call it periodically, but only after all pod
+   * sources are ready. Source: kubelet `SyncKnownPods`.
    */
   syncKnownPods(desiredPods: Iterable<Pod>): Map<string, PodWorkerSync> {
     const desired = new Set<string | undefined>();
@@ -158,7 +158,7 @@ export class PodWorkers implements PodDeletionSafety {
     return this.#statuses.get(uid)?.lifecycle.state === 'terminated';
   }
 
-  /** True unless the pod is terminated, or all pods have been seen and it was not among them. */
+  /** True unless the pod is terminated, or unknown after all sources are ready. */
   couldHaveRunningContainers(uid: string): boolean {
     const status = this.#statuses.get(uid);
     return status === undefined ? !this.#arePodsSynced : status.lifecycle.state !== 'terminated';
@@ -169,7 +169,7 @@ export class PodWorkers implements PodDeletionSafety {
     return this.couldHaveRunningContainers(metadata?.uid ?? '');
   }
 
-  /** True when nothing of the pod is left to do. */
+  /** True when nothing is left to do for the pod. */
   shouldPodBeFinished(uid: string): boolean {
     const status = this.#statuses.get(uid);
     return status === undefined ? this.#arePodsSynced : isFinished(status);
@@ -194,22 +194,22 @@ export class PodWorkers implements PodDeletionSafety {
     return status === undefined ? this.#arePodsSynced : status.lifecycle.state === 'terminated';
   }
 
-  /** True when everything that the pod has on the node may be removed. */
+  /** True when all data of the pod on the node may be removed. */
   shouldPodContentBeRemoved(uid: string): boolean {
     const status = this.#statuses.get(uid);
     if (status === undefined) return this.#arePodsSynced;
     return status.isEvicted || (status.isDeleted && status.lifecycle.state === 'terminated');
   }
 
-  /** True while the static pod that runs under the name is being terminated: its mirror pod has to wait. */
+  /** True while the static pod of this name is being terminated; its mirror pod must wait. */
   isPodForMirrorPodTerminatingByFullName(fullName: string): boolean {
     const uid = this.#staticPods.started.get(fullName);
     return uid !== undefined && this.#statuses.get(uid)?.lifecycle.state === 'terminating';
   }
 
   /**
-   * Ends the work of all workers and leaves the containers as they are; later updates do nothing.
-   * Resolves when no sync is under way.
+   * Stops all workers without stopping containers; later updates do nothing. Resolves when no sync is in
+   * progress.
    */
   stop(): Promise<void> {
     return this.#loop.stop();
@@ -220,7 +220,7 @@ export class PodWorkers implements PodDeletionSafety {
     return [...this.#statuses.values()].map(inspectPodWorker);
   }
 
-  /** The UIDs of the static pods that run and that wait, by full name. */
+  /** The UIDs of running and waiting static pods, by full name. */
   inspectStaticPods(): Pick<StaticPodStarts, 'started' | 'waiting'> {
     const { started, waiting } = this.#staticPods;
     return { started: new Map(started), waiting: new Map(waiting) };
@@ -231,7 +231,7 @@ export class PodWorkers implements PodDeletionSafety {
     const status = newPodSyncStatus(
       uid,
       getPodFullName(pod),
-      // The agent was restarted, and the pod had ended before that.
+      // The pod ended before the agent was restarted.
       cached !== undefined && !isAnythingRunning(cached)
         ? { state: 'terminated', sinceMs: this.#options.clock.now(), isStarted: true, isFinished: false }
         : { state: 'syncing' },
@@ -240,7 +240,7 @@ export class PodWorkers implements PodDeletionSafety {
     return status;
   }
 
-  /** Moves a pod that is syncing to `terminating` if the update says so. True when it does. */
+  /** Moves a syncing pod to `terminating` if the update requires it. Returns true if it does. */
   #requestTermination(status: PodSyncStatus, pod: Pod, options: UpdatePodOptions): boolean {
     if (status.lifecycle.state !== 'syncing') return false;
     if (options.pod === undefined || pod.metadata?.deletionTimestamp != null) status.isDeleted = true;
@@ -252,7 +252,7 @@ export class PodWorkers implements PodDeletionSafety {
     return true;
   }
 
-  /** True when the pod is forgotten. Source: kubelet `removeTerminatedWorker`. */
+  /** Returns true if the pod was forgotten. Source: kubelet `removeTerminatedWorker`. */
   #removeTerminatedWorker(status: PodSyncStatus, isOrphan: boolean): boolean {
     if (!isFinished(status)) {
       if (!isOrphan) return false;

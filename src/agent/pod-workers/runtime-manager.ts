@@ -23,21 +23,21 @@ import { messageOf, SyncFailure, type SyncAction, type SyncResult } from './sync
 import { podFields } from '../log-fields.ts';
 
 export interface RuntimeManagerOptions {
-  /** With calls that end: see `boundedRuntime`. */
+  /** A runtime whose calls have a time-out: see `boundedRuntime`. */
   readonly runtime: ContainerRuntime;
   readonly probeResults: ProbeResults;
-  /** undefined: containers are not resized. */
+  /** Undefined if containers are not resized. */
   readonly actuatedResources: ActuatedResources | undefined;
   readonly handlerRunner: HandlerRunner;
   readonly crashLoopBackoff: Backoff;
-  /** The pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
+  /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
   readonly onPodSandboxReady: (pod: Pod) => void;
   readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
 }
 
-/** Brings the containers and the sandbox of a pod in line with its spec. Source: `kubeGenericRuntimeManager`. */
+/** Reconciles the containers and the sandbox of a pod with its spec. Source: `kubeGenericRuntimeManager`. */
 export class RuntimeManager {
   readonly #options: RuntimeManagerOptions;
   readonly #killer: ContainerKiller;
@@ -50,18 +50,18 @@ export class RuntimeManager {
   }
 
   /**
-   * One step of a pod towards its spec:
+   * One reconciliation of a pod:
    *
    * 1. compute sandbox and container changes;
    * 2. kill the pod if its sandbox has changed;
-   * 3. kill containers that should not run, and remove those that are to be reset;
+   * 3. kill containers that should not run, and remove those that must be reset;
    * 4. create a sandbox if necessary;
    * 5. resize running containers;
    * 6. start ephemeral containers;
    * 7. start init containers;
    * 8. start regular containers.
    *
-   * The results say what was tried and what failed; a failure in 2 to 4 ends the sync. Rejects when
+   * The results show what was tried and what failed; a failure in 2 to 4 ends the sync. Rejects when
    * `signal` is aborted: nothing is started after that. Source: kuberuntime `SyncPod`.
    */
   async syncPod(
@@ -108,7 +108,7 @@ export class RuntimeManager {
     return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
   }
 
-  /** Ends with the first one that fails. */
+  /** Stops at the first failure. */
   async #killContainers(
     pod: Pod,
     runtimeStatus: RuntimePodStatus,
@@ -199,7 +199,7 @@ export class RuntimeManager {
     }
   }
 
-  /** Removes the init containers that have ended, but for the newest `keep` of each name. */
+  /** Removes exited init containers, except the newest `keep` of each name. */
   async #removeInitContainers(pod: Pod, { containers }: RuntimePodStatus, keep: 0 | 1): Promise<void> {
     const hasEnded = ({ state }: RuntimeContainerStatus): boolean =>
       keep === 0 || state === 'exited' || state === 'unknown';
@@ -208,7 +208,7 @@ export class RuntimeManager {
       for (const { id } of runs.slice(keep)) {
         await this.#remove(id).catch((thrown: unknown) => {
           const fields = { ...podFields(pod), container: name, reason: messageOf(thrown) };
-          this.#options.logger.warn(fields, 'Failed to remove an init container that has ended');
+          this.#options.logger.warn(fields, 'Failed to remove an exited init container');
         });
       }
     }

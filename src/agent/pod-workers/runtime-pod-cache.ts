@@ -2,7 +2,7 @@ import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { PodCache } from './pod-syncer.ts';
 
-/** Asks the runtime each time, and remembers nothing. */
+/** Queries the runtime each time and caches nothing. */
 export function runtimePodCache(runtime: ContainerRuntime): PodCache {
   return {
     get: () => undefined,

@@ -1,29 +1,29 @@
 /**
- * Decides which static pod runs under a full name: one at a time, and those that wait start in the
- * order in which they came. Source: kubelet `allowStaticPodStart`.
+ * Decides which static pod runs under a full name: one at a time, in the order in which they were
+ * enqueued. Source: kubelet `allowStaticPodStart`.
  */
 export class StaticPodStarts {
   readonly #started = new Map<string, string>();
   readonly #waiting = new Map<string, readonly string[]>();
 
-  /** The UIDs that run, by full name. */
+  /** The UIDs of started pods, by full name. */
   get started(): ReadonlyMap<string, string> {
     return this.#started;
   }
 
-  /** The UIDs that wait, first come first, by full name. */
+  /** The UIDs of waiting pods in order, by full name. */
   get waiting(): ReadonlyMap<string, readonly string[]> {
     return this.#waiting;
   }
 
-  /** Puts a pod behind those that wait for the name. */
+  /** Enqueues a pod that waits for the name. */
   wait(fullName: string, uid: string): void {
     this.#waiting.set(fullName, [...(this.#waiting.get(fullName) ?? []), uid]);
   }
 
   /**
-   * True when the pod may start, or has started. Pods for which `isWaiting` is false are passed over:
-   * they have ended before they could start.
+   * True when the pod may start, or has started. Pods for which `isWaiting` is false are skipped,
+   * because they have ended before they could start.
    */
   allow(fullName: string, uid: string, isWaiting: (uid: string) => boolean): boolean {
     const startedUID = this.#started.get(fullName);
@@ -42,7 +42,7 @@ export class StaticPodStarts {
     return true;
   }
 
-  /** The pod has ended, so that the next one may start. Does nothing for a pod that has not started. */
+  /** Call it when the pod has ended, so that the next one may start. Does nothing for a pod that has not started. */
   end(fullName: string, uid: string): void {
     if (this.#started.get(fullName) === uid) this.#started.delete(fullName);
   }

@@ -7,19 +7,19 @@ export type SyncAction =
   | 'RemoveContainer'
   | 'ResizePodInPlace';
 
-/** What a part of a sync did. Source: kubelet `SyncResult`. */
+/** The result of one action of a sync. Source: kubelet `SyncResult`. */
 export interface SyncResult {
   readonly action: SyncAction;
-  /** The container's name, or the pod. */
+  /** The name of the container or the pod. */
   readonly target: string;
-  /** Absent: it succeeded. */
+  /** Absent if it succeeded. */
   readonly failure?: SyncFailure | undefined;
 }
 
-/** A step of a sync that failed. Its message is shown in the pod's status. */
+/** A failed action of a sync. Its message is shown in the pod's status. */
 export class SyncFailure extends Error {
   override readonly name = 'SyncFailure';
-  /** In a word, as a waiting container shows it: `ErrImagePull`, `CreateContainerError`, `CrashLoopBackOff`. */
+  /** The reason that a waiting container shows: `ErrImagePull`, `CreateContainerError`, `CrashLoopBackOff`. */
   readonly reason: string;
 
   constructor(reason: string, message: string, options?: ErrorOptions) {
@@ -28,7 +28,7 @@ export class SyncFailure extends Error {
   }
 }
 
-/** The failures of a sync as one error; undefined: there was none. Source: kubelet `PodSyncResult.Error`. */
+/** The failures of a sync as one error; undefined if there was none. Source: kubelet `PodSyncResult.Error`. */
 export function syncError(results: readonly SyncResult[]): Error | undefined {
   const errors = results.flatMap(({ action, target, failure }) =>
     failure === undefined

@@ -1,8 +1,8 @@
 import { isRestartableInitContainer, type Pod } from '../../index.ts';
 
 /**
- * The order in which the running containers of a pod are stopped: regular containers first and
- * together, then sidecars, the last one of the spec first. Source: kubelet `terminationOrdering`.
+ * The order in which the running containers of a pod are stopped: first all regular containers
+ * together, then the sidecars in the reverse order of the spec. Source: kubelet `terminationOrdering`.
  */
 export class TerminationOrdering {
   readonly #terminated = new Map<string, { readonly promise: Promise<void>; readonly resolve: () => void }>();
@@ -22,7 +22,7 @@ export class TerminationOrdering {
     }
   }
 
-  /** Resolves when the containers that have to end before this one have ended. */
+  /** Resolves when the containers that must end before this one have ended. */
   async turnOf(containerName: string): Promise<void> {
     await Promise.all(this.#prerequisites.get(containerName) ?? []);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../index.ts';
 
 /**
- * When each pod is to be synced again. It sets no timer: the sync loop asks for the pods that are due.
+ * Holds when each pod must be synced again. It sets no timer: the sync loop polls for due pods.
  * Source: kubelet `queue.WorkQueue`.
  */
 export class WorkQueue {
@@ -17,7 +17,7 @@ export class WorkQueue {
     this.#dueMs.set(podUID, this.#clock.monotonicMs() + delayMs);
   }
 
-  /** The UIDs of the pods that are due, which are then no longer in the queue. */
+  /** Removes and returns the UIDs of the pods that are due. */
   getWork(): string[] {
     const nowMs = this.#clock.monotonicMs();
     const due = [...this.#dueMs].filter(([, dueMs]) => dueMs <= nowMs).map(([podUID]) => podUID);
@@ -25,7 +25,7 @@ export class WorkQueue {
     return due;
   }
 
-  /** For a pod that needs no further sync. */
+  /** Removes a pod that needs no further sync. */
   forget(podUID: string): void {
     this.#dueMs.delete(podUID);
   }

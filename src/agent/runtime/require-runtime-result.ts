@@ -3,17 +3,17 @@ import type { ExecResult, RuntimePod } from './container-runtime.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Check what a method of a `ContainerRuntime` resolved with, before it is far from the method that is
- * to blame. Each throws an error that names the method.
+ * Validate the result of a `ContainerRuntime` method right after the call, so that the error can name
+ * the method.
  */
 
-/** A pod that is listed twice would lose one half of its containers, which would then be started again. */
+/** If a pod were listed twice, the containers of one entry would be lost and started again. */
 export function requirePods(value: unknown): readonly RuntimePod[] {
   if (!Array.isArray(value)) refuse('listPods()', 'a list', value);
   const uids = new Set<string>();
   for (const [index, item] of (value as unknown[]).entries()) {
     const { uid } = requirePod(item, `listPods()[${index}]`);
-    if (uids.has(uid)) throw new Error(`The runtime has listed pod UID ${uid} twice`);
+    if (uids.has(uid)) throw new Error(`The runtime listed pod UID ${uid} twice`);
     uids.add(uid);
   }
   return value as RuntimePod[];

@@ -3,7 +3,7 @@ import { groups, sortKeys } from './selection.js';
 /** @import { Choice } from './selection.js' */
 
 /**
- * What the page shows, as it stands in the fragment of its address: a link to it shows the same.
+ * The view in the fragment of the page's address, so that a link shows the same view.
  *
  * @typedef {Choice & { pod: string }} View `pod`: UID of the pod whose details are open, or empty
  */

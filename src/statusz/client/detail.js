@@ -65,7 +65,7 @@ export class Detail {
 }
 
 /**
- * Replaces only those that differ, so that a selection of text stays.
+ * Replaces only sections that differ, so that a text selection is kept.
  *
  * @param {HTMLElement} parent
  * @param {readonly HTMLElement[]} sections

@@ -1,7 +1,7 @@
 /** @typedef {Node | string | undefined} Child */
 
 /**
- * Data gets into the page as text only: nothing in this folder parses HTML.
+ * Data is only inserted as text: nothing in this folder parses HTML.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name

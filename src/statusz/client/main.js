@@ -8,10 +8,10 @@ import { age, clockTime, problemsOf } from './words.js';
 
 /** @import { StatusDocument } from '../status-document.ts' */
 
-/** Until the server has said how often its data changes. */
+/** Used until the server's response has the refresh interval. */
 const firstIntervalMs = 1_000;
 const longestRetryMs = 15_000;
-/** A request that takes longer is given up. */
+/** A request that takes longer is aborted. */
 const requestTimeoutMs = 10_000;
 
 const page = {
@@ -30,7 +30,7 @@ const page = {
 /** @type {PolledDocument<StatusDocument>} */
 const pods = new PolledDocument('pods.json');
 let view = viewOf(location.hash);
-/** The server's time at its last response: ages stand still while there is none. */
+/** The server's time of its last response; ages do not change without a response. */
 let nowMs = Date.now();
 let failures = 0;
 /** Why the last update failed. */
@@ -76,7 +76,7 @@ byID('pods', HTMLTableElement).addEventListener('click', (event) => {
   if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   view = { ...view, pod: link.dataset['pod'] ?? '' };
-  // So that the Back button closes the details.
+  // A history entry, so that the Back button closes the details.
   history.pushState(null, '', fragmentOf(view));
   void update();
 });
@@ -99,7 +99,7 @@ function change(changed) {
   render();
 }
 
-/** Whether to ask again: not while updates are paused, or while nobody sees them. */
+/** Whether to poll: not while updates are paused or the page is hidden. */
 function mayContinue() {
   return !isPaused && document.visibilityState === 'visible';
 }
@@ -114,7 +114,7 @@ function stop() {
   clearTimeout(timer);
 }
 
-/** Asks the server now, shows what it says, and asks again later. */
+/** Polls the server now, renders the response, and schedules the next poll. */
 async function update() {
   stop();
   polling = new AbortController();
@@ -137,7 +137,7 @@ async function update() {
   timer = setTimeout(() => void update(), delayMs);
 }
 
-/** Shows the last response according to the view. */
+/** Renders the last response according to the view. */
 function render() {
   detail.open(view.pod);
   const status = pods.value;

@@ -1,5 +1,5 @@
 /**
- * A document of the server that is asked for again and again. An unchanged one is not sent again.
+ * A document of the server that is polled. An unchanged document is not sent again.
  *
  * @template T
  */

@@ -25,7 +25,7 @@ export const columns = [
 ];
 
 /**
- * As in `kubectl get pods`; a pod of which all containers are ready can still wait for a readiness gate.
+ * As in `kubectl get pods`; a pod whose containers are all ready can still wait for a readiness gate.
  *
  * @param {PodSummary} pod
  */
@@ -35,7 +35,7 @@ function readyText({ ready, readyContainers, containers }) {
   return `${readyContainers}/${containers}${isGated ? `, Ready ${ready ?? 'unset'}` : ''}`;
 }
 
-/** The table of one page of pods. A row belongs to a pod, so that the focus stays on it when the order changes. */
+/** The table of one page of pods. Rows move with their pods, so that the focus stays on a pod when the order changes. */
 export class Table {
   #body = byID('pods', HTMLTableElement).tBodies[0] ?? element('tbody');
   /** @type {Map<string, Row>} */
@@ -81,7 +81,7 @@ export class Table {
   }
 
   /**
-   * Moving an element takes the focus from it. Of a pod that is gone, its neighbour gets it.
+   * Restores the focus, which an element loses when it is moved. If the pod is gone, its neighbour gets the focus.
    *
    * @param {Element | null} focused
    * @param {number} index

@@ -89,7 +89,7 @@ export function waitText({ waitingFor, nextTryAt }, nowMs) {
 }
 
 /**
- * One line for an entry of the timeline; what the API server or the kubelet says more is in `detail`.
+ * One line for an entry of the timeline; `detail` has the message of the API server or the kubelet.
  *
  * @param {TimelineEntry} entry
  * @param {number} nowMs
@@ -139,7 +139,7 @@ function change(from, to) {
 }
 
 /**
- * What is wrong with the manager, one sentence each. Without ages, because screen readers read each
+ * The problems of the manager, one sentence each. Without ages, because screen readers read each
  * change aloud.
  *
  * @param {StatusDocument} status
