@@ -33,7 +33,7 @@ export class TestCluster implements AsyncDisposable {
     this.runtime.subscribe?.(({ type, podUID, containerID }) => {
       const started = this.runtime.pod(podUID)?.containers.find(({ id }) => id === containerID);
       if (type !== 'started' || started === undefined) return;
-      this.#starts.push({ podUID, container: started.name, seconds: (this.clock.now() - this.#startedMs) / 1000 });
+      this.#starts.push({ podUID, container: started.name, seconds: this.seconds });
     });
   }
 
@@ -68,6 +68,11 @@ export class TestCluster implements AsyncDisposable {
   nodeCondition(type: string): { readonly status: string; readonly reason?: string } | undefined {
     const { status } = this.server.nodes.list()[0] as { status?: { conditions?: { type: string; status: string }[] } };
     return status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  /** The time since the start. */
+  get seconds(): number {
+    return (this.clock.now() - this.#startedMs) / 1000;
   }
 
   /** When a container of the pod was started, in seconds. */

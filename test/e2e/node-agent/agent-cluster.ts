@@ -73,7 +73,12 @@ export class AgentCluster implements AsyncDisposable {
     await this.server.kill();
     await during();
     await this.server.startAgain();
-    await this.#watchPods();
+    // The first requests may take connections that the crash has closed.
+    for (let isConnected = false; !isConnected;)
+      isConnected = await this.#watchPods().then(
+        () => true,
+        () => false,
+      );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

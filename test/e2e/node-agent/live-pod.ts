@@ -97,13 +97,14 @@ export class LivePod {
   }
 }
 
-/** The history without those states in parentheses that a life allows. */
-export function withoutOptional(history: readonly string[], life: Life): string[] {
-  const isOptional = new Set(life.filter((entry) => typeof entry === 'string' && entry.startsWith('(')));
-  return history.filter((line) => !isOptional.has(`(${line})`));
-}
-
-/** The states of a life that must be seen. */
-export function requiredOf(life: Life): string[] {
-  return life.map((entry) => (typeof entry === 'string' ? entry : entry[0])).filter((line) => !line.startsWith('('));
+/** The states of a life, with those in parentheses that are in the history in their place. */
+export function allowedHistory(history: readonly string[], life: Life): string[] {
+  const allowed: string[] = [];
+  for (const entry of life) {
+    const line = typeof entry === 'string' ? entry : entry[0];
+    const isOptional = line.startsWith('(');
+    const text = isOptional ? line.slice(1, -1) : line;
+    if (!isOptional || history[allowed.length] === text) allowed.push(text);
+  }
+  return allowed;
 }
