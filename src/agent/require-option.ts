@@ -7,7 +7,7 @@ export function refuseOption(path: string, expected: string): never {
 
 /** @throws StatusManagerError INVALID_OPTION unless `value` is an object that has no members except `members` */
 export function requireMembers(path: string, value: unknown, members: readonly string[]): void {
-  if (typeof value !== 'object' || value === null) refuseOption(path, 'an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseOption(path, 'an object');
   for (const name of Object.keys(value))
     if (!members.includes(name)) refuseOption(`${path}.${name}`, `absent: ${path} has ${members.join(', ')}`);
 }

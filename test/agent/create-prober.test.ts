@@ -121,7 +121,7 @@ describe('TestExec', () => {
       {
         level: 'debug',
         message: 'A probe failed',
-        fields: { podUID: '1', container: 'app', reason: 'Readiness probe failed: no' },
+        fields: { pod: 'ns/p', podUID: '1', container: 'app', reason: 'Readiness probe failed: no' },
       },
     ]);
   });

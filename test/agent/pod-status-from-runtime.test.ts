@@ -30,6 +30,24 @@ describe('podStatusFromRuntime', () => {
     expect(status.ips).toEqual(['10.0.0.1', 'fd00::1']);
   });
 
+  it('knows the newest run by its attempt: one started after the wall clock was set back was once started again', () => {
+    const run = (id: string, name: string, createdAtMs: number, attempt: number) => {
+      return { ...container(id, createdAtMs), name, attempt };
+    };
+    const containers = [run('a0', 'a', 3000, 0), run('b0', 'b', 2000, 0), run('a2', 'a', 20, 2), run('a1', 'a', 10, 1)];
+    const sandboxes = [
+      { id: 's0', ready: false, createdAtMs: 3000 },
+      { id: 's1', ready: true, createdAtMs: 10, attempt: 1 },
+    ];
+    const status = podStatusFromRuntime(
+      pod,
+      { uid: 'uid', name: 'pod', namespace: 'default', sandboxes, containers },
+      withSandboxes,
+    );
+    expect(status.containers.map(({ id }) => id)).toEqual(['a2', 'b0', 'a1', 'a0']);
+    expect(status.sandboxes.map(({ id }) => id)).toEqual(['s1', 's0']);
+  });
+
   it.each([
     ['that is not ready', { ready: false, network: { ip: '10.0.0.1' } }],
     ['without a network', { ready: true }],

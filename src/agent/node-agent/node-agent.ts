@@ -127,9 +127,11 @@ export class NodeAgent implements AsyncDisposable {
 
   /**
    * Registers the Node. Makes one attempt, and rejects if it fails. Use it only if the program should give
-   * up then: `start()` registers the Node, too, and retries until it succeeds.
+   * up then: `start()` registers the Node, too, and retries until it succeeds. Rejects
+   * with StatusManagerError INVALID_STATE after stop().
    */
   async register(): Promise<void> {
+    if (this.#stopped !== undefined) throw new StatusManagerError('INVALID_STATE', 'The agent has been stopped');
     await this.#parts.nodeReporter?.register();
   }
 

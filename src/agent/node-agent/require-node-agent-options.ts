@@ -58,6 +58,8 @@ const runtimeMethods = [
   'removeContainer',
   'execSync',
 ];
+/** Of an `AllocationState`; `allocationState` is checked by the status manager. */
+const stateMethods = ['getContainerResourceAllocation', 'setPodAllocation', 'delete', 'removeOrphanedPods'];
 const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'];
 const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateContainerResources'];
 
@@ -76,6 +78,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.handlerRunner !== undefined) requireMethods('handlerRunner', options.handlerRunner, ['run']);
   if (options.prober !== undefined) requireMethods('prober', options.prober, ['probe']);
   if (options.eventRecorder !== undefined) requireMethods('eventRecorder', options.eventRecorder, ['event']);
+  if (options.actuatedState !== undefined) requireMethods('actuatedState', options.actuatedState, stateMethods);
   if (options.statusManager !== undefined)
     requireMembers('statusManager', options.statusManager, Object.keys(statusManagerMembers));
   requireSources(sources, client !== undefined);
@@ -109,6 +112,8 @@ function requireNode(node: NodeAgentNode): void {
   const { addresses } = node;
   if (addresses !== undefined && !(Array.isArray(addresses) && addresses.every((address) => isIP(address) !== 0)))
     refuseOption('node.addresses', 'a list of IP addresses');
+  const families = (addresses ?? []).map((address) => isIP(address));
+  if (new Set(families).size < families.length) refuseOption('node.addresses', 'at most one of each IP family');
   requireFunction('node.nodeStatus', node.nodeStatus);
   requireFunction('node.readyErrors', node.readyErrors);
   requireFunction('node.adoptNode', node.adoptNode);

@@ -61,11 +61,30 @@ export interface NodeReporterInspection {
 }
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
-export function requireNodeReporterOptions({ nodeName, leaseDurationSeconds = 40 }: NodeReporterOptions): void {
+export function requireNodeReporterOptions(options: NodeReporterOptions): void {
+  const { nodeName, leaseDurationSeconds = 40, labels, annotations, taints, providerID } = options;
   if (typeof nodeName !== 'string' || nodeName === '') refuse('nodeName', 'a non-empty string');
   if (!Number.isSafeInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) {
     refuse('leaseDurationSeconds', 'an integer ≥ 1');
   }
+  // The API server would refuse the Node again and again.
+  requireTexts('labels', labels);
+  requireTexts('annotations', annotations);
+  if (taints !== undefined && !(Array.isArray(taints) && taints.every(isTaint)))
+    refuse('taints', 'a list of { key, effect }');
+  if (providerID !== undefined && typeof providerID !== 'string') refuse('providerID', 'a string');
+}
+
+function requireTexts(path: string, texts: unknown): void {
+  if (texts === undefined) return;
+  const isObject = typeof texts === 'object' && texts !== null && !Array.isArray(texts);
+  if (!isObject || !Object.values(texts).every((value) => typeof value === 'string'))
+    refuse(path, 'an object of strings');
+}
+
+function isTaint(value: unknown): boolean {
+  const { key, effect } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof key === 'string' && key !== '' && typeof effect === 'string' && effect !== '';
 }
 
 function refuse(path: string, expected: string): never {

@@ -1,6 +1,6 @@
 import type { Pod } from '../../index.ts';
 import type { ContainerRuntime, RuntimePod } from './container-runtime.ts';
-import type { RuntimePodStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
+import type { RuntimeContainerStatus, RuntimePodStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
 /** True when the pods of a runtime have sandboxes. */
 function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean {
@@ -11,19 +11,38 @@ function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean
  * The runtime status of a pod, newest first. In a runtime without sandboxes, each pod is treated as if
  * it had one that is ready and matches its spec, with the ID `''`.
  * Source: kubelet `GetPodStatus`, `determinePodSandboxIPs`.
+ *
+ * Divergence: which run of a container, or which sandbox, is the newest one is decided by its `attempt`.
+ * The kubelet goes by the time of creation, so that a container that was started after the wall clock
+ * was set back counts as an old one, and is started again beside the one that runs.
  */
 export function podStatusFromRuntime(
   pod: Pod,
   runtimePod: RuntimePod | undefined,
   runtime: Pick<ContainerRuntime, 'runPodSandbox'>,
 ): RuntimePodStatus {
-  const containers = (runtimePod?.containers ?? []).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  const containers = newestFirst(runtimePod?.containers ?? []);
   if (!hasSandboxes(runtime)) {
     const sandbox: RuntimeSandboxStatus = { id: '', ready: true, hostNetwork: pod.spec?.hostNetwork };
     return { sandboxes: [sandbox], containers, ips: runtimePod?.ips ?? [] };
   }
-  const sandboxes = (runtimePod?.sandboxes ?? []).toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
+  const sandboxes = (runtimePod?.sandboxes ?? []).toSorted(
+    (a, b) => byAttempt(a, b) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0),
+  );
   return { sandboxes, containers, ips: sandboxIPs(sandboxes[0]) };
+}
+
+/** Newest first, and the runs of each container by their attempts. */
+function newestFirst(containers: readonly RuntimeContainerStatus[]): RuntimeContainerStatus[] {
+  const byCreation = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  const runs = new Map<string, RuntimeContainerStatus[]>();
+  for (const container of byCreation) runs.set(container.name, [...(runs.get(container.name) ?? []), container]);
+  const inOrder = new Map([...runs].map(([name, list]) => [name, list.toSorted(byAttempt).values()]));
+  return byCreation.map(({ name }) => inOrder.get(name)!.next().value!);
+}
+
+function byAttempt(a: { readonly attempt?: number | undefined }, b: { readonly attempt?: number | undefined }): number {
+  return (b.attempt ?? 0) - (a.attempt ?? 0);
 }
 
 function sandboxIPs(newest: RuntimeSandboxStatus | undefined): readonly string[] {

@@ -262,6 +262,19 @@ describe('the API server does not respond for a minute', () => {
   });
 });
 
+describe('the wall clock is set back by a day', () => {
+  it('a container that restarts after that runs once: an agent once started another one beside it, and another', async () => {
+    await cluster.startAgent();
+    const uid = await cluster.create(podOf());
+    await cluster.advance(3000);
+    cluster.clock.setWallTime(cluster.clock.now() - 86_400_000);
+    cluster.runtime.exit(cluster.runtime.container(uid, 'app')!.id, { exitCode: 1 });
+    await cluster.advance(60_000);
+    expect(cluster.starts(uid, 'app')).toBe(2);
+    expect(containerOf()).toMatchObject({ restartCount: 1, state: { running: {} } });
+  });
+});
+
 describe('the runtime does not respond', () => {
   it('nothing is synced, which is logged, and the Node is not ready; then it goes on', async () => {
     const agent = await cluster.startAgent();

@@ -42,6 +42,7 @@ describe('stop', () => {
     const created = cluster.createAgent();
     await created.stop();
     expect(created.state).toBe('stopped');
+    await expect(created.register()).rejects.toMatchObject({ code: 'INVALID_STATE' });
 
     cluster.server.faults.next({ count: Number.POSITIVE_INFINITY }, fault.hang());
     cluster.runtime.delay({ method: 'listPods' }, 1_000_000, Number.POSITIVE_INFINITY);
