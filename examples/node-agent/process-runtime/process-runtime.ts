@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import groupBy from 'lodash/groupBy.js';
 import {
   type Clock,
@@ -256,7 +256,19 @@ export class ProcessRuntime implements ContainerRuntime {
         else this.#addContainer(config, files);
       }
     }
+    this.#finishRemovals();
     await Promise.all([...this.#containers.values()].map((container) => container.recover()));
+  }
+
+  /** An agent that was killed while it removed a container or a pod has left files that nobody else removes. */
+  #finishRemovals(): void {
+    const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
+    const { pods, logs, sockets } = this.#directory;
+    const podUIDs = new Set([...this.#sandboxes.values()].map(({ podUID }) => podUID));
+    for (const { config } of this.#containers.values()) podUIDs.add(config.podUID);
+    for (const path of filesIn(pods)) if (!podUIDs.has(basename(path))) remove(path);
+    for (const path of filesIn(logs)) if (!podUIDs.has(path.slice(path.lastIndexOf('_') + 1))) remove(path);
+    for (const path of filesIn(sockets)) if (!this.#containers.has(basename(path))) remove(path);
   }
 
   #addContainer(config: ContainerConfigFile, files: ContainerFiles): void {

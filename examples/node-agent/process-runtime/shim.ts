@@ -130,7 +130,9 @@ class Shim {
     agent.on('error', () => {}); // the agent was killed: `close` follows
     agent.on('close', () => this.#agents.delete(agent));
     if (this.#child !== undefined) agent.write(startedLine);
-    createInterface({ input: agent }).on('line', (signal) => {
+    const lines = createInterface({ input: agent });
+    lines.on('error', () => {}); // repeats what the connection emits
+    lines.on('line', (signal) => {
       const child = this.#child;
       if (child?.exitCode === null && child.signalCode === null) {
         signalProcessGroup(child.pid!, signal as NodeJS.Signals);

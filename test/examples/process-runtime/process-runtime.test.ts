@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
@@ -131,6 +132,49 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       await test.restart();
       expect(existsSync(half)).toBe(false);
       expect(await test.status(id)).toBeDefined();
+    });
+
+    it('finds the container of an agent that was killed before it read that the container runs, which had ended the container', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const path = test.directory.socket(id.replace('process://', ''));
+      const killed = new Socket().pause().connect(path);
+      // The shim accepts connections in order: before this one is told, the first one was.
+      const connectAndRead = async (): Promise<void> => {
+        const socket = connect(path);
+        await once(socket, 'data');
+        socket.destroy();
+      };
+      await connectAndRead();
+      killed.destroy(); // with unread data, so that the shim gets ECONNRESET
+      for (let i = 0; i < 3; i++) await connectAndRead();
+      await test.restart();
+      expect(await test.status(id)).toMatchObject({ state: 'running' });
+    });
+
+    it.each([
+      ['the configuration', (directory: string) => rmSync(join(directory, 'config.json'))],
+      ['the directory', (directory: string) => rmSync(directory, { recursive: true })],
+    ])('removes the socket of a container whose removal ended after %s', async (_what, remove) => {
+      const id = await test.run(sh('sleep 3600'));
+      process.kill(shimPid(test.files(id))!, 'SIGKILL'); // so that it does not remove its socket
+      await test.exited(id);
+      test.runtime.close();
+      remove(test.files(id));
+      await test.open();
+      expect(existsSync(test.files(id))).toBe(false);
+      expect(readdirSync(test.directory.sockets)).toEqual([]);
+    });
+
+    it('removes the directory of a pod whose removal ended after that of its sandbox', async () => {
+      const id = await test.run(sh('exit 0'));
+      await test.exited(id);
+      await test.runtime.removeContainer(id);
+      test.runtime.close();
+      rmSync(test.directory.sandboxes('uid-1'), { recursive: true });
+      await test.open();
+      expect(readdirSync(test.directory.pods)).toEqual([]);
+      expect(readdirSync(test.directory.logs)).toEqual([]);
+      expect(await test.runtime.listPods()).toEqual([]);
     });
 
     it('waits for a shim that is about to start the container', async () => {
