@@ -54,7 +54,7 @@ const names = (checks: readonly { verb: string; resource: string; subresource: s
   checks.map(({ verb, resource, subresource, by }) => [verb, resource, subresource, by].filter(Boolean).join(' '));
 
 describe('checkAccess', () => {
-  it('asks for what the parts need, writes nothing, and is complete when all is permitted', async () => {
+  it('reviews the permissions of the parts, writes nothing, and is complete when all are allowed', async () => {
     const { transport, requests, reviewed } = serverOf({});
     const report = await checkAccess(transport, { nodeName: 'n1' });
     expect(names(report.checks)).toEqual([
@@ -73,7 +73,7 @@ describe('checkAccess', () => {
     expect(report.explain()).toBe(`${provider} has all permissions that status-manager, informer need on node n1.`);
   });
 
-  it('names what is missing, and the manifest that gives it', async () => {
+  it('names the missing permissions, and the manifest that grants them', async () => {
     const { transport, requests } = serverOf({ denies: ({ subresource }) => subresource === 'status' });
     const report = await checkAccess({ transport }, { nodeName: 'n1', parts: ['status-manager'] });
     expect(names(report.missing)).toEqual(['patch pods status review']);
@@ -88,7 +88,7 @@ describe('checkAccess', () => {
     );
   });
 
-  it('finds by a dry run what admission refuses, of which RBAC knows nothing', async () => {
+  it('detects with a dry run what admission refuses although RBAC allows it', async () => {
     const { transport } = serverOf({
       fails: (method) => (method === 'PATCH' ? httpError(403, '403 Forbidden: webhook says no') : undefined),
     });
@@ -104,7 +104,7 @@ describe('checkAccess', () => {
     ['the pod is gone', httpError(404, '404 NotFound')],
     ['a conflict', httpError(409, '409 Conflict')],
     ['a pause', httpError(429, '429 TooManyRequests')],
-    ['a fault of the server', httpError(500, '500 InternalError')],
+    ['a server error', httpError(500, '500 InternalError')],
   ])('a dry run that says nothing about permissions is unknown: %s', async (_what, error) => {
     const { transport } = serverOf({ fails: (method) => (method === 'PATCH' ? error : undefined) });
     const report = await checkAccess(transport, { nodeName: 'n1' });
@@ -121,7 +121,7 @@ describe('checkAccess', () => {
     expect(report.unknown).toMatchObject([{ reason: 'the pods of the node cannot be listed: 403 Forbidden: no list' }]);
   });
 
-  it('reviews that are refused are unknown, and nobody is told a manifest', async () => {
+  it('reviews that are refused are unknown, and no manifest is returned', async () => {
     const { transport } = serverOf({
       fails: (method) => (method === 'POST' ? httpError(403, '403 Forbidden: anonymous') : undefined),
     });
@@ -184,7 +184,7 @@ describe('logMissingAccess', () => {
     ]);
   });
 
-  it('never rejects: an API server that does not respond is a warning', async () => {
+  it('never rejects: logs a warning when the API server does not respond', async () => {
     const logger = recordingLogger();
     const { transport } = serverOf({ fails: () => new ApiError('ECONNREFUSED', { kind: 'network' }) });
     await logMissingAccess(transport, { nodeName: 'n1', logger });
@@ -195,7 +195,7 @@ describe('logMissingAccess', () => {
 });
 
 describe('rbacManifest', () => {
-  it('is YAML, whatever the names contain', () => {
+  it('is valid YAML, whatever characters the names contain', () => {
     const name = 'a"b\\c: #d';
     const text = rbacManifest({ nodeName: 'n1', parts: accessParts, subject: { kind: 'User', name } });
     const documents = parseAllDocuments(text).map(
@@ -205,7 +205,7 @@ describe('rbacManifest', () => {
     expect(documents[1]!.subjects).toEqual([{ kind: 'User', name, apiGroup: 'rbac.authorization.k8s.io' }]);
   });
 
-  it('names no secret resource, no wildcard and no verb that is not listed', () => {
+  it('has no Secrets, no wildcard and no verb that is not listed', () => {
     const text = rbacManifest({ nodeName: 'n1', parts: accessParts, subject: { kind: 'User', name: 'u' } });
     expect(text).not.toMatch(/\*|secrets|configmaps|impersonate|deletecollection/);
   });

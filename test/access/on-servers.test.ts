@@ -47,20 +47,23 @@ describe.each(contractServers)('checkAccess of a node user: $name', (kind) => {
     await server?.stop();
   });
 
-  it.runIf(kind.available)('has all that an agent needs; `get pods` is known once the node has a pod', async () => {
-    const before = await checkAccess(client, { nodeName: 'node-a', parts: accessParts });
-    expect(before).toMatchObject({ user: 'system:node:node-a', isNodeUser: true, isComplete: true });
-    expect(namesOf(before.unknown)).toEqual(['get pods review', 'patch pods/status dry-run']);
+  it.runIf(kind.available)(
+    'has all permissions of an agent; `get pods` can be checked once the node has a pod',
+    async () => {
+      const before = await checkAccess(client, { nodeName: 'node-a', parts: accessParts });
+      expect(before).toMatchObject({ user: 'system:node:node-a', isNodeUser: true, isComplete: true });
+      expect(namesOf(before.unknown)).toEqual(['get pods review', 'patch pods/status dry-run']);
 
-    await server.http.request('POST', '/api/v1/namespaces/default/pods', { body: podOn('node-a', 'a') });
-    // The authorizer and the admission plugin see the pod a moment later.
-    await vi.waitFor(async () => {
-      const report = await checkAccess(client, { nodeName: 'node-a', parts: accessParts });
-      expect([report.missing, report.unknown]).toEqual([[], []]);
-    }, waiting);
-  });
+      await server.http.request('POST', '/api/v1/namespaces/default/pods', { body: podOn('node-a', 'a') });
+      // The authorizer and the admission plugin see the pod a moment later.
+      await vi.waitFor(async () => {
+        const report = await checkAccess(client, { nodeName: 'node-a', parts: accessParts });
+        expect([report.missing, report.unknown]).toEqual([[], []]);
+      }, waiting);
+    },
+  );
 
-  it.runIf(kind.available)('is told that it is the user of another node', async () => {
+  it.runIf(kind.available)('reports that the user belongs to another node', async () => {
     const report = await checkAccess(client, { nodeName: 'node-b', parts: accessParts });
     expect(namesOf(report.missing)).toEqual(expect.arrayContaining(['get nodes review', 'update leases review']));
     expect(report.explain()).toContain('This is the user of another node: the user of node-b is system:node:node-b.');
@@ -138,7 +141,7 @@ describe.runIf(available)(
 
     const check = (): Promise<AccessReport> => checkAccess(client, { nodeName, parts: accessParts });
 
-    it('everything is missing at first, also by the KubeConfig of client-node, and the report has the manifest of docs/rbac.md', async () => {
+    it('everything is missing at first, also with the KubeConfig of client-node, and the report has the manifest of docs/rbac.md', async () => {
       const { KubeConfig } = await loadClientNode();
       const kubeConfig = new KubeConfig();
       kubeConfig.loadFromString(JSON.stringify(kubeConfigOf(controlPlane, token)));
@@ -152,7 +155,7 @@ describe.runIf(available)(
       });
     });
 
-    it('the manifest gives all; each of its permissions is needed, and checkAccess names the one that is taken away', async () => {
+    it('the manifest grants all permissions; each is needed, and checkAccess names the one that is removed', async () => {
       for (const object of manifests[0]!) await send('POST', pathOf(object), object);
       await vi.waitFor(async () => expect((await check()).missing).toEqual([]), waiting);
       expect((await check()).unknown).toEqual([]);

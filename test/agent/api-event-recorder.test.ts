@@ -48,7 +48,7 @@ async function record(message: string, times = 1): Promise<void> {
 }
 
 describe('TestEventf', () => {
-  it('an event of a container, as the kubelet writes it', async () => {
+  it('writes an event of a container as the kubelet does', async () => {
     await record('Liveness probe failed: no');
     const time = '2026-01-02T03:04:05Z';
     expect(await events()).toMatchObject([
@@ -75,7 +75,7 @@ describe('TestEventf', () => {
     ]);
   });
 
-  it('the same event again raises its count; the API server has one', async () => {
+  it('a repeated event increments the count of the one Event on the API server', async () => {
     await record('no');
     clock.advance(60_000);
     await record('no', 2);
@@ -86,7 +86,7 @@ describe('TestEventf', () => {
     expect(Object.keys(JSON.parse(patch!.body) as object).sort()).toEqual(['count', 'lastTimestamp', 'message']);
   });
 
-  it('an Event that the API server has forgotten is made again, with its count', async () => {
+  it('an Event that the API server has deleted is created again with its count', async () => {
     await record('no');
     const [event] = await events();
     const admin = createKubeTransport(server.kubeconfig());
@@ -96,7 +96,7 @@ describe('TestEventf', () => {
     expect(await events()).toMatchObject([{ count: 2, metadata: { name: event!.metadata.name } }]);
   });
 
-  it('events of one moment have names of their own', async () => {
+  it('events of the same moment have different names', async () => {
     recorder.event({ pod, container: 'init', type: 'Normal', reason: 'Created', message: 'a' });
     recorder.event({ pod, container: 'gone', type: 'Normal', reason: 'Created', message: 'a' });
     recorder.event({ pod, type: 'Normal', reason: 'Created', message: 'a' });
@@ -123,14 +123,14 @@ describe('TestEventCorrelator', () => {
     expect(await events()).toHaveLength(10);
   });
 
-  it('what is more than ten minutes ago does not count', async () => {
+  it('events that are more than ten minutes old do not count', async () => {
     for (let i = 1; i <= 9; i++) await record(`no ${i}`);
     clock.advance(600_001);
     await record('no 10');
     expect((await events()).filter(({ message }) => message.startsWith('(combined'))).toEqual([]);
   });
 
-  it('an object gets 25 events, and one more every five minutes; another object its own', async () => {
+  it('each object may have 25 events, and one more every five minutes', async () => {
     await record('no', 30);
     expect(await events()).toMatchObject([{ count: 25 }]);
     const other = { metadata: { ...pod.metadata, name: 'other', uid: 'u2' } };
@@ -177,7 +177,7 @@ describe('TestWriteEventError', () => {
     expect(logger.warnings).toHaveLength(dropped);
   });
 
-  it('says since when it fails, once, and when it works again', async () => {
+  it('logs once since when writing fails, and when it succeeds again', async () => {
     const { client } = failing(() => new ApiError('refused', { kind: 'network' }));
     let isBroken = true;
     const works: EventClient = { create: (event) => Promise.resolve(event), patch: (event) => Promise.resolve(event) };
@@ -255,7 +255,7 @@ describe('the limit of requests', () => {
   });
 });
 
-it('what waits is written before the recorder has stopped, and nothing after that', async () => {
+it('stop() resolves when waiting events are written, and nothing is written after that', async () => {
   recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'a' });
   await recorder.stop();
   recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'b' });

@@ -803,7 +803,7 @@ describe('TestComputePodActionsForPodResize', () => {
     expect(actionsOf({ spec, runs: running }, {}).containersToUpdate).toEqual([]);
   });
 
-  it('TestComputePodResizeActionForOOMKilledContainer: one that does not run gets its resources at the start', () => {
+  it('TestComputePodResizeActionForOOMKilledContainer: a container that is not running gets its resources when it is started', () => {
     const runs = changed(running, { 0: { ...exited(137), reason: 'OOMKilled' } });
     expect(resizeActions({ 0: { resources: large } }, { foo1: small }, { runs })).toEqual({
       ...nothing,
@@ -841,7 +841,7 @@ describe('TestComputePodActionsForPodResize', () => {
   });
 });
 
-describe('words for the event of a kill', () => {
+describe('the message of the Killing event', () => {
   const kills = (test: Case) =>
     actionsOf(
       { spec: { containers: [containers[0]!], restartPolicy: 'Always' }, runs: [running[0]!] },
@@ -867,7 +867,7 @@ describe('words for the event of a kill', () => {
     ],
   ])('%s', (message, reason, test) => expect(kills(test)).toEqual([[message, reason]]));
 
-  it('a container whose hash the runtime does not keep is never restarted for its spec', () => {
+  it('a container without a hash in the runtime is never restarted because of its spec', () => {
     const { hash: _, ...withoutHash } = running[0]!;
     expect(kills({ runs: [withoutHash] })).toEqual([]);
   });

@@ -235,8 +235,8 @@ describe('TestUnknownStateContainerGC', () => {
   });
 });
 
-describe('what fails', () => {
-  it('a container that cannot be removed is logged, the others are removed, and it is tried again', async () => {
+describe('failures', () => {
+  it('logs a container that cannot be removed, removes the others, and retries', async () => {
     put([
       ['deleted', 'a', 0, 'exited'],
       ['deleted', 'b', 0, 'exited'],

@@ -62,7 +62,7 @@ describe('TestProbe', () => {
     expect(events).toEqual([]);
   });
 
-  it('Probe fails; the event has what the command printed', async () => {
+  it('Probe fails; the event has the output of the command', async () => {
     run = () => Promise.resolve({ exitCode: 1, stdout: 'out;', stderr: 'err' });
     expect(await probe(exec)).toBe('failure');
     expect(events).toEqual([unhealthy('Liveness probe failed: out;err')]);
@@ -83,7 +83,7 @@ describe('TestProbe', () => {
 });
 
 describe('TestExec', () => {
-  it('TestNewExecInContainer: of the output no more than 10 KiB is kept', async () => {
+  it('TestNewExecInContainer: the output is truncated to 10 KiB', async () => {
     run = () => Promise.resolve({ exitCode: 1, stdout: 'a'.repeat(20_000), stderr: '' });
     await probe(exec);
     expect(events).toEqual([unhealthy(`Liveness probe failed: ${'a'.repeat(10 * 1024)}`)]);
@@ -111,7 +111,7 @@ describe('TestExec', () => {
     expect(commands).toEqual([['test://c', ['true'], 1000]]);
   });
 
-  it('without a recorder a probe that fails is logged at debug', async () => {
+  it('a failed probe is logged at debug if there is no recorder', async () => {
     const logger = recordingLogger();
     const execSync = () => Promise.resolve({ exitCode: 1, stdout: 'no', stderr: '' });
     const prober = createProber({ clock, logger, runtime: { execSync } });

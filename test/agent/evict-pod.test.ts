@@ -60,7 +60,7 @@ describe('evictPod', () => {
     expect(agent.runtime.container('uid-1', 'app')?.state).toBe('exited');
   });
 
-  it('a reason and a shorter grace period of the caller', async () => {
+  it('uses the reason and the shorter grace period of the caller', async () => {
     void evict({ reason: 'NodeShutdown', message: 'Pod was terminated', gracePeriodSeconds: 4 });
     await agent.settle();
     expect(agent.runtime.callsOf({ method: 'stopContainer' })).toMatchObject([{ gracePeriodSeconds: 4 }]);

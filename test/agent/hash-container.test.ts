@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hashContainer } from 'kubelet-status-manager/agent';
 
 describe('hashContainer', () => {
-  it('is the kubelet’s: FNV-1a over name and image alone', () => {
+  it('is the same as in the kubelet: FNV-1a over name and image', () => {
     const container = { name: 'test_container', image: 'foo/image:v1', args: ['/bin/sh', '-c', 'echo abc'] };
     expect(hashContainer(container)).toBe('8e45cbd0');
   });

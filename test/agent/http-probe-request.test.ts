@@ -23,7 +23,7 @@ describe('TestGetURLParts', () => {
 });
 
 describe('TestResolveContainerPort', () => {
-  it('of two ports of one name the first counts, and a number is no name', () => {
+  it('uses the first of two ports with the same name, and does not match numbers as names', () => {
     const ports = [
       { name: 'web', containerPort: 1 },
       { name: 'web', containerPort: 2 },

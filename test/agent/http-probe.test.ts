@@ -79,18 +79,21 @@ describe('TestHTTPProbeChecker', () => {
     });
   });
 
-  it.each([301, 302, 307, 308])('a redirect %i is followed, and what is there counts', async (statusCode) => {
-    let isBroken = false;
-    const port = await serve(({ url }, response) => {
-      if (url === '/') response.writeHead(statusCode, { location: '/new' }).end();
-      else response.writeHead(isBroken ? 500 : 200).end();
-    });
-    expect((await probe({ port })).result).toBe('success');
-    isBroken = true;
-    expect((await probe({ port })).result).toBe('failure');
-  });
+  it.each([301, 302, 307, 308])(
+    'a redirect %i is followed, and its target determines the result',
+    async (statusCode) => {
+      let isBroken = false;
+      const port = await serve(({ url }, response) => {
+        if (url === '/') response.writeHead(statusCode, { location: '/new' }).end();
+        else response.writeHead(isBroken ? 500 : 200).end();
+      });
+      expect((await probe({ port })).result).toBe('success');
+      isBroken = true;
+      expect((await probe({ port })).result).toBe('failure');
+    },
+  );
 
-  it('a redirect to nowhere: 308 is a warning, 302 a failure', async () => {
+  it('a redirect without Location: 308 is a warning, 302 a failure', async () => {
     const port = await serve(({ url }, response) => response.writeHead(Number(url?.slice(1))).end('ok body'));
     expect(await probe({ port, path: '/308' })).toEqual({
       result: 'warning',
@@ -156,7 +159,7 @@ describe('TestHTTPProbeChecker_PayloadTruncated', () => {
   });
 });
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   it('no connection', async () => {
     const port = await serve(() => {});
     servers[0]!.close();
@@ -170,7 +173,7 @@ describe('what goes wrong', () => {
     expect(await probe({ port })).toEqual({ result: 'failure', output: `Get "http://127.0.0.1:${port}/": ${reason}` });
   });
 
-  it('a connection that is lost in the body says nothing of the container', async () => {
+  it('a connection that is lost while the body is read is not a failure of the container', async () => {
     const port = await serve((_, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('begin', () => response.destroy());
     });
@@ -216,7 +219,7 @@ describe('https', () => {
     expect(await probe({ scheme: 'HTTPS', port })).toEqual({ result: 'success', output: '2.0 kube-probe/1.37' });
   });
 
-  it('the name of the server is that of the URL, not of the Host header', async () => {
+  it('the TLS server name is that of the URL, not of the Host header', async () => {
     const { cert, key } = selfSignedCertificate(Date.now());
     const names: unknown[] = [];
     const server = createSecureServer({ cert, key, allowHTTP1: true }, (_, response) => response.end());

@@ -124,7 +124,7 @@ describe('TestUpdateNodeStatusWithLease', () => {
     expect((await condition('Ready'))?.lastTransitionTime).toBe(start);
   });
 
-  it('a change is written with the next look at it; quantities in another format are none', async () => {
+  it('a change is written at the next check; a quantity in another format is not a change', async () => {
     await started();
     status = { ...status, capacity: { cpu: '2000m', memory: '4096Mi', pods: '110' } };
     expect(await requestsDuring(11_000)).not.toContain('PATCH nodes/node-a/status');
@@ -147,7 +147,7 @@ describe('TestUpdateNodeStatusWithLease', () => {
     expect((await readNode()).status?.addresses).toEqual(addresses);
   });
 
-  it('conditions of the caller are his, those of others stay', async () => {
+  it('conditions of the caller are written, and those of other writers stay', async () => {
     await started();
     const foreign = { type: 'NetworkUnavailable', status: 'False' };
     await admin.request('PATCH', '/api/v1/nodes/node-a/status', {
@@ -206,7 +206,7 @@ describe('TestReadyCondition', () => {
     expect(await condition('Ready')).toMatchObject({ status: 'False', message });
   });
 
-  it('what the control plane wrote of a node that was away is put right', async () => {
+  it('conditions that the control plane wrote while the node was unreachable are corrected', async () => {
     await started();
     await admin.request('PATCH', '/api/v1/nodes/node-a/status', {
       body: { status: { conditions: [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' }] } },
@@ -223,7 +223,7 @@ describe('TestTryRegisterWithApiServer', () => {
       body: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a', labels }, spec: { taints: [] } },
     });
 
-  it('a Node that is there is taken up: default labels are put right, taints and other labels stay', async () => {
+  it('an existing Node is adopted: default labels are updated, taints and other labels stay', async () => {
     await existing({ 'kubernetes.io/hostname': 'old', other: 'x', 'node.kubernetes.io/instance-type': 'gone' });
     const labels = { mine: 'y', 'node.kubernetes.io/instance-type': '' };
     await started({ labels, taints: [{ key: 'mine', effect: 'NoSchedule' }] });
@@ -250,7 +250,7 @@ describe('TestTryRegisterWithApiServer', () => {
 });
 
 describe('TestRegisterWithApiServer', () => {
-  it('tries until the API server is there, 100 ms and doubling, and says so once', async () => {
+  it('retries until the API server responds, with a delay of 100 ms that doubles, and logs it once', async () => {
     let attempts = 0;
     let isDown = true;
     await started({
@@ -304,7 +304,7 @@ describe('TestUpdateNodeStatusError', () => {
     expect(logger.warnings).toHaveLength(1);
   });
 
-  it('a hook that throws: the status of before is reported, and the log says so once', async () => {
+  it('a hook that throws is logged once, and the previous status is reported', async () => {
     let isBroken = false;
     await started({
       nodeStatus: () => {
@@ -335,7 +335,7 @@ describe('TestNewNodeLease', () => {
 });
 
 describe('TestUpdateUsingLatestLease', () => {
-  it('a Lease that somebody else has written is read again, one that is gone is made again', async () => {
+  it('a Lease that another writer has changed is read again, and a deleted one is created again', async () => {
     await started();
     await admin.request('PATCH', leasePath, {
       body: { metadata: { labels: { a: 'b' } } },
@@ -366,7 +366,7 @@ describe('stop', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('does not wait for an API server that is gone', async () => {
+  it('does not wait for an API server that does not respond', async () => {
     await started({ transport: { request: () => new Promise(() => {}) } });
     await reporter.stop({ reportNotReady: true });
     expect(clock.pendingTimers).toBe(0);

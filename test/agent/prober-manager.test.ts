@@ -182,7 +182,7 @@ describe('probing', () => {
     expect(prober.results.readiness.get('test://app')).toBeUndefined();
   });
 
-  it('each change of a result is told once', async () => {
+  it('each change of a result is reported once', async () => {
     statuses.set('uid', runningStatus(true));
     prober.addPod(podOf('uid'));
     await clock.advanceAsync(30_000);

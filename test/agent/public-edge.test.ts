@@ -12,7 +12,7 @@ const container = { id: 'test://c', name: 'app', state: 'running', createdAtMs: 
 const sandbox = { id: 'sb', ready: true };
 const empty = { sandboxes: [], containers: [] };
 
-describe('what a runtime shows is checked before anything is decided by it', () => {
+describe('the results of a runtime are validated before they are used', () => {
   it.each<[string, unknown, unknown]>([
     ['pod', null, empty],
     ['runtimeStatus', pod, undefined],
@@ -37,7 +37,7 @@ describe('what a runtime shows is checked before anything is decided by it', () 
     expect(() => generatePodStatus(badPod as Pod, { runtimeStatus: status })).toThrow(refusal);
   });
 
-  it('the message says what was expected and what came', () => {
+  it('the message has the expected and the actual value', () => {
     const runtimeStatus = { ...empty, containers: [{ ...container, state: 'RUNNING' }] } as unknown as RuntimePodStatus;
     expect(() => generatePodStatus(pod, { runtimeStatus })).toThrow(
       'Expected `runtimeStatus.containers[0].state` to be created, running, exited or unknown, got `RUNNING`',

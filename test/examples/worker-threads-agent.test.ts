@@ -74,7 +74,7 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
     expect(pod.container()?.state.terminated).toMatchObject(terminated);
   });
 
-  it('restarts a container that has ended, and then puts it off', async ({ expect }) => {
+  it('restarts a container that has ended, and then delays the next restart', async ({ expect }) => {
     const pod = create(['exit.mjs', '1']);
     await expect.poll(() => pod.container()?.state.waiting?.reason, { timeout: 15_000 }).toBe('CrashLoopBackOff');
     expect(pod.container()?.restartCount).toBe(1);

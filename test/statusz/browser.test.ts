@@ -115,7 +115,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       expect(descending).toEqual(descending.toSorted().toReversed());
     });
 
-    it('is used with the keyboard alone', async () => {
+    it('can be used with the keyboard alone', async () => {
       const page = await open();
       await page.keyboard.press('/');
       await page.keyboard.type('forbidden');
@@ -185,7 +185,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       expect(await page.evaluate('window.isTheSamePage')).toBe(true);
     });
 
-    it('an open pod updates, too, and its end is told', async () => {
+    it('an open pod is updated, too, and its deletion is announced', async () => {
       const page = await open('#pod=uid-a');
       await expectShown(dialog(page).getByText('Version 1 written'));
       await onNode(() => node.set(node.podManager.getPodByUID('uid-a')!, { isReady: false }));
@@ -236,7 +236,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await expectCount(page, '4 pods');
     });
 
-    it('says since when it is not updated and why, keeps what it has, and recovers', async () => {
+    it('shows since when it is not updated and why, keeps its data, and recovers', async () => {
       const page = await open();
       await page.route('**/pods.json', (route) => route.abort());
       await expectShown(
@@ -248,7 +248,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       expect(complaints.splice(0).every((text) => text.includes('ERR_FAILED'))).toBe(true);
     });
 
-    it('stops asking while nobody sees it', async () => {
+    it('stops polling while it is hidden', async () => {
       const page = await open();
       // What a browser does with a tab in the background.
       await page.evaluate(`

@@ -297,7 +297,7 @@ describe('pods.json', () => {
     expect((await get('/statusz/pods.json', { headers })).status).toBe(200);
   });
 
-  it('is rendered once in an interval, whoever asks, and not when nobody does', async () => {
+  it('is rendered at most once in an interval for all clients, and never without a request', async () => {
     const { node, get } = await startNode({ refreshIntervalMs: 2_000 });
     const inspect = node.manager.inspect.bind(node.manager);
     let inspections = 0;
@@ -437,7 +437,7 @@ describe('a client that does not read', () => {
 
   const closed = (response: ServerResponse) => new Promise<void>((resolve) => response.once('close', resolve));
 
-  it('is cut off after 10 s', async () => {
+  it('is disconnected after 10 s', async () => {
     const { node, stall } = await startLargeNode();
     const { response } = await stall();
     const end = closed(response);
@@ -460,7 +460,7 @@ describe('a client that does not read', () => {
     expect((await get('/statusz/')).status).toBe(200);
   });
 
-  it('is cut off by close()', async () => {
+  it('is disconnected by close()', async () => {
     const { node, stall } = await startLargeNode();
     const { response } = await stall();
     const end = closed(response);
@@ -504,8 +504,8 @@ describe('close()', () => {
   });
 });
 
-describe('what is wrong is said', () => {
-  it('a manager that throws: 500 without details, and the reason in the log', async () => {
+describe('errors', () => {
+  it('responds 500 without details if the manager throws, and logs the reason', async () => {
     const { node, get } = await startNode();
     node.manager.inspect = () => {
       throw new Error('the pod manager of the caller broke');
@@ -523,15 +523,15 @@ describe('what is wrong is said', () => {
   it.each<[string, unknown, unknown, string]>([
     ['no manager', undefined, {}, 'manager'],
     ['another object', { inspect: () => ({}) }, {}, 'manager'],
-    ['options that are none', manager, null, 'options'],
+    ['options that are not an object', manager, null, 'options'],
     ['an unknown option', manager, { basePath: '/x' }, 'basePath'],
     ['a path with a slash at its end', manager, { path: '/statusz/' }, 'path'],
     ['a path without a slash', manager, { path: 'statusz' }, 'path'],
     ['an interval that is too short', manager, { refreshIntervalMs: 10 }, 'refreshIntervalMs'],
     ['an empty timeline', manager, { timelineLength: 0 }, 'timelineLength'],
-    ['hosts that are no list', manager, { allowedHosts: 'a' }, 'allowedHosts'],
+    ['hosts that are not a list', manager, { allowedHosts: 'a' }, 'allowedHosts'],
     ['a host with a port', manager, { allowedHosts: ['a', 'b:80'] }, 'allowedHosts[1]'],
-    ['a node name that is no text', manager, { nodeName: 7 }, 'nodeName'],
+    ['a node name that is not a string', manager, { nodeName: 7 }, 'nodeName'],
   ])('%s', (_case, someManager, options, path) => {
     expect(() => createStatusPage(someManager as never, options as never)).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', path }),

@@ -55,7 +55,7 @@ beforeEach(() => void (published = new Published()));
 afterEach(() => published.end());
 
 describe('the tracing channels', () => {
-  it('a change, its sync and its requests; the sync hands on the very object that was published', async () => {
+  it('publish a change, its sync and its requests; the sync has the same object that was published for the change', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -78,7 +78,7 @@ describe('the tracing channels', () => {
     await h.manager.stop();
   });
 
-  it('a change that comes while the pod is read is sent by the same sync, one during the PATCH by the next', async () => {
+  it('a change during the GET is sent by the same sync, and a change during the PATCH by the next one', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     const releaseGet = h.client.hold({ verb: 'get' }, 1);
@@ -129,7 +129,7 @@ describe('the tracing channels', () => {
     await h.manager.stop();
   });
 
-  it('a sync without a change, by a tick, has none', async () => {
+  it('a sync that was started by a tick has no changes', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a');
     h.manager.start();
@@ -142,7 +142,7 @@ describe('the tracing channels', () => {
     await h.manager.stop();
   });
 
-  it('nobody listens: nothing is kept of changes', async () => {
+  it('nothing is recorded without subscribers', async () => {
     published.end();
     const h = new SyncHarness();
     h.addPods('a');

@@ -97,7 +97,7 @@ describe('what is recorded', () => {
     },
   };
 
-  it('first what the spec gives, then what a container was given last, until the pod is gone', () => {
+  it('records the resources of the spec, then those that a container was last given, until the pod is gone', () => {
     const actuated = new ActuatedResources(new MemoryState(), silentLogger);
     actuated.initialize(pod);
     expect(actuated.get('a', 'app')).toEqual({ limits: { memory: '1Gi' }, requests: { cpu: '1' } });
@@ -108,7 +108,7 @@ describe('what is recorded', () => {
     expect(actuated.get('a', 'app')).toBeUndefined();
   });
 
-  it('a checkpoint that cannot be written is logged', async () => {
+  it('logs a checkpoint that cannot be written', async () => {
     const logger = recordingLogger();
     const state = new MemoryState();
     state.setPodAllocation = () => Promise.reject(new Error('disk full'));

@@ -113,7 +113,7 @@ const conditions = (uid: string) =>
 const eventReasons = () => events.map(({ type, reason }) => `${type} ${reason}`);
 
 describe('TestUpdatePodFromAllocation', () => {
-  it('a pod without an allocation, and one that has what it asks for, are left as they are', () => {
+  it('returns a pod unchanged if it has no allocation or its allocation matches the spec', () => {
     const pod = podOf('a', { cpu: '1000m' });
     expect(manager.updatePodFromAllocation(pod)).toEqual({ pod, updated: false });
     add(pod);
@@ -121,7 +121,7 @@ describe('TestUpdatePodFromAllocation', () => {
     expect(manager.updatePodFromAllocation(same).pod).toBe(same);
   });
 
-  it('a pod that asks for something else gets what it was allocated, in all of its containers', async () => {
+  it('replaces the resources of all containers by the allocated ones if the spec differs', async () => {
     const containers = (cpu: string) => [{ name: 'app', resources: { requests: { cpu } } }, { name: 'bare' }];
     const initContainers = (cpu: string) => [
       { name: 'init', resources: { requests: { cpu } } },
@@ -139,7 +139,7 @@ describe('TestUpdatePodFromAllocation', () => {
 });
 
 describe('TestAllocationManagerAddPod', () => {
-  it('an admitted pod is allocated what it asks for', () => {
+  it('an admitted pod is allocated the resources in its spec', () => {
     expect(add(podOf('a', { cpu: '1' }))).toEqual(admitted);
     expect(allocatedCpu('a')).toBe('1');
     expect(asked).toMatchObject([{ operation: 'add', otherPods: [] }]);
@@ -151,14 +151,14 @@ describe('TestAllocationManagerAddPod', () => {
     expect(manager.hasPodAllocatedResources(podOf('a', {}))).toBe(false);
   });
 
-  it('after a restart a pod is admitted with what it was allocated', async () => {
+  it('after a restart, a pod is admitted with its allocated resources', async () => {
     await state.setPodAllocation(podOf('a', { cpu: '1' }));
     add(podOf('a', { cpu: '2' }));
     expect(asked[0]?.pod.spec?.containers?.[0]?.resources).toEqual({ requests: { cpu: '1' } });
     expect(allocatedCpu('a')).toBe('1');
   });
 
-  it('a handler that throws refuses the pod, and the ones behind it are not asked', () => {
+  it('a handler that throws refuses the pod, and later handlers are not called', () => {
     manager = managerWith({
       admitHandlers: [
         {
@@ -173,7 +173,7 @@ describe('TestAllocationManagerAddPod', () => {
   });
 });
 
-it('a handler that says neither yes nor no refuses the pod', () => {
+it('a handler that returns an invalid result refuses the pod', () => {
   manager = managerWith({ admitHandlers: [{ admit: () => undefined as never }] });
   expect(add(podOf('a', {}))).toEqual({
     admit: false,
@@ -183,7 +183,7 @@ it('a handler that says neither yes nor no refuses the pod', () => {
 });
 
 describe('TestNonAllocatedPodsExcludedFromCapacity', () => {
-  it('of the other pods only those count that were allocated something, with that', () => {
+  it('only other pods with an allocation count, with their allocated resources', () => {
     add(podOf('a', { cpu: '1' }));
     put(podOf('b', { cpu: '7' }));
     put(podOf('a', { cpu: '5' }));
@@ -197,7 +197,7 @@ describe('TestRetryPendingResizes', () => {
   const pod = podOf('a', { cpu: '1' });
   beforeEach(() => void add(pod));
 
-  it('a resize for which there is room: allocated, in progress, and the pod is synced', () => {
+  it('a resize that fits is allocated and in progress, and the pod is synced', () => {
     update(resized(pod, { cpu: '2' }));
     expect(allocatedCpu('a')).toBe('2');
     expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 2 }]);
@@ -214,7 +214,7 @@ describe('TestRetryPendingResizes', () => {
     ]);
   });
 
-  it('a deferred resize stays pending, says so once, and is accepted when there is room', () => {
+  it('a deferred resize stays pending, is reported once, and is accepted when there is room', () => {
     answer = () => deferred;
     update(resized(pod, { cpu: '2' }));
     expect(conditions('a')).toEqual([
@@ -237,7 +237,7 @@ describe('TestRetryPendingResizes', () => {
     expect(allocatedCpu('a')).toBe('2');
   });
 
-  it('an infeasible resize is not tried again until the spec changes', () => {
+  it('an infeasible resize is not retried until the spec changes', () => {
     answer = () => infeasible;
     update(resized(pod, { cpu: '2' }));
     expect(conditions('a')).toMatchObject([{ type: 'PodResizePending', reason: 'Infeasible', message: 'too large' }]);
@@ -248,7 +248,7 @@ describe('TestRetryPendingResizes', () => {
     expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 3 }]);
   });
 
-  it('a pending resize that is taken back is no longer pending', () => {
+  it('a pending resize that is reverted is no longer pending', () => {
     answer = () => deferred;
     update(resized(pod, { cpu: '2' }));
     update(resized(pod, { cpu: '1' }, 3));
@@ -279,7 +279,7 @@ describe('TestRetryPendingResizes', () => {
     expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 3 }]);
   });
 
-  it('a runtime that cannot resize: Infeasible, and no handler is asked', () => {
+  it('a resize is Infeasible if the runtime cannot resize, and no handler is called', () => {
     manager = managerWith({ runtime: {} });
     asked = [];
     update(resized(pod, { cpu: '2' }));
@@ -290,7 +290,7 @@ describe('TestRetryPendingResizes', () => {
     expect(allocatedCpu('a')).toBe('1');
   });
 
-  it('other resources of the pod itself are Infeasible', () => {
+  it('a resize of pod-level resources is Infeasible', () => {
     update({ ...pod, spec: { ...pod.spec, resources: { limits: { cpu: '4' } } } });
     expect(conditions('a')).toMatchObject([
       { reason: 'Infeasible', message: 'In-place pod-level resources resize is not supported on this node' },
@@ -326,7 +326,7 @@ describe('when pending resizes are tried again', () => {
     update(resized(pod, { cpu: '2' }));
   });
 
-  it('3 minutes after the last try, until stop', () => {
+  it('they are retried 3 minutes after the last try, until stop', () => {
     clock.advance(179_999);
     expect(tries()).toBe(1);
     clock.advance(1);
@@ -339,7 +339,7 @@ describe('when pending resizes are tried again', () => {
     expect(tries()).toBe(3);
   });
 
-  it('not before all sources were seen: 30 s later', () => {
+  it('they are not retried before all sources are ready, but 30 s later', () => {
     allReady = false;
     manager.retryPendingResizes();
     expect(tries()).toBe(1);
@@ -348,7 +348,7 @@ describe('when pending resizes are tried again', () => {
     expect(tries()).toBe(2);
   });
 
-  it('when another pod has ended, or its containers request less; not for other changes of a status', () => {
+  it('they are retried when another pod has ended or requests less, and not after other status changes', () => {
     manager.podReconciled(other, { ...other, status: { phase: 'Running' } });
     expect(tries()).toBe(1);
     manager.podReconciled(other, { ...other, status: { phase: 'Succeeded' } });
@@ -363,7 +363,7 @@ describe('when pending resizes are tried again', () => {
     expect(tries()).toBe(3);
   });
 
-  it('after a restart, once all pods were added', async () => {
+  it('they are retried after a restart, once all pods were added', async () => {
     manager.stop();
     manager = managerWith();
     manager.podsAdded([resized(pod, { cpu: '2' }), other]);
@@ -371,14 +371,14 @@ describe('when pending resizes are tried again', () => {
     expect(tries()).toBe(2);
   });
 
-  it('an update that changes no resources tries nothing', () => {
+  it('they are not retried after an update that changes no resources', () => {
     update({ ...pods.get('a')!, metadata: { ...pod.metadata, labels: { a: 'b' } } });
     expect(tries()).toBe(1);
   });
 });
 
 describe('TestSortPendingResizes', () => {
-  it('no increase first, then priority, QoS class, and the time of waiting', () => {
+  it('sorts by increase, priority, QoS class, and waiting time', () => {
     const limits = { cpu: '1', memory: '1Gi' };
     const guaranteed = { cpu: '1', memory: '1Gi' };
     const all = [

@@ -123,7 +123,7 @@ it('TestWatchFileChanged', async () => {
 });
 
 describe('TestExtractFromBadDataFile', () => {
-  it('it is logged once and skipped, and its text is not logged', async () => {
+  it('is logged once and skipped, and its content is not logged', async () => {
     await write('bad.yaml', 'secret: {');
     await write('good.yaml', yaml('good'));
     const listed = nextList('good-node-a');
@@ -137,7 +137,7 @@ describe('TestExtractFromBadDataFile', () => {
     expect(JSON.stringify(logger.lines)).not.toContain('secret');
   });
 
-  it('a file that was good keeps its pod after a change that broke it, until the next periodic look', async () => {
+  it('a file that becomes invalid keeps its pod until the next periodic read', async () => {
     await write('web.yaml', yaml('web'));
     const listed = nextList('web-node-a');
     start();
@@ -155,7 +155,7 @@ describe('TestExtractFromBadDataFile', () => {
   });
 });
 
-it('a link to a manifest counts, a broken one does not', async () => {
+it('a symbolic link to a manifest is read, a broken one is ignored', async () => {
   await write('.web', yaml('web'));
   await symlink('.web', join(directory, 'web.yaml'));
   await symlink('.nothing', join(directory, 'zzz.yaml'));

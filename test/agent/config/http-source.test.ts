@@ -139,7 +139,7 @@ describe('TestURLWithHeader', () => {
   });
 });
 
-it('a response that stays the same is not passed on again, and stop ends the polls', async () => {
+it('an unchanged response is not passed on again, and stop() ends polling', async () => {
   response.body = JSON.stringify(podOf('foo'));
   await poll({ httpCheckFrequencyMs: 20_000 });
   const requested = new Promise((resolve) => server.once('request', resolve));

@@ -120,7 +120,7 @@ describe('TestPodUpdateAnnotations', () => {
     expect(set([annotated({})])).toEqual(['UPDATE new/foo']);
   });
 
-  it('those of the agent are no update, and are kept', () => {
+  it("the agent's own annotations are not an update, and are kept", () => {
     const { updates, sink, clock } = newConfig();
     sink([annotated({})]);
     clock.advance(60_000);
@@ -153,7 +153,7 @@ it('TestPodUpdateLabels', () => {
 });
 
 describe('several sources', () => {
-  it('nothing is ready before each source has said which pods it has', () => {
+  it('allReady() is false until every source has delivered its pods', () => {
     const { config, sink, set } = newConfig();
     const api = config.channel('api');
     expect([config.allReady(), config.waitingFor()]).toEqual([false, ['file', 'api']]);

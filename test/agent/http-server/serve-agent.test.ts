@@ -105,7 +105,7 @@ describe('/metrics', () => {
     expect(text).toContain('kubelet_status_manager_cached_statuses 0');
   });
 
-  it('a registry that fails: 500 without details, and the reason in the log', async () => {
+  it('responds 500 without details if the registry fails, and logs the reason', async () => {
     await cluster.startAgent();
     await serve({ register: { contentType: 'text/plain', metrics: () => Promise.reject(new Error('a bad gauge')) } });
     expect(await get('/metrics')).toMatchObject({ status: 500, text: 'The request could not be served\n' });
@@ -114,7 +114,7 @@ describe('/metrics', () => {
     ]);
   });
 
-  it('is not there without one; the response lists what is', async () => {
+  it('does not exist without a registry; the response lists the existing paths', async () => {
     await cluster.startAgent();
     await serve();
     expect(await get('/metrics')).toMatchObject({
@@ -154,7 +154,7 @@ describe('every path', () => {
 });
 
 describe('listening', () => {
-  it('says on which address it cannot, and leaves no subscription behind', async () => {
+  it('rejects with the address if it cannot listen, and leaves no subscription behind', async () => {
     cluster.createAgent();
     await serve();
     const port = Number(new URL(server!.url).port);
@@ -188,7 +188,7 @@ describe('listening', () => {
     ['a port out of range', agent, { port: 70_000 }, 'port'],
     ['a host that is empty', agent, { host: '' }, 'host'],
     ['a register without metrics()', agent, { register: {} }, 'register.metrics'],
-    ['hosts that are no list', agent, { allowedHosts: 'a' }, 'allowedHosts'],
+    ['hosts that are not a list', agent, { allowedHosts: 'a' }, 'allowedHosts'],
   ])('%s', async (_case, someAgent, options, path) => {
     await expect(serveAgent(someAgent as never, options as never)).rejects.toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', path }),

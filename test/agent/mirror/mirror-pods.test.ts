@@ -84,7 +84,7 @@ describe('TestCreateMirrorPod', () => {
     ]);
   });
 
-  it('nothing is done when a mirror pod of the same hash exists, and one of another hash is not touched', async () => {
+  it('nothing is done if a mirror pod with the same hash exists, and one with another hash is not modified', async () => {
     await client.createMirrorPod(staticPod(), signal);
     await client.createMirrorPod(staticPod(), signal);
     await expect(client.createMirrorPod(staticPod('other'), signal)).rejects.toMatchObject({ statusCode: 409 });
@@ -93,7 +93,7 @@ describe('TestCreateMirrorPod', () => {
 });
 
 describe('tryReconcileMirrorPod', () => {
-  it('a mirror pod is created when there is none, and kept while it is right', async () => {
+  it('a mirror pod is created if there is none, and kept while it matches', async () => {
     await reconcile(staticPod());
     const [created] = await mirrors();
     await reconcile(staticPod());
@@ -141,7 +141,7 @@ describe('TestDeleteOutdatedMirrorPod', () => {
     expect(again?.metadata?.uid).not.toBe(mirror?.metadata?.uid);
   });
 
-  it('a mirror pod that was replaced since it was seen is not deleted', async () => {
+  it('a mirror pod that has been replaced in the meantime is not deleted', async () => {
     await reconcile(staticPod());
     const [mirror] = await mirrors();
     const stale = { ...mirror, metadata: { ...mirror!.metadata, uid: 'gone' } };

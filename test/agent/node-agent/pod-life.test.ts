@@ -212,7 +212,7 @@ describe('probes', () => {
 });
 
 describe('the API server does not respond for a minute', () => {
-  it('what happened in the meantime is written afterwards, and what runs goes on', async () => {
+  it('changes in the meantime are written afterwards, and containers keep running', async () => {
     const agent = await cluster.startAgent();
     cluster.runtime.script('app', { exitAfterMs: 20_000, exitCode: 3 }, {});
     const uid = await cluster.create(podOf());
@@ -276,7 +276,7 @@ describe('the wall clock is set back by a day', () => {
 });
 
 describe('the runtime does not respond', () => {
-  it('nothing is synced, which is logged, and the Node is not ready; then it goes on', async () => {
+  it('nothing is synced, which is logged, and the Node is not ready until the runtime recovers', async () => {
     const agent = await cluster.startAgent();
     await cluster.create(podOf());
     await cluster.advance(1000);

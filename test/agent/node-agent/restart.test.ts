@@ -49,7 +49,7 @@ describe('an agent that is started on the runtime of an earlier one', () => {
     expect(cluster.starts(uid, 'app')).toBe(1);
   });
 
-  it('kills no pod while the API server has not said which pods there are', async () => {
+  it('kills no pod before the API server has listed the pods', async () => {
     await cluster.startAgent();
     const uid = await cluster.create(podOf());
     await cluster.advance(3000);
@@ -64,7 +64,7 @@ describe('an agent that is started on the runtime of an earlier one', () => {
     expect(cluster.starts(uid, 'app')).toBe(1);
   });
 
-  it('sees the exit of a container that ended while no agent ran', async () => {
+  it('reports the exit of a container that ended while no agent was running', async () => {
     await cluster.startAgent();
     const uid = await cluster.create(podOf({ restartPolicy: 'Never' }));
     await cluster.advance(3000);
@@ -79,7 +79,7 @@ describe('an agent that is started on the runtime of an earlier one', () => {
     expect(cluster.starts(uid, 'app')).toBe(1);
   });
 
-  it('kills what still runs of a pod that was deleted while no agent ran', async () => {
+  it('kills the containers of a pod that was deleted while no agent was running', async () => {
     await cluster.startAgent();
     const uid = await cluster.create(podOf());
     await cluster.advance(3000);

@@ -96,7 +96,7 @@ describe('a static pod from a file', () => {
     expect(cluster.starts(uidOf(), 'app')).toBe(1);
   });
 
-  it('is not killed because the API server has not said which pods it has', async () => {
+  it('is not killed before the API server has listed the pods', async () => {
     await write('app:1');
     await cluster.startAgent({ sources: { file: { path: directory } } });
     await cluster.until(() => images().length === 1);
@@ -112,7 +112,7 @@ describe('a static pod from a file', () => {
   });
 });
 
-it('without a client: static pods alone, and nothing else is done', async () => {
+it('without a client, only static pods run', async () => {
   await write('app:1');
   const agent = await cluster.startAgent({ client: undefined, sources: { file: { path: directory } } });
   await cluster.until(() => images().length === 1);

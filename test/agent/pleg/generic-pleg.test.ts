@@ -98,7 +98,7 @@ describe.each([1, 3])('TestDetectingContainerDeaths, %i relists before', (relist
 });
 
 describe('TestRelistingWithSandboxes', () => {
-  it('sandboxes are reported as containers are', async () => {
+  it('sandboxes are reported like containers', async () => {
     const { relist } = newPLEG();
     expect(
       await relist([podOf('1234', { c1: 'exited' }, { s1: false, s2: true }), podOf('4567', {}, { s3: false })]),
@@ -123,7 +123,7 @@ describe('TestRelistWithCache', () => {
     expect(seen).toEqual(['running', 'exited']);
   });
 
-  it('a relist that fails changes nothing; the next one reports what happened since', async () => {
+  it('a failed relist changes nothing; the next one reports the changes since the last successful one', async () => {
     const log = recordingLogger();
     let isBroken = false;
     let pods = [podOf('1234', { c1: 'running' })];
@@ -277,8 +277,8 @@ describe('TestWorkerLoop', () => {
   });
 });
 
-describe('a port that fails', () => {
-  it('a listener that throws stops nothing', async () => {
+describe('failures of ports', () => {
+  it('a listener that throws does not stop the relists', async () => {
     const log = recordingLogger();
     const seen: string[] = [];
     const { relist } = newPLEG({
@@ -310,7 +310,7 @@ describe('a port that fails', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('a subscribe that throws leaves the periodic relist', async () => {
+  it('periodic relists continue if subscribe throws', async () => {
     const runtime = {
       listPods: async () => [podOf('1234', { c1: 'running' })],
       getPod: async () => undefined,

@@ -126,7 +126,7 @@ describe('TestGetNewerThan', () => {
 });
 
 describe('the wall clock jumps', () => {
-  it('back after the sync: nobody waits for the old time to come again', async () => {
+  it('back after the sync: a waiter does not wait until the old time is reached again', async () => {
     const { clock, cache, waitFor } = newCache();
     const minTimeMs = clock.now();
     clock.setWallTime(minTimeMs - 3_600_000);

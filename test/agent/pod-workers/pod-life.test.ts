@@ -231,7 +231,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of what fails: an ID of a container is replaced by its name, so that repeated events are one', async () => {
+  it('of failures: a container ID is replaced by the name, so that repeated events are aggregated', async () => {
     agent.runtime.images.add('app:1');
     agent.runtime.fail({ method: 'createContainer' }, 'no space');
     agent.runtime.fail({ method: 'startContainer' }, 'failed to start container-2 for good');
@@ -327,7 +327,7 @@ describe('hooks', () => {
 });
 
 describe('deletion', () => {
-  it('graceful: the containers are asked to end, the status says how they did, and the pod goes', async () => {
+  it('graceful: the containers are asked to stop, the status shows how they ended, and the pod is deleted', async () => {
     agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
     await agent.create(podOf());
     await agent.delete('web');
@@ -383,7 +383,7 @@ describe('deletion', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('recreation under one name: both pods have their own life', async () => {
+  it('recreation with the same name: both pods have their own lifecycle', async () => {
     agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
     await agent.create(podOf());
     await agent.forceDelete('web');
@@ -551,7 +551,7 @@ describe('a runtime that fails or hangs', () => {
     expect(agent.status('web')?.phase).toBe('Running');
   });
 
-  it('a runtime that says that it has stopped what still runs is not believed', async () => {
+  it('a container that is still running although the runtime reports it as stopped keeps the pod from ending', async () => {
     await agent.create(podOf());
     const { id } = agent.runtime.container('uid-1', 'app')!;
     agent.runtime.stopContainer = () => Promise.resolve();
@@ -712,7 +712,7 @@ describe('resize', () => {
     expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeCompleted']);
   });
 
-  it('a policy that says RestartContainer: the container is restarted with its new resources', async () => {
+  it('policy RestartContainer: the container is restarted with its new resources', async () => {
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi'), resizePolicy }] }));
     await agent.resize('web', memory('2Gi'));
@@ -738,7 +738,7 @@ describe('resize', () => {
     expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeError', 'ResizeCompleted']);
   });
 
-  it('deferred: the pod runs with what it has until another one makes room', async () => {
+  it('deferred: the pod keeps its resources until another pod makes room', async () => {
     const capacity = '3Gi';
     const admit: PodAdmitHandler['admit'] = ({ pod, otherPods, operation }) => {
       const wanted = [pod, ...otherPods].map((each) => podRequests(each)['memory'] ?? '0');

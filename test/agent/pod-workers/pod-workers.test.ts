@@ -49,7 +49,7 @@ function inspect(uid: string): PodWorkerInspection | undefined {
 }
 
 describe('TestUpdatePodParallel', () => {
-  it('works on the first update of each pod, and on the newest one of those that came since', async () => {
+  it('processes the first update of each pod, and then only the newest of the later ones', async () => {
     for (let i = 0; i < 20; i++) {
       for (let j = i; j < 20; j++) t.workers.updatePod({ updateType: 'create', pod: podOf(`${j}`, `${i}`) });
     }
@@ -58,7 +58,7 @@ describe('TestUpdatePodParallel', () => {
     for (let i = 0; i < 20; i++) expect(processed(`${i}`).map(({ name }) => name)).toEqual([`${i}`]);
   });
 
-  it('one update at a time: those that come during a sync become one', async () => {
+  it('processes one update at a time, and merges updates that arrive during a sync', async () => {
     const release = t.syncer.hold('1');
     await update('create', podOf('1', 'a'));
     for (const name of ['b', 'c', 'd']) await update('update', podOf('1', name));
@@ -261,7 +261,7 @@ describe('TestStaticPodExclusion', () => {
     expect(callsOf('5-static')).toEqual([]);
   });
 
-  it('of several that wait the first one starts, whichever has its turn first', async () => {
+  it('of several waiting pods the first one starts, in whatever order they are processed', async () => {
     await update('update', staticPodOf('6-static'));
     for (const uid of ['7-static', '8-static', '9-static']) await update('update', staticPodOf(uid));
     await update('kill', staticPodOf('6-static'));
@@ -291,7 +291,7 @@ describe('TestStaticPodExclusion', () => {
 });
 
 describe('TestSyncKnownPods', () => {
-  it('says what may be done with a pod by its worker, and with unknown pods once all pods were seen', async () => {
+  it('reports what may be done with a pod by the state of its worker, and with unknown pods once all sources are ready', async () => {
     const { workers } = t;
     for (let i = 0; i < 4; i++) await update('update', podOf(`${i}`));
     expect(workers.shouldPodContainersBeTerminating('abc')).toBe(false);

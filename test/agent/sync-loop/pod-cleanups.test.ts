@@ -268,7 +268,7 @@ it('a runtime that cannot list its pods: nothing is killed, and the next call tr
   expect(calls()).toEqual(['terminating runtime pod']);
 });
 
-it('what only the runtime has and does not run is left to the garbage collection', async () => {
+it('exited containers that only the runtime knows are left to the garbage collection', async () => {
   runtime.put({ ...runtimePod, containers: [{ ...runtimePod.containers[0]!, state: 'exited', exitCode: 0 }] });
   await cleanUp();
   expect(calls()).toEqual([]);

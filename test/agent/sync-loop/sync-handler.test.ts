@@ -167,7 +167,7 @@ describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
     expect(calls('1')).toEqual([]);
   });
 
-  it('the oldest pod is asked for first, with those that were admitted before', () => {
+  it('the oldest pod is admitted first, with the pods that were admitted before it', () => {
     const asked: string[][] = [];
     admit = ({ metadata }, otherPods) => {
       asked.push([metadata?.name ?? '', ...otherPods.map((pod) => pod.metadata?.name ?? '')]);
@@ -182,7 +182,7 @@ describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
     expect(asked).toEqual([['static'], ['old', 'static'], ['young', 'static', 'old']]);
   });
 
-  it('a pod that has ended, or is to end, is not asked for', async () => {
+  it('a pod that has ended or is being terminated is not passed to the admit handlers', async () => {
     admit = () => ({ admit: false, reason: 'No', message: 'no' });
     handler.handlePodAdditions([podOf('1', { phase: 'Succeeded' })]);
     await drain();
@@ -280,7 +280,7 @@ it('HandlePodReconcile: a pod whose Ready condition does not fit its readiness g
   expect(calls('1')).toEqual(['create', 'sync']);
 });
 
-it('a pod that cannot be handled is logged, and does not keep the others from it', async () => {
+it('a pod that cannot be handled is logged, and the others are handled', async () => {
   handler.handlePodAdditions([{ metadata: { name: 'without a UID', namespace: 'ns' } }, podOf('1')]);
   await drain();
   expect(calls('1')).toEqual(['create']);

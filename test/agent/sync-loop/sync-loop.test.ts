@@ -129,7 +129,7 @@ it('housekeeping and the ticker get their turn between many events', async () =>
   await loop.stop();
 });
 
-it('ticks that come while one waits are one', async () => {
+it('ticks are dropped while an earlier one is waiting', async () => {
   due = [pod];
   let release = (): void => {};
   start({
@@ -235,7 +235,7 @@ it('a handler that throws is logged, and the loop continues', async () => {
   await loop.stop();
 });
 
-it('housekeeping that fails is logged once, and tried again', async () => {
+it('failed housekeeping is logged once and retried', async () => {
   let fails = true;
   start({
     handlePodCleanups: async () => {

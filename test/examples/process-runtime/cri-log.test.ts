@@ -17,7 +17,7 @@ const entries = (): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
 const written = (): string[] => entries().map((entry) => entry.replace(/^\S+ /, ''));
 
 describe('CRILog', () => {
-  it('writes a line when it is complete, however it comes', () => {
+  it('writes a line when it is complete, in whatever chunks it arrives', () => {
     const log = new CRILog(file);
     for (const chunk of ['a', 'b\nc', '\n', '\n', 'é'.slice(0, 1)]) log.write('stdout', Buffer.from(chunk));
     log.write('stderr', Buffer.from('mixed in\n'));
@@ -57,7 +57,7 @@ describe('CRILog', () => {
     expect(existsSync(`${file}.2`)).toBe(false);
   });
 
-  it('goes on in the file of before, and keeps the end of the output for the termination message', () => {
+  it('continues an existing file, and keeps the end of the output for the termination message', () => {
     new CRILog(file).write('stdout', Buffer.from('first\n'));
     const log = new CRILog(file);
     for (let i = 0; i < 500; i++) log.write('stdout', Buffer.from(`${i}\n`));
