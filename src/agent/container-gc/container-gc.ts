@@ -78,7 +78,7 @@ export class ContainerGC {
       ? containersToDeleteInPod(runtimeStatus, undefined, 0)
       : containersToDeleteInPod(runtimeStatus, exitedContainerID, Math.max(this.#maxPerPodContainer, 1));
     return this.#track(async () => {
-      // A status that is made of what is left meanwhile shows the newest run.
+      // A status that is generated in between shows the newest run.
       for (const container of toDelete.toReversed()) await this.#removeContainer(podUID, container);
     });
   }

@@ -117,6 +117,7 @@ describeOnServers(
       ];
       const secondLife = [
         'Pending',
+        '(Pending: leaver ContainerCreating)',
         [
           'Running Ready: leaver running',
           async () => {
@@ -124,6 +125,7 @@ describeOnServers(
             await second.delete();
           },
         ],
+        '(Running Ready terminating: leaver running)',
         'Failed terminating: leaver exit 143',
         'gone',
       ] as const;

@@ -72,8 +72,8 @@ describeOnServers(
         ...started,
         running,
         '(Running Ready terminating: app running)',
-        'gone',
-        'Pending',
+        ...endOf('app exit 143'),
+        ...started,
         [running, () => rmSync(fileOf(name))],
         ...endOf('app exit 143'),
       ] as const;
