@@ -270,14 +270,14 @@ describe('TestRegisterWithApiServer', () => {
     expect(logger.warnings).toEqual([
       {
         level: 'warn',
-        message: 'Reporting the Node status failed',
+        message: 'Registering the Node failed',
         fields: { node: 'node-a', reason: 'connection refused', failingSince: start, failures: 1 },
       },
     ]);
     isDown = false;
     await requestsDuring(7000);
     expect(reporter.inspect()).toMatchObject({ registered: true, statusFailingSince: undefined });
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Reporting the Node status succeeded again' });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Registering the Node succeeded again' });
   });
 });
 

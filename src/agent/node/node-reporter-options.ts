@@ -52,7 +52,7 @@ export interface NodeReporterInspection {
   readonly nodeUID?: string | undefined;
   /** When the status was last written. */
   readonly statusReportTime?: string | undefined;
-  /** Since when the status cannot be written; absent if the last write succeeded. */
+  /** Since when the Node cannot be registered, or its status written; absent if the last attempt succeeded. */
   readonly statusFailingSince?: string | undefined;
   /** When the Lease was last renewed. */
   readonly leaseRenewTime?: string | undefined;

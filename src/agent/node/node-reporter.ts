@@ -38,6 +38,7 @@ export class NodeReporter {
   readonly #random: () => number;
   readonly #client: NodeClient;
   readonly #lease: NodeLease;
+  readonly #registrationFailures: FailureLog;
   readonly #failures: FailureLog;
   readonly #hookFailures: FailureLog;
   readonly #stop = new AbortController();
@@ -66,6 +67,7 @@ export class NodeReporter {
     const { signal } = this.#stop;
     this.#client = new NodeClient(transport, nodeName, clock, signal);
     this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
+    this.#registrationFailures = new FailureLog(logger, clock, 'Registering the Node');
     this.#failures = new FailureLog(logger, clock, 'Reporting the Node status');
     this.#hookFailures = new FailureLog(logger, clock, 'Hook nodeStatus');
   }
@@ -113,7 +115,7 @@ export class NodeReporter {
       registered: this.#node !== undefined,
       nodeUID: this.#node?.metadata.uid,
       statusReportTime: this.#lastReportTime,
-      statusFailingSince: this.#failures.failingSince,
+      statusFailingSince: this.#registrationFailures.failingSince ?? this.#failures.failingSince,
       leaseRenewTime: this.#lease.renewTime,
       leaseFailingSince: this.#lease.failingSince,
     };
@@ -135,9 +137,9 @@ export class NodeReporter {
     for (let delayMs = firstRegistrationDelayMs; !signal.aborted; delayMs *= 2) {
       try {
         await this.register();
-        return this.#failures.succeeded();
+        return this.#registrationFailures.succeeded();
       } catch (error) {
-        this.#failed(error);
+        this.#failed(error, this.#registrationFailures);
       }
       await sleep(this.#clock, Math.min(delayMs, maxRegistrationDelayMs), signal);
     }
@@ -202,7 +204,7 @@ export class NodeReporter {
     recorder?.event({ object: nodeReference(nodeName, this.#node?.metadata.uid), type: 'Normal', reason, message });
   }
 
-  #failed(error: unknown): void {
-    if (!this.#stop.signal.aborted) this.#failures.failed(error, { node: this.#options.nodeName });
+  #failed(error: unknown, failures = this.#failures): void {
+    if (!this.#stop.signal.aborted) failures.failed(error, { node: this.#options.nodeName });
   }
 }
