@@ -3,7 +3,7 @@ import type { Node, NodeAgentNode } from 'kubelet-status-manager/agent';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 import { AgentError } from './agent-error.ts';
 
-/** Marks the Nodes that are this agent's, so that it never takes over another one. */
+/** Marks the Nodes that belong to this agent, so that it never adopts another one. */
 const agentLabel = 'kubelet-status-manager.dev/node-agent';
 const agentTaint = { key: agentLabel, effect: 'NoSchedule' };
 const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
@@ -12,11 +12,11 @@ export interface AgentNodeOptions {
   readonly nodeName: string;
   /** IP addresses of the node. */
   readonly addresses: readonly string[];
-  /** Keeps pods away that do not ask for this node. */
+  /** Keeps pods away that do not tolerate it. */
   readonly isTainted: boolean;
 }
 
-/** What the agent's Node is like, and whether it is this run's. */
+/** The agent's Node, and whether this run has created it. */
 export class AgentNode {
   readonly #options: AgentNodeOptions;
   #wasThere = false;
@@ -37,7 +37,7 @@ export class AgentNode {
     };
   }
 
-  /** Removes the Node if this run has created it. A node's own user may not: then it stays, not ready. */
+  /** Removes the Node if this run has created it. A node's user is not allowed to; then the Node stays, not ready. */
   async remove(transport: Pick<KubeTransport, 'request'>, logger: Pick<Logger, 'warn'>): Promise<void> {
     if (this.#wasThere) return;
     const { nodeName } = this.#options;

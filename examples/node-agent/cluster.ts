@@ -10,12 +10,12 @@ export interface Cluster {
   /** The API server was started by this agent, and stops with it. */
   readonly isOwn: boolean;
   readonly kubeConfig: KubeConfigObject;
-  /** What relative file names in `kubeConfig` are relative to. */
+  /** Base directory of relative file names in `kubeConfig`. */
   readonly kubeConfigDir: string;
   close(): Promise<void>;
 }
 
-/** Starts an API server in this process, which forgets everything when it is closed. Port 0 selects a free port. */
+/** Starts an API server in this process, which stores everything in memory. Port 0 selects a free port. */
 export async function startOwnCluster(port: number): Promise<Cluster> {
   try {
     const apiServer = await ApiServer.start({ port });

@@ -7,7 +7,7 @@ import { podAnnotation, podName, runAnnotation } from './pods.ts';
 
 const deleteAfterAnnotation = 'node-agent.kubelet-status-manager.dev/delete-after';
 const resizeAfterAnnotation = 'node-agent.kubelet-status-manager.dev/resize-after';
-/** As JSON: the resources that the first container is to have. */
+/** As JSON: the new resources of the first container. */
 const resizeToAnnotation = 'node-agent.kubelet-status-manager.dev/resize-to';
 
 /**
@@ -53,7 +53,7 @@ export class Demo {
     await Promise.all(this.#created.map((pod) => this.#deletePod(pod)));
   }
 
-  /** Deletes the pods that stand for static pods: nobody does when the agent has ended. */
+  /** Deletes the mirror pods, because nothing else deletes them after the agent has ended. */
   async deleteMirrorPods(pods: readonly SeenPod[]): Promise<void> {
     const mirrorPods = pods.filter(({ pod, isGone }) => !isGone && isMirrorPod(pod));
     await Promise.all(mirrorPods.map(({ pod }) => this.#deletePod(pod)));
@@ -91,7 +91,7 @@ export class Demo {
     }
   }
 
-  /** As `kubectl patch --subresource resize` does. */
+  /** Like `kubectl patch --subresource resize`. */
   async #resizePod(pod: Pod): Promise<void> {
     const { namespace = '', name = '' } = pod.metadata ?? {};
     const [container] = pod.spec?.containers ?? [];

@@ -4,7 +4,7 @@ import { AgentError } from './agent-error.ts';
 import { readCRILog } from './process-runtime/cri-log.ts';
 import { NodeDirectory } from './process-runtime/node-directory.ts';
 
-/** Whose log is to be shown. */
+/** The container whose log is shown. */
 export interface LogsOptions {
   readonly rootDirectory: string;
   readonly namespace: string;

@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly port: number;
   readonly nodeName: string;
   readonly rootDirectory: string;
-  /** Creates the demo's pods also where that is not the default. */
+  /** Creates the demo's pods on another cluster, too. */
   readonly demo: boolean;
   /** YAML files, or directories of them, with the pods to create. Absent: the demo's pods, if the agent starts its own API server. */
   readonly manifests?: readonly string[];
@@ -24,7 +24,7 @@ export interface RunOptions {
   readonly logLevel: string;
 }
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export type Options =
   | { readonly command: 'run'; readonly options: RunOptions }
   | { readonly command: 'logs'; readonly options: LogsOptions };
@@ -100,7 +100,7 @@ export function parseOptions(args: readonly string[]): Options {
     .command('logs')
     .description('Prints the output of a container.')
     .argument('<pod>', 'name of the pod')
-    .option('-c, --container <name>', 'which one, if the pod has several')
+    .option('-c, --container <name>', 'name of the container, if the pod has several')
     .option('-n, --namespace <name>', 'namespace of the pod', 'default')
     .option('-p, --previous', 'the run before the last one', false)
     .addOption(nodeNameOption())

@@ -17,7 +17,7 @@ import { Volumes } from './pod-config/volumes.ts';
 import { ProcessRuntime } from './process-runtime/process-runtime.ts';
 import type { RootDirectory } from './root-directory.ts';
 
-/** The kubelet looks every 10 s; here, so that the demo does not take longer. */
+/** The kubelet checks every 10 s; the demo uses a shorter interval to save time. */
 const emptyDirCheckMs = 2000;
 
 export interface ProcessAgentOptions {
@@ -28,7 +28,7 @@ export interface ProcessAgentOptions {
   readonly node: NodeAgentNode;
   /** Whether the agent runs a pod of the API server. */
   readonly runsPod: (pod: Pod) => boolean;
-  /** Where the manifests of static pods are. Absent: there are none. */
+  /** Path of the manifests of static pods; absent if there are none. */
   readonly podManifestPath?: string | undefined;
   readonly root: RootDirectory;
   readonly eventRecorder: EventRecorder;
@@ -45,13 +45,13 @@ export interface ProcessAgent {
 }
 
 /**
- * Makes the agent, which is not started yet, and finds the containers of earlier agents.
+ * Creates the agent without starting it, and finds the containers of earlier agents.
  * @throws AgentError when another agent uses the directory
  */
 export async function createProcessAgent(options: ProcessAgentOptions): Promise<ProcessAgent> {
   const { nodeName, addresses, podClient, podManifestPath, root, clock, logger } = options;
   const node = { nodeName, addresses };
-  // Only one agent at a time can open the journal, and so use the directory.
+  // Only one agent at a time can open the journal, so only one can use the directory.
   const journal = await fileJournal(root.journalDirectory).catch((error: unknown) => {
     throw AgentError.from(error, `--root-dir ${root.path}`);
   });

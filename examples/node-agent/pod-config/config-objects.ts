@@ -1,14 +1,14 @@
 import { ApiError } from 'kubelet-status-manager';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 
-/** What a ConfigMap or Secret has, by key. */
+/** The data of a ConfigMap or Secret, by key. */
 export type ConfigData = ReadonlyMap<string, Buffer>;
 
 export type ConfigObjectKind = 'configmap' | 'secret';
 
 /** Reads ConfigMaps and Secrets. */
 export interface ConfigObjects {
-  /** Resolves with undefined when there is no such object. */
+  /** Resolves with undefined if the object does not exist. */
   read(kind: ConfigObjectKind, namespace: string, name: string): Promise<ConfigData | undefined>;
 }
 

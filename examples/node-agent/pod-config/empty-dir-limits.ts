@@ -67,12 +67,12 @@ export class EmptyDirLimits {
       if (message === undefined || this.#isStopped) continue;
       this.#evicted.add(uidOf(pod));
       agent.evict(pod, { message, gracePeriodSeconds }).catch((error: unknown) => {
-        logger.warn({ podUID: uidOf(pod), reason: String(error) }, 'Pod was not evicted');
+        logger.warn({ podUID: uidOf(pod), reason: String(error) }, 'Failed to evict pod');
       });
     }
   }
 
-  /** What is wrong with the pod; undefined: nothing. */
+  /** Why the pod must be evicted; undefined if it need not be. */
   async #excess(pod: Pod): Promise<string | undefined> {
     for (const { name, emptyDir } of (pod.spec?.volumes ?? []) as readonly EmptyDirVolume[]) {
       const limit = emptyDir?.sizeLimit;
@@ -90,7 +90,7 @@ function uidOf({ metadata }: Pod): string {
   return metadata?.uid ?? '';
 }
 
-/** The sizes of all files; what disappears in between counts as empty. */
+/** The total size of all files; a file that is removed in the meantime counts as empty. */
 async function bytesIn(directory: string): Promise<number> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((): Dirent[] => []);
   const sizes = entries.map(async (entry) => {

@@ -30,7 +30,7 @@ interface EnvFromSource {
 
 /**
  * The environment variables of a container's `envFrom` and `env`.
- * @throws ContainerConfigError in the words of the kubelet when something that it refers to is not there
+ * @throws ContainerConfigError with the kubelet's message if a referenced object does not exist
  * Source: kubelet `makeEnvironmentVariables`.
  */
 export async function makeEnvironmentVariables(
@@ -64,7 +64,7 @@ export async function makeEnvironmentVariables(
   return result;
 }
 
-/** undefined: an optional key that is not there. */
+/** Undefined for an optional key that does not exist. */
 async function sourceValue(
   pod: Pod,
   { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef }: EnvVarSource,
@@ -97,7 +97,7 @@ async function keyValue(
   throw new ContainerConfigError(`couldn't find key ${selector.key} in ${typeName} ${namespace}/${selector.name}`);
 }
 
-/** undefined: an optional object that is not there. */
+/** Undefined for an optional object that does not exist. */
 async function readObject(
   configObjects: ConfigObjects,
   kind: ConfigObjectKind,
@@ -109,7 +109,7 @@ async function readObject(
   return data;
 }
 
-/** Others are left out. Source: apimachinery `IsRelaxedEnvVarName`. */
+/** Other names are skipped. Source: apimachinery `IsRelaxedEnvVarName`. */
 function isEnvVarName(name: string): boolean {
   return /^[\x20-\x3c\x3e-\x7e]+$/.test(name);
 }

@@ -1,6 +1,6 @@
 import type { Pod } from 'kubelet-status-manager';
 
-/** What a pod may read of itself, besides its object. */
+/** The values for `fieldRef` that are not in the pod object. */
 export interface NodeFacts {
   readonly nodeName: string;
   /** The addresses of the node, which its pods share. Primary first. */

@@ -10,7 +10,7 @@ export interface VolumeFile {
 }
 
 /**
- * Replaces the files of a volume by these, all at the same time: no process sees old files beside new
+ * Replaces the files of a volume atomically: no process sees old files together with new
  * ones. The files are in a directory that `..data` links to, and each name in the volume links there.
  * @param files by their paths in the volume
  * Source: kubelet `AtomicWriter`.

@@ -38,7 +38,7 @@ interface Volume extends VolumeSource {
   readonly name: string;
 }
 
-/** As often, volumes follow changes of their ConfigMaps and Secrets. */
+/** The interval at which volumes follow changes of their ConfigMaps and Secrets. */
 const refreshMs = 60_000;
 const defaultMode = 0o600;
 /** Only the user of the agent runs containers, so other users get no permissions. */
@@ -59,7 +59,7 @@ export interface VolumesOptions {
  */
 export class Volumes implements VolumeManager {
   readonly #options: VolumesOptions;
-  /** When they were prepared or refreshed last, by the UIDs of their pods. */
+  /** When they were last prepared or refreshed, by pod UID. */
   readonly #preparedAtMs = new Map<string, number>();
 
   constructor(options: VolumesOptions) {
@@ -81,14 +81,14 @@ export class Volumes implements VolumeManager {
         if (!isThere) throw new Error(message, { cause: error });
         logger.warn(
           { podUID: uid, volume: volume.name, reason: message },
-          'Failed to refresh a volume; it stays as it is',
+          'Failed to refresh a volume; keeping its files',
         );
       }
     }
     this.#preparedAtMs.set(uid, clock.monotonicMs());
   }
 
-  /** Removes what the volumes have, but nothing of a hostPath. */
+  /** Removes the contents of the volumes, except those of a hostPath. */
   async waitForUnmount(pod: Pod): Promise<void> {
     const uid = pod.metadata?.uid ?? '';
     this.#preparedAtMs.delete(uid);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ResourceRequirementsInput } from 'kubelet-status-manager';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
 
-/** What a container is made from, but for its environment. */
+/** The configuration of a container, without its environment. */
 export interface ContainerConfigFile {
   readonly id: string;
   readonly podUID: string;
@@ -22,7 +22,7 @@ export interface ContainerConfigFile {
   /** The file that the container may write its termination message to. */
   readonly terminationMessageFile: string;
   readonly fallsBackToLogs: boolean;
-  /** Where the shim listens. */
+  /** The socket on which the shim listens. */
   readonly socket: string;
 }
 
@@ -87,7 +87,7 @@ export class ContainerFiles {
     writeJSONFile(join(this.directory, 'env.json'), env);
   }
 
-  /** Undefined: they were not changed since the container was created. */
+  /** Undefined if they have not changed since the container was created. */
   readResources(): ResourceRequirementsInput | undefined {
     return readJSONFile(join(this.directory, 'resources.json')) as ResourceRequirementsInput | undefined;
   }
@@ -100,7 +100,7 @@ export class ContainerFiles {
     writeFileSync(join(this.directory, 'start'), '');
   }
 
-  /** Returns false when there is no request, or somebody else has taken it. */
+  /** Returns false if there is no request, or another process has taken it. */
   takeStartRequest(): boolean {
     try {
       unlinkSync(join(this.directory, 'start'));

@@ -59,7 +59,7 @@ export class CRILog {
     this.#append(Buffer.concat(entries));
   }
 
-  /** Writes what the last line without a newline has. */
+  /** Writes the last line if it has no newline. */
   close(): void {
     for (const stream of ['stdout', 'stderr'] as const) {
       if (this.#rest[stream].length > 0) this.#append(this.#entry(stream, 'F', this.#rest[stream]));
@@ -77,7 +77,7 @@ export class CRILog {
       if (this.#size >= this.#maxBytes) this.#rotate();
       this.#size += writeSync(this.#fd, entries);
     } catch {
-      // The container goes on without its log.
+      // The container continues without its log.
     }
   }
 

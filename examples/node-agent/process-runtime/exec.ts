@@ -4,14 +4,14 @@ import type { ExecResult } from 'kubelet-status-manager/agent';
 import type { Environment } from './container-files.ts';
 import { type ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
 
-/** More output is dropped, as in the kubelet's probes; the command runs on. */
+/** Further output is dropped, as in the kubelet's probes; the command continues. */
 const maxOutputBytes = 64 * 1024;
 
 export interface ExecRequest {
   readonly command: readonly string[];
   readonly env: Environment;
   readonly workingDir: string;
-  /** Kills the command, and is what the call then rejects with. */
+  /** Kills the command; the call then rejects with the signal's reason. */
   readonly signal: AbortSignal;
   /** Kills the command if the agent ends before it. */
   readonly guard: ProcessGroupGuard;

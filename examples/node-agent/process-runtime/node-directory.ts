@@ -12,7 +12,7 @@ function fileName(name: string, what: string): string {
 }
 
 /**
- * Where the runtime keeps what it has to know after a restart:
+ * The files that the runtime needs after a restart:
  *
  * ```
  * pods/<uid>/sandboxes/<id>.json

@@ -15,7 +15,7 @@ const shimFile = fileURLToPath(
     : new URL('./shim.js', import.meta.url),
 );
 
-/** What the kubelet reports for a container whose end nobody has seen. */
+/** The status that the kubelet reports for a container whose exit was not observed. */
 const unknownExit = {
   exitCode: 137,
   reason: 'ContainerStatusUnknown',
@@ -36,7 +36,7 @@ export class ProcessContainer {
   #shim: ShimConnection | undefined;
   #start: ContainerStart | undefined;
   #exit: ContainerExit | undefined;
-  /** Undefined: those of the pod's spec. */
+  /** Undefined for those of the pod's spec. */
   #resources: ResourceRequirementsInput | undefined;
   #exited: Promise<void> = Promise.resolve();
 
@@ -67,14 +67,14 @@ export class ProcessContainer {
     };
   }
 
-  /** Finds out how far the container is, as an agent that did not run until now. */
+  /** Determines the state of a container of an earlier agent. */
   async recover(): Promise<void> {
     this.#resources = this.files.readResources();
     this.files.takeStartRequest(); // a shim that has not taken it by now must not start the container later
     await this.#followShim();
   }
 
-  /** Resolves when the process runs. Rejects when it could not be started. */
+  /** Resolves when the process is running. Rejects if it could not be started. */
   async start(): Promise<void> {
     if (this.#start !== undefined || this.#exit !== undefined) return;
     this.files.requestStart();
@@ -119,7 +119,7 @@ export class ProcessContainer {
     }
   }
 
-  /** The container runs on without the agent. */
+  /** Disconnects; the container keeps running without the agent. */
   disconnect(): void {
     this.#shim?.close();
     this.#shim = undefined;

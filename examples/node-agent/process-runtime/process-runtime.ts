@@ -33,7 +33,7 @@ import { ProcessGroupGuard } from './process-group.ts';
 
 export interface ProcessRuntimeOptions {
   readonly directory: NodeDirectory;
-  /** What to execute for a container. Rejects with a `ContainerConfigError` when its spec requires what is not there. */
+  /** Resolves with the command of a container. Rejects with a `ContainerConfigError` if its spec cannot be satisfied. */
   readonly resolveCommand: (pod: Pod, container: Container) => Promise<ContainerCommand>;
   /** The addresses of the machine, which its pods share. */
   readonly podIPs: readonly string[];
@@ -55,7 +55,7 @@ interface Sandbox {
 
 /**
  * Runs each container as a process on this machine, without isolation. The processes outlive the
- * agent: a runtime that is opened on the same directory finds them again, and how those have ended
+ * agent: a runtime that is opened on the same directory finds them again, and the exit codes of those
  * that have ended in the meantime. One runtime at a time may use a directory. A sandbox is the
  * pod's directory.
  */
@@ -66,10 +66,10 @@ export class ProcessRuntime implements ContainerRuntime {
   readonly #sandboxes = new Map<string, Sandbox>();
   readonly #containers = new Map<string, ProcessContainer>();
   readonly #listeners = new Set<(event: RuntimeEvent) => void>();
-  /** Of commands that are executed in containers: they end with the agent. */
+  /** Kills commands that are executed in containers when the agent ends. */
   readonly #guard = new ProcessGroupGuard();
 
-  /** Resolves when all containers of earlier agents are found. */
+  /** Resolves when all containers of earlier agents have been found. */
   static async open(options: ProcessRuntimeOptions): Promise<ProcessRuntime> {
     const runtime = new ProcessRuntime(options);
     await runtime.#recover();
@@ -82,7 +82,7 @@ export class ProcessRuntime implements ContainerRuntime {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** The containers run on; the next runtime on the directory finds them. */
+  /** Containers keep running; the next runtime on the directory finds them. */
   close(): void {
     for (const container of this.#containers.values()) container.disconnect();
     this.#guard.close();
@@ -188,7 +188,7 @@ export class ProcessRuntime implements ContainerRuntime {
     await this.#containers.get(idOf(containerID))?.stop(gracePeriodSeconds, signal);
   }
 
-  /** Nothing limits a process: the resources are what its status shows. */
+  /** Processes are not limited: the resources are only shown in the status. */
   async updateContainerResources(containerID: string, resources: ResourceRequirementsInput): Promise<void> {
     this.#container(containerID).setResources(resources);
   }
@@ -260,7 +260,7 @@ export class ProcessRuntime implements ContainerRuntime {
     await Promise.all([...this.#containers.values()].map((container) => container.recover()));
   }
 
-  /** An agent that was killed while it removed a container or a pod has left files that nobody else removes. */
+  /** Removes the files that an agent left if it was killed while it removed a container or a pod. */
   #finishRemovals(): void {
     const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
     const { pods, logs, sockets } = this.#directory;
@@ -339,7 +339,7 @@ function textOr(value: unknown, defaultText: string): string {
   return typeof value === 'string' && value !== '' ? value : defaultText;
 }
 
-/** A directory of the container, if there is one, else of the machine. */
+/** A directory of the container if it exists, otherwise of the machine. */
 function workingDirectory(root: string, workingDir: string | undefined): string {
   if (workingDir === undefined) return root;
   const inRoot = pathInRoot(root, workingDir);

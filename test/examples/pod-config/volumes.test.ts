@@ -149,6 +149,6 @@ describe('changes of a ConfigMap', () => {
     clock.advance(60_000);
     await mount({ configMap: { name: 'settings' } });
     expect(content('level')).toBe('high');
-    expect(logger.lines.map(({ message }) => message)).toEqual(['Failed to refresh a volume; it stays as it is']);
+    expect(logger.lines.map(({ message }) => message)).toEqual(['Failed to refresh a volume; keeping its files']);
   });
 });
