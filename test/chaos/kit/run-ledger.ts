@@ -42,7 +42,7 @@ export class RunLedger {
   }
 }
 
-export function parseRuns(text: string): ContainerRun[] {
+function parseRuns(text: string): ContainerRun[] {
   const runs: ContainerRun[] = [];
   // The last line may be incomplete.
   for (const line of text.split('\n').slice(0, -1)) {

@@ -4,7 +4,7 @@ import { nodeName } from '../servers.ts';
 import { finalizer, foreignConditionType } from '../users.ts';
 
 /** The exit code of a container that was told to stop. */
-export const stoppedExitCode = 42;
+const stoppedExitCode = 42;
 const forever = '100000:0';
 const staticVersionAnnotation = 'chaos.example.com/version';
 
