@@ -56,6 +56,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   const runningPods = (await runtime.listPods({ signal })).filter(isRunning);
 
   probeManager.cleanupPods(possiblyRunning);
+  // Divergence: the kubelet also drops the statuses of removed pods whose workers are still ending them.
   statusManager.removeOrphanedStatuses([...[...pods, ...allMirrorPods].map(uidOf), ...known]);
   options.removeOrphanedPods(new Set(pods.map(uidOf)));
   mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name));
