@@ -213,6 +213,6 @@ export class PodWorkerLoop {
     status.failure = { sinceMs: status.failure?.sinceMs ?? this.#options.clock.now(), reason };
     const failingSince = timeFromEpochMs(status.failure.sinceMs);
     const fields = { ...podFields(pod ?? toAPIPod(runningPod!)), state: status.lifecycle.state, reason, failingSince };
-    this.#options.logger.error(fields, 'Error syncing pod; it will be retried');
+    this.#options.logger.error(fields, 'Failed to sync pod; it will be retried');
   }
 }
