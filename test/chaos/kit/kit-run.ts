@@ -40,7 +40,7 @@ const startDeadlineMs = 5_000;
 const momentDeadlineMs = 1_500;
 
 /** What the kubelet logs as an error, too, although it is part of the life of pods or caused by the faults. */
-const expectedErrors = /^Failed to sync pod|mirror pod/;
+const expectedErrors = /sync(ing)? pod|mirror pod/;
 
 /** What happens when an agent is killed, a few milliseconds later: it creates a container, one starts or ends, a request. */
 const moments = ['creating', 'ledger', 'patch', 'request'] as const;
