@@ -138,6 +138,15 @@ const facts = {
     on: since('1.37', '200', '422'),
     observe: (server) => statusOfRestart(server, { containers: [{ name: 'other', image: 'i' }] }),
   },
+  'resize-subresource': {
+    what: 'PATCH of the subresource `resize`',
+    on: since('1.33', '404', '200'),
+    observe: async (server) => {
+      const body = { spec: { containers: [{ name: 'c', resources: {} }] } };
+      const { status } = await server.pods.patch(`${await createPod(server)}/resize`, body, STRATEGIC_MERGE_PATCH);
+      return String(status);
+    },
+  },
   'get-of-missing-pod': {
     what: "A node's user: GET of a pod that does not exist",
     on: since('1.33', '404', '403'),

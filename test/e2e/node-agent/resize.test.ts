@@ -69,4 +69,5 @@ describeOnServers(
       context.expect(pod.starts).toEqual({ app: 1 });
     });
   },
+  ['resize-subresource'],
 );
