@@ -251,7 +251,9 @@ export class AgentPodSyncer implements PodSyncer {
       runtimeStatus: this.#actuatedResources?.complete(uid, runtimeStatus) ?? runtimeStatus,
       podIsTerminal,
       previous: statusManager.getPodStatus(uid),
-      startFailures: this.#reasonCache.ofPod(uid),
+      // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
+      // so terminatePod reports it as lost, although its exit code is known.
+      startFailures: podIsTerminal ? undefined : this.#reasonCache.ofPod(uid),
       probeResults: probeManager?.results,
       resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
       eviction: this.activeDeadlineHandler.shouldEvict(pod),

@@ -417,6 +417,24 @@ describe('eviction', () => {
     // The pod was not deleted.
     expect(agent.client.pod('ns', 'web')).toBeDefined();
   });
+
+  it('of a container in CrashLoopBackOff: was reported as lost (137) though its exit code is known', async () => {
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 3 });
+    await agent.create(podOf());
+    await agent.advance(140_000);
+    expect(waiting()).toMatchObject({ reason: 'CrashLoopBackOff' });
+    const { workers: podWorkers, clock } = agent;
+    const podStatusFn = (status: object) => ({ ...status, phase: 'Failed' as const, reason: 'Evicted' });
+    const killed = killPodNow(agent.client.pod('ns', 'web')!, { podWorkers, clock, evict: true, podStatusFn });
+    await agent.advance(3000);
+    await killed;
+    await agent.advance(10_000);
+    const exit = { terminated: { exitCode: 3, reason: 'Error' } };
+    expect(agent.status('web')).toMatchObject({
+      phase: 'Failed',
+      containerStatuses: [{ restartCount: 4, state: exit, lastState: exit }],
+    });
+  });
 });
 
 describe('volumes', () => {
