@@ -182,7 +182,7 @@ function figuresOf(all: Results['rounds']): Figure[] {
     speed('kubelet'),
     speed('vk', 'kubelet'),
     cpu('raw'),
-    cpu('core-v1'),
+    cpu('core-v1', { of: 'ratio', atMost: 0.75 }),
     cpu('http', { of: 'ratio', atMost: 0.75 }),
     cpu('http-when-stale', { of: 'ratio', atMost: 0.5 }),
     cpu('kubelet'),
