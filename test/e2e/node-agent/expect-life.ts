@@ -6,7 +6,7 @@ import { allowedHistory, type Life, type LivePod } from './live-pod.ts';
  * that is there when it is to be created, and gone when it is read.
  */
 const expectedErrors =
-  /CrashLoopBackOff|no relationship found between node|Failed to create mirror pod .* 404 NotFound: pods /;
+  /CrashLoopBackOff|no relationship found between node|Failed to create mirror pod .*404 NotFound: pods /;
 
 /** Lives the life of a pod, and expects that the API server has shown nothing else, and that nothing runs afterwards. */
 export async function expectLife(pod: LivePod, life: Life, { expect, onTestFailed }: TestContext): Promise<void> {
