@@ -3,7 +3,7 @@ import type { Pod } from '../../index.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 /** Volumes that need the API server, and the text for them in the error message. */
-const volumes: Readonly<Record<string, string>> = {
+export const volumeReferences: Readonly<Record<string, string>> = {
   configMap: 'configmaps (via configmap volumes)',
   secret: 'secrets (via secret volumes)',
   csi: 'csidrivers (via CSI volumes)',
@@ -13,7 +13,8 @@ const volumes: Readonly<Record<string, string>> = {
   azureFile: 'secrets (via azureFile volumes)',
 };
 
-const projections: Readonly<Record<string, string>> = {
+/** Sources of a projected volume that need the API server, and the text for them. */
+export const projectedReferences: Readonly<Record<string, string>> = {
   configMap: 'configmaps (via projected volumes)',
   secret: 'secrets (via projected volumes)',
   serviceAccountToken: 'serviceaccounts (via projected volumes)',
@@ -49,7 +50,8 @@ export function apiObjectReference(pod: Pod): string | undefined {
   for (const volume of sources) {
     const projected = listOf(membersOf(volume.projected).sources);
     const reference =
-      referenceOf(volume, volumes) ?? projected.map((one) => referenceOf(one, projections)).find(Boolean);
+      referenceOf(volume, volumeReferences) ??
+      projected.map((one) => referenceOf(one, projectedReferences)).find(Boolean);
     if (reference !== undefined) return reference;
   }
   return undefined;

@@ -1,22 +1,5 @@
+import { projectedReferences, volumeReferences } from '../../agent/config/api-object-reference.ts';
 import { isJSONObject, type JSONObject, objectsOf, stringOf } from './objects.ts';
-
-/** Volume sources that name another object, and what refusals call it. */
-const volumeReferences: { readonly [source: string]: string } = {
-  configMap: 'configmaps (via configmap volumes)',
-  secret: 'secrets (via secret volumes)',
-  csi: 'csidrivers (via CSI volumes)',
-  glusterfs: 'endpoints (via glusterFS volumes)',
-  persistentVolumeClaim: 'persistentvolumeclaims',
-  ephemeral: 'persistentvolumeclaims (via ephemeral volumes)',
-  azureFile: 'secrets (via azureFile volumes)',
-};
-const projectedReferences: { readonly [source: string]: string } = {
-  configMap: 'configmaps (via projected volumes)',
-  secret: 'secrets (via projected volumes)',
-  serviceAccountToken: 'serviceaccounts (via projected volumes)',
-  clusterTrustBundle: 'clustertrustbundles',
-  podCertificate: 'podcertificates',
-};
 
 /**
  * What of the API a pod needs, so that it cannot be a mirror pod; undefined for a pod that needs nothing.
