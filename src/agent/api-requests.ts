@@ -1,1 +1,1 @@
-export type { ApiRequests, ApiResponse } from '../index.ts';
+export type { ApiRequests, ApiResponse } from '../kube/client/api-requests.ts';

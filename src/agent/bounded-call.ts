@@ -1,4 +1,4 @@
-import type { Clock } from '../index.ts';
+import type { Clock } from '../shared/clock.ts';
 
 export interface BoundedCallOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;

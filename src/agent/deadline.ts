@@ -1,4 +1,4 @@
-import type { Clock } from '../index.ts';
+import type { Clock } from '../shared/clock.ts';
 
 /** The time limit of one call. */
 export interface Deadline {

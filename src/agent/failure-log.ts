@@ -1,4 +1,6 @@
-import { type Clock, type Logger, timeFromEpochMs } from '../index.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { timeFromEpochMs } from '../shared/time.ts';
 
 const reminderMs = 600_000;
 

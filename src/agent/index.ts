@@ -1,4 +1,5 @@
 // A complete agent
+export type { HookHTTPRequest } from './pod-workers/http-hook.ts';
 export { createNodeAgent } from './node-agent/create-node-agent.ts';
 export type { NodeAgent } from './node-agent/node-agent.ts';
 export type { NodeAgentInspection, NodeAgentState } from './node-agent/node-agent-inspection.ts';
@@ -105,7 +106,6 @@ export {
   type HandlerRequest,
   type HandlerRunner,
   type HandlerRunnerOptions,
-  type HookHTTPRequest,
 } from './pod-workers/handler-runner.ts';
 export { BackoffError, minBackoffExpiration } from './pod-workers/backoff-error.ts';
 export { killPodNow } from './pod-workers/kill-pod-now.ts';

@@ -1,4 +1,4 @@
-import type { Pod } from '../index.ts';
+import type { Pod } from '../kube/types.ts';
 
 /** The fields with which every log line about a pod starts. */
 export function podFields({ metadata: { namespace = '', name = '', uid } = {} }: Pod): {

@@ -1,4 +1,4 @@
-import { StatusManagerError } from '../index.ts';
+import { StatusManagerError } from '../shared/errors.ts';
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option. The value is omitted because it may contain secrets. */
 export function refuseOption(path: string, expected: string): never {

@@ -1,5 +1,5 @@
 import { setImmediate as timersSetImmediate } from 'node:timers';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock, Timer } from '../shared/clock.ts';
 
 /** A test that installs fake timers replaces the global later; the module's own stays real. */
 const realSetImmediate = timersSetImmediate;

@@ -1,5 +1,5 @@
 import jsonPatch from 'fast-json-patch';
-import { ApiError } from '../client/api-error.ts';
+import { ApiError } from '../kube/client/api-error.ts';
 import type {
   DeletePodOptions,
   JsonPatchOperation,
@@ -9,17 +9,17 @@ import type {
   RequestOptions,
   RequestVerb,
   StrategicMergePatchBody,
-} from '../client/pod-client.ts';
-import { type Clock, sleep, systemClock } from '../clock.ts';
-import { applyPodStatusPatch } from '../status/strategic-merge-apply.ts';
-import type { Pod } from '../types.ts';
-import type { Fault } from './faults/fault.ts';
-import { errorOfFault } from './faults/fault-error.ts';
-import type { FaultRequest, RunningRequest } from './faults/fault-match.ts';
-import { FaultPlan, type Faults } from './faults/faults.ts';
+} from '../kube/client/pod-client.ts';
+import { type Clock, sleep, systemClock } from '../shared/clock.ts';
+import { applyPodStatusPatch } from '../status-manager/status/strategic-merge-apply.ts';
+import type { Pod } from '../kube/types.ts';
+import type { Fault } from '../api-server/faults/fault.ts';
+import { errorOfFault } from '../api-server/faults/fault-error.ts';
+import type { FaultRequest, RunningRequest } from '../api-server/faults/fault-match.ts';
+import { FaultPlan, type Faults } from '../api-server/faults/faults.ts';
 import { frozenCopy } from './frozen-copy.ts';
-import type { PodEvent, PodEvents } from './pod-events.ts';
-import { type InFlight, RequestsInFlight } from './requests-in-flight.ts';
+import type { PodEvent, PodEvents } from '../api-server/pod-events.ts';
+import { type InFlight, RequestsInFlight } from '../api-server/requests-in-flight.ts';
 
 /** Which of the three requests of a `PodClient`. */
 export type FakeVerb = RequestVerb;

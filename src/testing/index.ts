@@ -8,7 +8,7 @@ export {
   type PodAccess,
   type PodDeletion,
   type RequestRecord,
-} from './api-server/index.ts';
+} from '../api-server/index.ts';
 export {
   FakeContainerRuntime,
   type FakeContainerRuntimeOptions,
@@ -27,14 +27,14 @@ export {
   type FakeReactionResult,
   type FakeVerb,
 } from './fake-pod-client.ts';
-export { fault, type Fault, type FaultOf, type FaultStatus } from './faults/fault.ts';
-export type { FaultRequest, FaultVerb, RequestMatch } from './faults/fault-match.ts';
-export type { FaultMatch, Faults, PlannedFault, UsedFault } from './faults/faults.ts';
-export type { Mutation } from './mutations.ts';
-export type { PodEvent, PodEvents } from './pod-events.ts';
+export { fault, type Fault, type FaultOf, type FaultStatus } from '../api-server/faults/fault.ts';
+export type { FaultRequest, FaultVerb, RequestMatch } from '../api-server/faults/fault-match.ts';
+export type { FaultMatch, Faults, PlannedFault, UsedFault } from '../api-server/faults/faults.ts';
+export type { Mutation } from '../api-server/mutations.ts';
+export type { PodEvent, PodEvents } from '../api-server/pod-events.ts';
 export { type LoggedLine, recordingLogger, type RecordingLogger } from './recording-logger.ts';
 export { type RecordedDeferredResize, type RecordedTermination, RecordingMetrics } from './recording-metrics.ts';
-export type { InFlight } from './requests-in-flight.ts';
+export type { InFlight } from '../api-server/requests-in-flight.ts';
 export { settle, type SettledManager, type SettledServer, type SettlePart } from './settle.ts';
 export { silentLogger } from './silent-logger.ts';
 export { SyncedPodManager, type SyncedPodManagerOptions } from './synced-pod-manager.ts';

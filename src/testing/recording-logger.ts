@@ -1,4 +1,4 @@
-import type { LogFunction, Logger } from '../logger.ts';
+import type { LogFunction, Logger } from '../shared/logger.ts';
 
 /** One line that was logged. */
 export interface LoggedLine {

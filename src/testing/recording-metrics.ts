@@ -6,7 +6,7 @@ import type {
   PriorityBucket,
   ResizeResolution,
   StatusGauges,
-} from '../metrics.ts';
+} from '../status-manager/metrics.ts';
 
 /** Arguments of `incTerminatedContainers`. */
 export interface RecordedTermination {

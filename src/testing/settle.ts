@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as timersSetImmediate } from 'node:timers';
-import type { ManagerInspection } from '../manager/inspection.ts';
+import type { ManagerInspection } from '../status-manager/inspection.ts';
 import type { FakeClock } from './fake-clock.ts';
-import type { InFlight } from './requests-in-flight.ts';
+import type { InFlight } from '../api-server/requests-in-flight.ts';
 
 // Taken when this module is loaded: fake timers replace both later.
 const realSetImmediate = timersSetImmediate;

@@ -1,6 +1,6 @@
-import { BasicPodManager } from '../pods/basic-pod-manager.ts';
-import type { Pod } from '../types.ts';
-import type { PodEvents } from './pod-events.ts';
+import { BasicPodManager } from '../kube/basic-pod-manager.ts';
+import type { Pod } from '../kube/types.ts';
+import type { PodEvents } from '../api-server/pod-events.ts';
 
 /** Options of a `SyncedPodManager`. */
 export interface SyncedPodManagerOptions {

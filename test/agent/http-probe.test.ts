@@ -9,7 +9,7 @@ import { FakeClock } from 'kubelet-status-manager/testing';
 import { probeHTTP } from '../../src/agent/prober/http-probe.ts';
 import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
 import type { ProbeOutcome } from '../../src/agent/prober/probe-outcome.ts';
-import { selfSignedCertificate } from '../../src/testing/api-server/self-signed-certificate.ts';
+import { selfSignedCertificate } from '../../src/api-server/self-signed-certificate.ts';
 
 const maxBodyLength = 10 * 1024;
 let clock: FakeClock;

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import type { Logger } from '../../src/index.ts';
+import type { Logger } from '../../src/status-manager/index.ts';
 import type { AgentReport } from './protocol.ts';
 import { onPurpose } from './throwing-ports.ts';
 

@@ -1,7 +1,14 @@
 import { mkdirSync } from 'node:fs';
-import { type Clock, fileJournal, type Logger, type Pod, StatusManager, systemClock } from '../../src/index.ts';
-import { createPodClient, type HttpPodClient } from '../../src/http.ts';
-import { createInformerPodManager, type InformerPodManager } from '../../src/informer.ts';
+import {
+  type Clock,
+  fileJournal,
+  type Logger,
+  type Pod,
+  StatusManager,
+  systemClock,
+} from '../../src/status-manager/index.ts';
+import { createPodClient, type HttpPodClient } from '../../src/kube/http/index.ts';
+import { createInformerPodManager, type InformerPodManager } from '../../src/kube/informer/index.ts';
 import { reportingLogger } from './agent-reports.ts';
 import { kubeConfig } from './kube-config.ts';
 import { type LifeManager, OutcomeLedger } from './outcome-ledger.ts';

@@ -1,4 +1,4 @@
-import { fault, type Fault } from '../../src/testing/faults/fault.ts';
+import { fault, type Fault } from '../../src/api-server/faults/fault.ts';
 import { Random } from './random.ts';
 
 /** The kind of a request to the API server, by its method and path. */

@@ -11,9 +11,9 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Json } from '../support/kube-http.ts';
-import { fault, type Fault, type FaultOf } from '../../src/testing/faults/fault.ts';
-import type { FaultRequest } from '../../src/testing/faults/fault-match.ts';
-import { HttpExchange } from '../../src/testing/faults/http-exchange.ts';
+import { fault, type Fault, type FaultOf } from '../../src/api-server/faults/fault.ts';
+import type { FaultRequest } from '../../src/api-server/faults/fault-match.ts';
+import { HttpExchange } from '../../src/api-server/faults/http-exchange.ts';
 import { LoopLag } from './loop-lag.ts';
 import { type ChaosFault, FaultSchedule, htmlPage, kitFault, type RequestKind } from './faults.ts';
 

@@ -1,4 +1,4 @@
-import type { PodStatus } from '../../src/index.ts';
+import type { PodStatus } from '../../src/status-manager/index.ts';
 import type { Json } from '../support/kube-http.ts';
 import type { Call } from './faulty-proxy.ts';
 import type { HistoryEvent } from './history.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StatusManager } from '../../src/index.ts';
+import { StatusManager } from '../../src/status-manager/index.ts';
 import { FakeClock, FakePodClient, silentLogger } from '../../src/testing/index.ts';
 import { OutcomeLedger } from './outcome-ledger.ts';
 

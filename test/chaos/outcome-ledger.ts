@@ -1,4 +1,4 @@
-import type { PodInspection, StatusManager, StatusOutcome, UpdateResult } from '../../src/index.ts';
+import type { PodInspection, StatusManager, StatusOutcome, UpdateResult } from '../../src/status-manager/index.ts';
 
 /** The methods of the manager that a pod's lifecycle calls. */
 export type LifeManager = Pick<

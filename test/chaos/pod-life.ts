@@ -5,7 +5,7 @@ import {
   type ObservedPod,
   type Pod,
   type Timer,
-} from '../../src/index.ts';
+} from '../../src/status-manager/index.ts';
 import { type AgentReport, messageOf, type PodRuntime, type RuntimeContainer } from './protocol.ts';
 import type { LifeManager } from './outcome-ledger.ts';
 import type { Random } from './random.ts';

@@ -1,4 +1,4 @@
-import type { PatchStrategy, PodStatus, ReadBeforePatch } from '../../src/index.ts';
+import type { PatchStrategy, PodStatus, ReadBeforePatch } from '../../src/status-manager/index.ts';
 import type { Access } from './kube-config.ts';
 
 /** The commands of the run to an agent process (over IPC) and the reports of that process (lines of JSON on stdout). */

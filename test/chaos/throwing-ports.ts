@@ -1,4 +1,4 @@
-import type { Logger, LogFunction, Pod, StatusListener } from '../../src/index.ts';
+import type { Logger, LogFunction, Pod, StatusListener } from '../../src/status-manager/index.ts';
 import type { Random } from './random.ts';
 
 /** The message of errors that listeners and loggers throw on purpose. */

@@ -3,11 +3,11 @@
  * Nothing here runs. A project of its own: npm leaves client-node 2 out below Node.js 22.19.
  */
 import type * as ClientNode2 from 'client-node-2';
-import type { CoreV1ApiLike } from '../../src/client/core-v1-api-like.ts';
-import { toPodClient } from '../../src/client/to-pod-client.ts';
-import type { KubeConfigSource } from '../../src/http.ts';
-import type { InformerLike } from '../../src/informer.ts';
-import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../src/types.ts';
+import type { CoreV1ApiLike } from '../../src/kube/client/core-v1-api-like.ts';
+import { toPodClient } from '../../src/kube/client/to-pod-client.ts';
+import type { KubeConfigSource } from '../../src/kube/http/index.ts';
+import type { InformerLike } from '../../src/kube/informer/index.ts';
+import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../src/kube/types.ts';
 
 declare const kubeConfig: ClientNode2.KubeConfig;
 declare const api: ClientNode2.CoreV1Api;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { classifyApiError } from '../../src/client/api-error.ts';
-import type { FailureClass } from '../../src/client/api-error.ts';
-import type { PatchType, ClosablePodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
-import type { RequestVerb } from '../../src/client/pod-client.ts';
+import { classifyApiError } from '../../src/kube/client/api-error.ts';
+import type { FailureClass } from '../../src/kube/client/api-error.ts';
+import type { PatchType, ClosablePodClient, PodStatusPatch } from '../../src/kube/client/pod-client.ts';
+import type { RequestVerb } from '../../src/kube/client/pod-client.ts';
 import type { Json } from '../support/kube-http.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
 import { expectFailure, uniqueName } from './pod-api.ts';

@@ -1,7 +1,7 @@
-import { createPodClient } from '../../src/http.ts';
-import { createCoreV1PodClient } from '../../src/client/core-v1-pod-client.ts';
-import { ApiError } from '../../src/client/api-error.ts';
-import type { ClosablePodClient, PodStatusPatch } from '../../src/client/pod-client.ts';
+import { createPodClient } from '../../src/kube/http/index.ts';
+import { createCoreV1PodClient } from '../../src/kube/client/core-v1-pod-client.ts';
+import { ApiError } from '../../src/kube/client/api-error.ts';
+import type { ClosablePodClient, PodStatusPatch } from '../../src/kube/client/pod-client.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 
 /** The server and the credentials. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ApiError, FailureClass } from '../../src/client/api-error.ts';
-import { classifyApiError } from '../../src/client/api-error.ts';
-import type { ClosablePodClient } from '../../src/client/pod-client.ts';
+import type { ApiError, FailureClass } from '../../src/kube/client/api-error.ts';
+import { classifyApiError } from '../../src/kube/client/api-error.ts';
+import type { ClosablePodClient } from '../../src/kube/client/pod-client.ts';
 import { type HttpServer, type ScriptedResponse, startHttpServer } from '../support/http-server.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
 

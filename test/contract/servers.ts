@@ -1,4 +1,4 @@
-import { ApiServer } from '../../src/testing/api-server/index.ts';
+import { ApiServer } from '../../src/api-server/index.ts';
 import {
   controlPlaneAvailable,
   kubeApiServerVersion,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { defaultOptions } from '../../src/manager/options.ts';
+import { defaultOptions } from '../../src/status-manager/options.ts';
 import {
   containerTypes,
   outcomeKinds,
@@ -15,12 +15,12 @@ import {
   resizeResolutions,
   terminatingWaits,
   waitReasons,
-} from '../../src/metrics.ts';
-import { createPrometheusMetrics } from '../../src/prometheus.ts';
-import { failureClassTable } from '../../src/sync/failure-classes.ts';
-import { BackOff, type BackOffReason } from '../../src/sync/back-off.ts';
-import { hotLoopThreshold } from '../../src/sync/resend-detector.ts';
-import { fault } from '../../src/testing/faults/fault.ts';
+} from '../../src/status-manager/metrics.ts';
+import { createPrometheusMetrics } from '../../src/observe/prometheus.ts';
+import { failureClassTable } from '../../src/status-manager/sync/failure-classes.ts';
+import { BackOff, type BackOffReason } from '../../src/status-manager/sync/back-off.ts';
+import { hotLoopThreshold } from '../../src/status-manager/sync/resend-detector.ts';
+import { fault } from '../../src/api-server/faults/fault.ts';
 import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
 import { readmeExamples } from '../stranger/readme-examples.ts';
 
@@ -175,7 +175,7 @@ describe('docs/options.md', () => {
 
   it('has a row for every option, and for no other', () => {
     const [, members] = /export interface StatusManagerOptions\b.* \{\n([\s\S]*?)\n\}/.exec(
-      read('src/manager/options.ts'),
+      read('src/status-manager/options.ts'),
     )!;
     const options = [...members!.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, name]) => name!);
     expect(options.length).toBeGreaterThan(10);
@@ -190,8 +190,8 @@ describe('docs/options.md', () => {
 
 describe('the documents', () => {
   const wrapped = documents.filter((path) => path !== 'CHANGELOG.md');
-  /** Lines that end with a link or an image cannot be wrapped. */
-  const isExempt = (line: string): boolean => /\]\([^)]*\)\S*$|^<img/.test(line);
+  /** Rows of tables, and lines that end with a link or an image, cannot be wrapped. */
+  const isExempt = (line: string): boolean => /^\||\]\([^)]*\)\S*$|^<img/.test(line);
 
   it.each(wrapped)('%s can be read on 100 columns', (document) => {
     const lines = read(document)
@@ -332,8 +332,8 @@ describe('docs/parity.md', () => {
 });
 
 function sourceHas(symbol: string): boolean {
-  return ['src/manager/status-manager.ts', 'src/index.ts', 'src/informer.ts'].some((path) =>
-    new RegExp(`\\b${symbol}\\b`).test(read(path)),
+  return ['src/status-manager/status-manager.ts', 'src/status-manager/index.ts', 'src/kube/informer/index.ts'].some(
+    (path) => new RegExp(`\\b${symbol}\\b`).test(read(path)),
   );
 }
 

@@ -13,7 +13,7 @@ import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { Registry } from 'prom-client';
 import { expect, vi } from 'vitest';
-import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox } from '../../src/index.ts';
+import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox } from '../../src/status-manager/index.ts';
 
 declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean; run(pod: Pod): void };
 declare const podsOfThisNode: Pod[];

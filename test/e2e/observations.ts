@@ -1,5 +1,5 @@
-import type { ContainerStatusInput } from '../../src/index.ts';
-import type { ObservedPod } from '../../src/status/generate.ts';
+import type { ContainerStatusInput } from '../../src/status-manager/index.ts';
+import type { ObservedPod } from '../../src/status-manager/status/generate.ts';
 
 /* What the agent observes during the lifecycle of a pod whose only container is called `c`. */
 

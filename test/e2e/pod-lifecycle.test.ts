@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Pod } from '../../src/index.ts';
-import { generateAPIPodStatus, type ObservedPod } from '../../src/status/generate.ts';
+import type { Pod } from '../../src/status-manager/index.ts';
+import { generateAPIPodStatus, type ObservedPod } from '../../src/status-manager/status/generate.ts';
 import { contractClients } from '../contract/clients.ts';
 import {
   expectOk,

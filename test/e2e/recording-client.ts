@@ -1,4 +1,4 @@
-import type { PodClient } from '../../src/client/pod-client.ts';
+import type { PodClient } from '../../src/kube/client/pod-client.ts';
 
 export interface RecordedRequest {
   readonly verb: 'get' | 'patch' | 'delete';

@@ -4,8 +4,8 @@ import {
   StatusManager,
   type StatusManagerOptions,
   type StatusOutcome,
-} from '../../src/index.ts';
-import type { ClosablePodClient } from '../../src/client/pod-client.ts';
+} from '../../src/status-manager/index.ts';
+import type { ClosablePodClient } from '../../src/kube/client/pod-client.ts';
 import type { ContractClientKind } from '../contract/clients.ts';
 import type { ContractServer } from '../contract/servers.ts';
 import { type Json, KubeHttp, type WatchStream } from '../support/kube-http.ts';

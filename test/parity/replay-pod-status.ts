@@ -10,7 +10,7 @@ import {
   type RuntimeContainerStatus,
   type RuntimePodStatus,
 } from 'kubelet-status-manager/agent';
-import { podStatusResources } from '../../src/status/pod-resources.ts';
+import { podStatusResources } from '../../src/status-manager/status/pod-resources.ts';
 import { type Divergence, differences } from './compare.ts';
 import type { PodStatusRow, RowActions, RowContainer, RowSandbox } from './pod-status-row.ts';
 

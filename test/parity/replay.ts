@@ -14,7 +14,7 @@ import {
   type StatusManagerOptions,
 } from 'kubelet-status-manager';
 import { type FakeAction, FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
-import { canonicalPodStatus } from '../../src/status/canonical.ts';
+import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { differences, type Divergence, withoutEmptyNulls } from './compare.ts';
 import { reformatTrace } from './reformat-trace.ts';
 import { ScriptedEvents } from './scripted-events.ts';

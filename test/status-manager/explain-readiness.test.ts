@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { UnreadyCause } from '../../src/manager/explain/unready-causes.ts';
-import { generateAPIPodStatus } from '../../src/index.ts';
-import type { ContainerStatusInput, Pod, PodSpec, PodStatusInput } from '../../src/types.ts';
-import { podOf, SyncHarness, uidOf } from '../sync/sync-harness.ts';
+import type { UnreadyCause } from '../../src/status-manager/explain/unready-causes.ts';
+import { generateAPIPodStatus } from '../../src/status-manager/index.ts';
+import type { ContainerStatusInput, Pod, PodSpec, PodStatusInput } from '../../src/kube/types.ts';
+import { podOf, SyncHarness, uidOf } from './sync/sync-harness.ts';
 
 const probe = { httpGet: { port: 80 } };
 const spec: PodSpec = { containers: [{ name: 'app' }] };

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../src/client/api-error.ts';
-import type { RequestOptions } from '../../src/client/pod-client.ts';
-import type { Journal } from '../../src/journal/journal.ts';
-import type { PodCause, PodExplanation } from '../../src/manager/explain/explanation.ts';
+import { ApiError } from '../../src/kube/client/api-error.ts';
+import type { RequestOptions } from '../../src/kube/client/pod-client.ts';
+import type { Journal } from '../../src/status-manager/journal/journal.ts';
+import type { PodCause, PodExplanation } from '../../src/status-manager/explain/explanation.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
-import type { Pod } from '../../src/types.ts';
-import { outages, Node } from '../outages/outages.ts';
-import { podOf, SyncHarness, uidOf } from '../sync/sync-harness.ts';
+import type { Pod } from '../../src/kube/types.ts';
+import { outages, Node } from '../observe/outages/outages.ts';
+import { podOf, SyncHarness, uidOf } from './sync/sync-harness.ts';
 
 const staticAnnotations = { 'kubernetes.io/config.source': 'file' };
 const always = Number.POSITIVE_INFINITY;

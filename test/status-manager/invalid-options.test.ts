@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { defaultOptions, resolveOptions, type StatusManagerOptions } from '../../src/manager/options.ts';
-import { StatusManager } from '../../src/manager/status-manager.ts';
-import { RequestLimiter } from '../../src/sync/request-limiter.ts';
+import { defaultOptions, resolveOptions, type StatusManagerOptions } from '../../src/status-manager/options.ts';
+import { StatusManager } from '../../src/status-manager/status-manager.ts';
+import { RequestLimiter } from '../../src/status-manager/sync/request-limiter.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 
 const podDeletionSafety = (): boolean => false;

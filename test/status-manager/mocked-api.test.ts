@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { applyPodStatusPatch, StatusManager, type Pod } from '../../src/index.ts';
+import { applyPodStatusPatch, StatusManager, type Pod } from '../../src/status-manager/index.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { getTestPod, testPodUID as uid } from './fixture.ts';
 

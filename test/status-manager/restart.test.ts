@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { fileJournal } from '../../src/journal/file-journal.ts';
-import type { Journal } from '../../src/journal/journal.ts';
-import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../../src/index.ts';
+import { fileJournal } from '../../src/status-manager/journal/file-journal.ts';
+import type { Journal } from '../../src/status-manager/journal/journal.ts';
+import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../../src/status-manager/index.ts';
 import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
-import type { Pod, PodStatusInput } from '../../src/types.ts';
+import type { Pod, PodStatusInput } from '../../src/kube/types.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 

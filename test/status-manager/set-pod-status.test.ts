@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import type { UpdateResult } from '../../src/index.ts';
+import type { UpdateResult } from '../../src/status-manager/index.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 function ready(status: string): { conditions: { type: string; status: string }[] } {

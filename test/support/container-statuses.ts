@@ -1,4 +1,4 @@
-import type { ContainerStatusInput } from '../../src/types.ts';
+import type { ContainerStatusInput } from '../../src/kube/types.ts';
 
 type Members = Partial<ContainerStatusInput>;
 

@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { BasicPodManager, type Pod, StatusManager } from '../../src/index.ts';
+import { BasicPodManager, type Pod, StatusManager } from '../../src/status-manager/index.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 

@@ -11,10 +11,10 @@ import type {
   V1PodStatus,
 } from '@kubernetes/client-node';
 import { vi } from 'vitest';
-import type { CoreV1ApiLike } from '../../src/client/core-v1-api-like.ts';
-import type { PodClient } from '../../src/client/pod-client.ts';
-import { toPodClient } from '../../src/client/to-pod-client.ts';
-import type { ContainerStatusInput, Pod, PodConditionInput, PodStatus, PodStatusInput } from '../../src/types.ts';
+import type { CoreV1ApiLike } from '../../src/kube/client/core-v1-api-like.ts';
+import type { PodClient } from '../../src/kube/client/pod-client.ts';
+import { toPodClient } from '../../src/kube/client/to-pod-client.ts';
+import type { ContainerStatusInput, Pod, PodConditionInput, PodStatus, PodStatusInput } from '../../src/kube/types.ts';
 
 declare const kubeConfig: KubeConfig;
 declare const api: CoreV1Api;

@@ -1,6 +1,12 @@
 /** Compiles, or a manager cannot be faked by hand. Nothing here runs. */
-import type { Pod, PodStatus, PodStatusProvider, StatusManager, StatusManagerLike } from '../../src/index.ts';
-import type { InformerPodManager } from '../../src/informer.ts';
+import type {
+  Pod,
+  PodStatus,
+  PodStatusProvider,
+  StatusManager,
+  StatusManagerLike,
+} from '../../src/status-manager/index.ts';
+import type { InformerPodManager } from '../../src/kube/informer/index.ts';
 
 declare const onInformer: StatusManager<InformerPodManager>;
 

@@ -1,6 +1,6 @@
 /** Compiles, or a manager no longer knows the type of its pod manager. Nothing here runs. */
-import type { InformerPodManager } from '../../src/informer.ts';
-import { BasicPodManager, type PodManager, StatusManager } from '../../src/index.ts';
+import type { InformerPodManager } from '../../src/kube/informer/index.ts';
+import { BasicPodManager, type PodManager, StatusManager } from '../../src/status-manager/index.ts';
 
 declare const informer: InformerPodManager;
 const podDeletionSafety = (): boolean => false;

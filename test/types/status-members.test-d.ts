@@ -4,15 +4,15 @@
  */
 import {
   listOf,
-  type MembersOf,
   object,
   omitEmpty,
   optional,
   quantities,
   text,
-} from '../../src/status/status-member.ts';
-import { podStatusMembers } from '../../src/status/status-members.ts';
-import type { PodStatus, ResourceList } from '../../src/types.ts';
+} from '../../src/status-manager/status/status-member.ts';
+import { type MembersOf } from '../../src/status-manager/status/object-reader.ts';
+import { podStatusMembers } from '../../src/status-manager/status/status-members.ts';
+import type { PodStatus, ResourceList } from '../../src/kube/types.ts';
 
 interface NewerPodStatus extends PodStatus {
   readonly newMember?: string;

@@ -1,4 +1,5 @@
-import { type Container, matchingRestartRule, type Mutable, type Pod } from '../../index.ts';
+import type { Container, Mutable, Pod } from '../../kube/types.ts';
+import { matchingRestartRule } from '../../status-manager/status/container-restart.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import { requireRuntimeStatus } from '../runtime/require-runtime-status.ts';

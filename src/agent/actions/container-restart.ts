@@ -1,4 +1,5 @@
-import { type Container, containerShouldRestart, type Pod } from '../../index.ts';
+import type { Container, Pod } from '../../kube/types.ts';
+import { containerShouldRestart } from '../../status-manager/status/container-restart.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /**

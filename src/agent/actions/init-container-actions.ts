@@ -1,4 +1,5 @@
-import { type Container, isRestartableInitContainer, type Pod } from '../../index.ts';
+import type { Container, Pod } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Container, EphemeralContainer } from '../../index.ts';
+import type { Container, EphemeralContainer } from '../../kube/types.ts';
 import type { ResizableResource } from '../allocation/container-resources.ts';
 
 /** Why a container is killed; empty if its spec changed. Source: kubelet `containerKillReason`. */

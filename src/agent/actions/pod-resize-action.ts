@@ -1,4 +1,4 @@
-import type { Container, Pod, ResourceRequirementsInput } from '../../index.ts';
+import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 import {
   amountOf,
   compareAmounts,

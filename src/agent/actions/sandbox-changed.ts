@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /** Whether a pod needs a new sandbox. */

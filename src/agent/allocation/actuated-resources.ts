@@ -1,12 +1,7 @@
-import {
-  type AllocationState,
-  type Container,
-  isRestartableInitContainer,
-  type Logger,
-  type Pod,
-  type ResourceRequirements,
-  type ResourceRequirementsInput,
-} from '../../index.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import type { Logger } from '../../shared/logger.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
 import { reasonOf } from '../failure-log.ts';

@@ -1,14 +1,10 @@
-import {
-  type AllocationState,
-  type Clock,
-  isPodPhaseTerminal,
-  type Logger,
-  MemoryState,
-  type Pod,
-  type PodCondition,
-  type StatusManagerLike,
-  type Timer,
-} from '../../index.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
+import type { Pod, PodCondition } from '../../kube/types.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';

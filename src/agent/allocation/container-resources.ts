@@ -1,4 +1,5 @@
-import { compareQuantities, type Container, type Pod, type ResourceRequirementsInput } from '../../index.ts';
+import { compareQuantities } from '../../kube/quantity.ts';
+import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 
 /** The resources that can be resized, in the order in which they are changed. */
 export const resizableResources = ['memory', 'cpu'] as const;

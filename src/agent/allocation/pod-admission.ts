@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 
 /** Source: kubelet `lifecycle.PodAdmitAttributes`. */
 export interface PodAdmitAttributes {

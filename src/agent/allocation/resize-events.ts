@@ -1,4 +1,4 @@
-import type { Container, Pod } from '../../index.ts';
+import type { Container, Pod } from '../../kube/types.ts';
 
 /**
  * The message of an event about a resize: what happened, and the requested resources as JSON.

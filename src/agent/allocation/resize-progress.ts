@@ -1,4 +1,5 @@
-import type { Pod, StatusManagerLike } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { SyncResult } from '../pod-workers/sync-result.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';

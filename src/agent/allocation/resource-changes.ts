@@ -1,4 +1,5 @@
-import { canonicalPodStatus, type Pod } from '../../index.ts';
+import { canonicalPodStatus } from '../../status-manager/status/canonical.ts';
+import type { Pod } from '../../kube/types.ts';
 import { compareRequests } from './sort-pending-resizes.ts';
 import { areResourcesEqual } from './updated-from-allocation.ts';
 

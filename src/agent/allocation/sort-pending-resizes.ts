@@ -1,4 +1,6 @@
-import { computePodQOS, type Pod, podRequests } from '../../index.ts';
+import { computePodQOS } from '../../status-manager/status/qos.ts';
+import type { Pod } from '../../kube/types.ts';
+import { podRequests } from '../../status-manager/status/pod-resources.ts';
 import { amountOf, compareAmounts } from './container-resources.ts';
 
 /** A pod whose resize is pending, and what its position in the queue depends on. */

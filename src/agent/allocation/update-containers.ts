@@ -1,4 +1,4 @@
-import type { Pod, ResourceRequirementsInput } from '../../index.ts';
+import type { Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 import type { ContainerToUpdate } from '../actions/pod-actions.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { ActuatedResources } from './actuated-resources.ts';

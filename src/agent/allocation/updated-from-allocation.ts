@@ -1,10 +1,6 @@
-import {
-  type AllocationState,
-  type Container,
-  type Pod,
-  quantitiesEqual,
-  type ResourceRequirementsInput,
-} from '../../index.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import { quantitiesEqual } from '../../kube/quantity.ts';
 
 /** A pod with its allocated resources. */
 export interface AllocatedPod {

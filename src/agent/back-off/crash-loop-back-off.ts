@@ -1,4 +1,5 @@
-import type { Clock, Container, EphemeralContainer, Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { Backoff } from './flowcontrol-backoff.ts';

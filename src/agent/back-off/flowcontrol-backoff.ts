@@ -1,4 +1,5 @@
-import { type Clock, StatusManagerError } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 
 /** Options of `Backoff`. */
 export interface BackoffOptions {

@@ -1,4 +1,6 @@
-import { isMirrorPod, isStaticPod, type Logger, type Pod } from '../../index.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
 import { reasonOf } from '../failure-log.ts';
 import type { PodSink } from './pod-config.ts';
 import type { PodSource } from './pod-source.ts';

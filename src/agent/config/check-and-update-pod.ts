@@ -1,5 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 
 export const configSourceAnnotation = 'kubernetes.io/config.source';
 export const configSeenAnnotation = 'kubernetes.io/config.seen';

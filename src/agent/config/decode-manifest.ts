@@ -1,5 +1,5 @@
-import type { Pod } from '../../index.ts';
-import { apiObjectReference } from './api-object-reference.ts';
+import type { Pod } from '../../kube/types.ts';
+import { apiObjectReference } from '../../kube/api-object-reference.ts';
 import type { ParseManifest } from './pod-source.ts';
 import { applyDefaults, type ManifestOrigin } from './static-pod-defaults.ts';
 

@@ -1,7 +1,10 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type Clock, getPodFullName, type Logger, type Pod, type Timer } from '../../index.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
+import { getPodFullName } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
 import { reasonOf } from '../failure-log.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
 import { decodeSinglePod } from './decode-manifest.ts';

@@ -1,4 +1,6 @@
-import { type Clock, type Logger, StatusManagerError, type Timer } from '../../index.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../failure-log.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';

@@ -1,4 +1,8 @@
-import { type Clock, getPodFullName, type Logger, type Pod, timeFromEpochMs } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { getPodFullName } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';

@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 
 /** The kind of a pod source. Source: kubelet `FileSource`, `HTTPSource`, `ApiserverSource`. */
 export type PodSourceName = 'file' | 'http' | 'api';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 import { configHashAnnotation } from '../mirror/mirror-pod-hash.ts';
 import { withAnnotations } from './check-and-update-pod.ts';
 

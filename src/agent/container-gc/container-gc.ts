@@ -1,4 +1,5 @@
-import type { Clock, Logger } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';

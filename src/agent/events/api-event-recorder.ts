@@ -1,4 +1,7 @@
-import { ApiError, type Clock, type Logger, systemClock, timeFromEpochMs } from '../../index.ts';
+import { ApiError } from '../../kube/client/api-error.ts';
+import { type Clock, systemClock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
 import { refuseOption } from '../require-option.ts';

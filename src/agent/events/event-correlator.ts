@@ -1,4 +1,5 @@
-import { type Clock, timeFromEpochMs } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { aggregateKey, eventKey, type KubeEvent, type KubeEventPatch, spamKey } from './kube-event.ts';
 import { LRUCache } from './lru-cache.ts';
 import { RefillingTokens } from './refilling-tokens.ts';

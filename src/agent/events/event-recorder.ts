@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 
 /** Source: `v1.EventTypeNormal`, `v1.EventTypeWarning`. */
 export type EventType = 'Normal' | 'Warning';

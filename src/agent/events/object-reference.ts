@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 import type { ObjectReference } from './event-recorder.ts';
 
 const containerLists = ['containers', 'initContainers', 'ephemeralContainers'] as const;

@@ -1,4 +1,5 @@
-import { type Pod, type PodStatusInput, timeFromEpochMs } from '../../index.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 
 /** Adds a DisruptionTarget condition with the kubelet's reason. Source: `podutil.UpdatePodCondition`. */
 export function withDisruptionTarget(

@@ -1,4 +1,7 @@
-import { type Clock, type Logger, type Pod, StatusManagerError } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import { podFields } from '../log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';

@@ -1,4 +1,5 @@
-import { isMirrorPod, isStaticPod, type Pod } from '../../index.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import type { Pod } from '../../kube/types.ts';
 
 /** Source: `scheduling.SystemCriticalPriority`. */
 const systemCriticalPriority = 2_000_000_000;

@@ -1,4 +1,5 @@
-import type { Pod, PodReference } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { PodReference } from '../../kube/client/pod-client.ts';
 import type { ApiRequests } from '../api-requests.ts';
 
 /** The requests that mirror pods need. Each rejects with an `ApiError` unless the response is a 2xx. */

@@ -1,4 +1,7 @@
-import { describeApiError, type Logger, type Pod, type PodReference } from '../../index.ts';
+import { describeApiError } from '../../kube/client/api-error.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFields } from '../log-fields.ts';
 import type { MirrorPodApi } from './mirror-pod-api.ts';
 import { configMirrorAnnotation, podHash } from './mirror-pod-hash.ts';

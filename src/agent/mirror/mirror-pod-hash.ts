@@ -1,4 +1,5 @@
-import { getPodFullName, type Pod } from '../../index.ts';
+import { getPodFullName } from '../../kube/static-pods.ts';
+import type { Pod } from '../../kube/types.ts';
 
 /** On a static pod: a hash that changes with its manifest. */
 export const configHashAnnotation = 'kubernetes.io/config.hash';

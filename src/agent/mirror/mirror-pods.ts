@@ -1,4 +1,7 @@
-import { type Clock, getPodFullName, type Logger, type Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { getPodFullName } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
 import { withDeadline } from '../deadline.ts';
 import type { MirrorPodClient } from './mirror-pod-client.ts';
 import { deleteOrphanedMirrorPods, tryReconcileMirrorPod } from './reconcile-mirror-pods.ts';

@@ -1,4 +1,7 @@
-import { describeApiError, getPodFullName, isStaticPod, type Logger, type Pod } from '../../index.ts';
+import { describeApiError } from '../../kube/client/api-error.ts';
+import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';

@@ -1,5 +1,6 @@
-import { createPodClient, type HttpPodClient } from '../../http.ts';
-import type { Clock, Logger } from '../../index.ts';
+import { createPodClient, type HttpPodClient } from '../../kube/http/http-pod-client.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { ApiRequests } from '../api-requests.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { refuseOption } from '../require-option.ts';

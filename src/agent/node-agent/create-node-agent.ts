@@ -1,17 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import {
-  type AllocationState,
-  BasicPodManager,
-  type Clock,
-  type Logger,
-  MemoryState,
-  type Pod,
-  resolveClock,
-  resolveLogger,
-  resolveRandom,
-  StatusManager,
-} from '../../index.ts';
-import { createInformerPodManager, type InformerPodManager } from '../../informer.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
+import type { Pod } from '../../kube/types.ts';
+import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
+import { StatusManager } from '../../status-manager/status-manager.ts';
+import { createInformerPodManager, type InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
 import { type ApiPods, ApiSource } from '../config/api-source.ts';
 import { ContainerGC } from '../container-gc/container-gc.ts';

@@ -1,4 +1,4 @@
-import type { ManagerInspection } from '../../index.ts';
+import type { ManagerInspection } from '../../status-manager/inspection.ts';
 import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
 import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';

@@ -1,16 +1,15 @@
-import type {
-  AllocationState,
-  BasicPodManager,
-  ClockLike,
-  Journal,
-  Logger,
-  Metrics,
-  Pod,
-  PodStartupLatency,
-  StatusManager,
-  StatusManagerOptions,
-} from '../../index.ts';
-import type { HttpPodClient, KubeConfigSource } from '../../http.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import type { ClockLike } from '../../shared/guarded-clock.ts';
+import type { Journal } from '../../status-manager/journal/journal.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Metrics } from '../../status-manager/metrics.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { PodStartupLatency } from '../../status-manager/sync/pod-syncer.ts';
+import type { StatusManager } from '../../status-manager/status-manager.ts';
+import type { StatusManagerOptions } from '../../status-manager/options.ts';
+import type { HttpPodClient } from '../../kube/http/http-pod-client.ts';
+import type { KubeConfigSource } from '../../kube/http/kube-config-types.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { FileSourceOptions } from '../config/file-source.ts';
 import type { HttpSourceOptions } from '../config/http-source.ts';

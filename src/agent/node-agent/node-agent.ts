@@ -1,15 +1,12 @@
-import {
-  accessParts,
-  type BasicPodManager,
-  type Clock,
-  isMirrorPod,
-  isStaticPod,
-  type Logger,
-  logMissingAccess,
-  type Pod,
-  StatusManagerError,
-} from '../../index.ts';
-import type { InformerPodManager } from '../../informer.ts';
+import { accessParts } from '../../kube/access/permissions.ts';
+import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
+import type { Pod } from '../../kube/types.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
+import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';

@@ -1,4 +1,4 @@
-import type { Pod, PodStatusInput } from '../../index.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
 import { withDisruptionTarget } from '../eviction/disruption-target.ts';
 
 const reason = 'Terminated';

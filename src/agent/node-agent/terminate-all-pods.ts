@@ -1,22 +1,33 @@
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';
 import { sleep } from '../node/jitter-until.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { NodeAgentParts } from './node-agent.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import { shutdownStatus } from './shutdown-status.ts';
 
 const finishPollMs = 100;
 /** A pod needs a few more syncs after its containers have stopped, and longer if it has volumes. */
 const finishTimeoutMs = 10_000;
 
+/** What `terminateAllPods` uses. */
+interface TerminateAllPodsParts {
+  readonly clock: Clock;
+  readonly eventRecorder: EventRecorder;
+  readonly handler: Pick<SyncHandler, 'getActivePods'>;
+  readonly logger: Logger;
+  readonly podWorkers: PodWorkers;
+}
+
 /**
  * Sets all pods to Failed and kills them, as the kubelet does when its machine shuts down. Never rejects:
  * pods that take too long are logged. Source: kubelet `nodeshutdown.podManager.killPods`.
  */
 export async function terminateAllPods(
-  parts: Pick<NodeAgentParts, 'clock' | 'eventRecorder' | 'handler' | 'logger' | 'podWorkers'>,
+  parts: TerminateAllPodsParts,
   gracePeriodSeconds = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { handler, podWorkers, clock, eventRecorder, logger } = parts;

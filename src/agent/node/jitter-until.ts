@@ -1,4 +1,4 @@
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 
 const jitterFactor = 0.04;

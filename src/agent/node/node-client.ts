@@ -1,4 +1,5 @@
-import { ApiError, type Clock } from '../../index.ts';
+import { ApiError } from '../../kube/client/api-error.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { ApiRequests } from '../api-requests.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { Lease, Node } from './node-types.ts';

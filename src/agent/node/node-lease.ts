@@ -1,4 +1,6 @@
-import { type Clock, type Logger, timeFromEpochMs } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { FailureLog } from '../failure-log.ts';
 import { sleep } from './jitter-until.ts';
 import { isResponse, type NodeClient } from './node-client.ts';

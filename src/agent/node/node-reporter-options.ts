@@ -1,4 +1,6 @@
-import { type Clock, type Logger, StatusManagerError } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import type { ApiRequests } from '../api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';

@@ -1,4 +1,6 @@
-import { type Clock, StatusManagerError, systemClock, timeFromEpochMs } from '../../index.ts';
+import { type Clock, systemClock } from '../../shared/clock.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../bounded-call.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/object-reference.ts';

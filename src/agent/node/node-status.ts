@@ -1,5 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-import { quantitiesEqual } from '../../index.ts';
+import { quantitiesEqual } from '../../kube/quantity.ts';
 import { mergeNodeConditions, noPressureConditions, readyCondition } from './node-conditions.ts';
 import type { NodeCondition, NodeStatus } from './node-types.ts';
 

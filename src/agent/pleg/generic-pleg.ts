@@ -1,4 +1,5 @@
-import type { Clock, Logger, Timer } from '../../index.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';

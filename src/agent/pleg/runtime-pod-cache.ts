@@ -1,4 +1,5 @@
-import type { Clock, Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Pod } from '../../kube/types.ts';
 import type { PodCache } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';

@@ -1,4 +1,7 @@
-import { type Clock, type Pod, type PodStatusProvider, timeFromEpochMs } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { PodStatusProvider } from '../../status-manager/status-manager-like.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 
 /** Options of `ActiveDeadlineHandler`. */

@@ -1,14 +1,11 @@
-import {
-  type AllocationState,
-  type Clock,
-  isPodPhaseTerminal,
-  isStaticPod,
-  type Logger,
-  MemoryState,
-  type Pod,
-  type PodStatusInput,
-  type StatusManagerLike,
-} from '../../index.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import { isStaticPod } from '../../kube/static-pods.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { boundedCall } from '../bounded-call.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { ResizeProgress } from '../allocation/resize-progress.ts';

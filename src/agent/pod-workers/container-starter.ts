@@ -1,7 +1,8 @@
 import { untilAborted } from '../deadline.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
-import type { Container, EphemeralContainer, Logger, Pod } from '../../index.ts';
+import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
 import { ContainerConfigError } from '../runtime/container-config-error.ts';

@@ -1,8 +1,9 @@
-import { type Clock, type Container, type HTTPGetAction, type LifecycleHandler, type Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../kube/types.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { httpProbeRequest, urlOf } from '../prober/http-probe-request.ts';
 import { lifecycleUserAgent } from '../prober/user-agent.ts';
-import { isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
+import { type HookHTTPRequest, isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
 import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf } from './sync-result.ts';
 
@@ -20,12 +21,6 @@ export interface HandlerRequest {
 export interface HandlerRunner {
   /** Resolves when the hook has succeeded. If it rejects, the error message is shown in the pod's status. */
   run(request: HandlerRequest, signal: AbortSignal): Promise<void>;
-}
-
-/** The request of an HTTP hook. */
-export interface HookHTTPRequest {
-  readonly url: string;
-  readonly headers: readonly { readonly name: string; readonly value: string }[];
 }
 
 /** Options of `HandlerRunner`. */

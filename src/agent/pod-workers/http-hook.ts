@@ -1,5 +1,10 @@
 import { Agent, request } from 'undici/index.js';
-import type { HookHTTPRequest } from './handler-runner.ts';
+
+/** The request of an HTTP hook. */
+export interface HookHTTPRequest {
+  readonly url: string;
+  readonly headers: readonly { readonly name: string; readonly value: string }[];
+}
 
 /** Maximum length of the response that is read. */
 const maxResponseBytes = 10 * 1024;

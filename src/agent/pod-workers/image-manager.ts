@@ -1,4 +1,5 @@
-import type { Clock, Container, Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, Pod } from '../../kube/types.ts';
 import { createImagePullBackoff } from '../back-off/crash-loop-back-off.ts';
 import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';

@@ -1,4 +1,5 @@
-import type { Clock, Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Pod } from '../../kube/types.ts';
 import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
 import type { KillPodOptions } from './pod-update.ts';
 import type { PodWorkers } from './pod-workers.ts';

@@ -1,4 +1,7 @@
-import { type Clock, type Container, isRestartableInitContainer, type Logger, type Pod } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, Pod } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { ContainerKillReason } from '../actions/pod-actions.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';

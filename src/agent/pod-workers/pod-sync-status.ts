@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 import type { PodStatusFn, PodUpdate } from './pod-update.ts';
 
 /** Source: kubelet `PodWorkerState`. */

@@ -1,4 +1,4 @@
-import type { Pod, PodStatusInput } from '../../index.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
 
 /** Why a pod must be synced: it is new, it changed, a sync is due, or it must be killed. Source: kubelet `SyncPodType`. */

@@ -1,4 +1,6 @@
-import { isStaticPod, type Pod, timeFromEpochMs } from '../../index.ts';
+import { isStaticPod } from '../../kube/static-pods.ts';
+import type { Pod } from '../../kube/types.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';

@@ -1,4 +1,5 @@
-import type { Clock, Logger } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';

@@ -1,11 +1,8 @@
-import {
-  getPodFullName,
-  isPodPhaseTerminal,
-  isStaticPod,
-  type Pod,
-  type PodDeletionSafety,
-  StatusManagerError,
-} from '../../index.ts';
+import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { PodDeletionSafety } from '../../status-manager/pod-deletion-safety.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import {
   calculateEffectiveGracePeriod,

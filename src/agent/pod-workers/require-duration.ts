@@ -1,4 +1,4 @@
-import { StatusManagerError } from '../../index.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 
 /** @throws StatusManagerError INVALID_OPTION unless `ms` is positive, or undefined */
 export function requireDuration(path: string, ms: number | undefined): void {

@@ -1,11 +1,7 @@
-import {
-  type Clock,
-  type Container,
-  type EphemeralContainer,
-  isRestartableInitContainer,
-  type Logger,
-  type Pod,
-} from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { updateContainers } from '../allocation/update-containers.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';

@@ -1,4 +1,5 @@
-import { isRestartableInitContainer, type Pod } from '../../index.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import type { Pod } from '../../kube/types.ts';
 
 /**
  * The order in which the running containers of a pod are stopped: first all regular containers

@@ -1,4 +1,4 @@
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 
 /**
  * Holds when each pod must be synced again. It sets no timer: the sync loop polls for due pods.

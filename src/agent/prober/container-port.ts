@@ -1,4 +1,4 @@
-import type { Container } from '../../index.ts';
+import type { Container } from '../../kube/types.ts';
 
 /**
  * Resolves the port of a probe or hook: a number, or the name of one of the container's ports.

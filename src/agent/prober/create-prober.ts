@@ -1,4 +1,5 @@
-import { type Clock, type Logger, systemClock } from '../../index.ts';
+import { type Clock, systemClock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { resolveContainerPort } from './container-port.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';

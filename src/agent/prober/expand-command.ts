@@ -1,4 +1,4 @@
-import type { Container } from '../../index.ts';
+import type { Container } from '../../kube/types.ts';
 
 /**
  * A command with `$(NAME)` replaced by the values that the container's spec gives its environment

@@ -1,5 +1,5 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';

@@ -1,4 +1,4 @@
-import type { Container, HTTPGetAction, HTTPHeader } from '../../index.ts';
+import type { Container, HTTPGetAction, HTTPHeader } from '../../kube/types.ts';
 import { joinHostPort, resolveContainerPort } from './container-port.ts';
 import { probeUserAgent } from './user-agent.ts';
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { buildConnector, Client } from 'undici/index.js';
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
 import { type Deadline, withDeadline } from '../deadline.ts';
 import { maxOutputLength } from './exec-probe.ts';

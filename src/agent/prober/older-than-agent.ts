@@ -1,4 +1,4 @@
-import { timeFromEpochMs } from '../../index.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 
 /** A container that started less than this before the agent counts as started by the agent. */
 const graceMs = 10_000;

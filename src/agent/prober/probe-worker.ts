@@ -1,16 +1,11 @@
+import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Container, ContainerStatus, Pod, PodStatus, Probe } from '../../kube/types.ts';
+import { containerShouldRestart } from '../../status-manager/status/container-restart.ts';
 import {
-  type Clock,
-  type Container,
-  containerShouldRestart,
-  type ContainerStatus,
-  type Pod,
-  type PodStatus,
-  type Probe,
   type RuntimeContainer,
   shouldAllContainersRestart,
-  timeFromEpochMs,
-  type Timer,
-} from '../../index.ts';
+} from '../../status-manager/status/generate-runtime-conditions.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { isOlderThanAgent } from './older-than-agent.ts';
 import type { ProbeResult, ProbeType } from './probe-results.ts';
 import type { ProbeResultsManager } from './probe-results-manager.ts';

@@ -1,11 +1,6 @@
-import {
-  type Clock,
-  type Container,
-  isRestartableInitContainer,
-  type Pod,
-  type PodStatus,
-  type PodStatusInput,
-} from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, Pod, PodStatus, PodStatusInput } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { ProbeResults, ProbeType } from './probe-results.ts';
 import { ProbeResultsManager, type ProbeUpdate } from './probe-results-manager.ts';
 import { ProbeWorker } from './probe-worker.ts';

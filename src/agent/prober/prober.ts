@@ -1,4 +1,4 @@
-import type { Container, Pod, PodStatus, Probe } from '../../index.ts';
+import type { Container, Pod, PodStatus, Probe } from '../../kube/types.ts';
 import type { ProbeResult, ProbeType } from './probe-results.ts';
 
 /** One probe to run. */

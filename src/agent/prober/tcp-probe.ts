@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
 import { withDeadline } from '../deadline.ts';
 import { dialErrorMessage } from './network-error.ts';

@@ -1,5 +1,5 @@
 import { boundedCall } from '../bounded-call.ts';
-import type { Clock } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,

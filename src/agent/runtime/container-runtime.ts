@@ -1,4 +1,4 @@
-import type { Container, EphemeralContainer, Pod, ResourceRequirementsInput } from '../../index.ts';
+import type { Container, EphemeralContainer, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
 /** The sandboxes and containers of one pod in the runtime, in any order. */

@@ -1,4 +1,4 @@
-import type { Container } from '../../index.ts';
+import type { Container } from '../../kube/types.ts';
 
 const fnvOffsetBasis = 0x811c9dc5;
 const fnvPrime = 0x01000193;

@@ -1,4 +1,4 @@
-import type { Pod } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
 import type { ContainerRuntime, RuntimePod } from './container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 

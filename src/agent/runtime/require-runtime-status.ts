@@ -1,4 +1,5 @@
-import { type Pod, StatusManagerError } from '../../index.ts';
+import type { Pod } from '../../kube/types.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import type { RuntimeContainerState, RuntimePodStatus } from './runtime-pod-status.ts';
 
 const states: ReadonlySet<unknown> = new Set<RuntimeContainerState>(['created', 'running', 'exited', 'unknown']);

@@ -1,4 +1,5 @@
-import type { ContainerUser, PodSandbox, ResourceRequirementsInput } from '../../index.ts';
+import type { ContainerUser, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { PodSandbox } from '../../status-manager/status/generate-runtime-conditions.ts';
 
 /** The state of a container. Source: CRI `ContainerState`. */
 export type RuntimeContainerState = 'created' | 'running' | 'exited' | 'unknown';

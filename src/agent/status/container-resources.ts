@@ -1,4 +1,5 @@
-import { compareQuantities, type ContainerStatusInput, type ResourceRequirementsInput } from '../../index.ts';
+import { compareQuantities } from '../../kube/quantity.ts';
+import type { ContainerStatusInput, ResourceRequirementsInput } from '../../kube/types.ts';
 import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 
 type ResourceList = ResourceRequirementsInput['limits'];

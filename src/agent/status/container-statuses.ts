@@ -1,12 +1,6 @@
-import {
-  type Container,
-  type ContainerStatusInput,
-  type EphemeralContainer,
-  isRestartableInitContainer,
-  type Mutable,
-  type Pod,
-  timeFromEpochMs,
-} from '../../index.ts';
+import type { Container, ContainerStatusInput, EphemeralContainer, Mutable, Pod } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from '../actions/container-restart.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { containerStatusResources } from './container-resources.ts';

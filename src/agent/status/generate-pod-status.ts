@@ -1,12 +1,10 @@
+import { generateAPIPodStatus, type ObservedPod } from '../../status-manager/status/generate.ts';
+import { getPhase } from '../../status-manager/status/phase.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
 import {
-  generateAPIPodStatus,
-  getPhase,
-  type ObservedPod,
-  type Pod,
-  type PodStatusInput,
   type RuntimeContainer,
   shouldAllContainersRestart,
-} from '../../index.ts';
+} from '../../status-manager/status/generate-runtime-conditions.ts';
 import { hasAnyActiveRegularContainerStarted } from '../actions/container-restart.ts';
 import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
 import { requireRuntimeStatus } from '../runtime/require-runtime-status.ts';

@@ -1,4 +1,5 @@
-import { type Container, type ContainerStatusInput, isRestartableInitContainer, type Pod } from '../../index.ts';
+import type { Container, ContainerStatusInput, Pod } from '../../kube/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { isOlderThanAgent } from '../prober/older-than-agent.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 

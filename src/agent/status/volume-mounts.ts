@@ -1,4 +1,4 @@
-import type { VolumeMount, VolumeMountStatus } from '../../index.ts';
+import type { VolumeMount, VolumeMountStatus } from '../../kube/types.ts';
 
 /**
  * The volume mounts of a container that has not been created yet. Recursive read-only mounts are

@@ -1,4 +1,6 @@
-import { isPodPhaseTerminal, type Pod, type PodStatusProvider } from '../../index.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { PodStatusProvider } from '../../status-manager/status-manager-like.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 
 export interface ActivePodsOptions {

@@ -1,10 +1,8 @@
-import {
-  type BasicPodManager,
-  isPodPhaseTerminal,
-  type Logger,
-  type Pod,
-  type StatusManagerLike,
-} from '../../index.ts';
+import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFields } from '../log-fields.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';

@@ -1,13 +1,11 @@
-import {
-  type BasicPodManager,
-  computePodQOS,
-  getPodFullName,
-  isPodPhaseTerminal,
-  type Logger,
-  needToReconcilePodReadiness,
-  type Pod,
-  type StatusManagerLike,
-} from '../../index.ts';
+import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import { computePodQOS } from '../../status-manager/status/qos.ts';
+import { getPodFullName } from '../../kube/static-pods.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { needToReconcilePodReadiness } from '../../status-manager/status/generate-conditions.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';

@@ -1,4 +1,5 @@
-import type { Clock, Logger } from '../../index.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { PodConfigUpdate, PodSourceName } from '../config/pod-update.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
 import { sleep } from '../node/jitter-until.ts';

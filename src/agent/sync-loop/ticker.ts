@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../index.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
 
 /** Calls `onTick` every `periodMs`, until it is stopped. Source: Go `time.Ticker`. */
 export class Ticker {

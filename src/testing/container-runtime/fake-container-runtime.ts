@@ -8,8 +8,8 @@ import type {
   RuntimePod,
 } from '../../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../agent/runtime/runtime-pod-status.ts';
-import { type Clock, sleep, systemClock } from '../../clock.ts';
-import type { Pod, ResourceRequirementsInput } from '../../types.ts';
+import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
+import type { Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 import { FakeContainer, type FakeExit, type FakeRun } from './fake-container.ts';
 import { fitsCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-call.ts';
 

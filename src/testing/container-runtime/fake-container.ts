@@ -1,5 +1,5 @@
 import type { RuntimeContainerStatus } from '../../agent/runtime/runtime-pod-status.ts';
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
 
 /** How one run of a container goes. */
 export interface FakeRun {

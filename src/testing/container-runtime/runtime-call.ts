@@ -1,4 +1,4 @@
-import type { ResourceRequirementsInput } from '../../types.ts';
+import type { ResourceRequirementsInput } from '../../kube/types.ts';
 
 /** A method of a `ContainerRuntime` that a test can script and finds in the record. */
 export type RuntimeMethod =

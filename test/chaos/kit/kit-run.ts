@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileJournal, openCheckpointState } from '../../../src/index.ts';
+import { fileJournal, openCheckpointState } from '../../../src/status-manager/index.ts';
 import type { Json } from '../../support/kube-http.ts';
 import { AgentHandle } from '../agent-handle.ts';
 import { ChaosTime, disturbNetwork, disturbServer, serverPausesMs } from '../disturbances.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeTypes } from '../../../src/testing/api-server/kube-types.ts';
+import { kubeTypes } from '../../../src/api-server/kube-types.ts';
 import type { Json } from '../../support/kube-http.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
 

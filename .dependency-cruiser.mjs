@@ -1,0 +1,68 @@
+/**
+ * Who may import whom. Everything that is not allowed here is an error, and so is a circle.
+ *
+ * Area → the areas that it may import. Each area imports itself, too.
+ */
+const areas = {
+  shared: [],
+  kube: ['shared'],
+  'status-manager': ['kube', 'shared'],
+  observe: ['status-manager', 'kube', 'shared'],
+  'api-server': ['status-manager', 'kube', 'shared'],
+  agent: ['observe', 'status-manager', 'kube', 'shared'],
+  testing: ['api-server', 'agent', 'status-manager', 'kube', 'shared'],
+};
+
+/** Inside the status manager: folder → the folders that it may import. `.` stands for the files beside them. */
+const statusManager = {
+  status: [],
+  allocation: ['status'],
+  journal: ['status'],
+  cache: ['status', '.'],
+  sync: ['status', 'cache', '.'],
+  explain: ['status', 'cache', 'sync', '.'],
+};
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  allowedSeverity: 'error',
+  allowed: [
+    // Files beside the areas, packages and Node.js; each package in package.json: knip.
+    { from: { pathNot: '^src/' }, to: {} },
+    { from: { path: '^src/' }, to: { pathNot: '^(src|test|bench|examples|dist)/' } },
+    { from: { path: '^src/([^/]+)/' }, to: { path: '^src/$1/' } },
+    ...Object.entries(areas).map(([area, imports]) => ({
+      from: { path: `^src/${area}/` },
+      to: { path: `^src/(${[area, ...imports].join('|')})/` },
+    })),
+  ],
+  forbidden: [
+    { name: 'no-circle', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
+    {
+      name: 'status-is-pure',
+      comment: 'Pure functions over pod statuses: no clock, no logger, no request, no package of Node.js.',
+      severity: 'error',
+      from: { path: '^src/status-manager/status/' },
+      to: {
+        pathNot: [
+          '^src/status-manager/status/',
+          '^src/kube/(types|static-pods|quantity|ip-address|client/pod-client)\\.ts$',
+          '^src/shared/(errors|json|time)\\.ts$',
+          '^node_modules/(lodash|fast-json-patch)/',
+        ],
+      },
+    },
+    ...Object.entries(statusManager).map(([folder, imports]) => ({
+      name: `status-manager/${folder}`,
+      severity: 'error',
+      from: { path: `^src/status-manager/${folder}/` },
+      to: {
+        path: '^src/status-manager/',
+        pathNot: [folder, ...imports].map((name) =>
+          name === '.' ? '^src/status-manager/[^/]+\\.ts$' : `^src/status-manager/${name}/`,
+        ),
+      },
+    })),
+  ],
+  options: { parser: 'swc', tsPreCompilationDeps: true, doNotFollow: { path: 'node_modules' } },
+};

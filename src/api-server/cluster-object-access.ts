@@ -1,0 +1,74 @@
+import { directRequest, type Registry } from './registry.ts';
+import { type Target } from './target.ts';
+import { resourceNamed } from './resources.ts';
+import type { ObjectStore } from './store.ts';
+
+/** A Node or a Namespace as the server has it. */
+export interface ClusterObject {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly [member: string]: unknown };
+  readonly [member: string]: unknown;
+}
+
+/**
+ * Nodes or Namespaces, read and written past HTTP with the rights of the admin, as `PodAccess` does
+ * it with pods. A method throws what HTTP would respond with. Objects handed out are copies.
+ */
+export class ClusterObjectAccess {
+  readonly #resource: 'nodes' | 'namespaces';
+  readonly #store: ObjectStore;
+  readonly #registry: Registry;
+
+  constructor(resource: 'nodes' | 'namespaces', store: ObjectStore, registry: Registry) {
+    this.#resource = resource;
+    this.#store = store;
+    this.#registry = registry;
+  }
+
+  /** Creates the object; a string is its name, and all that it has. */
+  create(object: string | object): ClusterObject {
+    const body = typeof object === 'string' ? { metadata: { name: object } } : copyOf(object);
+    return copyOf(this.#registry.create(this.#target(''), body, adminRequest('create')));
+  }
+
+  /** The object, or undefined when there is none of that name. */
+  get(name: string): ClusterObject | undefined {
+    const object = this.#store.get(this.#resource, '', name);
+    return object === undefined ? undefined : copyOf(object);
+  }
+
+  /** Copies of all objects of this resource. */
+  list(): ClusterObject[] {
+    return this.#store.list(this.#resource, '').map(copyOf);
+  }
+
+  /** Applies a strategic merge patch to metadata and spec. */
+  patch(name: string, patch: object): ClusterObject {
+    return this.#patch(this.#target(name), patch);
+  }
+
+  /** Applies a strategic merge patch to the status. */
+  patchStatus(name: string, patch: object): ClusterObject {
+    return this.#patch({ ...this.#target(name), subresource: 'status' }, patch);
+  }
+
+  /** Deletes an object, as an administrator does. */
+  delete(name: string): void {
+    this.#registry.delete(this.#target(name), {}, adminRequest('delete'));
+  }
+
+  #patch(target: Target, patch: object): ClusterObject {
+    const type = 'application/strategic-merge-patch+json';
+    return copyOf(this.#registry.patch(target, type, copyOf(patch), adminRequest('patch')));
+  }
+
+  #target(name: string): Target {
+    return { definition: resourceNamed('', 'v1', this.#resource)!, namespace: '', name, subresource: '' };
+  }
+}
+
+const adminRequest = (verb: string): ReturnType<typeof directRequest> => directRequest(verb, 'system:admin');
+
+/** Through JSON, as HTTP would, so that Dates become strings. */
+function copyOf(object: object): ClusterObject {
+  return JSON.parse(JSON.stringify(object)) as ClusterObject;
+}

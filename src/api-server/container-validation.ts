@@ -1,0 +1,282 @@
+import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
+import type { Container } from '../kube/types.ts';
+import { forbiddenValue, invalidValue, requiredValue, type StatusCause } from './api-status.ts';
+import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from './objects.ts';
+import { validateResources } from './resource-validation.ts';
+import { unreachable } from './unreachable.ts';
+import {
+  duplicateValue,
+  forbidMembers,
+  notFoundValue,
+  portNameProblems,
+  validateDomainLabel,
+  validateEnum,
+  validateID,
+  validateNotNegative,
+  validatePort,
+  validateRange,
+  validateRequired,
+} from './validation.ts';
+import { validateVolumeMounts } from './volume-validation.ts';
+
+const probes = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
+const handlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
+const valueSources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'] as const;
+const fieldPaths =
+  /^(metadata\.(name|namespace|uid|labels|annotations)|metadata\.(labels|annotations)\['.+'\]|spec\.(nodeName|serviceAccountName|restartPolicy|schedulerName)|status\.(phase|hostIP|hostIPs|podIP|podIPs))$/;
+const headerName = /^[-A-Za-z0-9]+$/;
+/** What an ephemeral container may not have. */
+const forEphemeral = ['ports', 'lifecycle', ...probes, 'resizePolicy', 'restartPolicy'];
+
+/** All containers of a pod. Source: `validateContainers`, `validateInitContainers`, `validateEphemeralContainers`. */
+export function validateContainers(spec: JSONObject): StatusCause[] {
+  const containers = objectsOf(spec, 'containers');
+  const causes = containers.length === 0 ? [requiredValue('spec.containers')] : [];
+  const names = new Set<string>();
+  for (const [i, container] of containers.entries()) {
+    const field = `spec.containers[${i}]`;
+    causes.push(...validateContainer(container, field, spec), ...validateName(container, field, names));
+    causes.push(...validateLifecycle(container, field), ...validateRestartPolicy(container, field));
+  }
+  causes.push(...validateHostPorts(containers, 'spec.containers'));
+  for (const [i, container] of objectsOf(spec, 'initContainers').entries()) {
+    const field = `spec.initContainers[${i}]`;
+    causes.push(...validateContainer(container, field, spec), ...validateName(container, field, names));
+    causes.push(...validateHostPorts([container], 'spec.initContainers'), ...validateRestartPolicy(container, field));
+    if (isRestartableInitContainer(container as unknown as Container))
+      causes.push(...validateLifecycle(container, field));
+    else {
+      const because = 'may not be set for init containers without restartPolicy=Always';
+      causes.push(...forbidMembers(container, ['lifecycle', ...probes], field, because));
+    }
+  }
+  return [...causes, ...validateEphemeralContainers(spec, names)];
+}
+
+function validateEphemeralContainers(spec: JSONObject, names: Set<string>): StatusCause[] {
+  const others = [...names];
+  return objectsOf(spec, 'ephemeralContainers').flatMap((container, i) => {
+    const field = `spec.ephemeralContainers[${i}]`;
+    const target = stringOf(container, 'targetContainerName');
+    return [
+      ...validateContainer(container, field, spec),
+      ...validateName(container, field, names),
+      ...(target === '' || others.includes(target) ? [] : [notFoundValue(`${field}.targetContainerName`, target)]),
+      ...forbidMembers(container, forEphemeral, field, 'cannot be set for an Ephemeral Container'),
+      ...(Object.keys(objectOf(container, 'resources')).length === 0
+        ? []
+        : [forbiddenValue(`${field}.resources`, 'cannot be set for an Ephemeral Container')]),
+    ];
+  });
+}
+
+function validateName({ name }: JSONObject, field: string, names: Set<string>): StatusCause[] {
+  const isKnown = names.has(String(name));
+  names.add(String(name));
+  return isKnown && name !== '' ? [duplicateValue(`${field}.name`, name)] : [];
+}
+
+/** Source: `validateContainerCommon`. */
+function validateContainer(container: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+  const name = stringOf(container, 'name');
+  const image = stringOf(container, 'image');
+  const claims = objectsOf(spec, 'resourceClaims').map((claim) => claim.name);
+  const isTrimmed = image === image.trim();
+  return [
+    ...(name === '' ? [requiredValue(`${field}.name`)] : validateDomainLabel(name, `${field}.name`)),
+    ...(image === '' ? [requiredValue(`${field}.image`)] : []),
+    ...(isTrimmed ? [] : [invalidValue(`${field}.image`, image, 'must not have leading or trailing whitespace')]),
+    ...validateEnum(
+      container.terminationMessagePolicy,
+      ['File', 'FallbackToLogsOnError'],
+      `${field}.terminationMessagePolicy`,
+    ),
+    ...validateEnum(container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never'], `${field}.imagePullPolicy`),
+    ...validatePorts(container, field, spec),
+    ...objectsOf(container, 'env').flatMap((variable, i) => validateVariable(variable, `${field}.env[${i}]`)),
+    ...validateVolumeMounts(container, field, spec),
+    ...validateResources(objectOf(container, 'resources'), `${field}.resources`, 'container', claims),
+    ...validateResizePolicies(container, `${field}.resizePolicy`),
+    ...validateSecurityContext(objectOf(container, 'securityContext'), `${field}.securityContext`),
+  ];
+}
+
+function validatePorts(container: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+  const names = new Set<string>();
+  return objectsOf(container, 'ports').flatMap((port, i) => {
+    const at = `${field}.ports[${i}]`;
+    const name = stringOf(port, 'name');
+    const problems = name === '' ? [] : portNameProblems(name);
+    const causes = problems.map((because) => invalidValue(`${at}.name`, name, because));
+    if (problems.length === 0 && names.has(name)) causes.push(duplicateValue(`${at}.name`, name));
+    if (name !== '') names.add(name);
+    if (port.containerPort === 0) causes.push(requiredValue(`${at}.containerPort`));
+    else causes.push(...validateRange(port.containerPort, 1, 65_535, `${at}.containerPort`));
+    causes.push(...validateRange(port.hostPort, 1, 65_535, `${at}.hostPort`));
+    causes.push(...validateEnum(port.protocol, ['SCTP', 'TCP', 'UDP'], `${at}.protocol`));
+    if (spec.hostNetwork === true && port.hostPort !== port.containerPort) {
+      const because = 'must match `containerPort` when `hostNetwork` is true';
+      causes.push(invalidValue(`${at}.hostPort`, port.hostPort, because));
+    }
+    return causes;
+  });
+}
+
+function validateHostPorts(containers: readonly JSONObject[], field: string): StatusCause[] {
+  const taken = new Set<string>();
+  return containers.flatMap((container, i) =>
+    objectsOf(container, 'ports').flatMap((port, j) => {
+      if (port.hostPort === undefined) return [];
+      const text = [stringOf(port, 'protocol'), stringOf(port, 'hostIP'), numberOf(port, 'hostPort')].join('/');
+      if (taken.has(text)) return [duplicateValue(`${field}[${i}].ports[${j}].hostPort`, text)];
+      taken.add(text);
+      return [];
+    }),
+  );
+}
+
+function validateVariable(variable: JSONObject, field: string): StatusCause[] {
+  const name = stringOf(variable, 'name');
+  const causes: StatusCause[] = [];
+  if (name === '') causes.push(requiredValue(`${field}.name`));
+  else if (!/^[ -<>-~]+$/.test(name)) {
+    const because = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+    causes.push(invalidValue(`${field}.name`, name, because));
+  }
+  const { valueFrom } = variable;
+  if (!isJSONObject(valueFrom)) return causes;
+  const at = `${field}.valueFrom`;
+  const sources = valueSources.filter((source) => isJSONObject(valueFrom[source]));
+  if (stringOf(variable, 'value') !== '') {
+    return [...causes, invalidValue(at, '', 'may not be specified when `value` is not empty')];
+  }
+  if (sources.length === 0) {
+    const list = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
+    return [...causes, invalidValue(at, '', `must specify one of: ${list}`)];
+  }
+  if (sources.length > 1) {
+    return [...causes, invalidValue(at, '', 'may not have more than one field specified at a time')];
+  }
+  return [...causes, ...validateValueSource(sources[0]!, objectOf(valueFrom, sources[0]!), `${at}.${sources[0]}`)];
+}
+
+function validateValueSource(source: (typeof valueSources)[number], ref: JSONObject, field: string): StatusCause[] {
+  switch (source) {
+    case 'fieldRef': {
+      const path = stringOf(ref, 'fieldPath');
+      if (path === '') return [requiredValue(`${field}.fieldPath`)];
+      if (fieldPaths.test(path)) return [];
+      return [
+        invalidValue(`${field}.fieldPath`, path, `error converting fieldPath: field label not supported: ${path}`),
+      ];
+    }
+    case 'resourceFieldRef':
+      return validateRequired(ref, ['resource'], field);
+    case 'configMapKeyRef':
+    case 'secretKeyRef':
+      return validateRequired(ref, ['name', 'key'], field);
+    case 'fileKeyRef':
+      return validateRequired(ref, ['volumeName', 'path', 'key'], field);
+    default:
+      return unreachable(source);
+  }
+}
+
+function validateRestartPolicy({ restartPolicy }: JSONObject, field: string): StatusCause[] {
+  if (restartPolicy === undefined) return [];
+  return validateEnum(restartPolicy, ['Always', 'Never', 'OnFailure'], `${field}.restartPolicy`);
+}
+
+function validateResizePolicies(container: JSONObject, field: string): StatusCause[] {
+  return objectsOf(container, 'resizePolicy').flatMap(({ resourceName, restartPolicy }) => [
+    ...validateEnum(resourceName, ['cpu', 'memory'], field),
+    ...validateEnum(restartPolicy, ['NotRequired', 'RestartContainer'], field),
+  ]);
+}
+
+function validateSecurityContext(context: JSONObject, field: string): StatusCause[] {
+  const causes = [
+    ...validateID(context.runAsUser, `${field}.runAsUser`),
+    ...validateID(context.runAsGroup, `${field}.runAsGroup`),
+  ];
+  if (context.allowPrivilegeEscalation === false && context.privileged === true) {
+    const because = 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true';
+    causes.push(invalidValue(field, null, because));
+  }
+  return causes;
+}
+
+function validateLifecycle(container: JSONObject, field: string): StatusCause[] {
+  const lifecycle = objectOf(container, 'lifecycle');
+  const causes: StatusCause[] = [];
+  for (const hook of ['postStart', 'preStop']) {
+    const handler = lifecycle[hook];
+    if (isJSONObject(handler)) causes.push(...validateHandler(handler, `${field}.lifecycle.${hook}`));
+  }
+  for (const name of probes) {
+    const probe = container[name];
+    if (isJSONObject(probe)) causes.push(...validateProbe(probe, name, `${field}.${name}`));
+  }
+  return causes;
+}
+
+function validateProbe(probe: JSONObject, name: (typeof probes)[number], field: string): StatusCause[] {
+  const causes = validateHandler(probe, field);
+  for (const member of [
+    'initialDelaySeconds',
+    'timeoutSeconds',
+    'periodSeconds',
+    'successThreshold',
+    'failureThreshold',
+  ]) {
+    causes.push(...validateNotNegative(probe[member], `${field}.${member}`));
+  }
+  const { terminationGracePeriodSeconds: grace, successThreshold } = probe;
+  if (grace !== undefined && Number(grace) <= 0) {
+    causes.push(invalidValue(`${field}.terminationGracePeriodSeconds`, grace, 'must be greater than 0'));
+  }
+  if (name === 'readinessProbe') {
+    if (grace === undefined) return causes;
+    return [
+      ...causes,
+      invalidValue(`${field}.terminationGracePeriodSeconds`, grace, 'must not be set for readinessProbes'),
+    ];
+  }
+  if (successThreshold === 1) return causes;
+  return [...causes, invalidValue(`${field}.successThreshold`, successThreshold, 'must be 1')];
+}
+
+/** Source: `validateHandler`. */
+function validateHandler(handler: JSONObject, field: string): StatusCause[] {
+  const [first, ...more] = handlers.filter((name) => isJSONObject(handler[name]));
+  if (first === undefined) return [requiredValue(field, 'must specify a handler type')];
+  return [
+    ...validateAction(first, objectOf(handler, first), `${field}.${first}`),
+    ...more.map((name) => forbiddenValue(`${field}.${name}`, 'may not specify more than 1 handler type')),
+  ];
+}
+
+function validateAction(name: (typeof handlers)[number], action: JSONObject, field: string): StatusCause[] {
+  switch (name) {
+    case 'exec':
+      return Array.isArray(action.command) ? [] : [requiredValue(`${field}.command`)];
+    case 'httpGet':
+      return [
+        ...validatePort(action.port, `${field}.port`),
+        ...validateEnum(action.scheme, ['HTTP', 'HTTPS'], `${field}.scheme`),
+        ...objectsOf(action, 'httpHeaders')
+          .filter((header) => !headerName.test(stringOf(header, 'name')))
+          .map((header) => {
+            const because = `a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`;
+            return invalidValue(`${field}.httpHeaders`, header.name, because);
+          }),
+      ];
+    case 'tcpSocket':
+    case 'grpc':
+      return validatePort(action.port, `${field}.port`);
+    case 'sleep':
+      return validateNotNegative(action.seconds, `${field}.seconds`);
+    default:
+      return unreachable(name);
+  }
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
+import { RequestsInFlight } from '../requests-in-flight.ts';
+import type { Fault } from './fault.ts';
+import { FaultPlan } from './faults.ts';
+import { HttpExchange } from './http-exchange.ts';
+
+/** Applies the faults that are asked for to the requests of one HTTP server. */
+export class HttpFaults {
+  readonly plan = new FaultPlan();
+  readonly inFlight = new RequestsInFlight();
+  readonly #clock: Clock;
+  readonly #open = new Set<HttpExchange>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Lets `process` respond, or the fault that this request meets.
+   * @param latencyMs how long every request waits before
+   */
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    latencyMs: number,
+    process: () => Promise<void>,
+  ): Promise<void> {
+    const exchange = new HttpExchange(request, response);
+    const untrack = this.plan.track(exchange);
+    this.#open.add(exchange);
+    const end = exchange.verb === 'watch' ? this.inFlight.beginWatch() : this.inFlight.begin();
+    exchange.closed.addEventListener('abort', () => {
+      this.#open.delete(exchange);
+      untrack();
+      end();
+    });
+    if (latencyMs > 0) await this.#wait(latencyMs, exchange);
+    if (!exchange.closed.aborted) await this.#meet(this.plan.take(exchange.about), exchange, process);
+  }
+
+  /** Ends all requests that are in flight; the server cuts their connections. */
+  abandonAll(): void {
+    for (const exchange of this.#open) exchange.abandon();
+  }
+
+  async #meet(fault: Fault | undefined, exchange: HttpExchange, process: () => Promise<void>): Promise<void> {
+    if (fault === undefined) return process();
+    switch (fault.kind) {
+      case 'delay':
+        await this.#wait(fault.ms, exchange);
+        return exchange.closed.aborted ? undefined : this.#meet(fault.next, exchange, process);
+      case 'hang':
+        exchange.silence();
+        if (fault.isProcessed) await process();
+        exchange.markWithoutResponse();
+        if (exchange.verb !== 'watch') void this.inFlight.holding(untilAborted(exchange.closed));
+        return undefined;
+      case 'cut':
+        if (fault.afterBytes === undefined) return exchange.cut();
+        exchange.cutAfter(fault.afterBytes);
+        return process();
+      default:
+        return exchange.respond(fault);
+    }
+  }
+
+  /** On the real clock a request that waits is as any other; on another one it waits for the test. */
+  async #wait(ms: number, { closed, verb }: HttpExchange): Promise<void> {
+    const wait = sleep(this.#clock, ms, closed);
+    await (this.#clock === systemClock || verb === 'watch' ? wait : this.inFlight.holding(wait));
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,32 @@
+import type { Pod } from '../kube/types.ts';
+import { type FaultRequest, fits, type RequestMatch, requireMatch } from './faults/fault-match.ts';
+
+/**
+ * Changes an object on its way into the server, as a mutating webhook does: in place, or by
+ * returning another. What it throws, the request fails with: 500.
+ */
+export type Mutation<T extends object = Pod> = (object: T, request: FaultRequest) => T | void;
+
+/** The mutating webhooks of one server, which run in the order of their registration. */
+export class Mutations {
+  readonly #mutations = new Set<{ readonly match: RequestMatch; readonly mutate: Mutation<object> }>();
+
+  /** @returns takes it away again */
+  add(match: RequestMatch, mutate: Mutation<object>): () => void {
+    requireMatch(match);
+    const mutation = { match, mutate };
+    this.#mutations.add(mutation);
+    return () => void this.#mutations.delete(mutation);
+  }
+
+  /** A changed copy of the object; undefined when no mutation fits the request. */
+  apply(request: FaultRequest, object: object): object | undefined {
+    let changed: object | undefined;
+    for (const { match, mutate } of this.#mutations) {
+      if (!fits(match, request)) continue;
+      const copy = JSON.parse(JSON.stringify(changed ?? object)) as object;
+      changed = mutate(copy, request) ?? copy;
+    }
+    return changed;
+  }
+}

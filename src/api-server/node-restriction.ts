@@ -1,0 +1,153 @@
+import isEqual from 'lodash/isEqual.js';
+import type { ForeignStatusMember } from '../status-manager/status/ownership.ts';
+import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
+import { forbidden } from './api-status.ts';
+import { nodeOf } from './node-authorizer.ts';
+import { isJSONObject, objectsOf, specOf, statusOf, type StoredObject } from './objects.ts';
+import { apiReferenceOf } from './pod-references.ts';
+import type { Admission } from './registry.ts';
+import type { ObjectStore } from './store.ts';
+
+/** Kubernetes' own labels that a kubelet sets. Source: `k8s.io/kubelet/pkg/apis/well_known_labels.go`. */
+const kubeletLabels = new Set([
+  'beta.kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type',
+  'beta.kubernetes.io/os',
+  'failure-domain.beta.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.kubernetes.io/region',
+  'failure-domain.kubernetes.io/zone',
+  'kubernetes.io/arch',
+  'kubernetes.io/hostname',
+  'kubernetes.io/os',
+  'node.kubernetes.io/instance-type',
+  'topology.kubernetes.io/region',
+  'topology.kubernetes.io/zone',
+]);
+
+/** What refusals call the members of a pod status that a node may not write, in the order in which they are checked. */
+const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
+  resourceClaimStatuses: 'resource claim statues',
+  nodeAllocatableResourceClaimStatuses: 'node allocatable resource claim statuses',
+  extendedResourceClaimStatus: 'extended resource claim status',
+};
+
+/**
+ * What a node's own user may write.
+ * @throws ApiStatusError 403
+ * Source: `plugin/pkg/admission/noderestriction`.
+ */
+export function admitNodeUser(node: string, admission: Admission, store: ObjectStore): void {
+  const { definition, name } = admission.target;
+  const reason = admissionRefusal(node, admission, store);
+  if (reason !== undefined) throw forbidden(definition, name || (admission.next?.metadata.name ?? ''), reason);
+}
+
+function admissionRefusal(node: string, admission: Admission, store: ObjectStore): string | undefined {
+  const { operation, target, next, old } = admission;
+  switch (target.definition.resource) {
+    case 'pods':
+      if (target.subresource === 'eviction') {
+        return old !== undefined && nodeOf(old) !== node
+          ? `node ${node} can only evict pods with spec.nodeName set to itself`
+          : undefined;
+      }
+      if (operation === 'create' && next !== undefined) return mirrorPodRefusal(node, next, store);
+      if (operation === 'delete' && old !== undefined && nodeOf(old) !== node) {
+        return `node "${node}" can only delete pods with spec.nodeName set to itself`;
+      }
+      if (operation === 'update' && old !== undefined) return podStatusRefusal(node, next, old);
+      return undefined;
+    case 'nodes':
+      return nodeRefusal(node, admission);
+    case 'leases':
+      if (operation === 'create' && next?.metadata.name !== node) {
+        return 'can only access node lease with the same name as the requesting node';
+      }
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+function mirrorPodRefusal(node: string, pod: StoredObject, store: ObjectStore): string | undefined {
+  if (!isMirrorPod(pod)) {
+    return `pod does not have "${configMirrorAnnotation}" annotation, node "${node}" can only create mirror pods`;
+  }
+  const only = `node "${node}" can only create pods with`;
+  if (nodeOf(pod) !== node) return `${only} spec.nodeName set to itself`;
+  const { ownerReferences: owners = [] } = pod.metadata;
+  const [owner] = owners;
+  if (owners.length > 1) return `${only} a single owner reference set to itself`;
+  if (owner === undefined) return `${only} an owner reference set to itself`;
+  if (owner.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node)
+    return `${only} an owner reference set to itself`;
+  if (owner.controller !== true) return `${only} a controller owner reference set to itself`;
+  if (owner.blockOwnerDeletion === true) return `node "${node}" must not set blockOwnerDeletion on an owner reference`;
+  const uid = store.get('nodes', '', node)?.metadata.uid;
+  if (uid === undefined) return `node ${node} not found`;
+  if (uid !== owner.uid) return `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
+  const reference = apiReferenceOf(specOf(pod));
+  return reference === undefined ? undefined : `node "${node}" can not create pods that reference ${reference}`;
+}
+
+function podStatusRefusal(node: string, next: StoredObject | undefined, old: StoredObject): string | undefined {
+  if (nodeOf(old) !== node)
+    return `node "${node}" can only update pod status for pods with spec.nodeName set to itself`;
+  if (!isEqual(next?.metadata.labels, old.metadata.labels))
+    return `node "${node}" cannot update labels through pod status`;
+  const changed = Object.entries(nameOfForeignMember).find(
+    ([member]) => !isEqual(claimsOf(next, member), claimsOf(old, member)),
+  );
+  return changed === undefined ? undefined : `node "${node}" cannot update ${changed[1]}`;
+}
+
+function claimsOf(pod: StoredObject | undefined, member: string): unknown {
+  return pod === undefined ? undefined : statusOf(pod)[member];
+}
+
+function nodeRefusal(node: string, { operation, target, next, old }: Admission): string | undefined {
+  const name = target.name || (next?.metadata.name ?? '');
+  if (name !== node) return `node "${node}" is not allowed to modify node "${name}"`;
+  if (next === undefined || operation === 'delete') return undefined;
+  return operation === 'create' || old === undefined ? newNodeRefusal(node, next) : changedNodeRefusal(node, next, old);
+}
+
+function newNodeRefusal(node: string, next: StoredObject): string | undefined {
+  if (isJSONObject(specOf(next).configSource)) {
+    return `node "${node}" is not allowed to create pods with a non-nil configSource`;
+  }
+  const labels = forbiddenLabels(next, undefined);
+  if (labels.length === 0) return undefined;
+  return `node "${node}" is not allowed to set the following labels: ${labels.join(', ')}`;
+}
+
+function changedNodeRefusal(node: string, next: StoredObject, old: StoredObject): string | undefined {
+  const [before, after] = [specOf(old), specOf(next)];
+  if (after.configSource !== undefined && !isEqual(after.configSource, before.configSource)) {
+    return `node "${node}" is not allowed to update configSource to a new non-nil configSource`;
+  }
+  if (!isEqual(objectsOf(after, 'taints'), objectsOf(before, 'taints'))) {
+    return `node "${node}" is not allowed to modify taints`;
+  }
+  if (!isEqual(next.metadata.ownerReferences, old.metadata.ownerReferences)) {
+    return `node "${node}" is not allowed to modify ownerReferences`;
+  }
+  const labels = forbiddenLabels(next, old);
+  return labels.length === 0 ? undefined : `is not allowed to modify labels: ${labels.join(', ')}`;
+}
+
+/** The labels that were added, changed or removed and are not the kubelet's. */
+function forbiddenLabels(next: StoredObject, old: StoredObject | undefined): string[] {
+  const [before, after] = [old?.metadata.labels ?? {}, next.metadata.labels ?? {}];
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => before[name] !== after[name] && isRestricted(name)).sort();
+}
+
+function isRestricted(label: string): boolean {
+  const [prefix = ''] = label.includes('/') ? label.split('/') : [];
+  const isIn = (domain: string) => prefix === domain || prefix.endsWith(`.${domain}`);
+  if (isIn('node-restriction.kubernetes.io')) return true;
+  const isKubelet = kubeletLabels.has(label) || isIn('kubelet.kubernetes.io') || isIn('node.kubernetes.io');
+  return (isIn('kubernetes.io') || isIn('k8s.io')) && !isKubelet;
+}

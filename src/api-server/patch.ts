@@ -1,0 +1,92 @@
+import fastJSONPatch, { type Operation } from 'fast-json-patch';
+import { StatusManagerError } from '../shared/errors.ts';
+import { setOwn } from '../shared/json.ts';
+import { applyNodePatch, applyPodPatch } from '../status-manager/status/strategic-merge-apply.ts';
+import { ApiStatusError, badRequest } from './api-status.ts';
+import { isJSONObject, type JSONObject } from './objects.ts';
+
+export const patchTypes = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+] as const;
+
+/** The limits of a real server. */
+const maxOperations = 10_000;
+const maxCopiedBytes = 3 * 1024 * 1024;
+
+export type PatchMediaType = (typeof patchTypes)[number];
+
+/**
+ * The object after a patch, not yet decoded. The object given is not changed.
+ * @throws ApiStatusError 400 for a body that is no such patch, 422 for a JSON patch that cannot be applied
+ */
+export function applyPatch(table: string, type: PatchMediaType, object: object, patch: unknown): JSONObject {
+  if (type === 'application/json-patch+json') return applyJSONPatch(object, patch);
+  if (!isJSONObject(patch)) {
+    throw badRequest('json: cannot unmarshal the patch into Go value of type map[string]interface {}');
+  }
+  if (type === 'application/merge-patch+json') return mergePatched(object, patch) as JSONObject;
+  return applyStrategicMergePatch(table, object, patch);
+}
+
+function applyJSONPatch(object: object, patch: unknown): JSONObject {
+  if (!Array.isArray(patch) || !patch.every(isJSONObject)) {
+    throw badRequest('error decoding patch: json: cannot unmarshal into Go value of type []handlers.jsonPatchOp');
+  }
+  if (patch.length > maxOperations) {
+    const message = `Request entity too large: The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`;
+    throw new ApiStatusError(413, 'RequestEntityTooLarge', message);
+  }
+  try {
+    let document: unknown = structuredClone(object);
+    let copiedBytes = 0;
+    for (const operation of patch) {
+      // Copies of copies would double the document each time.
+      if (operation.op === 'copy') copiedBytes += sizeOf(document, operation.from);
+      if (copiedBytes > maxCopiedBytes) throw new Error('the copied values are too large');
+      document = afterOperation(document, operation as unknown as Operation);
+    }
+    if (isJSONObject(document)) return document;
+  } catch (error) {
+    // Which operation failed, the real server does not say either.
+    if (!(error instanceof Error)) throw error;
+  }
+  throw new ApiStatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+}
+
+function sizeOf(document: unknown, pointer: unknown): number {
+  return JSON.stringify(fastJSONPatch.getValueByPointer(document, String(pointer)) ?? null).length;
+}
+
+/** Applies one operation to the document, which is changed. Two readings differ from RFC 6902, as the real server's do. */
+function afterOperation(document: unknown, operation: Operation): unknown {
+  const { op, path } = operation;
+  if (op === 'test' && operation.value == null && fastJSONPatch.getValueByPointer(document, path) == null)
+    return document;
+  const isAddition = op === 'replace' && fastJSONPatch.getValueByPointer(document, path) === undefined;
+  const read: Operation = isAddition ? { op: 'add', path, value: operation.value as unknown } : operation;
+  return fastJSONPatch.applyOperation<unknown>(document, read, true, true).newDocument;
+}
+
+/** Source: RFC 7386. */
+function mergePatched(target: unknown, patch: unknown): unknown {
+  if (!isJSONObject(patch)) return patch;
+  const result: JSONObject = isJSONObject(target) ? { ...target } : {};
+  for (const [member, value] of Object.entries(patch)) {
+    if (value === null) delete result[member];
+    else setOwn(result, member, mergePatched(Object.hasOwn(result, member) ? result[member] : undefined, value));
+  }
+  return result;
+}
+
+function applyStrategicMergePatch(table: string, object: object, patch: JSONObject): JSONObject {
+  try {
+    const result = table === 'pods' ? applyPodPatch(object, patch) : applyNodePatch(object, patch);
+    return result as JSONObject;
+  } catch (error) {
+    if (!(error instanceof StatusManagerError)) throw error;
+    // A list element without its merge key is a 500 on the real server.
+    throw new ApiStatusError(500, '', error.message);
+  }
+}

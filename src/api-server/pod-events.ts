@@ -1,0 +1,16 @@
+import type { Pod } from '../kube/types.ts';
+
+/** One change of a pod on an API server, as a watch reports it. */
+export interface PodEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  /** The pod after the change; of a deletion its last state. */
+  readonly pod: Pod;
+}
+
+/** The pods of an API server without HTTP: a `FakePodClient`, or `ApiServer.pods`. */
+export interface PodEvents {
+  /** The pods that there are. */
+  list(): Pod[];
+  /** Calls `listener` right after every change, until the returned function is called. */
+  subscribe(listener: (event: PodEvent) => void): () => void;
+}

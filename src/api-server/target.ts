@@ -1,0 +1,12 @@
+import type { ResourceDefinition } from './resources.ts';
+import type { SubresourceName } from './subresources.ts';
+
+/** Names one object, or a part of it. */
+export interface Target {
+  readonly definition: ResourceDefinition;
+  /** `''` for a resource without namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+  /** `''` for the object itself. */
+  readonly subresource: SubresourceName | '';
+}

@@ -1,0 +1,7 @@
+/** What a method and a path ask for. Source: `RequestInfoFactory`. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+
+/** The verb of each HTTP method that is allowed. */
+export interface Verbs {
+  readonly [method: string]: Verb;
+}

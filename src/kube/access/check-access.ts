@@ -1,0 +1,188 @@
+import { ApiError, describeApiError } from '../client/api-error.ts';
+import type { ApiRequests } from '../client/api-requests.ts';
+import { type ApiClientMaker, isApiClientMaker, requestsOfKubeConfig } from '../client/kube-config-requests.ts';
+import { refuseArgument } from '../../shared/errors.ts';
+import { isObject } from '../../shared/json.ts';
+import type { Pod } from '../types.ts';
+import { requireText } from '../../shared/validate.ts';
+import { requireParts } from './access-options.ts';
+import { type AccessCheck, AccessReport } from './access-report.ts';
+import { type AccessPart, type Permission, permissionsOf } from './permissions.ts';
+
+/**
+ * The client whose user is checked: a `KubeTransport` or the client of `createPodClient()` of
+ * `kubelet-status-manager/http`, any object with such a method `request`, or client-node's `KubeConfig`.
+ */
+export type AccessClient = ApiRequests | { readonly transport: ApiRequests } | ApiClientMaker;
+
+/** Options of `checkAccess`. */
+export interface AccessOptions {
+  /** The node whose pods the user handles. */
+  readonly nodeName: string;
+  /** The parts to check. Default `['status-manager', 'informer']`; `accessParts` is all that a node agent needs. */
+  readonly parts?: readonly AccessPart[] | undefined;
+  /** Aborts the requests. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const defaultParts: readonly AccessPart[] = ['status-manager', 'informer'];
+const reviewPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+const selfPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+/**
+ * Asks the API server which permissions this user has, with one SelfSubjectAccessReview for each. If the
+ * node has a pod, it also sends a PATCH of that pod's status with `dryRun=All` and no change. The dry run
+ * shows what admission refuses, for example NodeRestriction or a webhook. Writes nothing.
+ *
+ * Rejects with an `ApiError` if the API server does not respond, or does not accept the credentials
+ * (401). A review that the API server refuses is `unknown` in the report.
+ * @throws StatusManagerError INVALID_ARGUMENT
+ */
+export async function checkAccess(client: AccessClient, options: AccessOptions): Promise<AccessReport> {
+  if (!isObject(options)) refuseArgument('options', 'an object', options);
+  const { nodeName, parts = defaultParts, signal } = options;
+  requireText('options.nodeName', nodeName);
+  requireParts(parts);
+  const asker = new AccessAsker(requestsOf(client), nodeName, signal);
+  const user = await asker.whoAmI();
+  const pod = await asker.findPod();
+  const isNodeUser = user?.name.startsWith('system:node:') ?? false;
+  const checks: AccessCheck[] = [];
+  // One request at a time, because the connections are needed for other requests at start.
+  for (const permission of permissionsOf(parts, nodeName)) {
+    const isReadByName = isNodeUser && permission.verb === 'get' && permission.resource === 'pods';
+    checks.push(await (isReadByName ? asker.reviewGetOfPod(permission, pod) : asker.review(permission)));
+  }
+  const patch = checks.find(
+    ({ verb, resource, subresource }) => verb === 'patch' && resource === 'pods' && subresource === 'status',
+  );
+  if (parts.includes('status-manager') && patch?.result !== 'denied') checks.push(await asker.tryPatch(pod));
+  return new AccessReport({ nodeName, parts, user, checks });
+}
+
+function requestsOf(client: AccessClient): ApiRequests {
+  const candidate: unknown = client;
+  if (isApiRequests(candidate)) return candidate;
+  if (isObject(candidate) && isApiRequests(candidate['transport'])) return candidate['transport'];
+  if (isApiClientMaker(candidate)) return requestsOfKubeConfig(candidate);
+  return refuseArgument('client', 'a KubeTransport, the client of createPodClient() or a KubeConfig', client);
+}
+
+function isApiRequests(value: unknown): value is ApiRequests {
+  return isObject(value) && typeof value['request'] === 'function';
+}
+
+/** The requests of one check. */
+class AccessAsker {
+  readonly #requests: ApiRequests;
+  readonly #nodeName: string;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(requests: ApiRequests, nodeName: string, signal: AbortSignal | undefined) {
+    this.#requests = requests;
+    this.#nodeName = nodeName;
+    this.#signal = signal;
+  }
+
+  /** Undefined when the API server does not tell. */
+  async whoAmI(): Promise<{ readonly name: string; readonly groups: readonly string[] } | undefined> {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const review = await this.#ask('POST', selfPath, { body });
+    if (review instanceof ApiError) return undefined;
+    const userInfo = memberOf(memberOf(review, 'status'), 'userInfo');
+    const name = memberOf(userInfo, 'username');
+    const groups = memberOf(userInfo, 'groups');
+    return typeof name === 'string' ? { name, groups: Array.isArray(groups) ? groups.map(String) : [] } : undefined;
+  }
+
+  /** Returns any pod of the node. */
+  async findPod(): Promise<Pod | ApiError | undefined> {
+    const query = { fieldSelector: `spec.nodeName=${this.#nodeName}`, limit: '1' };
+    const list = await this.#ask('GET', '/api/v1/pods', { query });
+    if (list instanceof ApiError) return list;
+    const items = memberOf(list, 'items');
+    return Array.isArray(items) ? (items[0] as Pod | undefined) : undefined;
+  }
+
+  async review(permission: Permission): Promise<AccessCheck> {
+    const { verb, group, resource, subresource, namespace, name, fieldSelector } = permission;
+    const body = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: {
+        resourceAttributes: {
+          ...{ verb, group, version: 'v1', resource, subresource, namespace, name },
+          ...(fieldSelector !== '' && { fieldSelector: { rawSelector: fieldSelector } }),
+        },
+      },
+    };
+    const review = await this.#ask('POST', reviewPath, { body });
+    if (review instanceof ApiError) return { ...permission, by: 'review', result: 'unknown', reason: review.message };
+    const status = memberOf(review, 'status');
+    const reason = memberOf(status, 'reason');
+    return {
+      ...permission,
+      by: 'review',
+      result: memberOf(status, 'allowed') === true ? 'allowed' : 'denied',
+      reason: typeof reason === 'string' ? reason : undefined,
+    };
+  }
+
+  /** The Node authorizer only allows a node to GET pods by name that are bound to it. */
+  async reviewGetOfPod(permission: Permission, pod: Pod | ApiError | undefined): Promise<AccessCheck> {
+    if (pod === undefined || pod instanceof ApiError) {
+      return { ...permission, by: 'review', result: 'unknown', reason: noPodReason(pod) };
+    }
+    const { namespace = '', name = '' } = pod.metadata ?? {};
+    return this.review({ ...permission, namespace, name });
+  }
+
+  async tryPatch(pod: Pod | ApiError | undefined): Promise<AccessCheck> {
+    const isFound = pod !== undefined && !(pod instanceof ApiError);
+    const { namespace = '', name = '', uid } = (isFound && pod.metadata) || {};
+    const check = {
+      ...{ verb: 'patch', group: '', resource: 'pods', subresource: 'status', fieldSelector: '', namespace, name },
+      by: 'dry-run' as const,
+      purpose: 'pod statuses are written',
+    };
+    if (!isFound) return { ...check, result: 'unknown', reason: noPodReason(pod) };
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/status`;
+    const response = await this.#ask('PATCH', path, {
+      query: { dryRun: 'All' },
+      body: { metadata: { uid } },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    if (!(response instanceof ApiError)) return { ...check, result: 'allowed', reason: undefined };
+    return { ...check, result: isRefusal(response) ? 'denied' : 'unknown', reason: response.message };
+  }
+
+  /** Returns errors of responses instead of throwing, except 401. */
+  async #ask(
+    method: string,
+    path: string,
+    options: NonNullable<Parameters<ApiRequests['request']>[2]>,
+  ): Promise<unknown> {
+    try {
+      return (await this.#requests.request(method, path, { ...options, signal: this.#signal })).json();
+    } catch (rejection) {
+      const error = describeApiError(rejection);
+      if (error.kind !== 'http' || error.statusCode === 401) throw error;
+      return error;
+    }
+  }
+}
+
+/** A 4xx response, except that the pod is gone or has changed (404, 409), or a pause (429). */
+function isRefusal({ statusCode = 0 }: ApiError): boolean {
+  return statusCode >= 400 && statusCode < 500 && ![404, 409, 429].includes(statusCode);
+}
+
+function noPodReason(pod: ApiError | undefined): string {
+  return pod === undefined
+    ? 'the node has no pod to try it on'
+    : `the pods of the node cannot be listed: ${pod.message}`;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined;
+}

@@ -1,0 +1,29 @@
+import { describeApiError } from '../client/api-error.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveLogger } from '../../shared/ports.ts';
+import { type AccessClient, type AccessOptions, checkAccess } from './check-access.ts';
+
+/**
+ * `checkAccess` for the start of an agent: logs one warning with the missing permissions and the RBAC
+ * YAML, or that they could not be checked; nothing once `signal` is aborted. Never rejects.
+ * @param options `logger`: default pino at level `warn`
+ * @throws StatusManagerError INVALID_ARGUMENT
+ */
+export async function logMissingAccess(
+  client: AccessClient,
+  { logger: port, ...options }: AccessOptions & { readonly logger?: Partial<Logger> | undefined },
+): Promise<void> {
+  const logger = resolveLogger(port);
+  const { nodeName } = options;
+  try {
+    const report = await checkAccess(client, options);
+    if (report.isComplete) return;
+    const missing = report.missing.map(({ verb, resource, subresource }) =>
+      [verb, subresource === '' ? resource : `${resource}/${subresource}`].join(' '),
+    );
+    logger.warn({ nodeName, user: report.user, missing, rbac: report.rbac }, report.explain());
+  } catch (error) {
+    if (options.signal?.aborted === true) return;
+    logger.warn({ nodeName, reason: describeApiError(error).message }, 'The permissions could not be checked');
+  }
+}

@@ -1,0 +1,314 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import { parseJSON } from '../../shared/json.ts';
+import type { PatchType, RequestVerb } from './pod-client.ts';
+import { redact, redactLikelySecrets } from './redact.ts';
+import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
+
+/** How a request failed. */
+export type ApiErrorKind =
+  /** A response outside 2xx; `statusCode` says which. */
+  | 'http'
+  /** No response: refused, reset, TLS, name resolution. */
+  | 'network'
+  /** No response in time. */
+  | 'timeout'
+  /** Not sent: all connections were in use for as long as a request may wait for one. */
+  | 'connection-wait'
+  /** The caller's signal was aborted for another reason than its deadline. */
+  | 'aborted'
+  /** A response that cannot be used, for example a 200 with HTML instead of a pod. */
+  | 'invalid-response'
+  /** The client threw something that no HTTP client throws, for example a TypeError of a mock. */
+  | 'unknown';
+
+/** One entry of a Status' `details.causes`. */
+export interface ApiErrorCause {
+  readonly reason?: string;
+  /** Path of the member at fault, for example `metadata.uid`. */
+  readonly field?: string;
+  readonly message?: string;
+}
+
+/** The members of an `ApiError`, which documents them. */
+export interface ApiErrorOptions extends ErrorOptions {
+  readonly kind: ApiErrorKind;
+  readonly statusCode?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly causes?: readonly ApiErrorCause[] | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * Why a request to the API server failed, in one shape for every client. The message is short and
+ * safe to log: never headers, credentials, a request body or a complete response. `cause` is what the
+ * client rejected with, and is not safe to log.
+ */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly kind: ApiErrorKind;
+  /** Absent when there was no response. */
+  readonly statusCode: number | undefined;
+  /** The `Status.reason` of the response, for example `NotFound`. */
+  readonly reason: string | undefined;
+  /** The `Status.details.causes` of the response; empty when there are none. */
+  readonly causes: readonly ApiErrorCause[];
+  /** What the server asked to wait, between 0 and 300,000 ms. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, options: ApiErrorOptions) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.kind = options.kind;
+    this.statusCode = options.statusCode;
+    this.reason = options.reason;
+    this.causes = options.causes ?? [];
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** Every `FailureClass`. */
+export const failureClasses = [
+  'not-visible',
+  'forbidden',
+  'refused',
+  'stale',
+  'throttled',
+  'transient',
+  'aborted',
+] as const;
+
+/**
+ * What the sync loop does about a failed request:
+ * - `not-visible`: the pod is gone or not visible yet; retried rarely.
+ * - `forbidden`: the user may not do this (yet); retried within half a minute or a minute.
+ * - `refused`: the server rejects this update; logged, retried slowly, and immediately with a new version.
+ * - `stale`: what we patched is not what the server has; the next sync reads first; the first three times without back-off.
+ * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
+ * - `transient`: retried with back-off.
+ * - `aborted`: the request was cancelled by us; nothing is known about the server.
+ */
+export type FailureClass = (typeof failureClasses)[number];
+
+/** Classifies a failed request; `patchType` is that of the PATCH, strategic merge when absent. */
+export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?: PatchType): FailureClass {
+  if (error.kind === 'aborted') return 'aborted';
+  const { statusCode } = error;
+  if (error.kind !== 'http' || statusCode === undefined) return 'transient';
+  switch (statusCode) {
+    case 404:
+      return 'not-visible';
+    case 403:
+      // Roles and the node authorizer's graph come late; a node's own user gets 403 for a pod that is gone, too.
+      return verb === 'delete' ? 'refused' : 'forbidden';
+    case 409:
+      return 'stale';
+    case 422:
+      return isStaleUnprocessable(error, patchType) ? 'stale' : 'refused';
+    case 429:
+    case 503:
+      return 'throttled';
+    case 401: // credentials may be renewed
+    case 408:
+      return 'transient';
+    default:
+      return statusCode >= 400 && statusCode < 500 ? 'refused' : 'transient';
+  }
+}
+
+function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined): boolean {
+  if (error.causes.some((cause) => cause.field === 'metadata.uid')) return true;
+  // A failed JSON-patch `test` looks like this: it has no cause.
+  return patchType === 'application/json-patch+json' && error.reason === 'Invalid' && error.causes.length === 0;
+}
+
+/** What is known of a request, for the description of its failure. */
+export interface RequestFacts {
+  /** Host and port of the server, for messages. */
+  readonly host?: string | undefined;
+  /** Removed from what the server said, however it encoded them. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/**
+ * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
+ * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
+ * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
+ * members, never by the text of a message. `now` (ms since the epoch) is needed only for a
+ * `Retry-After` that is a date. `request` is what is known of the request.
+ */
+export function describeApiError(error: unknown, now?: number, request: RequestFacts = {}): ApiError {
+  if (error instanceof ApiError) return error;
+  const response = memberOf(error, 'response');
+  const status = findStatus(error, response);
+  const statusCode = [
+    ...['statusCode', 'code', 'status'].map((member) => memberOf(error, member)),
+    ...['statusCode', 'status'].map((member) => memberOf(response, member)),
+    memberOf(status, 'code'),
+  ].find(isHTTPStatusCode);
+  if (statusCode === undefined) return describeWithoutResponse(error, request);
+
+  const { secrets = [] } = request;
+  const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
+  const reason = text(memberOf(status, 'reason'), secrets);
+  const message = text(memberOf(status, 'message'), secrets);
+  return new ApiError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
+    // Below 400 the server reports no failure: the response is not what was asked for.
+    kind: statusCode >= 400 ? 'http' : 'invalid-response',
+    statusCode,
+    reason,
+    causes: readCauses(status, secrets),
+    retryAfterMs: readRetryAfter(headers, status, now),
+    cause: error,
+  });
+}
+
+/** Why a request with this aborted signal failed: its reason if that is an `ApiError`, `timeout` for a `TimeoutError`, else `aborted`. */
+export function describeAbort(signal: Pick<AbortSignalLike, 'reason'>): ApiError {
+  if (signal.reason instanceof ApiError) return signal.reason;
+  const error = describeApiError(signal.reason);
+  if (error.kind === 'timeout' || error.kind === 'aborted') return error;
+  return new ApiError('request aborted', { kind: 'aborted', cause: signal.reason });
+}
+
+/** Names and codes of errors by what they mean; the first kind that has one of an error's marks counts. */
+const kindsByMark: readonly (readonly [ApiErrorKind, readonly string[]])[] = [
+  [
+    'timeout',
+    [
+      'TimeoutError',
+      'ETIMEDOUT',
+      'ESOCKETTIMEDOUT',
+      'UND_ERR_CONNECT_TIMEOUT',
+      'UND_ERR_HEADERS_TIMEOUT',
+      'UND_ERR_BODY_TIMEOUT',
+      'request-timeout',
+      'body-timeout',
+    ],
+  ],
+  ['aborted', ['AbortError', 'UND_ERR_ABORTED', 'ABORT_ERR']],
+  ['invalid-response', ['SyntaxError', 'invalid-json']],
+];
+
+function describeWithoutResponse(error: unknown, { host, secrets = [] }: RequestFacts): ApiError {
+  const { names, codes, address } = readMarks(error);
+  const marks = [...new Set([...names, ...codes])];
+  const [kind] = kindsByMark.find(([, known]) => marks.some((mark) => known.includes(mark))) ?? [
+    codes.length > 0 ? 'network' : 'unknown',
+  ];
+  const server = host ?? address;
+  const what = server === undefined ? 'request failed' : `request to ${server} failed`;
+  const detail = kind === 'unknown' ? describeUnknown(error, secrets) : marks.join(', ');
+  return new ApiError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
+}
+
+/** HTTP clients quote a header in such messages, token and all. */
+const quotesHeader = /header|authorization|bearer|basic/i;
+
+/** Name and message of what is not the error of an HTTP client. */
+function describeUnknown(error: unknown, secrets: readonly string[]): string {
+  if (!(error instanceof Error)) return typeof error === 'object' ? '' : `threw ${typeof error}`;
+  const message = quotesHeader.test(error.message) ? '' : redactLikelySecrets(error.message, secrets);
+  return message === '' ? error.name : `${error.name}: ${message.slice(0, MAX_TEXT_LENGTH)}`;
+}
+
+interface ErrorMarks {
+  /** Without 'Error', which is not informative. */
+  readonly names: readonly string[];
+  readonly codes: readonly string[];
+  /** Of the server, by what the system says: `127.0.0.1:6443`, or the host name that was not found. */
+  readonly address: string | undefined;
+}
+
+/**
+ * Names, codes and the address of an error and its causes. Not their messages: some HTTP clients
+ * quote a header in them, token and all.
+ */
+function readMarks(error: unknown): ErrorMarks {
+  const names: string[] = [];
+  const codes: string[] = [];
+  let address: string | undefined;
+  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
+    const [name, code, type] = ['name', 'code', 'type'].map((member) => mark(memberOf(at, member)));
+    if (name !== undefined && name !== 'Error') names.push(name);
+    if (code !== undefined) codes.push(code);
+    // node-fetch says `system` of whatever has a code.
+    if (type !== undefined && type !== 'system') codes.push(type);
+    address ??= addressOf(at);
+    // Node tries several addresses of a host, and lists what came of each.
+    at = memberOf(at, 'cause') ?? (memberOf(at, 'errors') as readonly unknown[] | undefined)?.[0];
+  }
+  return { names, codes, address };
+}
+
+function mark(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : undefined;
+}
+
+function addressOf(error: unknown): string | undefined {
+  const host = memberOf(error, 'address') ?? memberOf(error, 'hostname');
+  const port = memberOf(error, 'port');
+  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) return undefined;
+  if (typeof port !== 'number') return host;
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** No Status is longer; parsing the error page of a gateway could take seconds. */
+const maxStatusLength = 64 * 1024;
+
+/** The `Status` that is, or is within, an error: the one place where text is parsed. */
+function findStatus(error: unknown, response: unknown): unknown {
+  if (memberOf(error, 'kind') === 'Status') return error;
+  const body = memberOf(error, 'body') ?? memberOf(response, 'body');
+  if (body instanceof Uint8Array)
+    return body.length > maxStatusLength ? undefined : parseJSON(new TextDecoder().decode(body));
+  if (typeof body === 'string') return body.length > maxStatusLength ? undefined : parseJSON(body);
+  return body;
+}
+
+function readCauses(status: unknown, secrets: readonly string[]): ApiErrorCause[] {
+  const causes = memberOf(memberOf(status, 'details'), 'causes');
+  if (!Array.isArray(causes)) return [];
+  return causes.map((cause: unknown) => {
+    const members = ['reason', 'field', 'message'].map((member) => [member, text(memberOf(cause, member), secrets)]);
+    return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as ApiErrorCause;
+  });
+}
+
+function readRetryAfter(headers: unknown, status: unknown, now: number | undefined): number | undefined {
+  const header = findHeader(headers, 'retry-after');
+  const byHeader = header === undefined ? undefined : parseRetryAfter(header, now);
+  if (byHeader !== undefined) return byHeader;
+  const seconds = memberOf(memberOf(status, 'details'), 'retryAfterSeconds');
+  return typeof seconds === 'number' && seconds > 0 ? boundRetryAfter(seconds * 1000) : undefined;
+}
+
+/** From a `Headers` object (of any fetch) or a plain one of any case. */
+function findHeader(headers: unknown, name: string): string | undefined {
+  if (typeof headers !== 'object' || headers === null) return undefined;
+  if ('get' in headers && typeof headers.get === 'function') {
+    const value: unknown = headers.get(name);
+    return typeof value === 'string' ? value : undefined;
+  }
+  for (const [key, value] of Object.entries(headers) as [string, unknown][]) {
+    if (key.toLowerCase() !== name) continue;
+    const first: unknown = Array.isArray(value) ? value[0] : value;
+    return typeof first === 'string' || typeof first === 'number' ? String(first) : undefined;
+  }
+  return undefined;
+}
+
+/** From 300 on: no client rejects with a lower status, and lower numbers are exit codes and `DOMException` codes. */
+function isHTTPStatusCode(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 300 && (value as number) < 600;
+}
+
+const MAX_TEXT_LENGTH = 500;
+
+function text(value: unknown, secrets: readonly string[]): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined;
+  const redacted = redact(value, secrets);
+  return redacted.length > MAX_TEXT_LENGTH ? `${redacted.slice(0, MAX_TEXT_LENGTH)}…` : redacted;
+}
+
+function memberOf(value: unknown, member: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[member] : undefined;
+}

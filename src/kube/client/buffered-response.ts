@@ -1,0 +1,66 @@
+import type { Dispatcher } from 'undici/index.js';
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import { ChunkBuffer } from './chunk-buffer.ts';
+import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
+
+/** A response that was read to its end; of one outside 2xx at most the beginning. */
+export interface BufferedResponse {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/**
+ * One request with its buffered response, without the stream that undici's `request` makes of it.
+ * Rejects with undici's error, with the signal's reason, or with an `ApiError` for a response longer
+ * than `maxBytes`.
+ */
+export function requestBuffered(
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  signal: AbortSignalLike | undefined,
+  maxBytes: number,
+): Promise<BufferedResponse> {
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    const abort = (): void => {
+      const reason = signal!.reason as Error;
+      controller?.abort(reason);
+      reject(reason);
+    };
+    if (signal?.aborted) return abort();
+    signal?.addEventListener('abort', abort);
+    let statusCode = 0;
+    let headers: BufferedResponse['headers'] = {};
+    const body = new ChunkBuffer();
+    const succeed = (): void => {
+      signal?.removeEventListener('abort', abort);
+      resolve({ statusCode, headers, body: body.take() });
+    };
+    dispatcher.dispatch(options, {
+      onRequestStart(started) {
+        controller = started;
+        // The signal was aborted while the request waited for a connection.
+        if (signal?.aborted) started.abort(signal.reason as Error);
+      },
+      // Comes for each 1xx, too; the last one counts.
+      onResponseStart(_controller, code, received) {
+        statusCode = code;
+        headers = received;
+      },
+      onResponseData(receiving, chunk) {
+        if (body.length + chunk.length <= (isSuccess(statusCode) ? maxBytes : maxErrorBytes)) body.add(chunk);
+        else {
+          // The beginning of an error is enough: the rest may never end.
+          if (!isSuccess(statusCode)) succeed();
+          receiving.abort(tooLong(maxBytes));
+        }
+      },
+      onResponseEnd: succeed,
+      onResponseError(_controller, error) {
+        signal?.removeEventListener('abort', abort);
+        reject(error);
+      },
+    });
+  });
+}

@@ -1,0 +1,151 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { requireObject } from '../../shared/errors.ts';
+import type { ClockLike } from '../../shared/guarded-clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { isObject, parseJSON } from '../../shared/json.ts';
+import type { Pod } from '../types.ts';
+import { positiveIntegerOption } from '../../shared/validate.ts';
+import { ApiError, describeAbort, describeApiError } from './api-error.ts';
+import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
+import type {
+  ClosablePodClient,
+  DeletePodOptions,
+  PatchType,
+  PodReference,
+  PodStatusPatch,
+  RequestOptions,
+} from './pod-client.ts';
+import { generatedConfiguration } from './generated-configuration.ts';
+import { InFlightBound } from './in-flight-bound.ts';
+import { RawResponseMiddleware } from './raw-response-middleware.ts';
+import { SharedConnections } from './shared-connections.ts';
+import { untilAborted } from './until-aborted.ts';
+
+/** Options of `createCoreV1PodClient`. */
+export interface CoreV1PodClientOptions {
+  /** For a `Retry-After` that is a date. Default: the real clock. */
+  readonly clock?: ClockLike | undefined;
+  /**
+   * Most pods in flight at a time for all managers that share this client, which take turns.
+   * Default: no bound; client-node opens as many connections as there are requests.
+   */
+  readonly maxInFlight?: number | undefined;
+  /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+}
+
+/**
+ * A `PodClient` over client-node's generated `CoreV1Api` (1.4 or 2.x) or a mock of it. Pods are the
+ * server's own JSON, with unknown members and with times as strings. Adds what client-node lacks:
+ * the patch's content type, an abort that works even while credentials are fetched, keep-alive
+ * connections, and `Retry-After`. Rejects with `ApiError` only. Of a mock, which runs no middleware,
+ * the return value is used; when that is nothing, or `{}`, the error is an `invalid-response` that
+ * names the method.
+ */
+export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): ClosablePodClient {
+  requireObject('api', api);
+  requireObject('options', options);
+  return new CoreV1PodClient(api, options);
+}
+
+class CoreV1PodClient implements ClosablePodClient {
+  readonly inFlightBound: InFlightBound | undefined;
+  readonly #api: CoreV1ApiLike;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #connections = new SharedConnections();
+
+  constructor(api: CoreV1ApiLike, options: CoreV1PodClientOptions) {
+    const { maxInFlight } = options;
+    const clock = resolveClock(options.clock);
+    this.#api = api;
+    this.#clock = clock;
+    if (maxInFlight !== undefined) {
+      const size = positiveIntegerOption('maxInFlight', maxInFlight);
+      this.inFlightBound = new InFlightBound({ size, clock, logger: resolveLogger(options.logger) });
+    }
+  }
+
+  async getPod({ namespace, name }: PodReference, options: RequestOptions): Promise<Pod> {
+    return (await this.#call('readNamespacedPod', { name, namespace }, options)) as Pod;
+  }
+
+  async patchPodStatus(
+    { namespace, name }: PodReference,
+    { type, body }: PodStatusPatch,
+    options: RequestOptions,
+  ): Promise<Pod> {
+    return (await this.#call('patchNamespacedPodStatus', { name, namespace, body }, options, type)) as Pod;
+  }
+
+  async deletePod(
+    { namespace, name }: PodReference,
+    { uid, gracePeriodSeconds }: DeletePodOptions,
+    options: RequestOptions,
+  ): Promise<void> {
+    const body = { gracePeriodSeconds, preconditions: { uid } };
+    await this.#call('deleteNamespacedPod', { name, namespace, body }, options);
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.close();
+  }
+
+  async #call<Method extends CoreV1ApiMethod>(
+    method: Method,
+    request: Parameters<CoreV1ApiLike[Method]>[0],
+    options: RequestOptions,
+    patchType?: PatchType,
+  ): Promise<unknown> {
+    const signal = options.lightSignal ?? options.signal;
+    if (signal.aborted) throw describeAbort(signal);
+    const middleware = new RawResponseMiddleware({
+      request: options,
+      patchType,
+      connections: this.#connections,
+      configuration: generatedConfiguration(this.#api),
+    });
+    let returned: unknown;
+    try {
+      // client-node ignores the signal while it fetches credentials, and a mock may ignore it always.
+      returned = await untilAborted(
+        (async () => this.#api[method](request as never, middleware.callOptions))(),
+        signal,
+      );
+    } catch (error) {
+      // A 2xx counts, even if the generated code cannot deserialise its body.
+      if (middleware.response === undefined) throw this.#failure(error, middleware, signal);
+    }
+    const response = middleware.response === undefined ? returned : parseJSON(middleware.response.text);
+    const isDelete = method === 'deleteNamespacedPod';
+    if (isDelete ? isNonEmptyObject(response) : isPod(response)) return response;
+    throw new ApiError(`${method} returned something other than ${isDelete ? 'a pod or a Status' : 'a pod'}`, {
+      kind: 'invalid-response',
+      statusCode: middleware.response?.statusCode,
+    });
+  }
+
+  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignalLike): ApiError {
+    const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now(), facts);
+    const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
+    if (connection !== undefined && (noResponse || failure.statusCode === 401)) {
+      // Not awaited: the connection closes when its last request has ended.
+      this.#connections.drop(connection).catch(() => {});
+    }
+    return failure;
+  }
+}
+
+function isPod(response: unknown): boolean {
+  return (
+    isObject(response) &&
+    isObject(response['metadata']) &&
+    (response['kind'] === undefined || response['kind'] === 'Pod')
+  );
+}
+
+/** The response to a DELETE is the pod or a `Status`. */
+function isNonEmptyObject(response: unknown): boolean {
+  return isObject(response) && Object.keys(response).length > 0;
+}

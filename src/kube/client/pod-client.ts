@@ -1,0 +1,91 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import type { Pod } from '../types.ts';
+import type { InFlightBound } from './in-flight-bound.ts';
+
+/** Every `RequestVerb`. */
+export const requestVerbs = ['get', 'patch', 'delete'] as const;
+
+/** Which of the three requests. */
+export type RequestVerb = (typeof requestVerbs)[number];
+
+/** Names one pod on the API server. */
+export interface PodReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The `status` member of a strategic merge patch. */
+export interface PodStatusChanges {
+  readonly [member: string]: unknown;
+}
+
+/** The body of a PATCH of `pods/status`; `uid` makes the API server refuse it for a recreated pod. */
+export interface StrategicMergePatchBody {
+  readonly metadata: { readonly uid: string };
+  readonly status?: PodStatusChanges;
+}
+
+/** One operation of a JSON patch, RFC 6902. */
+export interface JsonPatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'test';
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+/** How the API server reads the body of a status patch. */
+export type PatchType = 'application/strategic-merge-patch+json' | 'application/json-patch+json';
+
+/** A patch of a pod’s status with its content type. */
+export type PodStatusPatch =
+  | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
+  | { readonly type: 'application/json-patch+json'; readonly body: readonly JsonPatchOperation[] };
+
+/** The precondition and grace period of a deletion. */
+export interface DeletePodOptions {
+  /** UID precondition: the API server refuses (409) when the object has another UID. */
+  readonly uid: string;
+  readonly gracePeriodSeconds: number;
+}
+
+/** What every request takes. */
+export interface RequestOptions {
+  /** Aborted at the request's deadline or when the manager stops. The manager creates it when it is first read. */
+  readonly signal: AbortSignal;
+  /** As `signal`, without the cost of creating one, for a client that needs no real `AbortSignal`. */
+  readonly lightSignal?: AbortSignalLike | undefined;
+  /**
+   * A client with a bounded number of connections calls this when the request has to wait for one.
+   * The request's deadline does not run until `onStarted` is called.
+   */
+  readonly onQueued?: (() => void) | undefined;
+  /** Called when a connection takes a request that was queued. */
+  readonly onStarted?: (() => void) | undefined;
+}
+
+/**
+ * The three requests that the sync path makes. Each rejects on anything but a 2xx response with a
+ * value that `describeApiError` understands, best an `ApiError`; pods are raw JSON objects as the
+ * API server wrote them, unknown members included. Never retries on its own.
+ */
+export interface PodClient {
+  /**
+   * Bounds the pods in flight of all managers that share this client: managers take turns. Best as
+   * large as the number of connections, so that no request waits for one. Absent: no bound.
+   */
+  readonly inFlightBound?: InFlightBound | undefined;
+  /** GET; resolves with the pod. Rejects with an `ApiError`, 404 when the pod does not exist. */
+  getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
+  /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */
+  patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;
+  /** DELETE with these preconditions; resolves when the API server has accepted it. */
+  deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
+  /**
+   * Closes idle connections. Requests in flight are not interrupted, and a later request opens a
+   * connection again. A manager calls it only for a client that it created itself: close your own
+   * client after `stop()`.
+   */
+  close?(): Promise<void>;
+}
+
+/** A client whose connections are its own to close. */
+export type ClosablePodClient = PodClient & Required<Pick<PodClient, 'close'>>;

@@ -1,0 +1,49 @@
+import { StatusManagerError } from '../../shared/errors.ts';
+import type { CoreV1ApiLike } from './core-v1-api-like.ts';
+import { coreV1ApiMethods } from './core-v1-api-like.ts';
+import type { CoreV1PodClientOptions } from './core-v1-pod-client.ts';
+import { createCoreV1PodClient } from './core-v1-pod-client.ts';
+import type { PodClient } from './pod-client.ts';
+
+const podClientMethods = ['getPod', 'patchPodStatus', 'deletePod'] as const satisfies readonly (keyof PodClient)[];
+
+export function isCoreV1ApiLike(value: unknown): value is CoreV1ApiLike {
+  return missingMethods(value, coreV1ApiMethods).length === 0;
+}
+
+export function isPodClient(value: unknown): value is PodClient {
+  return missingMethods(value, podClientMethods).length === 0;
+}
+
+/**
+ * Reads the option `client`: a `PodClient` as it is, a `CoreV1Api` or a mock of it wrapped.
+ * @throws {StatusManagerError} INVALID_OPTION, naming the methods that are missing.
+ */
+export function toPodClient(client: CoreV1ApiLike | PodClient, options?: CoreV1PodClientOptions): PodClient {
+  if (isPodClient(client)) return client;
+  if (isCoreV1ApiLike(client)) return createCoreV1PodClient(client, options);
+  throw new StatusManagerError('INVALID_OPTION', describeMisfit(client), { path: 'client' });
+}
+
+function describeMisfit(client: unknown): string {
+  const expected = 'Expected `client` to be a CoreV1Api or a PodClient';
+  if (typeof client !== 'object' || client === null)
+    return `${expected}, got ${client === null ? 'null' : typeof client}`;
+  if (hasMethod(client, 'makeApiClient'))
+    return `${expected}, got a KubeConfig: pass kubeConfig.makeApiClient(CoreV1Api)`;
+  // Names what is missing of the one that it resembles more.
+  const missingOfApi = missingMethods(client, coreV1ApiMethods);
+  const missingOfPort = missingMethods(client, podClientMethods);
+  const missing = missingOfPort.length < missingOfApi.length ? missingOfPort : missingOfApi;
+  return `${expected}, got an object without ${missing.map((method) => `\`${method}\``).join(', ')}`;
+}
+
+function missingMethods(value: unknown, methods: readonly string[]): string[] {
+  return methods.filter((method) => !hasMethod(value, method));
+}
+
+function hasMethod(value: unknown, method: string): boolean {
+  return (
+    typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[method] === 'function'
+  );
+}

@@ -1,0 +1,68 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import { untilAborted } from './until-aborted.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
+import { maxDurationMs } from '../../shared/validate.ts';
+
+/** A token for each request or connection, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
+export class TokenBucket {
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
+  readonly #tokensPerMs: number;
+  readonly #burst: number;
+  #tokens: number;
+  #filledAtMs: number;
+  /** Settles when the last of those who wait for a token has one; each waits for the one before. */
+  #lastInQueue: Promise<void> = Promise.resolve();
+
+  /** `qps` may be infinite. */
+  constructor(qps: number, burst: number, clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>) {
+    this.#clock = clock;
+    this.#tokensPerMs = qps / 1000;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#filledAtMs = clock.monotonicMs();
+  }
+
+  /** Milliseconds until there is a token if no other request takes one; 0 when there is one. */
+  get delayMs(): number {
+    this.#fill(this.#clock.monotonicMs());
+    if (this.#tokens >= 1) return 0;
+    // Whole milliseconds: a clock may not know less, and a wait that is rounded to nothing would not end.
+    return Math.ceil((1 - this.#tokens) / this.#tokensPerMs);
+  }
+
+  get isUnlimited(): boolean {
+    return this.#tokensPerMs === Number.POSITIVE_INFINITY;
+  }
+
+  /** Resolves when there is a token, first come first served; rejects with an `ApiError` when `signal` aborts. */
+  async take(signal: AbortSignalLike): Promise<void> {
+    if (this.isUnlimited) return;
+    const turn = this.#lastInQueue.then(() => this.#takeInTurn(signal));
+    this.#lastInQueue = turn.catch(() => {});
+    // The requests before it may belong to another manager, which keeps waiting.
+    await untilAborted(turn, signal);
+  }
+
+  /** Gives back a token that was not used. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1);
+  }
+
+  async #takeInTurn(signal: AbortSignalLike): Promise<void> {
+    for (let delayMs = this.delayMs; delayMs > 0 || signal.aborted; delayMs = this.delayMs) {
+      if (signal.aborted) throw signal.reason;
+      await sleep(this.#clock, Math.min(delayMs, maxDurationMs), signal);
+    }
+    this.#tokens--;
+  }
+
+  #fill(now: number): void {
+    if (this.isUnlimited) this.#tokens = this.#burst;
+    else {
+      // Never less than before: fake timers of a test may set a running clock back.
+      const elapsedMs = Math.max(0, now - this.#filledAtMs);
+      this.#tokens = Math.min(this.#burst, this.#tokens + elapsedMs * this.#tokensPerMs);
+    }
+    this.#filledAtMs = now;
+  }
+}

@@ -1,0 +1,31 @@
+import { refuseArgument } from '../../shared/errors.ts';
+
+/** A name from outside as one segment of a path. Throws `INVALID_ARGUMENT` for a name that no object can have. */
+export function pathSegment(value: string, what: string): string {
+  if (typeof value !== 'string' || value === '' || value === '.' || value === '..' || /[/%]/.test(value))
+    refuseArgument(what, 'a name without `/` and `%`', value);
+  return encodeURIComponent(value);
+}
+
+/** The path of a pod, for example `/api/v1/namespaces/default/pods/web-0`. */
+export function podPath(namespace: string, name: string): string {
+  return `/api/v1/namespaces/${pathSegment(namespace, 'namespace')}/pods/${pathSegment(name, 'name')}`;
+}
+
+/**
+ * Throws `INVALID_ARGUMENT` unless `path` is absolute, without query and without segments that a
+ * proxy may resolve to another path.
+ */
+export function checkPath(path: string): void {
+  if (!path.startsWith('/') || /[?#\\\s]|\/\/|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)|%2f|%5c/i.test(path))
+    refuseArgument('path', 'an absolute path without query and dot segments', path);
+}
+
+export type QueryParameters = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** `?a=b&c=d`, or nothing when no parameter is set. */
+export function queryString(query: QueryParameters | undefined): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) parameters.set(name, String(value));
+  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}

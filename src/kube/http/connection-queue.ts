@@ -1,0 +1,71 @@
+import type { Clock } from '../../shared/clock.ts';
+import { tryCall } from '../../shared/guarded.ts';
+import { type Logger, thrownFields } from '../../shared/logger.ts';
+import { ApiError, describeAbort } from '../client/api-error.ts';
+import { InFlightBound } from '../client/in-flight-bound.ts';
+import type { KubeRequestOptions } from './kube-transport.ts';
+
+export interface ConnectionQueueOptions {
+  readonly connections: number;
+  readonly waitTimeoutMs: number;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+type QueuedRequest = Pick<KubeRequestOptions, 'signal' | 'onQueued' | 'onStarted'>;
+
+/** Requests that wait for one of the connections of a pool, first come first served. */
+export class ConnectionQueue {
+  readonly #bound: InFlightBound;
+  readonly #options: ConnectionQueueOptions;
+
+  constructor(options: ConnectionQueueOptions) {
+    this.#options = options;
+    this.#bound = new InFlightBound({ size: options.connections, clock: options.clock, logger: options.logger });
+  }
+
+  /**
+   * Takes a connection; `leave()` gives it back. Undefined when one was free, else a promise that
+   * rejects with an `ApiError`: `connection-wait` after `waitTimeoutMs`, or what the signal says.
+   */
+  enter(request: QueuedRequest): Promise<void> | undefined {
+    return this.#bound.tryEnter() ? undefined : this.#wait(request);
+  }
+
+  leave(): void {
+    this.#bound.leave();
+  }
+
+  #wait({ signal, onQueued, onStarted }: QueuedRequest): Promise<void> {
+    if (signal?.aborted) return Promise.reject(describeAbort(signal));
+    const { waitTimeoutMs, clock, logger } = this.#options;
+    const report = (method: string, call: (() => void) | undefined): unknown =>
+      call &&
+      tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'A method of the caller failed'));
+    report('onQueued', onQueued);
+    return new Promise((resolve, reject) => {
+      const waiter = {};
+      const end = (): void => {
+        this.#bound.withdraw(waiter);
+        timeout.stop();
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const onAbort = (): void => {
+        end();
+        reject(describeAbort(signal!));
+      };
+      const timeout = clock.afterFunc(waitTimeoutMs, () => {
+        end();
+        const message = `no connection became free within ${waitTimeoutMs} ms (all ${this.#bound.size} are in use)`;
+        reject(new ApiError(message, { kind: 'connection-wait' }));
+      });
+      signal?.addEventListener('abort', onAbort);
+      this.#bound.wait(waiter, () => {
+        end();
+        this.#bound.tryEnter();
+        resolve();
+        report('onStarted', onStarted);
+      });
+    });
+  }
+}

@@ -1,0 +1,261 @@
+import isEqual from 'lodash/isEqual.js';
+import type { Clock } from '../../shared/clock.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { readRegularFile, RegularFileError } from '../../shared/regular-file.ts';
+import { ApiError, describeApiError } from '../client/api-error.ts';
+import type { ExecCredential } from './exec-credential.ts';
+import { runExecPlugin } from './exec-credential.ts';
+import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
+
+/** client-go reads a token file again after a minute; certificates are read again here, too. */
+const REREAD_MS = 60_000;
+/** When files cannot be read again, the previous credentials stay in use, and the next attempt is this much later. */
+const REREAD_AFTER_FAILURE_MS = 10_000;
+/** A server that responds with 401 to everything must not make us run a plugin for every request. */
+const MIN_FORCED_RELOAD_MS = 5_000;
+
+/** A plugin that fails is run again after this long, then after twice as long, and so on. */
+const minExecBackOffMs = 1_000;
+const maxExecBackOffMs = 60_000;
+/** A plugin that returns expired credentials is not run for every request. */
+const minExecLifetimeMs = 5_000;
+
+/** Tokens and keys have a few kilobytes; a bundle of all public certificate authorities has some 300. */
+const maxCredentialFileBytes = 4 * 1024 * 1024;
+
+/** PEM; absent members leave Node's defaults. */
+export interface TlsMaterial {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** What authenticates a request. The object is replaced when anything in it changes, and `tls` when its content changes. */
+export interface Credentials {
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly tls: TlsMaterial;
+}
+
+interface FreshExecCredential extends ExecCredential {
+  readonly freshUntilMs: number;
+}
+
+export interface CredentialSourceOptions {
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'afterFunc'>;
+  readonly logger: Logger;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly execTimeoutMs: number;
+}
+
+/**
+ * The credentials of one kubeconfig user. Files are read again each minute, plugins are run again
+ * when their credentials expire, and both after a 401. When a file cannot be read again, the
+ * previous credentials stay in use.
+ */
+export class CredentialSource {
+  readonly #config: ResolvedKubeConfig;
+  readonly #options: CredentialSourceOptions;
+  readonly #closed = new AbortController();
+  #current: Credentials | undefined;
+  #freshUntilMs = -Infinity;
+  #loading: Promise<Credentials> | undefined;
+  #lastForcedMs = -Infinity;
+  #execCredential: FreshExecCredential | undefined;
+  /** Of the last run, if it failed: every request would run the plugin again. */
+  #execFailure: { readonly error: unknown; readonly backOffMs: number; readonly untilMs: number } | undefined;
+
+  constructor(config: ResolvedKubeConfig, options: CredentialSourceOptions) {
+    this.#config = config;
+    this.#options = options;
+  }
+
+  /** The credentials to use now; undefined when they have to be loaded. */
+  fresh(): Credentials | undefined {
+    return this.#options.clock.monotonicMs() < this.#freshUntilMs ? this.#current : undefined;
+  }
+
+  /** Starts to load the credentials, or joins a load that has started. */
+  load(): Promise<Credentials> {
+    this.#loading ??= this.#loadOnce().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /**
+   * After a 401 to a request sent with `used`: resolves with other credentials, with which the
+   * request is sent once more, or with undefined when there are none.
+   */
+  async renew(used: Credentials): Promise<Credentials | undefined> {
+    if (this.#loading === undefined && this.#current === used) {
+      const now = this.#options.clock.monotonicMs();
+      if (now - this.#lastForcedMs < MIN_FORCED_RELOAD_MS) return undefined;
+      this.#lastForcedMs = now;
+      this.#execCredential = undefined;
+      this.#freshUntilMs = -Infinity;
+    }
+    try {
+      const renewed = this.fresh() ?? (await this.load());
+      return renewed === used ? undefined : renewed;
+    } catch (error) {
+      // The caller gets the 401. The next request gets this error.
+      this.#options.logger.warn(
+        { error: describeApiError(error).message },
+        'Failed to renew the credentials after a 401',
+      );
+      return undefined;
+    }
+  }
+
+  /** After a connection failed: certificates may have been rotated, so the files are read before the next request. */
+  expireFiles(): void {
+    if (this.#freshUntilMs !== Infinity) this.#freshUntilMs = -Infinity;
+  }
+
+  /** Kills a plugin that runs. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #loadOnce(): Promise<Credentials> {
+    const { clock, logger } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      const { credentials, lifetimeMs } = await this.#read(this.#config.user(), this.#config.cluster());
+      this.#freshUntilMs = startedMs + lifetimeMs;
+      const previous = this.#current;
+      if (previous !== undefined && isEqual(credentials, previous)) return previous;
+      const { tls } = isEqual(credentials.tls, previous?.tls) && previous !== undefined ? previous : credentials;
+      this.#current = { headers: credentials.headers, tls };
+      return this.#current;
+    } catch (error) {
+      // The configuration is wrong, or a plugin failed: the previous credentials cannot be used any more.
+      if (error instanceof ApiError || error instanceof StatusManagerError || this.#current === undefined)
+        throw asApiError(error);
+      logger.warn(
+        { reason: describeFileError(error) },
+        'Failed to read the credentials again, using the previous ones',
+      );
+      this.#freshUntilMs = startedMs + REREAD_AFTER_FAILURE_MS;
+      return this.#current;
+    }
+  }
+
+  async #read(user: KubeUser, cluster: KubeCluster): Promise<{ credentials: Credentials; lifetimeMs: number }> {
+    const ca = await readPem(cluster.caData, cluster.caFile);
+    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user.exec, cluster, ca) : undefined;
+    const delegated = user.delegate ? await askDelegate(user.delegate) : undefined;
+    const [cert, key, fileToken] = await Promise.all([
+      plugin?.cert ?? delegated?.cert?.toString() ?? readPem(user.certData, user.certFile),
+      plugin?.key ?? delegated?.key?.toString() ?? readPem(user.keyData, user.keyFile),
+      user.tokenFile === undefined ? undefined : this.#readToken(user.tokenFile, user.token),
+    ]);
+    const token = fileToken ?? user.token ?? plugin?.token;
+    const authorization = token === undefined ? (delegated?.authorization ?? basic(user)) : `Bearer ${token}`;
+    const files = [cluster.caFile, user.certFile, user.keyFile, user.tokenFile];
+    const isReread = delegated !== undefined || files.some((file) => file !== undefined);
+    const expiresInMs = (plugin?.freshUntilMs ?? Infinity) - this.#options.clock.monotonicMs();
+    return {
+      credentials: {
+        headers: {
+          ...(authorization !== undefined && { authorization }),
+          ...impersonationHeaders(user.impersonate),
+        },
+        tls: { ca, cert, key },
+      },
+      lifetimeMs: Math.min(isReread ? REREAD_MS : Infinity, expiresInMs),
+    };
+  }
+
+  /** When the file cannot be read, the `token` of the kubeconfig is used at first, and the previous token later. */
+  async #readToken(file: string, fallback: string | undefined): Promise<string> {
+    try {
+      const token = (await readCredentialFile(file)).toString().trim();
+      if (token !== '') return token;
+      throw Object.assign(new Error('the token file is empty'), { code: 'EMPTY', path: file });
+    } catch (error) {
+      if (fallback === undefined || this.#current !== undefined) throw error;
+      return fallback;
+    }
+  }
+
+  async #askPlugin(exec: ExecConfig, cluster: KubeCluster, ca: string | undefined): Promise<FreshExecCredential> {
+    const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (this.#execCredential && nowMs < this.#execCredential.freshUntilMs) return this.#execCredential;
+    if (this.#execFailure && nowMs < this.#execFailure.untilMs) throw this.#execFailure.error;
+    this.#execCredential = undefined;
+    try {
+      const options = { env, timeoutMs, signal: this.#closed.signal, clock, logger };
+      const caData = ca && Buffer.from(ca).toString('base64');
+      const credential = await runExecPlugin(exec, { ...cluster, caData }, options);
+      const lifetimeMs = Math.max(minExecLifetimeMs, (credential.expiresAtMs ?? Infinity) - clock.now());
+      this.#execFailure = undefined;
+      this.#execCredential = { ...credential, freshUntilMs: clock.monotonicMs() + lifetimeMs };
+      return this.#execCredential;
+    } catch (error) {
+      const backOffMs = Math.min(maxExecBackOffMs, 2 * (this.#execFailure?.backOffMs ?? minExecBackOffMs / 2));
+      this.#execFailure = { error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
+      throw error;
+    }
+  }
+}
+
+async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnType<NonNullable<KubeUser['delegate']>> {
+  try {
+    return await delegate();
+  } catch (error) {
+    if (error instanceof StatusManagerError) throw error;
+    // Not its message, and not as `cause`: it may hold the output of a command, token and all.
+    throw new ApiError(`client-node's auth provider failed (${error instanceof Error ? error.name : typeof error})`, {
+      kind: 'network',
+    });
+  }
+}
+
+/** Reads a certificate, key or token file. Rejects as `readRegularFile` does. */
+function readCredentialFile(file: string): Promise<Buffer> {
+  return readRegularFile(file, maxCredentialFileBytes);
+}
+
+async function readPem(base64: string | undefined, file: string | undefined): Promise<string | undefined> {
+  if (base64 !== undefined) return Buffer.from(base64, 'base64').toString();
+  return file === undefined ? undefined : (await readCredentialFile(file)).toString();
+}
+
+function basic({ username, password }: KubeUser): string | undefined {
+  return username === undefined
+    ? undefined
+    : `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}`;
+}
+
+function impersonationHeaders(as: Impersonation | undefined): Record<string, string | string[]> {
+  if (as === undefined) return {};
+  const headers: Record<string, string | string[]> = { 'impersonate-user': as.user };
+  if (as.uid !== undefined) headers['impersonate-uid'] = as.uid;
+  if (as.groups.length > 0) headers['impersonate-group'] = [...as.groups];
+  for (const [key, values] of Object.entries(as.extra))
+    headers[`impersonate-extra-${escapeHeaderKey(key)}`] = [...values];
+  return headers;
+}
+
+/** Percent-encodes what is not allowed in a header name, and `%` itself; the API server decodes it. Source: client-go `headerKeyEscape`. */
+function escapeHeaderKey(key: string): string {
+  return key.replace(/[^A-Za-z0-9!#$&'*+.^_`|~-]/gu, (character) =>
+    [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  );
+}
+
+function asApiError(error: unknown): unknown {
+  if (error instanceof ApiError || error instanceof StatusManagerError) return error;
+  return new ApiError(`credentials could not be read: ${describeFileError(error)}`, { kind: 'network' });
+}
+
+/** Names the file and the reason, never what is in it. */
+function describeFileError(error: unknown): string {
+  if (error instanceof RegularFileError) return error.message;
+  const { code, path } = error as { code?: unknown; path?: unknown };
+  if (typeof code !== 'string') return describeApiError(error).message;
+  return typeof path === 'string' ? `${code} ${path}` : code;
+}

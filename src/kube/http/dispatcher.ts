@@ -1,0 +1,100 @@
+import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
+import type { TokenBucket } from '../client/token-bucket.ts';
+import { type Connecting, failingConnector, pacedConnector, trackedConnector } from './connector.ts';
+import type { TlsMaterial } from './credentials.ts';
+import { socksConnector } from './socks-connector.ts';
+
+/** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
+const KEEP_ALIVE_MS = 45_000;
+const TCP_KEEP_ALIVE_MS = 30_000;
+
+export interface DispatcherOptions {
+  readonly origin: string;
+  readonly proxy: URL | undefined;
+  readonly tls: TlsMaterial;
+  readonly tlsServerName: string | undefined;
+  readonly skipTLSVerify: boolean;
+  readonly connections: number;
+  readonly connectTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  /** Longest silence within a body; 0: no limit. */
+  readonly bodyTimeoutMs: number;
+  /** A token for each new connection. */
+  readonly newConnections: TokenBucket;
+}
+
+/** A set of connections that `destroy()` ends completely. */
+export interface DestroyableDispatcher {
+  readonly dispatcher: Dispatcher;
+  /** Ends the requests in flight, and connections that are being opened, of which undici's `destroy` knows nothing. */
+  destroy(): Promise<void>;
+}
+
+export function createDispatcher(options: DispatcherOptions): DestroyableDispatcher {
+  // Not a signal among the options of a socket: Node keeps its listener until the signal is aborted.
+  const connecting: Connecting = new Set();
+  const dispatcher = connectedBy(options, connecting);
+  return {
+    dispatcher,
+    async destroy() {
+      const destroyed = dispatcher.destroy();
+      for (const connection of connecting) connection.destroy();
+      await destroyed;
+    },
+  };
+}
+
+/** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
+function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispatcher {
+  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, newConnections } = options;
+  const plain = { timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
+  const secure = {
+    ...plain,
+    ...tls,
+    servername: tlsServerName,
+    // Otherwise not set, so that Node's own default applies.
+    ...(skipTLSVerify && { rejectUnauthorized: false }),
+  };
+  const pool = {
+    connections: options.connections,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    headersTimeout: options.headersTimeoutMs,
+    bodyTimeout: options.bodyTimeoutMs,
+  };
+  const connect = trackedConnector(secure, connecting);
+  const paced = (connector: buildConnector.connector) => pacedConnector(connector, newConnections, connecting);
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect: paced(connect) });
+  if (proxy.protocol === 'socks5:') {
+    const toProxy = trackedConnector(plain, connecting);
+    const throughProxy = socksConnector({ proxy, toProxy, startTls: connect, timeoutMs: connectTimeoutMs, connecting });
+    return new Pool(origin, { ...pool, connect: paced(throughProxy) });
+  }
+  return new ProxyAgent({
+    ...pool,
+    uri: proxy.href,
+    requestTls: secure,
+    proxyTls: { timeout: connectTimeoutMs },
+    // The connections to the proxy, for CONNECT.
+    clientFactory: (url: URL, clientOptions: { connect: buildConnector.connector }) =>
+      new Pool(url, {
+        ...clientOptions,
+        headersTimeout: connectTimeoutMs,
+        connect: paced(namedByHost(clientOptions.connect)),
+      }),
+    // The connections to the API server, each of which is a tunnel.
+    factory: (tunnelOrigin: URL, tunnelOptions: object) => {
+      const { connect: openTunnel } = tunnelOptions as { connect: buildConnector.connector };
+      return new Pool(tunnelOrigin, { ...tunnelOptions, connect: failingConnector(openTunnel) });
+    },
+  });
+}
+
+/** undici passes even an IP address of a proxy as server name, which Node 26 refuses. Without a name, TLS takes the host. */
+function namedByHost(connect: buildConnector.connector): buildConnector.connector {
+  return (target, callback) => {
+    const { servername: _servername, ...unnamed } = target;
+    connect(unnamed, callback);
+  };
+}

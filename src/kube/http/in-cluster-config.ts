@@ -1,0 +1,44 @@
+import { isIPv6 } from 'node:net';
+import { StatusManagerError } from '../../shared/errors.ts';
+import type { KubeConfigObject } from './kube-config-types.ts';
+
+/** Options of `inClusterConfig`. */
+export interface InClusterConfigOptions {
+  /** Default: `process.env`; read are `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Where the service account is mounted; default `/var/run/secrets/kubernetes.io/serviceaccount`. */
+  readonly serviceAccountDir?: string | undefined;
+}
+
+/**
+ * The configuration of a process that runs in a pod: the API server by the environment, CA and
+ * token by the mounted service account, both of which are read again as they rotate. Touches no
+ * file. Throws `INVALID_STATE` outside a cluster.
+ * Source: client-go `rest.InClusterConfig`.
+ */
+export function inClusterConfig(options: InClusterConfigOptions = {}): KubeConfigObject {
+  const env = options.env ?? process.env;
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'];
+  if (!host || !port) {
+    throw new StatusManagerError(
+      'INVALID_STATE',
+      'Expected KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to be set: this process does not run in a pod',
+    );
+  }
+  const directory = options.serviceAccountDir ?? '/var/run/secrets/kubernetes.io/serviceaccount';
+  return {
+    clusters: [
+      {
+        name: 'in-cluster',
+        cluster: {
+          server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+          'certificate-authority': `${directory}/ca.crt`,
+        },
+      },
+    ],
+    users: [{ name: 'in-cluster', user: { tokenFile: `${directory}/token` } }],
+    contexts: [{ name: 'in-cluster', context: { cluster: 'in-cluster', user: 'in-cluster' } }],
+    'current-context': 'in-cluster',
+  };
+}

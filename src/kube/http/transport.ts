@@ -1,0 +1,278 @@
+import { type Dispatcher, errors } from 'undici/index.js';
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { ApiError, describeAbort, describeApiError } from '../client/api-error.ts';
+import { ChunkBuffer } from '../client/chunk-buffer.ts';
+import { secretsOf } from '../client/redact.ts';
+import { untilAborted } from '../client/until-aborted.ts';
+import type { QueryParameters } from './api-path.ts';
+import { checkPath, queryString } from './api-path.ts';
+import type { Credentials } from './credentials.ts';
+import { CredentialSource } from './credentials.ts';
+import { type BufferedResponse, requestBuffered } from '../client/buffered-response.ts';
+import {
+  decodeBody,
+  defaultMaxResponseBytes,
+  isSuccess,
+  maxErrorBytes,
+  parseJSONBody,
+} from '../client/response-body.ts';
+import { Connections } from './connections.ts';
+import { isHeartbeat } from './heartbeat.ts';
+import type { KubeConfigSource } from './kube-config-types.ts';
+import { resolveKubeConfig } from './kube-config.ts';
+import { invalid } from './kube-config-values.ts';
+import type {
+  KubeRequestOptions,
+  KubeResponse,
+  KubeStream,
+  KubeStreamOptions,
+  KubeTransport,
+} from './kube-transport.ts';
+import { proxyFor } from './proxy.ts';
+import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
+import { resolveTransportOptions } from './transport-options.ts';
+
+/**
+ * Uses neither the network nor files before the first request.
+ * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
+ */
+export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): KubeTransport {
+  return new UndiciTransport(kubeConfig, resolveTransportOptions(options));
+}
+
+interface Call<Response> {
+  readonly method: Dispatcher.HttpMethod;
+  readonly path: string;
+  /** They win over the transport's own. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+  readonly signal: AbortSignalLike | undefined;
+  readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
+  /** Sends it, and resolves with a buffered response or with a stream. */
+  readonly send: (dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) => Promise<Response>;
+}
+
+class UndiciTransport implements KubeTransport {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #credentials: CredentialSource;
+  readonly #origin: string;
+  readonly #host: string;
+  readonly #basePath: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #connections: Connections;
+  /** Separate: a node whose heartbeats are late is considered dead. */
+  readonly #heartbeatConnections: Connections;
+  /** Of all requests with these credentials: put together once, not for each request. */
+  #commonHeaders: { readonly credentials: Credentials; readonly headers: Credentials['headers'] } | undefined;
+  #closed = false;
+
+  constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
+    const config = resolveKubeConfig(kubeConfig, options.kubeConfigDir);
+    config.user(); // an unusable one is refused here, not at the first request
+    const cluster = config.cluster();
+    const server = readServer(cluster.server);
+    this.#clock = options.clock;
+    this.#origin = server.origin;
+    this.#host = server.host;
+    this.#basePath = server.pathname.replace(/\/+$/, '');
+    const connectionsOptions = {
+      ...options,
+      origin: server.origin,
+      proxy: proxyFor(server, cluster.proxyUrl, options.env),
+      tlsServerName: cluster.tlsServerName,
+      skipTLSVerify: cluster.skipTLSVerify,
+      waitTimeoutMs: options.connectionWaitTimeoutMs,
+    };
+    this.#connections = new Connections(connectionsOptions);
+    this.#heartbeatConnections = new Connections(connectionsOptions);
+    this.#credentials = new CredentialSource(config, options);
+    this.#headers = {
+      accept: 'application/json',
+      ...(!cluster.disableCompression && { 'accept-encoding': 'gzip' }),
+      'user-agent': options.userAgent,
+    };
+  }
+
+  async request(method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
+    const { body, contentType = 'application/json', headers, signal } = options;
+    const { maxResponseBytes = defaultMaxResponseBytes } = options;
+    const connection = isHeartbeat(path) ? this.#heartbeatConnections : this.#connections;
+    const call: Call<BufferedResponse> = {
+      method,
+      path: this.#target(path, options.query),
+      headers: body === undefined ? headers : { 'content-type': contentType, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+      connection,
+      send: (dispatcher, request) => requestBuffered(dispatcher, request, signal, maxResponseBytes),
+    };
+    await connection.queue.enter(options);
+    let response: BufferedResponse;
+    try {
+      response = await this.#send(call);
+    } finally {
+      connection.queue.leave();
+    }
+    const text = await decodeBody(response.body, response.headers['content-encoding'], maxResponseBytes);
+    return {
+      statusCode: response.statusCode,
+      headers: response.headers,
+      text,
+      json: () => parseJSONBody(text, response.statusCode),
+    };
+  }
+
+  async stream(path: string, options: KubeStreamOptions = {}): Promise<KubeStream> {
+    const { signal } = options;
+    const connection = this.#connections.forStream();
+    try {
+      const response = this.#send<Dispatcher.ResponseData>({
+        method: 'GET',
+        path: this.#target(path, options.query),
+        // Uncompressed: a proxy that compresses a response also buffers it.
+        headers: { 'accept-encoding': 'identity', ...options.headers },
+        signal,
+        connection,
+        send: (dispatcher, request) => dispatcher.request({ ...request, signal: signal ?? null }),
+      });
+      // undici ignores the signal until it is connected; the connection is closed below.
+      const { statusCode, body } = await untilAborted(response, signal);
+      body.once('close', () => connection.release());
+      return { statusCode, body: this.#chunks(body, signal) };
+    } catch (error) {
+      connection.release();
+      throw error;
+    }
+  }
+
+  async closeIdle(): Promise<void> {
+    await Promise.all([this.#connections.closeIdle(), this.#heartbeatConnections.closeIdle()]);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#credentials.close();
+    await Promise.all([this.#connections.destroy(), this.#heartbeatConnections.destroy()]);
+  }
+
+  #target(path: string, query: QueryParameters | undefined): string {
+    checkPath(path);
+    return `${this.#basePath}${path}${queryString(query)}`;
+  }
+
+  /** After a 401, sends the request once more if there are other credentials. */
+  async #send<Response extends BufferedResponse | Dispatcher.ResponseData>(call: Call<Response>): Promise<Response> {
+    if (this.#closed) throw closedError();
+    const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
+    try {
+      return await this.#sendAs(credentials, call);
+    } catch (error) {
+      if ((error as ApiError).statusCode !== 401) throw error;
+      const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
+      if (renewed === undefined) throw error;
+      return this.#sendAs(renewed, call);
+    }
+  }
+
+  /** Rejects with an `ApiError` for anything but a 2xx response. */
+  async #sendAs<Response extends BufferedResponse | Dispatcher.ResponseData>(
+    credentials: Credentials,
+    { method, path, headers, body, signal, connection, send }: Call<Response>,
+  ): Promise<Response> {
+    if (this.#closed) throw closedError();
+    let response: Response;
+    try {
+      response = await send(connection.openedWith(credentials.tls), {
+        origin: this.#origin,
+        method,
+        path,
+        headers: this.#headersFor(credentials, headers),
+        body: body ?? null,
+      });
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
+    if (isSuccess(response.statusCode)) return response;
+    throw await this.#describe(response, credentials);
+  }
+
+  #headersFor(
+    credentials: Credentials,
+    headers: Call<unknown>['headers'],
+  ): Readonly<Record<string, string | string[]>> {
+    if (this.#commonHeaders?.credentials !== credentials) {
+      this.#commonHeaders = { credentials, headers: { ...this.#headers, ...credentials.headers } };
+    }
+    return headers === undefined ? this.#commonHeaders.headers : { ...this.#commonHeaders.headers, ...headers };
+  }
+
+  async *#chunks(
+    body: Dispatcher.ResponseData['body'],
+    signal: AbortSignalLike | undefined,
+  ): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const chunk of body) yield chunk as Uint8Array;
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
+  }
+
+  async #describe(
+    { statusCode, headers, body }: BufferedResponse | Dispatcher.ResponseData,
+    credentials: Credentials,
+  ): Promise<ApiError> {
+    // The status code counts, even if a proxy has damaged the body.
+    const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
+    const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
+    const { message, kind, reason, causes, retryAfterMs } = describeApiError(
+      { statusCode, headers, body: text },
+      this.#clock.now(),
+      // Some gateways quote the request in their response.
+      { secrets: secretsOf(credentials.headers['authorization']) },
+    );
+    // Without `cause`: the complete response does not belong in a log.
+    return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
+  }
+
+  #failure(error: unknown, signal: AbortSignalLike | undefined): ApiError {
+    if (error instanceof ApiError) return error;
+    if (signal?.aborted) return describeAbort(signal);
+    if (this.#closed) return closedError();
+    const { message, kind, statusCode } = describeApiError(error, undefined, { host: this.#host });
+    const failure = new ApiError(message, {
+      // Not aborted by us: undici reports a proxy that refuses the tunnel in the same way.
+      kind: kind === 'aborted' ? 'network' : kind,
+      statusCode,
+      // undici keeps the bytes that are not HTTP, and they may quote the request.
+      cause: error instanceof errors.HTTPParserError ? undefined : error,
+    });
+    if (failure.kind === 'network') this.#credentials.expireFiles();
+    return failure;
+  }
+}
+
+/** The beginning of an error's body, which may never end. */
+async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
+  const beginning = new ChunkBuffer();
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (beginning.length + chunk.length > maxErrorBytes) break;
+      beginning.add(chunk);
+    }
+  } catch {
+    // What arrived before is used.
+  }
+  return beginning.take();
+}
+
+function readServer(server: string): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  const isUsable = url && /^https?:$/.test(url.protocol) && !(url.username || url.password || url.search || url.hash);
+  if (isUsable) return url;
+  throw invalid('clusters[].cluster.server', 'to be an http or https URL without user, query and fragment');
+}
+
+function closedError(): ApiError {
+  return new ApiError('the transport is closed', { kind: 'aborted' });
+}

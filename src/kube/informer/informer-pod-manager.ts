@@ -1,0 +1,215 @@
+import type { KubeTransport } from '../http/kube-transport.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
+import type { ClockLike } from '../../shared/guarded-clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
+import type { Pod } from '../types.ts';
+import { positiveIntegerOption, requireBoolean, requireIterable } from '../../shared/validate.ts';
+import type { InformerLike } from './informer-source.ts';
+import { InformerSource } from './informer-source.ts';
+import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
+import { KnownPods } from './known-pods.ts';
+import { PodReflector } from './pod-reflector.ts';
+import type { PodSource } from './pod-source.ts';
+import type { InformerState, PodManager, UIDTranslations } from '../pod-manager.ts';
+
+/** Options of `createInformerPodManager`. */
+export interface InformerPodManagerOptions {
+  /** Of a pod client (`createPodClient(…).transport`) or of its own (`createKubeTransport`); it is not closed here. */
+  readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
+  /** The node whose pods these are. */
+  readonly nodeName: string;
+  /** Longest wait for a list. Default 60,000. */
+  readonly listTimeoutMs?: number | undefined;
+  /**
+   * A watch without event or bookmark for this long is given up and resumed. API servers send a
+   * bookmark about each minute. Default 150,000.
+   */
+  readonly inactivityTimeoutMs?: number | undefined;
+  readonly clock?: ClockLike | undefined;
+  /** Spreads back-off and the length of watches; from 0 to less than 1. Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+  readonly logger?: Partial<Logger> | undefined;
+}
+
+type State = 'created' | 'running' | 'stopped';
+
+/**
+ * The pods of one node: those that the API server has, mirror pods included, and static pods. Use it
+ * as the manager's `podManager`, and to know which pods to run. Pods that it has received itself are
+ * frozen; those of `informerPodManagerFrom` and `setStaticPods` are the objects that were passed in.
+ * Source: kubelet `config.NewSourceApiserver` and `pod.basicManager`.
+ */
+export class InformerPodManager implements PodManager, AsyncDisposable {
+  readonly #source: PodSource;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #pods: KnownPods;
+  readonly #synced: Promise<void>;
+  #settleSynced: (error?: StatusManagerError) => void = () => {};
+  #state: State = 'created';
+  #isSynced = false;
+  #lastEventMs: number | undefined;
+
+  /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
+  constructor(source: PodSource, clock: Pick<Clock, 'monotonicMs'>, logger: Logger) {
+    this.#source = source;
+    this.#clock = clock;
+    this.#pods = new KnownPods(logger);
+    this.#synced = new Promise((resolve, reject) => {
+      this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    // stop() rejects it, also when no caller waits for it.
+    this.#synced.catch(() => {});
+  }
+
+  /** Begins to list and watch. Calling it again does nothing. @throws StatusManagerError INVALID_STATE after stop() */
+  start(): void {
+    if (this.#state === 'stopped') throw stoppedError();
+    if (this.#state === 'running') return;
+    this.#state = 'running';
+    const received = (): void => void (this.#lastEventMs = this.#clock.monotonicMs());
+    this.#source.start({
+      replace: (pods) => {
+        received();
+        this.#pods.replaceApiPods(pods);
+      },
+      upsert: (pod) => {
+        received();
+        this.#pods.upsertApiPod(pod);
+      },
+      remove: (pod) => {
+        received();
+        this.#pods.removeApiPod(pod);
+      },
+      bookmark: received,
+      synced: () => {
+        this.#isSynced = true;
+        this.#settleSynced();
+      },
+    });
+  }
+
+  /**
+   * Resolves when the first list has been received; with `informerPodManagerFrom`, at start(). Rejects with
+   * StatusManagerError INVALID_STATE when stop() comes first.
+   */
+  whenSynced(): Promise<void> {
+    return this.#synced;
+  }
+
+  /** Ends list and watch; resolves when no request and no timer is left. The pods stay readable. */
+  async stop(): Promise<void> {
+    this.#state = 'stopped';
+    this.#settleSynced(stoppedError());
+    await this.#source.stop();
+  }
+
+  /** `stop()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  informerState(): InformerState {
+    const lastEventAgeMs = this.#lastEventMs === undefined ? undefined : this.#clock.monotonicMs() - this.#lastEventMs;
+    return { isSynced: this.#isSynced, lastEventAgeMs, restarts: this.#source.restarts };
+  }
+
+  /**
+   * Calls `listener` for every pod that is known now, as added, and for every later change. That is
+   * pods of the API server and static pods, but not mirror pods unless `includeMirrorPods` is set.
+   * It is called for the known pods before this method returns or, when a listener subscribes
+   * another, before the next change. What a listener throws is logged and affects nothing else.
+   * @returns ends the subscription
+   */
+  subscribe(listener: PodListener, options: PodSubscribeOptions = {}): () => void {
+    requireObject('listener', listener);
+    requireObject('options', options);
+    const { includeMirrorPods } = options;
+    if (includeMirrorPods !== undefined) requireBoolean('includeMirrorPods', includeMirrorPods);
+    return this.#pods.subscribe(listener, options);
+  }
+
+  /**
+   * Replaces the static pods, which come from files or elsewhere and never from the API server; what
+   * it has of them are mirror pods. An object that is handed in again counts as unchanged.
+   * @throws StatusManagerError INVALID_ARGUMENT for a pod that is not static, and changes nothing
+   */
+  setStaticPods(pods: Iterable<Pod>): void {
+    requireIterable('pods', pods);
+    this.#pods.setStaticPods(pods);
+  }
+
+  /** All pods but the mirrors: those of the API server and static ones, which are the pods to run. */
+  getPods(): Pod[] {
+    return this.#pods.manager.getPods();
+  }
+
+  /** Never a mirror pod. */
+  getPodByUID(uid: string): Pod | undefined {
+    return this.#pods.manager.getPodByUID(uid);
+  }
+
+  getMirrorPodByPod(pod: Pod): Pod | undefined {
+    return this.#pods.manager.getMirrorPodByPod(pod);
+  }
+
+  translatePodUID(uid: string): string {
+    return this.#pods.manager.translatePodUID(uid);
+  }
+
+  getUIDTranslations(): UIDTranslations {
+    return this.#pods.manager.getUIDTranslations();
+  }
+
+  onMirrorPodAdded(listener: (podUID: string) => void): () => void {
+    return this.#pods.manager.onMirrorPodAdded(listener);
+  }
+}
+
+/**
+ * A pod manager with its own list and watch of the node's pods.
+ * @throws StatusManagerError INVALID_OPTION
+ */
+export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
+  requireObject('options', options);
+  const { transport, nodeName } = options;
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
+  const random = resolveRandom(options.random, logger);
+  if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
+    refuseOption('nodeName', "a node's name", nodeName);
+  if (typeof transport?.request !== 'function' || typeof transport.stream !== 'function')
+    refuseOption('transport', 'a KubeTransport', transport);
+  const listTimeoutMs = positiveIntegerOption('listTimeoutMs', options.listTimeoutMs ?? 60_000);
+  const inactivityTimeoutMs = positiveIntegerOption('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
+  const reflector = new PodReflector({
+    transport,
+    nodeName,
+    clock,
+    random,
+    logger,
+    listTimeoutMs,
+    inactivityTimeoutMs,
+  });
+  return new InformerPodManager(reflector, clock, logger);
+}
+
+/**
+ * A pod manager that listens to an informer of the node's pods, for example client-node's
+ * `ListWatch` with the field selector `spec.nodeName=NAME`. Whoever made it starts, restarts and
+ * stops it: start the pod manager first, then `await informer.start()`.
+ */
+export function informerPodManagerFrom(
+  informer: InformerLike,
+  options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> = {},
+): InformerPodManager {
+  requireObject('informer', informer);
+  requireObject('options', options);
+  const logger = resolveLogger(options.logger);
+  return new InformerPodManager(new InformerSource(informer), resolveClock(options.clock, logger), logger);
+}
+
+function stoppedError(): StatusManagerError {
+  return new StatusManagerError('INVALID_STATE', 'The pod manager has been stopped');
+}

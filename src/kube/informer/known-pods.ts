@@ -1,0 +1,165 @@
+import { Subscribers } from '../../shared/subscribers.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../types.ts';
+import { requirePod } from '../require-pod.ts';
+import { BasicPodManager } from '../basic-pod-manager.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from '../static-pods.ts';
+
+/** Called for the pods of a node; by default only for those to run, so not for mirror pods. */
+export interface PodListener {
+  /** A pod that was not known. */
+  onPodAdded?(pod: Pod): void;
+  /** A pod that has changed. */
+  onPodUpdated?(pod: Pod, previous: Pod): void;
+  /** `pod` as it was last seen. */
+  onPodRemoved?(pod: Pod): void;
+}
+
+/** Which pods a listener is told of. */
+export interface PodSubscribeOptions {
+  /**
+   * Call the listener for mirror pods, too: the API server's objects for static pods. An agent that
+   * runs every pod of `onPodAdded` would run each static pod twice. Default false.
+   */
+  readonly includeMirrorPods?: boolean | undefined;
+}
+
+interface Subscription {
+  readonly listener: PodListener;
+  readonly includeMirrorPods: boolean;
+  /** The pods that were known when it was created come next. */
+  isActive: boolean;
+}
+
+/**
+ * The pods of a node from both sources, in a `BasicPodManager`: those of the API server (by name, because
+ * it has one pod of a name at a time) and static ones (by UID). Listeners are called for every change.
+ */
+export class KnownPods {
+  readonly manager = new BasicPodManager();
+  readonly #apiPods = new Map<string, Pod>();
+  readonly #staticPods = new Map<string, Pod>();
+  readonly #subscribers: Subscribers<Subscription>;
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+    this.#subscribers = new Subscribers(logger);
+  }
+
+  subscribe(listener: PodListener, { includeMirrorPods = false }: PodSubscribeOptions = {}): () => void {
+    const subscription: Subscription = { listener, includeMirrorPods, isActive: false };
+    const end = this.#subscribers.add(subscription);
+    const known = [...this.#staticPods.values(), ...this.#apiPods.values()];
+    // All are queued before the listener is called the first time: what it changes comes after them.
+    this.#subscribers.notify((candidate) => {
+      if (candidate !== subscription) return;
+      subscription.isActive = true;
+      for (const pod of known) this.#notify(pod, (told) => told.onPodAdded?.(pod), subscription);
+    });
+    return end;
+  }
+
+  replaceApiPods(pods: readonly Pod[]): void {
+    const present = new Map<string, Pod>();
+    for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
+    // Removals first: removing a pod from a BasicPodManager also removes a newer pod with its name.
+    for (const [name, known] of this.#apiPods)
+      if (uidOf(present.get(name)) !== uidOf(known)) this.#removeApiPod(name, known);
+    for (const pod of present.values()) this.upsertApiPod(pod);
+  }
+
+  upsertApiPod(pod: Pod): void {
+    if (!this.#isUsable(pod)) return;
+    const name = getPodFullName(pod);
+    let known = this.#apiPods.get(name);
+    const isReplaced = known !== undefined && (uidOf(known) !== uidOf(pod) || isMirrorPod(known) !== isMirrorPod(pod));
+    if (known !== undefined && isReplaced) {
+      this.#removeApiPod(name, known);
+      known = undefined;
+    }
+    // The same version again, for example after a relist: keep the object that was handed out.
+    if (
+      known?.metadata?.resourceVersion !== undefined &&
+      known.metadata.resourceVersion === pod.metadata?.resourceVersion
+    )
+      return;
+    this.#apiPods.set(name, pod);
+    this.#set(pod, known);
+  }
+
+  removeApiPod(pod: Pod): void {
+    if (!this.#isUsable(pod)) return;
+    const name = getPodFullName(pod);
+    const known = this.#apiPods.get(name);
+    if (known !== undefined && uidOf(known) === uidOf(pod)) this.#removeApiPod(name, known, pod);
+  }
+
+  setStaticPods(pods: Iterable<Pod>): void {
+    const present = new Map<string, Pod>();
+    for (const pod of pods) {
+      const uid = uidOf(pod);
+      if (uid === undefined || !isStaticPod(pod)) {
+        throw new StatusManagerError(
+          'INVALID_ARGUMENT',
+          'Expected `pods` to be static pods, with a UID and the annotation `kubernetes.io/config.source` other than `api`',
+          { path: 'pods' },
+        );
+      }
+      present.set(uid, pod);
+    }
+    for (const [uid, known] of this.#staticPods) {
+      if (present.has(uid)) continue;
+      this.#staticPods.delete(uid);
+      this.#remove(known);
+    }
+    for (const [uid, pod] of present) {
+      const known = this.#staticPods.get(uid);
+      if (known === pod) continue;
+      this.#staticPods.set(uid, pod);
+      this.#set(pod, known);
+    }
+  }
+
+  #removeApiPod(name: string, known: Pod, last = known): void {
+    this.#apiPods.delete(name);
+    this.#remove(known, last);
+  }
+
+  #set(pod: Pod, previous: Pod | undefined): void {
+    this.manager.updatePod(pod);
+    if (previous === undefined) this.#notify(pod, (listener) => listener.onPodAdded?.(pod));
+    else this.#notify(pod, (listener) => listener.onPodUpdated?.(pod, previous));
+  }
+
+  #remove(known: Pod, last = known): void {
+    this.manager.removePod(known);
+    this.#notify(last, (listener) => listener.onPodRemoved?.(last));
+  }
+
+  #notify(pod: Pod, tell: (listener: PodListener) => unknown, only?: Subscription): void {
+    const isMirror = isMirrorPod(pod);
+    this.#subscribers.notify((subscription) => {
+      if (!subscription.isActive || (only !== undefined && subscription !== only)) return undefined;
+      return isMirror && !subscription.includeMirrorPods ? undefined : tell(subscription.listener);
+    });
+  }
+
+  /** An invalid object from a server must not stop the informer. */
+  #isUsable(pod: Pod): boolean {
+    try {
+      requirePod(pod);
+      return true;
+    } catch (error) {
+      const { message: reason } = error as Error;
+      this.#logger.warn({ pod: pod?.metadata?.name, reason }, 'Ignored an object that is not a valid pod');
+      return false;
+    }
+  }
+}
+
+function uidOf(pod: Pod | undefined): string | undefined {
+  const uid: unknown = pod?.metadata?.uid;
+  return typeof uid === 'string' && uid !== '' ? uid : undefined;
+}

@@ -1,0 +1,241 @@
+import { ApiError, describeApiError } from '../client/api-error.ts';
+import type { KubeTransport } from '../http/kube-transport.ts';
+import { type Clock, sleep, type Timer } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { Outage } from '../../shared/outage.ts';
+import { deepFreeze } from '../../shared/freeze.ts';
+import type { Pod } from '../types.ts';
+import type { PodSink, PodSource } from './pod-source.ts';
+import { isResourceVersionExpired, listPods, type PodListQuery } from './pod-list.ts';
+import { readWatchEvents } from './watch-events.ts';
+
+export interface PodReflectorOptions {
+  readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly listTimeoutMs: number;
+  readonly inactivityTimeoutMs: number;
+}
+
+/** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
+const BACK_OFF_MS = 800;
+const MAX_BACK_OFF_MS = 30_000;
+/** A watch that has been open for so long ends a row of failures; lists that are further apart are not delayed. */
+const HEALTHY_MS = 5_000;
+/** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
+const MIN_WATCH_SECONDS = 300;
+
+/** client-go lists again after any error of a watch; we resume it, but not forever from one resource version. */
+const MAX_FAILURES_AT_ONE_VERSION = 3;
+
+const POD_PATH = '/api/v1/pods';
+
+/**
+ * Lists a node's pods and watches them from that resource version, repeatedly until stopped. A
+ * watch that breaks is resumed from the last version seen. When the server does not have that
+ * version any more (410), or watches from it keep failing, the pods are listed again. A watch
+ * without an event or bookmark for longer than servers leave between bookmarks counts as broken.
+ * Pods are frozen. Source: client-go `tools/cache.Reflector`.
+ */
+export class PodReflector implements PodSource {
+  readonly #options: PodReflectorOptions;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  /** Where the next watch begins; undefined: list first. */
+  #resourceVersion: string | undefined;
+  /** `0`: for the first list, whatever the server has in its watch cache is new enough; later ones get the newest. */
+  #listVersion: '0' | '' = '0';
+  #listedMs = -Infinity;
+  #failures = 0;
+  #restarts = 0;
+  /** Ends when a watch is healthy: a list that succeeds between watches that fail does not help. */
+  readonly #outage: Outage;
+  /** How many watches from one resource version have failed. */
+  #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
+
+  constructor(options: PodReflectorOptions) {
+    this.#options = options;
+    this.#outage = new Outage(options.clock);
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  start(sink: PodSink): void {
+    this.#running ??= this.#run(sink);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(sink: PodSink): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const delayMs = await this.#listAndWatch(sink);
+      if (delayMs > 0) await sleep(this.#options.clock, delayMs, signal);
+    }
+  }
+
+  /** One round; resolves with how long to wait before the next. */
+  async #listAndWatch(sink: PodSink): Promise<number> {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    let isOpened = false;
+    let isHealthy = false;
+    let healthTimer: Timer | undefined;
+    try {
+      this.#resourceVersion ??= await this.#list(sink);
+      await this.#watch(this.#resourceVersion, sink, () => {
+        isOpened = true;
+        healthTimer = clock.afterFunc(HEALTHY_MS, () => {
+          isHealthy = true;
+          this.#noteHealthy();
+        });
+      });
+      if (!isHealthy) throw new ApiError('the watch ended as soon as it began', { kind: 'invalid-response' });
+      return 0;
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return 0;
+      const tookMs = isHealthy ? 0 : clock.monotonicMs() - startedMs;
+      return this.#afterFailure(describeApiError(error, clock.now()), isOpened, tookMs);
+    } finally {
+      healthTimer?.stop();
+    }
+  }
+
+  #afterFailure(error: ApiError, isOpened: boolean, tookMs: number): number {
+    const { clock } = this.#options;
+    this.#restarts++;
+    let delayMs: number;
+    if (this.#resourceVersion !== undefined && (cannotWatchFromThere(error) || this.#isStuck(error, isOpened))) {
+      this.#resourceVersion = undefined;
+      this.#listVersion = '';
+      delayMs = clock.monotonicMs() - this.#listedMs >= HEALTHY_MS ? 0 : this.#backOff();
+    } else {
+      delayMs = Math.max(this.#backOff(), error.retryAfterMs ?? 0);
+    }
+    this.#logFailure(error, tookMs, delayMs);
+    return delayMs;
+  }
+  #noteHealthy(): void {
+    const { logger, nodeName } = this.#options;
+    this.#failures = 0;
+    const fields = this.#outage.ended();
+    if (fields !== undefined) logger.warn({ nodeName, ...fields }, 'The pods of the node can be watched again');
+  }
+
+  #logFailure({ kind, statusCode, reason, message }: ApiError, tookMs: number, delayMs: number): void {
+    const { logger, nodeName } = this.#options;
+    const next = this.#resourceVersion === undefined ? 'list' : 'watch';
+    const fields = { nodeName, kind, statusCode, reason, error: message, next, delayMs };
+    logger.info(fields, 'Listing or watching pods failed');
+    const outage = this.#outage.failed(tookMs);
+    if (outage === undefined) return;
+    logger.warn({ ...fields, ...outage }, 'The pods of the node cannot be listed or watched: all requests fail');
+  }
+
+  /** Watches from this resource version keep failing, although the server can be reached. */
+  #isStuck({ kind, statusCode }: ApiError, isOpened: boolean): boolean {
+    if (this.#stuckAt.resourceVersion !== this.#resourceVersion) {
+      this.#stuckAt = { resourceVersion: this.#resourceVersion, failures: 0 };
+    }
+    // A watch that was opened and then stalls may be held back by a proxy.
+    const hasTimedOut = kind === 'timeout' && !isOpened;
+    const isUnreachable = kind === 'network' || hasTimedOut || statusCode === 429 || statusCode === 503;
+    if (!isUnreachable) this.#stuckAt.failures++;
+    return this.#stuckAt.failures >= MAX_FAILURES_AT_ONE_VERSION;
+  }
+
+  #backOff(): number {
+    const base = Math.min(BACK_OFF_MS * 2 ** this.#failures++, MAX_BACK_OFF_MS);
+    return Math.round(base * (1 + this.#options.random()));
+  }
+
+  /** Resolves with the resourceVersion from which to watch. */
+  async #list(sink: PodSink): Promise<string> {
+    const { transport, nodeName, listTimeoutMs, clock, logger } = this.#options;
+    const deadline = this.#deadline();
+    try {
+      const requestPage = async (query: PodListQuery): Promise<unknown> => {
+        deadline.within(listTimeoutMs);
+        const response = await transport.request('GET', POD_PATH, {
+          query: { fieldSelector: `spec.nodeName=${nodeName}`, ...query },
+          signal: deadline.signal,
+        });
+        return response.json();
+      };
+      const { pods, resourceVersion } = await listPods(requestPage, this.#listVersion);
+      this.#listedMs = clock.monotonicMs();
+      logger.debug({ nodeName, pods: pods.length, resourceVersion }, 'Listed pods');
+      sink.replace(deepFreeze(pods));
+      sink.synced();
+      return resourceVersion;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** Resolves when the server ends the watch. */
+  async #watch(resourceVersion: string, sink: PodSink, onOpen: () => void): Promise<void> {
+    const { transport, nodeName, inactivityTimeoutMs, random, logger } = this.#options;
+    const deadline = this.#deadline();
+    try {
+      deadline.within(inactivityTimeoutMs);
+      const query = {
+        fieldSelector: `spec.nodeName=${nodeName}`,
+        watch: true,
+        allowWatchBookmarks: true,
+        resourceVersion,
+        timeoutSeconds: Math.floor(MIN_WATCH_SECONDS * (1 + random())),
+      };
+      const { body } = await transport.stream(POD_PATH, { query, signal: deadline.signal });
+      onOpen();
+      logger.debug({ nodeName, resourceVersion }, 'Watching pods');
+      for await (const event of readWatchEvents(body)) {
+        const { type, object } = deepFreeze(event);
+        deadline.within(inactivityTimeoutMs);
+        if (this.#stopping.signal.aborted) return;
+        if (type === 'DELETED') sink.remove(object);
+        else if (type === 'BOOKMARK') sink.bookmark();
+        else sink.upsert(object);
+        this.#resourceVersion = resourceVersionOf(object) ?? this.#resourceVersion;
+      }
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** A signal that is aborted by stop(), or with a TimeoutError when the time last set runs out. */
+  #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
+    const controller = new AbortController();
+    let timer: Timer | undefined;
+    return {
+      signal: AbortSignal.any([this.#stopping.signal, controller.signal]),
+      within: (ms) => {
+        timer?.stop();
+        timer = this.#options.clock.afterFunc(ms, () =>
+          controller.abort(new DOMException(`nothing was received for ${ms} ms`, 'TimeoutError')),
+        );
+      },
+      clear: () => timer?.stop(),
+    };
+  }
+}
+
+/** The server does not have the resource version any more, or not yet, or refuses it. */
+function cannotWatchFromThere(error: ApiError): boolean {
+  const { statusCode, causes } = error;
+  const isTooLarge = causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+  return isResourceVersionExpired(error) || statusCode === 400 || isTooLarge;
+}
+
+/** Undefined for `0`, too, from which a watch begins anywhere. */
+function resourceVersionOf(object: Pod): string | undefined {
+  const version: unknown = object.metadata?.resourceVersion;
+  return typeof version === 'string' && version !== '' && version !== '0' ? version : undefined;
+}

@@ -1,0 +1,40 @@
+import { ApiError, describeApiError } from '../client/api-error.ts';
+import { isNestedTooDeeply } from '../client/json-depth.ts';
+import { isObject, parseJSON } from '../../shared/json.ts';
+import type { Pod } from '../types.ts';
+import { readLines } from './lines.ts';
+
+/** One event of a watch on pods; `object` of a bookmark has a resourceVersion and nothing else. */
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: Pod;
+}
+
+/** etcd takes no object above 1.5 MiB; its JSON may be longer. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+const TYPES: readonly string[] = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] satisfies WatchEvent['type'][];
+
+/**
+ * The events in the body of a watch. Throws an `ApiError`: the server's own for an ERROR event
+ * (status code 410 when the resourceVersion is too old), `invalid-response` for anything that is
+ * not a complete event.
+ */
+export async function* readWatchEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent, void> {
+  for await (const line of readLines(chunks, MAX_EVENT_BYTES)) {
+    if (line.trim() !== '') yield readEvent(line);
+  }
+}
+
+function readEvent(line: string): WatchEvent {
+  const event = isNestedTooDeeply(line) ? undefined : parseJSON(line);
+  if (isObject(event) && isObject(event['object'])) {
+    if (event['type'] === 'ERROR') throw describeStatus(event['object']);
+    if (typeof event['type'] === 'string' && TYPES.includes(event['type'])) return event as unknown as WatchEvent;
+  }
+  throw new ApiError('the watch sent something other than an event', { kind: 'invalid-response' });
+}
+
+function describeStatus(status: Record<string, unknown>): ApiError {
+  const { message, kind, statusCode, reason, causes, retryAfterMs } = describeApiError(status);
+  return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
+}

@@ -1,0 +1,43 @@
+import type { Pod } from './types.ts';
+
+/** Both directions between static pods and the API objects that mirror them. */
+export interface UIDTranslations {
+  /** UID of a static pod → UID of its mirror; `''` when no mirror is known. */
+  readonly podToMirror: ReadonlyMap<string, string>;
+  readonly mirrorToPod: ReadonlyMap<string, string>;
+}
+
+/** How the informer behind a pod manager is doing. */
+export interface InformerState {
+  /** The first list is complete. */
+  readonly isSynced: boolean;
+  /** Time since the last list, event or bookmark; undefined before the first one. */
+  readonly lastEventAgeMs: number | undefined;
+  /** Lists and watches that failed and were started again. */
+  readonly restarts: number;
+}
+
+/**
+ * What the status manager asks about the pods of this node. A pod that was handed out is never
+ * mutated: a change is a new object. All methods are synchronous and cheap.
+ * Source: kubelet `status.PodManager`.
+ */
+export interface PodManager {
+  /** The pod with this UID; never a mirror pod, and the UID is not translated. */
+  getPodByUID(uid: string): Pod | undefined;
+  /** The mirror of a static pod, found by namespace and name only. */
+  getMirrorPodByPod(pod: Pod): Pod | undefined;
+  /** The UID of the static pod when `uid` is its mirror's; else `uid` itself; `''` stays `''`. */
+  translatePodUID(uid: string): string;
+  /** Of all static pods and mirror pods that are known. */
+  getUIDTranslations(): UIDTranslations;
+  /**
+   * Calls `listener` with the UID of a static pod when its mirror pod becomes known, or is replaced
+   * by another. Its status cannot be sent before that. `listener` does not throw.
+   * Divergence: the kubelet sends the status at its next tick, as a manager does without this method.
+   * @returns ends the subscription
+   */
+  onMirrorPodAdded?(listener: (podUID: string) => void): () => void;
+  /** For metrics and `inspect()`. Absent: the pods do not come from an informer. */
+  informerState?(): InformerState;
+}

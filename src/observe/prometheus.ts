@@ -1,0 +1,296 @@
+import {
+  Counter,
+  type CounterConfiguration,
+  Gauge,
+  type GaugeConfiguration,
+  Histogram,
+  type OpenMetricsContentType,
+  type Registry,
+} from 'prom-client';
+import { StatusManagerError } from '../shared/errors.ts';
+import { version } from '../kube/http/user-agent.ts';
+import { runInMicrotask } from '../shared/clock.ts';
+import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from '../status-manager/metrics.ts';
+
+/** A registry of prom-client, in either format of its output. */
+export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
+
+/** Options of `createPrometheusMetrics`. */
+export interface PrometheusMetricsOptions {
+  /** Where the metrics are registered. Metrics of an earlier call in the same registry are reused. */
+  readonly register: MetricsRegistry;
+}
+
+/**
+ * `Metrics` implemented with prom-client, an optional peer dependency: the kubelet's names and buckets,
+ * and our own metrics named `kubelet_status_manager_…`; docs/metrics.md lists them.
+ *
+ * Create one for each manager. In a registry that several managers share, counters and histograms
+ * count for all of them, gauges are the sum, and the oldest unsent age is the greatest.
+ *
+ * @throws StatusManagerError INVALID_OPTION (path `register`) when `register` is not a registry, or has
+ * a metric of another kind with one of the names
+ */
+export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metrics {
+  const register = registerOf(options);
+
+  const syncDuration = metricIn(register, Histogram, {
+    name: 'kubelet_pod_status_sync_duration_seconds',
+    help: 'Seconds from the oldest unsent change of a pod status until it is written to the API server.',
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
+  });
+  const terminatedContainers = metricIn(register, Counter<'container_type' | 'exit_code' | 'reason'>, {
+    name: 'kubelet_terminated_containers_total',
+    help: 'Containers that have terminated.',
+    labelNames: ['container_type', 'exit_code', 'reason'],
+  });
+  const pendingResizes = metricIn(register, SourcedGauge<'reason' | 'priority_bucket'>, {
+    name: 'kubelet_pod_pending_resizes',
+    help: 'Pods whose resize is pending.',
+    labelNames: ['reason', 'priority_bucket'],
+  });
+  const inProgressResizes = metricIn(register, SourcedGauge, {
+    name: 'kubelet_pod_in_progress_resizes',
+    help: 'Pods whose resize is in progress.',
+  });
+  const deferredResizeDuration = metricIn(register, Histogram<'resolution' | 'priority_bucket'>, {
+    name: 'kubelet_pod_deferred_resize_duration_seconds',
+    help: 'Seconds that a resize was deferred before it was resolved.',
+    labelNames: ['resolution', 'priority_bucket'],
+    buckets: [5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600],
+  });
+  const cachedStatuses = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_cached_statuses',
+    help: 'Pod statuses in the cache.',
+  });
+  const unsentStatuses = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_unsent_statuses',
+    help: 'Cached pod statuses whose current version has not been written to the API server.',
+  });
+  const oldestUnsentAge = metricIn(register, GreatestGauge, {
+    name: 'kubelet_status_manager_oldest_unsent_age_seconds',
+    help: 'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
+  });
+  const waitingPods = metricIn(register, SourcedGauge<'reason'>, {
+    name: 'kubelet_status_manager_waiting_pods',
+    help: 'Pods whose status or deletion waits, by what it waits for.',
+    labelNames: ['reason'],
+  });
+  const terminatingPods = metricIn(register, SourcedGauge<'waiting_for'>, {
+    name: 'kubelet_status_manager_terminating_pods',
+    help: 'Pods whose end waits, by what it waits for.',
+    labelNames: ['waiting_for'],
+  });
+  const oldestTerminatingAge = metricIn(register, GreatestGauge<'waiting_for'>, {
+    name: 'kubelet_status_manager_oldest_terminating_age_seconds',
+    help: 'How long the oldest of the terminating pods has waited.',
+    labelNames: ['waiting_for'],
+  });
+  const lastSuccess = metricIn(register, GreatestGauge, {
+    name: 'kubelet_status_manager_last_successful_request_timestamp_seconds',
+    help: 'Unix time of the last successful request to the API server; 0 before the first one.',
+  });
+  const informerSynced = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_informer_synced',
+    help: '1 when the informer of the pod manager has listed all pods.',
+  });
+  const informerLastEvent = metricIn(register, GreatestGauge, {
+    name: 'kubelet_status_manager_informer_last_event_timestamp_seconds',
+    help: 'Unix time of the last list, event or bookmark of the informer; 0 before the first one.',
+  });
+  const informerRestarts = metricIn(register, SourcedCounter, {
+    name: 'kubelet_status_manager_informer_restarts_total',
+    help: 'Lists and watches of the informer that failed and were started again.',
+  });
+  metricIn(register, Gauge<'version'>, {
+    name: 'kubelet_status_manager_build_info',
+    help: 'Always 1; the label is the version of kubelet-status-manager.',
+    labelNames: ['version'],
+  }).set({ version }, 1);
+  const requests = metricIn(register, Counter<'verb' | 'outcome' | 'code'>, {
+    name: 'kubelet_status_manager_requests_total',
+    help: 'Requests to the API server.',
+    labelNames: ['verb', 'outcome', 'code'],
+  });
+  const requestDuration = metricIn(register, Histogram<'verb'>, {
+    name: 'kubelet_status_manager_request_duration_seconds',
+    help: 'How long requests to the API server took, their wait for a connection included.',
+    labelNames: ['verb'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
+  });
+  const unsentAtStop = metricIn(register, Counter, {
+    name: 'kubelet_status_manager_unsent_at_stop_total',
+    help: 'Pod statuses that could not be sent before the deadline of a drain.',
+  });
+  const refusedUpdates = metricIn(register, Counter<'reason'>, {
+    name: 'kubelet_status_manager_refused_updates_total',
+    help: 'Updates that the cache refused.',
+    labelNames: ['reason'],
+  });
+  const outcomes = metricIn(register, Counter<'outcome'>, {
+    name: 'kubelet_status_manager_outcomes_total',
+    help: 'What happened to versions of pod statuses.',
+    labelNames: ['outcome'],
+  });
+
+  let pending: readonly PendingResizeCount[] = [];
+  let inProgress = 0;
+  const removeResizeSources = [
+    pendingResizes.addSource(() =>
+      pending.map(({ reason, priorityBucket, count }) => ({
+        labels: { reason, priority_bucket: priorityBucket },
+        value: count,
+      })),
+    ),
+    inProgressResizes.addSource(() => [{ labels: {}, value: inProgress }]),
+  ];
+
+  return {
+    observePodStatusSyncDuration: (seconds) => syncDuration.observe(seconds),
+    incTerminatedContainers: (containerType, exitCode, reason) =>
+      terminatedContainers.inc({ container_type: containerType, exit_code: exitCode, reason }),
+    setPendingResizes: (counts) => void (pending = [...counts]),
+    setInProgressResizes: (count) => void (inProgress = count),
+    observeDeferredResizeDuration: (resolution, priorityBucket, seconds) =>
+      deferredResizeDuration.observe({ resolution, priority_bucket: priorityBucket }, seconds),
+    incRequests: (verb, outcome, code) => requests.inc({ verb, outcome, code }),
+    observeRequestDuration: (verb, seconds) => requestDuration.observe({ verb }, seconds),
+    incUnsentAtStop: (count) => unsentAtStop.inc(count),
+    incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
+    incOutcomes: (outcome) => outcomes.inc({ outcome }),
+    registerStatusGauges(readGauges: () => StatusGauges) {
+      const read = oncePerTurn(readGauges);
+      const removals = [
+        ...removeResizeSources,
+        cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]),
+        unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]),
+        oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]),
+        waitingPods.addSource(() =>
+          read().waitingPods.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+        ),
+        terminatingPods.addSource(() =>
+          read().terminatingPods.map(({ waitingFor, count }) => ({
+            labels: { waiting_for: waitingFor },
+            value: count,
+          })),
+        ),
+        oldestTerminatingAge.addSource(() =>
+          read().terminatingPods.map(({ waitingFor, oldestAgeSeconds }) => ({
+            labels: { waiting_for: waitingFor },
+            value: oldestAgeSeconds,
+          })),
+        ),
+        lastSuccess.addSource(() => [{ labels: {}, value: read().lastSuccessfulRequestSeconds }]),
+        ...(
+          [
+            [informerSynced, ({ isSynced }) => Number(isSynced)],
+            [informerLastEvent, ({ lastEventSeconds }) => lastEventSeconds],
+            [informerRestarts, ({ restarts }) => restarts],
+          ] satisfies [SourcedGauge | SourcedCounter, (informer: InformerGauges) => number][]
+        ).map(([metric, valueOf]) =>
+          metric.addSource(() => {
+            const { informer } = read();
+            return informer === undefined ? [] : [{ labels: {}, value: valueOf(informer) }];
+          }),
+        ),
+      ];
+      return () => removals.forEach((remove) => remove());
+    },
+  };
+}
+
+/** A scrape reads all metrics in one turn, so the pods are looked through once. */
+function oncePerTurn<T extends object>(read: () => T): () => T {
+  let result: T | undefined;
+  return () => {
+    if (result === undefined) {
+      result = read();
+      runInMicrotask(() => (result = undefined));
+    }
+    return result;
+  };
+}
+
+interface Sample<Label extends string> {
+  readonly labels: Partial<Record<Label, string>>;
+  readonly value: number;
+}
+
+/** A gauge whose values are read at each scrape: the sum of its sources. */
+class SourcedGauge<Label extends string = string> extends Gauge<Label> {
+  readonly #sources = new Set<() => readonly Sample<Label>[]>();
+
+  constructor(configuration: GaugeConfiguration<Label>) {
+    super({ ...configuration, collect: () => this.#collect() });
+  }
+
+  /** @returns removes the source */
+  addSource(read: () => readonly Sample<Label>[]): () => void {
+    this.#sources.add(read);
+    return () => void this.#sources.delete(read);
+  }
+
+  #collect(): void {
+    this.reset();
+    const samples = [...this.#sources].flatMap((read) => read());
+    this.show(samples);
+    // prom-client shows 0 for a metric without labels that has no value.
+    if (samples.length === 0) this.remove({});
+  }
+
+  protected show(samples: readonly Sample<Label>[]): void {
+    for (const { labels, value } of samples) this.inc(labels, value);
+  }
+}
+
+/** As SourcedGauge, but with the greatest value of all sources. */
+class GreatestGauge<Label extends string = string> extends SourcedGauge<Label> {
+  protected override show(samples: readonly Sample<Label>[]): void {
+    const ascending = samples.toSorted((a, b) => a.value - b.value);
+    for (const { labels, value } of ascending) this.set(labels, value);
+  }
+}
+
+/** A counter whose value is read at each scrape: the sum of its sources. */
+class SourcedCounter extends Counter {
+  readonly #sources = new Set<() => readonly Sample<string>[]>();
+
+  constructor(configuration: CounterConfiguration<string>) {
+    super({ ...configuration, collect: () => this.#collect() });
+  }
+
+  /** @returns removes the source */
+  addSource(read: () => readonly Sample<string>[]): () => void {
+    this.#sources.add(read);
+    return () => void this.#sources.delete(read);
+  }
+
+  #collect(): void {
+    this.reset();
+    const samples = [...this.#sources].flatMap((read) => read());
+    for (const { value } of samples) this.inc(value);
+    if (samples.length === 0) this.remove({});
+  }
+}
+
+/** The metric of this name in the registry; registered first when it does not exist. */
+function metricIn<Configuration extends { name: string }, M extends object>(
+  register: MetricsRegistry,
+  Kind: new (configuration: Configuration) => M,
+  configuration: Configuration,
+): M {
+  const existing: unknown = register.getSingleMetric(configuration.name);
+  if (existing === undefined) return new Kind({ ...configuration, registers: [register] });
+  if (existing instanceof Kind) return existing;
+  throw invalidRegister(`a registry without a foreign metric \`${configuration.name}\``);
+}
+
+function registerOf(options: PrometheusMetricsOptions | undefined): MetricsRegistry {
+  const register = options?.register;
+  if (typeof register?.registerMetric === 'function' && typeof register.getSingleMetric === 'function') return register;
+  throw invalidRegister('a prom-client Registry');
+}
+
+function invalidRegister(expected: string): StatusManagerError {
+  return new StatusManagerError('INVALID_OPTION', `Expected \`register\` to be ${expected}`, { path: 'register' });
+}

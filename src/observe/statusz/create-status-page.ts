@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
+import { thrownFields } from '../../shared/logger.ts';
+import { requirePort } from '../../shared/ports.ts';
+import { readClientFiles } from './client-files.ts';
+import { isHostAllowed } from './host-check.ts';
+import { resolveOptions, type StatusPageOptions } from './options.ts';
+import { podDocument } from './pod-document.ts';
+import { jsonContent, RenderedJson } from './rendered-json.ts';
+import { type Content, Responder } from './responder.ts';
+import { type Route, routeOf } from './route.ts';
+import { statusDocument } from './status-document.ts';
+import { Timelines } from './timeline.ts';
+
+/** The methods of a manager that the page needs. */
+export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatus' | 'inspect' | 'subscribe'>;
+
+/** Handles the requests below its path: those of `node:http`, Express and servers with the same types. */
+export interface StatusPage {
+  (request: IncomingMessage, response: ServerResponse): void;
+  /** Ends the subscription to the manager and closes all connections. Later requests get 503. */
+  close(): void;
+}
+
+/**
+ * A page that shows the pods of one manager live, and its data as JSON: `pods.json`
+ * and, for one pod, `pods/UID.json`.
+ *
+ * Read-only. Shows `inspect()`, `explain()` and the conditions of the cached statuses, but never a pod's
+ * spec. It has no authentication: listen on a loopback address, or use an authenticating proxy. While no
+ * page is open, nothing is read or rendered; the page only subscribes to the manager to record the newest
+ * events of each pod.
+ *
+ * @throws StatusManagerError INVALID_OPTION, also if the manager lacks a method that is needed (path
+ * `manager`); INVALID_STATE if the files of the page are missing, as in a bundle
+ */
+export function createStatusPage(manager: StatusPageManager, options: StatusPageOptions = {}): StatusPage {
+  requirePort('manager', manager, ['explain', 'getPodStatus', 'inspect', 'subscribe']);
+  const { nodeName, path, refreshIntervalMs, timelineLength, allowedHosts, clock, logger } = resolveOptions(options);
+  const files = readClientFiles();
+  const responder = new Responder(clock);
+  const getPodStatus: StatusPageManager['getPodStatus'] = (podUID) => manager.getPodStatus(podUID);
+  const timelines = new Timelines({
+    clock,
+    length: timelineLength,
+    isKnown: (podUID) => getPodStatus(podUID) !== undefined,
+  });
+  for (const { podUID } of manager.inspect().pods) timelines.startFrom(podUID, getPodStatus(podUID));
+  const unsubscribe = manager.subscribe({
+    onPodUpdated: (pod, status) => timelines.statusChanged(pod.metadata!.uid!, status),
+    onPodRemoved: (pod) => timelines.statusChanged(pod.metadata!.uid!, getPodStatus(pod.metadata!.uid!) ?? {}),
+    onOutcome: (outcome) => timelines.outcome(outcome),
+  });
+  const pods = new RenderedJson(clock, refreshIntervalMs, () =>
+    statusDocument({ inspection: manager.inspect(), getPodStatus, nowMs: clock.now(), nodeName, refreshIntervalMs }),
+  );
+  let isClosed = false;
+
+  async function contentOf(route: Route, request: IncomingMessage): Promise<Content | undefined> {
+    switch (route.kind) {
+      case 'file':
+        return files.get(route.name);
+      case 'pods':
+        return acceptsGzip(request) ? pods.compressed : pods.plain;
+      case 'pod': {
+        const document = podDocument(manager.explain(route.podUID), getPodStatus(route.podUID), timelines);
+        return document && jsonContent(document);
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!responder.open(response)) return;
+    if (isClosed) return responder.sendText(response, 503, 'The status page is closed');
+    if (!isHostAllowed(request, allowedHosts))
+      return responder.sendText(response, 403, 'This host name is not allowed');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD');
+      return responder.sendText(response, 405, 'The status page is read-only');
+    }
+    const route = routeOf(request, path);
+    if (route.kind === 'redirect') return responder.redirect(response, route.location);
+    const content = await contentOf(route, request);
+    if (response.destroyed) return undefined;
+    if (content === undefined) return responder.sendText(response, 404, 'Not found');
+    response.setHeader('statusz-time', clock.now());
+    return responder.send(request, response, content);
+  }
+
+  const page: StatusPage = (request, response) => {
+    respond(request, response).catch((error: unknown) => {
+      logger.error(thrownFields(error), 'The status page could not be rendered');
+      if (!response.headersSent) responder.sendText(response, 500, 'The status page could not be rendered');
+    });
+  };
+  page.close = () => {
+    isClosed = true;
+    unsubscribe();
+    timelines.clear();
+    pods.clear();
+    responder.close();
+  };
+  return page;
+}
+
+function acceptsGzip({ headers }: IncomingMessage): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(headers['accept-encoding']?.toString() ?? '');
+}

@@ -1,0 +1,24 @@
+import type { PodCondition, PodStatus } from '../../kube/types.ts';
+import type { PodExplanation } from '../../status-manager/explain/explanation.ts';
+import type { TimelineEntry, Timelines } from './timeline.ts';
+
+/** `pods/UID.json`: the details of one pod. */
+export interface PodDocument {
+  /** The result of `explain()`. */
+  readonly explanation: PodExplanation;
+  /** Conditions of the cached status; empty if there is none. */
+  readonly conditions: readonly PodCondition[];
+  /** What happened since the page was created, newest first; at most `timelineLength` entries. */
+  readonly timeline: readonly TimelineEntry[];
+}
+
+/** Undefined for a pod that neither the manager nor the timelines know. */
+export function podDocument(
+  explanation: PodExplanation,
+  status: PodStatus | undefined,
+  timelines: Timelines,
+): PodDocument | undefined {
+  const entries = timelines.entriesOf(explanation.podUID);
+  if (explanation.cause.kind === 'unknown-pod' && entries === undefined) return undefined;
+  return { explanation, conditions: status?.conditions ?? [], timeline: entries?.toReversed() ?? [] };
+}

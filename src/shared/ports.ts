@@ -1,0 +1,86 @@
+import { type Clock, systemClock } from './clock.ts';
+import { refuseOption } from './errors.ts';
+import { type ClockLike, GuardedClock } from './guarded-clock.ts';
+import { guarded, tryCall } from './guarded.ts';
+import { defaultLogger, type Logger, thrownFields } from './logger.ts';
+
+/*
+ * Checks and guards the ports: objects of the caller that this library calls. Every option that takes
+ * one (of the manager, the informer, the transport, the limiter, the journal) is resolved here. What
+ * its methods throw, or their promises reject with, is logged and has no other effect.
+ *
+ * A release may add methods to a port. An object that lacks one is accepted, and the method does
+ * nothing.
+ */
+
+const logMethods = ['trace', 'debug', 'info', 'warn', 'error'] as const satisfies readonly (keyof Logger)[];
+
+/** Default: pino at level `warn`. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
+export function resolveLogger(logger: Partial<Logger> | undefined): Logger {
+  return guarded(checkPartialPort('logger', logger, logMethods) ?? defaultLogger(), logMethods, () => {});
+}
+
+/** Default: the system clock. @throws StatusManagerError INVALID_OPTION */
+export function resolveClock(clock: ClockLike | undefined, logger?: Logger): Clock {
+  if (clock === undefined || clock === systemClock) return systemClock;
+  if (clock instanceof GuardedClock) return clock;
+  requirePort('clock', clock, ['now', 'monotonicMs', 'afterFunc']);
+  return new GuardedClock(clock, logThrown(logger ?? resolveLogger(undefined), 'clock'));
+}
+
+/**
+ * Default: `Math.random`. It is also used in place of a source that throws or returns a value outside
+ * [0, 1).
+ * @throws StatusManagerError INVALID_OPTION
+ */
+export function resolveRandom(random: (() => number) | undefined, logger: Logger): () => number {
+  if (random === undefined) return Math.random;
+  if (typeof random !== 'function') refuseOption('random', 'a function', random);
+  const onThrow = logThrown(logger, 'options');
+  return () => {
+    const value: unknown = tryCall(random, (thrown) => onThrow(thrown, 'random'));
+    return typeof value === 'number' && value >= 0 && value < 1 ? value : Math.random();
+  };
+}
+
+/** A port of which methods may be missing; at least one must be there. @throws StatusManagerError INVALID_OPTION */
+export function resolvePartialPort<Port extends object>(
+  name: string,
+  port: Partial<Port> | undefined,
+  methods: readonly (keyof Port & string)[],
+  logger: Logger,
+): Port | undefined {
+  const checked = checkPartialPort(name, port, methods);
+  return checked && guarded(checked, methods, logThrown(logger, name));
+}
+
+/** A port of which all methods are required; not guarded. @throws StatusManagerError INVALID_OPTION */
+export function requirePort<Port extends object>(
+  name: string,
+  port: Port,
+  methods: readonly (keyof Port & string)[],
+): Port {
+  const missing = methods.filter((method) => typeof (port as Port | null)?.[method] !== 'function');
+  if (missing.length > 0)
+    refuseOption(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, port);
+  return port;
+}
+
+/** For `onThrow` of a guarded port: logs what was thrown, and by which method. */
+export function logThrown(logger: Logger, port: string, fields?: object): (thrown: unknown, method: string) => void {
+  return (thrown, method) =>
+    logger.error({ ...thrownFields(thrown), method: `${port}.${method}`, ...fields }, 'A method of the caller failed');
+}
+
+function checkPartialPort<Port extends object>(
+  name: string,
+  port: Partial<Port> | undefined,
+  methods: readonly (keyof Port & string)[],
+): Partial<Port> | undefined {
+  if (port === undefined) return undefined;
+  const present = methods.filter((method) => (port as Partial<Port> | null)?.[method] !== undefined);
+  if (present.length === 0) refuseOption(name, `an object with methods of ${methods.join(', ')}`, port);
+  for (const method of present)
+    if (typeof port[method] !== 'function') refuseOption(`${name}.${method}`, 'a function', port[method]);
+  return port;
+}

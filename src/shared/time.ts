@@ -1,0 +1,204 @@
+/** A canonical time: RFC 3339, UTC, without a fraction (`2026-01-02T03:04:05Z`), or null for "no time". */
+export type CanonicalTime = string | null;
+
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([+-])(\d\d):(\d\d))$/;
+/** The instant that Go's zero `time.Time` stands for: "no time". */
+const zeroTime = '0001-01-01T00:00:00Z';
+const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+// Character codes.
+const zero = 48;
+const nine = 57;
+const dash = 45;
+const colon = 58;
+const letterT = 84;
+const letterZ = 90;
+
+/**
+ * A time in canonical format: UTC, seconds without a fraction, floored; null for "no time" (absent,
+ * null, 0001-01-01T00:00:00Z, a year above 9999). Undefined when the value is not a valid time.
+ */
+export function canonicalTime(value: unknown): CanonicalTime | undefined {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'string') {
+    return isCanonical(value) ? (value === zeroTime ? null : value) : fromText(value);
+  }
+  return value instanceof Date ? fromDate(value) : undefined;
+}
+
+/**
+ * `canonicalTime` with a memory of the last one: most times of a status are one and the same, and
+ * one string for all of them is also less to keep.
+ */
+export class TimeFormatter {
+  #text: string | undefined;
+  /** Full seconds since the epoch of the instant in `#text`; NaN when it came as a string. */
+  #second = Number.NaN;
+
+  format(value: unknown): CanonicalTime | undefined {
+    if (value === undefined || value === null) return null;
+    if (value === this.#text) return this.#text;
+    const second = value instanceof Date ? Math.floor(value.getTime() / 1000) : Number.NaN;
+    if (second === this.#second) return this.#text;
+    return this.#remember(canonicalTime(value), second);
+  }
+
+  /** `timeFromEpochMs` with the same memory. */
+  formatEpochMs(epochMs: number): string {
+    const second = Math.floor(epochMs / 1000);
+    if (second === this.#second) return this.#text!;
+    const time = timeFromEpochMs(epochMs);
+    this.#remember(time, second);
+    return time;
+  }
+
+  #remember(time: CanonicalTime | undefined, second: number): CanonicalTime | undefined {
+    if (typeof time === 'string') {
+      this.#text = time;
+      this.#second = second;
+    }
+    return time;
+  }
+}
+
+/** A clock reading in canonical format. */
+export function timeFromEpochMs(epochMs: number): string {
+  return fromEpochMs(epochMs) ?? zeroTime;
+}
+
+/** Milliseconds since the epoch of a canonical time. */
+export function epochMsOf(time: string): number {
+  return Date.parse(time);
+}
+
+function fromEpochMs(epochMs: number): CanonicalTime | undefined {
+  return fromDate(new Date(epochMs));
+}
+
+/** Not toISOString, which takes several times as long and leaves the milliseconds to be cut off. */
+function fromDate(date: Date): CanonicalTime | undefined {
+  const year = date.getUTCFullYear();
+  if (year > 9999) return null;
+  if (!(year >= 0)) return undefined;
+  const month = date.getUTCMonth() + 1;
+  const day = date.getUTCDate();
+  const hour = date.getUTCHours();
+  const minute = date.getUTCMinutes();
+  const second = date.getUTCSeconds();
+  if (year === 1 && month === 1 && day === 1 && hour === 0 && minute === 0 && second === 0) return null;
+  const century = Math.trunc(year / 100);
+  // One flat string: what is put together from parts would be flattened at each first comparison.
+  return String.fromCharCode(
+    tens(century),
+    ones(century),
+    tens(year % 100),
+    ones(year),
+    dash,
+    tens(month),
+    ones(month),
+    dash,
+    tens(day),
+    ones(day),
+    letterT,
+    tens(hour),
+    ones(hour),
+    colon,
+    tens(minute),
+    ones(minute),
+    colon,
+    tens(second),
+    ones(second),
+    letterZ,
+  );
+}
+
+/** The character code of the tens of a number below 100. */
+function tens(number: number): number {
+  return zero + Math.trunc(number / 10);
+}
+
+function ones(number: number): number {
+  return zero + (number % 10);
+}
+
+function digits(text: string, at: number): number {
+  const tens = text.charCodeAt(at);
+  const ones = text.charCodeAt(at + 1);
+  if (tens < zero || tens > nine || ones < zero || ones > nine) return -1;
+  return (tens - zero) * 10 + ones - zero;
+}
+
+/** True for a valid time that is in canonical format already; the hot path, so no RegExp. */
+function isCanonical(text: string): boolean {
+  return (
+    text.length === 20 &&
+    text.charCodeAt(4) === dash &&
+    text.charCodeAt(7) === dash &&
+    text.charCodeAt(10) === letterT &&
+    text.charCodeAt(13) === colon &&
+    text.charCodeAt(16) === colon &&
+    text.charCodeAt(19) === letterZ &&
+    isCalendarTime(
+      year(digits(text, 0), digits(text, 2)),
+      digits(text, 5),
+      digits(text, 8),
+      digits(text, 11),
+      digits(text, 14),
+      digits(text, 17),
+    )
+  );
+}
+
+function year(century: number, yearOfCentury: number): number {
+  return century < 0 || yearOfCentury < 0 ? -1 : century * 100 + yearOfCentury;
+}
+
+function isCalendarTime(
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number,
+): boolean {
+  return (
+    year >= 0 &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    (day <= 28 || day <= lastDay(year, month)) &&
+    hour >= 0 &&
+    hour <= 23 &&
+    minute >= 0 &&
+    minute <= 59 &&
+    second >= 0 &&
+    second <= 59
+  );
+}
+
+function lastDay(year: number, month: number): number {
+  const leapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return month === 2 && leapYear ? 29 : (daysInMonth[month - 1] ?? 0);
+}
+
+function fromText(text: string): CanonicalTime | undefined {
+  const match = rfc3339.exec(text);
+  if (match === null) return undefined;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  if (!isCalendarTime(year, month, day, hour, minute, second)) return undefined;
+  const offsetHours = Number(match[8] ?? 0);
+  const offsetMinutes = Number(match[9] ?? 0);
+  if (offsetHours > 23 || offsetMinutes > 59) return undefined;
+  // Not Date.UTC alone: it reads the years 0…99 as 1900…1999.
+  const instant = new Date(0);
+  instant.setUTCFullYear(year, month - 1, day);
+  instant.setUTCHours(hour, minute, second);
+  const offsetMs = (offsetHours * 60 + offsetMinutes) * 60_000;
+  return fromEpochMs(instant.getTime() + (match[7] === '-' ? offsetMs : -offsetMs));
+}

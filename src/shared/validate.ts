@@ -1,0 +1,57 @@
+import { refuseArgument, refuseOption } from './errors.ts';
+
+/** Node.js timers with a longer delay fire immediately. */
+export const maxDurationMs = 2 ** 31 - 1;
+
+export function requireText(path: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string' || value === '') refuseArgument(path, 'a non-empty string', value);
+}
+
+export function requireString(path: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string') refuseArgument(path, 'a string', value);
+}
+
+export function requireBoolean(path: string, value: unknown): asserts value is boolean {
+  if (typeof value !== 'boolean') refuseArgument(path, 'a boolean', value);
+}
+
+export function requireInteger(path: string, value: unknown): asserts value is number {
+  if (!Number.isSafeInteger(value)) refuseArgument(path, 'an integer', value);
+}
+
+/** A delay that a timer supports. */
+export function requireDurationMs(path: string, value: unknown): asserts value is number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) > maxDurationMs)
+    refuseArgument(path, `an integer between 0 and ${maxDurationMs}`, value);
+}
+
+export function requireOneOf(path: string, value: unknown, allowed: readonly string[]): void {
+  if (!allowed.includes(value as string))
+    refuseArgument(path, `one of ${allowed.map((word) => `'${word}'`).join(', ')}`, value);
+}
+
+/** Any iterable but a string. */
+export function requireIterable(path: string, value: unknown): asserts value is Iterable<unknown> {
+  if (typeof value !== 'object' || value === null || !(Symbol.iterator in value))
+    refuseArgument(path, 'an iterable', value);
+}
+
+/** A set of pod UIDs from any iterable but a string. */
+export function requireUIDs(path: string, value: unknown): ReadonlySet<string> {
+  requireIterable(path, value);
+  const uids = new Set<unknown>(value);
+  for (const uid of uids) if (typeof uid !== 'string') refuseArgument(path, 'an iterable of strings', uid);
+  return uids as Set<string>;
+}
+
+/** An option that counts something or is a time in milliseconds. @throws StatusManagerError INVALID_OPTION */
+export function positiveIntegerOption(name: string, value: number): number {
+  return integerOption(name, value, 1, maxDurationMs);
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function integerOption(name: string, value: number, min: number, max: number): number {
+  if (!Number.isInteger(value) || value < min || value > max)
+    refuseOption(name, `an integer between ${min} and ${max}`, value);
+  return value;
+}

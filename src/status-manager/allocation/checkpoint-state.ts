@@ -1,0 +1,69 @@
+import path from 'node:path';
+import type { Pod } from '../../kube/types.ts';
+import { requireText } from '../../shared/validate.ts';
+import type { AllocationState, PodResizeStatus } from './allocation-state.ts';
+import { type Checkpoint, CheckpointFile, makeCheckpointDirectory, readCheckpoint } from './checkpoint-file.ts';
+import {
+  decodeAllocations,
+  decodeResizeStatuses,
+  encodeAllocations,
+  encodeResizeStatuses,
+} from './checkpoint-format.ts';
+import { MemoryState } from './memory-state.ts';
+import type { PodAllocation } from './pod-allocation.ts';
+
+const allocationsFileName = 'allocated_pods_state';
+const resizeStatusesFileName = 'pod_resize_status_state';
+
+/**
+ * Opens the allocations in the directory `dir`, which is created (0755) when it is missing.
+ * `allocated_pods_state` is the file of a kubelet v1.37, byte for byte. Divergence: the resize
+ * statuses, which such a kubelet does not keep, are in `pod_resize_status_state` beside it. Missing
+ * files mean empty, and none is written before the first change. One process at a time may use a folder.
+ *
+ * Rejects with a StatusManagerError that names the file: `CHECKPOINT_READ_FAILED` when it cannot be
+ * read or is not a regular file; `CORRUPT_CHECKPOINT` when it is corrupt or has the format of a
+ * kubelet before v1.33, with the way out; `CHECKPOINT_WRITE_FAILED` when the folder cannot be created.
+ * Source: kubelet `state.NewStateCheckpoint`.
+ */
+export async function openCheckpointState(dir: string): Promise<AllocationState> {
+  requireText('dir', dir);
+  await makeCheckpointDirectory(dir);
+  return new CheckpointState(
+    dir,
+    await readCheckpoint(path.join(dir, allocationsFileName), decodeAllocations),
+    await readCheckpoint(path.join(dir, resizeStatusesFileName), decodeResizeStatuses),
+  );
+}
+
+/** Memory in front, files behind: reads never wait, a change is in memory before its write begins. */
+class CheckpointState extends MemoryState {
+  readonly #allocationsFile: CheckpointFile;
+  readonly #resizeStatusesFile: CheckpointFile;
+
+  constructor(
+    dir: string,
+    allocations: Checkpoint<Map<string, PodAllocation>> | undefined,
+    resizeStatuses: Checkpoint<Map<string, PodResizeStatus>> | undefined,
+  ) {
+    super(allocations?.value, resizeStatuses?.value);
+    this.#allocationsFile = new CheckpointFile(path.join(dir, allocationsFileName), allocations?.checksum, () =>
+      encodeAllocations(this.allocations),
+    );
+    this.#resizeStatusesFile = new CheckpointFile(
+      path.join(dir, resizeStatusesFileName),
+      resizeStatuses?.checksum,
+      () => encodeResizeStatuses(this.resizeStatuses),
+    );
+  }
+
+  override async setPodAllocation(pod: Pod): Promise<void> {
+    await super.setPodAllocation(pod);
+    await this.#allocationsFile.write();
+  }
+
+  override async setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
+    await super.setPodResizeStatus(podUID, resizeStatus);
+    await this.#resizeStatusesFile.write();
+  }
+}

@@ -1,0 +1,23 @@
+import { isBeingDeleted } from '../status/deletion.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import { isMirrorPod, isMirrorPodOf, isStaticPod } from '../../kube/static-pods.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { VersionedPodStatus } from './pod-status-cache.ts';
+
+/**
+ * Whether containers of the pod may be started: neither the cached status nor the API object has a
+ * terminal phase, and the pod is not being deleted. A mirror pod never runs.
+ *
+ * A static pod with restart policy Always may run after any terminal phase, as with the kubelet: a
+ * shutdown of the node may have set that phase, and nobody creates a static pod again.
+ * Source: kubelet `podWorkers.UpdatePod`, `filterOutInactivePods`.
+ *
+ * @param apiPod the API object: the mirror of a static pod, or of an earlier one of the same name
+ */
+export function canPodRun(pod: Pod, apiPod: Pod | undefined, cached: VersionedPodStatus | undefined): boolean {
+  if (isMirrorPod(pod) || isBeingDeleted(pod)) return false;
+  if (isStaticPod(pod) && (pod.spec?.restartPolicy ?? 'Always') === 'Always') return true;
+  if (cached?.podIsFinished || isPodPhaseTerminal(cached?.status.phase)) return false;
+  if (apiPod === undefined || (isStaticPod(pod) && !isMirrorPodOf(apiPod, pod))) return true;
+  return !isPodPhaseTerminal(apiPod.status?.phase);
+}

@@ -1,0 +1,312 @@
+import cloneDeep from 'lodash/cloneDeep.js';
+import isMatch from 'lodash/isMatch.js';
+import xorWith from 'lodash/xorWith.js';
+import type { Clock } from '../../shared/clock.ts';
+import { podFields, statusFields } from '../../shared/log-fields.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { ContainerType, Metrics } from '../metrics.ts';
+import type { PodManager } from '../../kube/pod-manager.ts';
+import { isStaticPod } from '../../kube/static-pods.ts';
+import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
+import { TimeFormatter } from '../../shared/time.ts';
+import { replaceOrAppendPodCondition } from '../status/conditions.ts';
+import type { ContainerStatusesMember } from '../status/container-statuses.ts';
+import { isBeingDeleted } from '../status/deletion.ts';
+import { isPodStatusByKubeletEqual } from '../status/equality.ts';
+import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
+import { normalizeStatus } from '../status/normalize.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import { terminatedPodStatus } from '../status/terminate.ts';
+import { refreshLastTransitionTimes } from '../status/transition-times.ts';
+import { checkContainerStateTransition } from '../status/transitions.ts';
+import type {
+  ContainerStatus,
+  Mutable,
+  Pod,
+  PodStatus,
+  PodStatusInput,
+  VolumeHealthCondition,
+  VolumeHealthConditionInput,
+} from '../../kube/types.ts';
+import { deepFreeze } from '../../shared/freeze.ts';
+import {
+  acceptedResult,
+  ignoredResult,
+  type IgnoredReason,
+  rejectedResult,
+  type Rejection,
+  type UpdateResult,
+} from './update-result.ts';
+import type { PodStatusCache, VersionedPodStatus } from './pod-status-cache.ts';
+import type { Subscribers } from '../../shared/subscribers.ts';
+import type { PodStatusListener } from './pod-status-listener.ts';
+
+export interface PodStatusUpdatesOptions {
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly subscribers: Subscribers<PodStatusListener>;
+  /** Called after each accepted change; `superseded` is what was cached before. kubelet: the `podStatusChannel`. */
+  readonly onAccepted: (
+    uid: string,
+    accepted: VersionedPodStatus,
+    superseded: VersionedPodStatus | undefined,
+    oldStatus: PodStatus,
+  ) => void;
+  /** Called when the cached status says the same already. */
+  readonly onUnchanged: (uid: string) => void;
+}
+
+const containerTypeOfMember: readonly (readonly [ContainerStatusesMember, ContainerType])[] = [
+  ['containerStatuses', 'container'],
+  ['initContainerStatuses', 'init_container'],
+  ['ephemeralContainerStatuses', 'ephemeral_container'],
+];
+
+/**
+ * The setters of the kubelet's status manager. Each public method is one critical section: there is
+ * no `await` between reading and writing the cache, and listeners are called afterwards.
+ */
+export class PodStatusUpdates {
+  readonly #options: PodStatusUpdatesOptions;
+  #hasWarnedOfMissingScheme = false;
+  readonly #times = new TimeFormatter();
+  /** A cache of its own: one for both would forget our time at each time of the caller. */
+  readonly #inputTimes = new TimeFormatter();
+
+  constructor(options: PodStatusUpdatesOptions) {
+    this.#options = options;
+  }
+
+  /** Source: kubelet `SetPodStatus`. */
+  setPodStatus(pod: Pod, input: PodStatusInput): UpdateResult {
+    const status = canonicalPodStatus(input, { strict: true }, this.#inputTimes);
+    setObservedGeneration(status, pod.metadata?.generation ?? 0);
+    return this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false);
+  }
+
+  /** Source: kubelet `SetContainerReadiness`. */
+  setContainerReadiness(podUID: string, containerID: string, ready: boolean): UpdateResult {
+    return this.#updateContainer(podUID, containerID, { ready }, withReadiness);
+  }
+
+  /** Source: kubelet `SetContainerStartup`. */
+  setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
+    return this.#updateContainer(podUID, containerID, { started }, (_pod, status) => status);
+  }
+
+  /** Source: kubelet `SetPodVolumeHealth`. */
+  setPodVolumeHealth(
+    podUID: string,
+    volumeName: string,
+    conditions: readonly VolumeHealthConditionInput[],
+  ): UpdateResult {
+    const healthConditions = canonicalVolumeHealthConditions(conditions, { strict: true });
+    const pod = this.#options.podManager.getPodByUID(podUID);
+    const cached = this.#options.cache.get(podUID);
+    if (pod === undefined) return this.#ignored(podUID, 'unknown-pod');
+    if (cached === undefined) return this.#ignored(podUID, 'no-status');
+    const old = cached.status.volumeHealth?.find(({ name }) => name === volumeName);
+    if (haveSameHealth(old?.healthConditions, healthConditions)) return this.#ignored(podUID, 'unchanged');
+
+    const entry = { ...old, name: volumeName, lastTransitionTime: this.#now() };
+    if (healthConditions === undefined) delete entry.healthConditions;
+    else entry.healthConditions = healthConditions;
+    const volumeHealth = (cached.status.volumeHealth ?? []).map((other) => (other === old ? entry : other));
+    if (old === undefined) volumeHealth.push(entry);
+    return this.#updateStatusInternal(pod, { ...cached.status, volumeHealth }, false, false);
+  }
+
+  /** Source: kubelet `TerminatePod`. */
+  terminatePod(pod: Pod): UpdateResult {
+    const podStatus = canonicalPodStatus(pod.status, { strict: false, unique: true });
+    const status = this.#options.cache.get(pod.metadata!.uid!)?.status ?? podStatus;
+    const isStatic = isStaticPod(pod);
+    if (!isStatic && !knownPhases.has(status.phase ?? '')) {
+      this.#options.logger.error({ ...fieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
+    }
+    return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStatic), true, true);
+  }
+
+  #updateContainer(
+    podUID: string,
+    containerID: string,
+    change: Partial<Pick<ContainerStatus, 'ready' | 'started'>>,
+    regenerate: (pod: Pod, status: PodStatus) => PodStatus,
+  ): UpdateResult {
+    const pod = this.#options.podManager.getPodByUID(podUID);
+    if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
+    const status = this.#options.cache.get(podUID)?.status;
+    if (status === undefined) return this.#ignored(podUID, 'no-status', containerID);
+    for (const member of ['containerStatuses', 'initContainerStatuses'] as const) {
+      const container = status[member]?.find((candidate) => candidate.containerID === containerID);
+      if (container === undefined) continue;
+      if (isMatch(container, change)) return this.#ignored(podUID, 'unchanged', containerID);
+      const statuses = status[member]!.map((other) => (other === container ? { ...other, ...change } : other));
+      return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [member]: statuses }), false, false);
+    }
+    if (!containerID.includes('://')) this.#warnOfMissingScheme(podUID, containerID);
+    return this.#ignored(podUID, 'unknown-container', containerID);
+  }
+
+  /**
+   * Caches the status, unless it is rejected or equal to the cached one. `newStatus` is canonical. Its
+   * own members may be set here; nested objects may be shared with the cached status and are never
+   * changed in place.
+   * Source: kubelet `updateStatusInternal`.
+   */
+  #updateStatusInternal(
+    pod: Pod,
+    newStatus: Mutable<PodStatus>,
+    forceUpdate: boolean,
+    isFinished: boolean,
+  ): UpdateResult {
+    const uid = pod.metadata!.uid!;
+    const cached = this.#options.cache.get(uid);
+    const oldStatus = cached?.status ?? this.#statusOfObject(pod);
+    const podIsFinished = isFinished || (cached !== undefined && cached.podIsFinished && !isStaticPod(pod));
+
+    const illegal = checkContainerStateTransition(oldStatus, newStatus, pod.spec ?? {});
+    if (illegal !== undefined) return this.#rejected(pod, illegal);
+
+    this.#inheritFields(oldStatus, newStatus);
+    const status = normalizeStatus(pod, newStatus);
+    this.#countTerminations(oldStatus, status);
+    if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
+      this.#options.onUnchanged(uid);
+      return this.#ignored(uid, 'unchanged');
+    }
+
+    const versioned = this.#options.cache.set(
+      uid,
+      {
+        podName: pod.metadata?.name ?? '',
+        podNamespace: pod.metadata?.namespace ?? '',
+        podIsFinished,
+        status,
+        urgent: podIsFinished || isUrgent(oldStatus, status),
+      },
+      this.#options.clock.monotonicMs(),
+    );
+    this.#options.onAccepted(uid, versioned, cached, oldStatus);
+    this.#options.logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
+    this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
+    return acceptedResult(status);
+  }
+
+  /** The status in the API object, for a pod without a cached one; of a static pod, that of its mirror. */
+  #statusOfObject(pod: Pod): PodStatus {
+    const { status } = this.#options.podManager.getMirrorPodByPod(pod) ?? pod;
+    return status === undefined ? {} : canonicalPodStatus(status, { strict: false });
+  }
+
+  /** Times, volume health and generation that `status` inherits from the old one. */
+  #inheritFields(oldStatus: PodStatus, status: Mutable<PodStatus>): void {
+    const now = this.#now();
+    status.startTime = oldStatus.startTime ?? status.startTime ?? now;
+    const conditions = refreshLastTransitionTimes(oldStatus, status.conditions, now);
+    if (conditions !== undefined) status.conditions = conditions;
+    if (status.volumeHealth === undefined && oldStatus.volumeHealth !== undefined)
+      status.volumeHealth = oldStatus.volumeHealth;
+    const oldGeneration = oldStatus.observedGeneration ?? 0;
+    if (oldGeneration > (status.observedGeneration ?? 0)) setObservedGeneration(status, oldGeneration);
+  }
+
+  #countTerminations(oldStatus: PodStatus, status: PodStatus): void {
+    for (const [member, containerType] of containerTypeOfMember) {
+      for (const { name, state } of status[member] ?? []) {
+        if (state.terminated === undefined) continue;
+        const old = oldStatus[member]?.find((container) => container.name === name);
+        if (old?.state.terminated !== undefined) continue;
+        this.#options.metrics.incTerminatedContainers(
+          containerType,
+          state.terminated.exitCode,
+          state.terminated.reason ?? '',
+        );
+      }
+    }
+  }
+
+  /** Passes a frozen copy to the listeners: the pod belongs to the caller, and no listener may change it for others. */
+  #notify(pod: Pod, { status, podIsFinished }: VersionedPodStatus, isAdded: boolean): void {
+    if (this.#options.subscribers.isEmpty) return;
+    let copy: Pod | undefined;
+    const updated = (): Pod => (copy ??= deepFreeze({ ...cloneDeep({ ...pod, status: undefined }), status }));
+    this.#options.subscribers.notify((listener) =>
+      podIsFinished ? listener.onPodRemoved?.(updated()) : listener.onPodUpdated?.(updated(), status, isAdded),
+    );
+  }
+
+  #rejected(pod: Pod, rejected: Rejection): UpdateResult {
+    this.#options.logger.error({ ...fieldsOf(pod), ...rejected }, 'Status update on pod aborted');
+    this.#options.metrics.incRefusedUpdates('illegal-container-transition');
+    return rejectedResult(this.#options.cache.get(pod.metadata!.uid!)?.status, rejected);
+  }
+
+  #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
+    const cached = this.#options.cache.get(podUID);
+    // At trace: an agent that sets every status again at each observation would fill the debug log.
+    if (ignored === 'unchanged') {
+      this.#options.logger.trace(statusFields(podUID, cached!), 'Ignoring same status for pod');
+    } else {
+      const fields = cached === undefined ? { podUID } : statusFields(podUID, cached);
+      this.#options.logger.debug({ ...fields, containerID, ignored }, 'Status update on pod ignored');
+    }
+    return ignoredResult(cached?.status, ignored);
+  }
+
+  #warnOfMissingScheme(podUID: string, containerID: string): void {
+    if (this.#hasWarnedOfMissingScheme) return;
+    this.#hasWarnedOfMissingScheme = true;
+    this.#options.logger.warn(
+      { ...podFields(podUID, this.#options.cache.get(podUID)!), containerID },
+      'Unknown container ID without a scheme such as containerd://; logged only once',
+    );
+  }
+
+  #now(): string {
+    return this.#times.formatEpochMs(this.#options.clock.now());
+  }
+}
+
+const knownPhases: ReadonlySet<string> = new Set(['Pending', 'Running', 'Succeeded', 'Failed']);
+
+function haveSameHealth(
+  old: readonly VolumeHealthCondition[] | undefined,
+  conditions: readonly VolumeHealthCondition[] | undefined,
+): boolean {
+  const isSame = (a: VolumeHealthCondition, b: VolumeHealthCondition) => a.status === b.status && a.reason === b.reason;
+  return xorWith(old, conditions, isSame).length === 0;
+}
+
+/** 0 is an absent member, as in Go. */
+function setObservedGeneration(status: Mutable<PodStatus>, generation: number): void {
+  if (generation === 0) delete status.observedGeneration;
+  else status.observedGeneration = generation;
+}
+
+function fieldsOf({ metadata }: Pod): object {
+  return podFields(metadata!.uid!, { podNamespace: metadata?.namespace ?? '', podName: metadata?.name ?? '' });
+}
+
+/** Ready, then ContainersReady, regenerated from the containers that `status` lists. Source: kubelet `SetContainerReadiness`. */
+function withReadiness(pod: Pod, status: PodStatus): PodStatus {
+  const containerStatuses = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  const phase = status.phase ?? '';
+  const conditions = [...(status.conditions ?? [])];
+  replaceOrAppendPodCondition(conditions, generatePodReadyCondition(pod, status, conditions, containerStatuses, phase));
+  replaceOrAppendPodCondition(conditions, generateContainersReadyCondition(pod, status, containerStatuses, phase));
+  return { ...status, conditions };
+}
+
+function isUrgent(oldStatus: PodStatus, status: PodStatus): boolean {
+  return (
+    readiness(oldStatus) !== readiness(status) || (oldStatus.phase !== status.phase && isPodPhaseTerminal(status.phase))
+  );
+}
+
+function readiness(status: PodStatus): boolean {
+  return status.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+}

@@ -1,0 +1,77 @@
+import { inspect } from 'node:util';
+import type { PodStatus } from '../../kube/types.ts';
+import { deepFreeze } from '../../shared/freeze.ts';
+
+/** Why an update was refused. */
+export interface Rejection {
+  /** The kubelet's words, for example `terminated container app attempted illegal transition to non-terminated state`. */
+  readonly reason: string;
+  /** The container that caused it. */
+  readonly container: string;
+}
+
+/**
+ * Why an update changed nothing:
+ * - `unchanged`: the cached status says the same;
+ * - `unknown-pod`: the pod manager does not know the pod (kubelet: "Pod has been deleted");
+ * - `no-status`: the pod has no cached status yet; set one first;
+ * - `unknown-container`: the cached status has no container with this ID. IDs have a scheme, as in
+ *   `containerd://3f4e…`.
+ */
+export type IgnoredReason = 'unchanged' | 'unknown-pod' | 'no-status' | 'unknown-container';
+
+/** The result of an update: a new version (`changed`), `rejected`, or `ignored`. */
+export interface UpdateResult {
+  /** The cached status after the call, frozen: the old one when nothing changed, `{}` when there is none. */
+  readonly status: PodStatus;
+  /** True when a new version was stored. */
+  readonly changed: boolean;
+  /** Set when the update was refused; nothing has changed then. */
+  readonly rejected?: Rejection;
+  /** Set when there was nothing to change. */
+  readonly ignored?: IgnoredReason;
+}
+
+/**
+ * A result whose `status` is frozen when it is read: freezing every accepted status would make
+ * `setPodStatus` half as slow again, and most callers never read it. `status` is an own property, so
+ * that JSON, a spread copy and deep equality include it. All results share one getter, because
+ * creating one for each result takes four times as long.
+ */
+class LazilyFrozenResult implements UpdateResult {
+  declare readonly status: PodStatus;
+  declare readonly changed: boolean;
+  declare readonly ignored?: IgnoredReason;
+  readonly #status: PodStatus;
+
+  constructor(status: PodStatus, ignored?: IgnoredReason) {
+    this.#status = status;
+    Object.defineProperty(this, 'status', LazilyFrozenResult.#statusProperty);
+    this.changed = ignored === undefined;
+    if (ignored !== undefined) this.ignored = ignored;
+  }
+
+  static readonly #statusProperty: PropertyDescriptor & ThisType<LazilyFrozenResult> = {
+    enumerable: true,
+    get() {
+      return deepFreeze(this.#status);
+    },
+  };
+
+  /** `console.log` shows the status and not `[Getter]`. */
+  [inspect.custom](): object {
+    return Object.fromEntries(Object.entries(this));
+  }
+}
+
+export function acceptedResult(status: PodStatus): UpdateResult {
+  return new LazilyFrozenResult(status);
+}
+
+export function ignoredResult(status: PodStatus | undefined, ignored: IgnoredReason): UpdateResult {
+  return new LazilyFrozenResult(status ?? {}, ignored);
+}
+
+export function rejectedResult(status: PodStatus | undefined, rejected: Rejection): UpdateResult {
+  return { status: deepFreeze(status ?? {}), changed: false, rejected };
+}

@@ -1,0 +1,146 @@
+import { canonicalPodStatus } from '../status/canonical.ts';
+import { canonicalTime, epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
+import { getPodCondition } from '../status/conditions.ts';
+import { isBeingDeleted } from '../status/deletion.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import type { OutageInspection } from '../sync/api-outage.ts';
+import type { ManagerState } from '../sync/manager-state.ts';
+import type { RequestedDeletion } from '../sync/terminating-pods.ts';
+import type { Pod, PodStatus } from '../../kube/types.ts';
+import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';
+import { sentenceOf } from './sentence.ts';
+import type { OutageExplanation, PodCause, PodExplanation, ReadyExplanation } from './explanation.ts';
+import { unreadyCauses } from './unready-causes.ts';
+
+/** All that an explanation follows from. */
+export interface ExplainFacts {
+  readonly podUID: string;
+  /** Wall time in ms since the epoch. */
+  readonly nowMs: number;
+  readonly state: ManagerState;
+  /** As the pod manager shows it. */
+  readonly pod: Pod | undefined;
+  /** The API object: the pod itself, or the mirror of a static pod. */
+  readonly apiPod: Pod | undefined;
+  /** The cached status. */
+  readonly status: PodStatus | undefined;
+  /** Of the cached status. */
+  readonly inspection: PodInspection | undefined;
+  /** The API server has accepted the DELETE, and finalizers keep the object. */
+  readonly requestedDeletion: RequestedDeletion | undefined;
+  readonly outage: OutageInspection | undefined;
+}
+
+/** Collects the facts about one pod; makes no request. @param uid of the pod, or of its mirror pod */
+export function readExplainFacts(uid: string, state: ManagerState, sources: InspectionSources): ExplainFacts {
+  const { cache, clock, loop, podManager } = sources;
+  const podUID = podManager.translatePodUID(uid) || uid;
+  const versioned = cache.get(podUID);
+  const pod = podManager.getPodByUID(podUID);
+  return {
+    podUID,
+    nowMs: clock.now(),
+    state,
+    pod,
+    apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
+    status: versioned?.status,
+    inspection: versioned && inspectPod(podUID, versioned, sources, clock.monotonicMs()),
+    requestedDeletion: loop?.requestedDeletions().find((deletion) => deletion.podUID === podUID),
+    outage: loop?.outage,
+  };
+}
+
+/** Why this pod shows what it shows, and what happens next. Pure. */
+export function explainPod(facts: ExplainFacts): PodExplanation {
+  const { podUID, pod, inspection, requestedDeletion, outage, nowMs } = facts;
+  const ago = (ms: number): string => timeFromEpochMs(nowMs - ms);
+  const status = facts.status ?? (facts.apiPod && canonicalPodStatus(facts.apiPod.status, { strict: false }));
+  const waiting = inspection?.waitingFor;
+  const nextTryInMs = waiting !== undefined && 'nextTryInMs' in waiting ? waiting.nextTryInMs : undefined;
+  const explanation: Omit<PodExplanation, 'sentence'> = {
+    podUID,
+    podNamespace: inspection?.podNamespace ?? pod?.metadata?.namespace ?? requestedDeletion?.podNamespace,
+    podName: inspection?.podName ?? pod?.metadata?.name ?? requestedDeletion?.podName,
+    phase: status?.phase,
+    ready: status && readyOf(status, pod),
+    version: inspection?.version,
+    sentVersion: inspection?.sentVersion,
+    sentAs: inspection?.lastSentAs,
+    sentAt: inspection?.lastSentAgeMs === undefined ? undefined : ago(inspection.lastSentAgeMs),
+    unsentSince: inspection?.unsentForMs === undefined ? undefined : ago(inspection.unsentForMs),
+    recoveredAt: inspection?.recoveredAt,
+    cause: causeOf(facts, ago),
+    // Not before that second.
+    nextTryAt:
+      nextTryInMs === undefined ? undefined : timeFromEpochMs(Math.ceil((nowMs + nextTryInMs) / 1_000) * 1_000),
+    isShownByPodManager: pod !== undefined,
+    outage: outage && outageOf(outage, ago),
+  };
+  return { ...explanation, sentence: sentenceOf(explanation, nowMs) };
+}
+
+function readyOf(status: PodStatus, pod: Pod | undefined): ReadyExplanation | undefined {
+  const condition = getPodCondition(status.conditions, 'Ready');
+  if (condition === undefined) return undefined;
+  return {
+    // What is written of a terminal pod is never Ready (kubelet: mergePodStatus).
+    status: isPodPhaseTerminal(status.phase) ? 'False' : condition.status,
+    since: condition.lastTransitionTime ?? undefined,
+    causes: unreadyCauses(status, pod),
+  };
+}
+
+function outageOf({ forMs, message }: OutageInspection, ago: (ms: number) => string): OutageExplanation {
+  return { since: ago(forMs), message };
+}
+
+function causeOf(facts: ExplainFacts, ago: (ms: number) => string): PodCause {
+  const { inspection, requestedDeletion, pod } = facts;
+  const wait = inspection && waitCauseOf(facts, inspection, ago);
+  if (wait !== undefined) return wait;
+  if (requestedDeletion !== undefined) {
+    const { finalizers, forMs } = requestedDeletion;
+    return { kind: 'finalizers', finalizers, since: ago(forMs) };
+  }
+  if (inspection === undefined) return { kind: pod === undefined ? 'unknown-pod' : 'not-set' };
+  return deletionCauseOf(facts, inspection) ?? { kind: 'up-to-date' };
+}
+
+/** What keeps the loop from being done with the pod. */
+function waitCauseOf(
+  { state }: ExplainFacts,
+  { waitingFor, lastError, hotLoop }: PodInspection,
+  ago: (ms: number) => string,
+): PodCause | undefined {
+  if (waitingFor === undefined) return undefined;
+  const since = ago(waitingFor.forMs);
+  switch (waitingFor.kind) {
+    case 'connection':
+    case 'response':
+      return { kind: waitingFor.kind, verb: waitingFor.verb, lastError, since };
+    case 'not-running':
+      return { kind: state === 'created' ? 'not-started' : 'stopped', since };
+    case 'back-off': {
+      const { class: reason, message, statusCode, tries, verb } = waitingFor;
+      if (reason === 'hot-loop' || verb === undefined) {
+        return { kind: 'hot-loop', ...(hotLoop ?? { members: [], managers: [], timesSent: tries }), since };
+      }
+      return { kind: 'back-off', class: reason, verb, statusCode, message, tries, since };
+    }
+    default:
+      return { kind: waitingFor.kind, since };
+  }
+}
+
+/** What keeps a pod from ending whose deletion was requested and of which nothing is unsent. */
+function deletionCauseOf({ apiPod }: ExplainFacts, { podIsFinished }: PodInspection): PodCause | undefined {
+  if (apiPod === undefined || !isBeingDeleted(apiPod)) return undefined;
+  return { kind: podIsFinished ? 'next-batch' : 'containers', since: deletionRequestedAt(apiPod) };
+}
+
+/** deletionTimestamp is when the grace period ends. */
+function deletionRequestedAt({ metadata }: Pod): string {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata!;
+  const endsMs = epochMsOf(canonicalTime(deletionTimestamp) ?? '');
+  return timeFromEpochMs(endsMs - deletionGracePeriodSeconds * 1_000);
+}

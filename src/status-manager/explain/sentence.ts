@@ -1,0 +1,78 @@
+import { epochMsOf } from '../../shared/time.ts';
+import type { PodExplanation } from './explanation.ts';
+import { formatCause } from './format-cause.ts';
+import { formatReadiness } from './format-readiness.ts';
+import { formatDuration, formatText, formatTime } from './format.ts';
+
+type Explanation = Omit<PodExplanation, 'sentence'>;
+
+/** Failures that have lasted for less are no outage. */
+const outageAfterMs = 30_000;
+
+/** What a page or a terminal shows of an explanation: clauses divided by semicolons. Times are short and in UTC. */
+export function sentenceOf(explanation: Explanation, nowMs: number): string {
+  const { cause, podUID } = explanation;
+  if (cause.kind === 'unknown-pod') return `No pod with UID ${podUID} is known.`;
+  const clauses = [
+    ...subjectClauses(explanation, nowMs),
+    ...versionClauses(explanation, nowMs),
+    ...nextClauses(explanation, nowMs),
+  ];
+  return `${clauses.join('; ')}.`;
+}
+
+/** What the pod shows, and why. */
+function subjectClauses(explanation: Explanation, nowMs: number): string[] {
+  const { cause, podNamespace, podName, phase, ready, recoveredAt } = explanation;
+  const subject = `${podNamespace}/${podName}`;
+  if (cause.kind === 'finalizers') return [`${subject} has terminated and is deleted`];
+  const shown = phase === undefined || phase === '' ? 'has no phase' : `is ${phase}`;
+  const clauses = [`${subject} ${shown}${ready === undefined ? '' : `, ${formatReadiness(ready, nowMs)}`}`];
+  if (recoveredAt !== undefined) {
+    clauses.push(`an earlier run accepted this status at ${formatTime(recoveredAt, nowMs)} and did not send it`);
+  }
+  return clauses;
+}
+
+/** How far the cached status has got, and what it waits for. */
+function versionClauses(explanation: Explanation, nowMs: number): string[] {
+  const { cause, version, sentVersion, unsentSince } = explanation;
+  const waits = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' ? [] : [formatCause(cause)];
+  if (version === undefined) return waits;
+  const sent = formatSent(explanation, nowMs);
+  if (unsentSince === undefined) return [...(sent === undefined ? [] : [`version ${version} was ${sent}`]), ...waits];
+  const forMs = nowMs - epochMsOf(unsentSince);
+  const isOlderSent = sent !== undefined && sentVersion !== undefined && sentVersion < version;
+  return [
+    `version ${version} has been unsent for ${formatDuration(forMs)}: ${waits.join('')}`,
+    ...(isOlderSent ? [`the API server has version ${sentVersion}, ${sent}`] : []),
+  ];
+}
+
+const sentAsClauses = {
+  written: 'written',
+  unchanged: 'found on the API server',
+  adopted: 'adopted from the API server',
+} as const;
+
+function formatSent({ sentAs, sentAt }: Explanation, nowMs: number): string | undefined {
+  if (sentAs === undefined || sentAt === undefined) return undefined;
+  return `${sentAsClauses[sentAs]} at ${formatTime(sentAt, nowMs)}`;
+}
+
+/** What happens next, and what else is wrong. */
+function nextClauses(explanation: Explanation, nowMs: number): string[] {
+  const { cause, version, nextTryAt, isShownByPodManager, outage } = explanation;
+  const clauses: string[] = [];
+  if (cause.kind === 'back-off' && cause.tries > 1) clauses.push(`it has failed ${cause.tries} times in a row`);
+  if (nextTryAt !== undefined) clauses.push(`next try in ${formatDuration(epochMsOf(nextTryAt) - nowMs)}`);
+  if (version === undefined) return clauses;
+  if (outage !== undefined && cause.kind !== 'up-to-date' && nowMs - epochMsOf(outage.since) >= outageAfterMs) {
+    const reason = 'message' in cause && cause.message === outage.message ? '' : ` (${formatText(outage.message)})`;
+    clauses.push(`no status could be written since ${formatTime(outage.since, nowMs)}${reason}`);
+  }
+  if (!isShownByPodManager) {
+    clauses.push('the pod manager does not show the pod: if it has gone, removeOrphanedStatuses drops its status');
+  }
+  return clauses;
+}

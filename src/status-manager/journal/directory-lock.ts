@@ -1,0 +1,127 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { lstatSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Clock } from '../../shared/clock.ts';
+
+/** Another process, or this one, holds the lock. */
+export class DirectoryInUseError extends Error {}
+
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+const lockPrefix = 'pod-status.lock.';
+const nameBytes = `${lockPrefix}ffffffff.4194304`.length;
+/** The path of a socket has 103 bytes at most on macOS and 107 on Linux. */
+const maxAddressBytes = 103;
+/** A candidate with a higher name sees this one and withdraws long before. */
+const maxRounds = 1_000;
+
+/**
+ * Locks a directory for one owner at a time, in any process or container that sees it, until
+ * `release()` or the end of the process.
+ *
+ * A lock is a Unix domain socket on which its owner listens. The kernel refuses a connection to a
+ * socket on which no process listens, which tells a lock that a crash or a reboot has left behind
+ * from one that is held, whatever process has the owner's PID by then.
+ *
+ * Each candidate first listens on a socket of its own and then looks for others, so of two candidates
+ * at least one sees the other. It becomes the owner when it sees no other. Of several candidates that
+ * start together, all but the one with the lowest name withdraw.
+ *
+ * Rejects with a `DirectoryInUseError`, or with the error of the file system when it has no space left,
+ * no permission or no support for sockets.
+ */
+export async function lockDirectory(dir: string, clock: Pick<Clock, 'yieldToEventLoop'>): Promise<DirectoryLock> {
+  if (process.platform === 'win32') return lockByPipe(dir);
+  const { address, remove } = shortAddressOf(dir);
+  try {
+    const name = `${lockPrefix}${randomBytes(4).toString('hex')}.${process.pid}`;
+    const server = await listen(path.join(address, name));
+    const release = (): Promise<void> => {
+      rmSync(path.join(dir, name), { force: true });
+      return close(server);
+    };
+    const owner = await findOwner(address, name, clock);
+    if (owner === undefined) return { release };
+    await release();
+    throw new DirectoryInUseError(`${dir} is in use by process ${owner.split('.').at(-1)}`);
+  } finally {
+    remove();
+  }
+}
+
+/** The name of the socket that keeps this candidate from becoming the owner; undefined when none does. */
+async function findOwner(
+  address: string,
+  ownName: string,
+  clock: Pick<Clock, 'yieldToEventLoop'>,
+): Promise<string | undefined> {
+  for (let round = 1; ; round++) {
+    const live: string[] = [];
+    const abandoned: string[] = [];
+    for (const name of readdirSync(address)) {
+      if (!name.startsWith(lockPrefix) || name === ownName || !isSocket(path.join(address, name))) continue;
+      const isLive = await isListenedOn(path.join(address, name));
+      (isLive ? live : abandoned).push(name);
+    }
+    const [owner] = live;
+    if (owner === undefined) {
+      for (const name of abandoned) rmSync(path.join(address, name), { force: true });
+      return undefined;
+    }
+    if (round === maxRounds || live.some((name) => name < ownName)) return owner;
+    await clock.yieldToEventLoop();
+  }
+}
+
+function isSocket(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false })?.isSocket() === true;
+}
+
+/** The kernel accepts the connection, so a process that hangs counts, too. */
+function isListenedOn(file: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(file, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
+  });
+}
+
+function listen(address: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy()).unref();
+    // It stays: an error while listening must not end the process.
+    server.on('error', reject);
+    server.listen(address, () => resolve(server));
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
+
+/** On Windows a named pipe disappears with its process. */
+async function lockByPipe(dir: string): Promise<DirectoryLock> {
+  const name = createHash('sha256').update(realpathSync(dir)).digest('hex');
+  try {
+    const server = await listen(`\\\\.\\pipe\\kubelet-status-manager-${name}`);
+    return { release: () => close(server) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new DirectoryInUseError(`${dir} is in use by another process`);
+  }
+}
+
+/** A path to the directory that is short enough for sockets: Node.js 20 and 22 cut off a longer one without an error. */
+function shortAddressOf(dir: string): { readonly address: string; readonly remove: () => void } {
+  if (Buffer.byteLength(dir) + 1 + nameBytes <= maxAddressBytes) return { address: dir, remove: () => {} };
+  const aliasDir = mkdtempSync(path.join(tmpdir(), 'ksm-'));
+  const address = path.join(aliasDir, 'd');
+  symlinkSync(path.resolve(dir), address);
+  return { address, remove: () => rmSync(aliasDir, { recursive: true, force: true }) };
+}

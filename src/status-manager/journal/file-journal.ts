@@ -1,0 +1,96 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../shared/clock.ts';
+import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { readRegularFile } from '../../shared/regular-file.ts';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from './directory-lock.ts';
+import { decodeJournal, type JournalContent } from './journal-lines.ts';
+import { type FsyncPolicy, JournalRecorder } from './journal-recorder.ts';
+import type { Journal } from './journal.ts';
+
+/** Options of `fileJournal`. */
+export interface FileJournalOptions {
+  /** Default `interval`. */
+  readonly fsync?: FsyncPolicy | undefined;
+  /**
+   * The file never grows beyond this, though an earlier run with a larger bound may have left more.
+   * A status that does not fit is logged and not recorded. 64 KiB or more; default 64 MiB.
+   */
+  readonly maxBytes?: number | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Logger | undefined;
+  /** Default: the system clock. */
+  readonly clock?: Clock | undefined;
+}
+
+const fileName = 'pod-status.journal';
+const defaultMaxBytes = 64 * 1024 * 1024;
+const minMaxBytes = 64 * 1024;
+/** An earlier run may have had a larger `maxBytes`. */
+const maxReadBytes = 1024 * 1024 * 1024;
+
+/**
+ * A journal in the file `pod-status.journal` (0600) of `dir`, which is created if need be (0755).
+ * One manager at a time uses a directory: a socket `pod-status.lock.…` is held until `close()` or
+ * the end of the process.
+ *
+ * On a full or read-only disk, recorded statuses are recovered as usual. A new status that cannot be
+ * recorded is logged at level `error`, with its pod, and tried again every second. A line that a
+ * crash has left incomplete is removed. Damaged lines are skipped and logged, and the
+ * damaged file is kept as `pod-status.journal.damaged`.
+ *
+ * Rejects with a StatusManagerError: INVALID_ARGUMENT, INVALID_OPTION, or JOURNAL_UNUSABLE when
+ * another process uses the directory, or the file cannot be read, cannot be created, or is not a
+ * regular file.
+ */
+export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
+  requireObject('options', options);
+  const { fsync = 'interval', maxBytes = defaultMaxBytes } = options;
+  if (typeof dir !== 'string' || dir === '') refuseOption('dir', 'a non-empty string', dir);
+  if (!['always', 'interval', 'never'].includes(fsync)) refuseOption('fsync', "'always', 'interval' or 'never'", fsync);
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < minMaxBytes) {
+    refuseOption('maxBytes', `an integer ≥ ${minMaxBytes}`, maxBytes);
+  }
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
+  const file = path.join(dir, fileName);
+  let lock: DirectoryLock | undefined;
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o755 });
+    lock = await lockIfPossible(dir, clock, logger);
+    const content = await readJournal(file, Math.max(maxBytes, maxReadBytes));
+    return new JournalRecorder({ file, fsync, maxBytes, logger, clock, lock }, content);
+  } catch (error) {
+    await lock?.release();
+    throw new StatusManagerError('JOURNAL_UNUSABLE', `Cannot use the journal ${file}: ${(error as Error).message}`, {
+      path: 'dir',
+      cause: error,
+    });
+  }
+}
+
+/** A full or read-only disk on which no lock can be created must not make the recorded statuses unusable. */
+async function lockIfPossible(dir: string, clock: Clock, logger: Logger): Promise<DirectoryLock | undefined> {
+  try {
+    return await lockDirectory(dir, clock);
+  } catch (error) {
+    if (error instanceof DirectoryInUseError) throw error;
+    logger.warn(
+      { dir, reason: (error as Error).message },
+      'The directory of the journal cannot be locked; make sure that no other process uses it',
+    );
+    return undefined;
+  }
+}
+
+/** Resolves with undefined when there is no file. */
+async function readJournal(file: string, maxBytes: number): Promise<JournalContent | undefined> {
+  try {
+    return decodeJournal(await readRegularFile(file, maxBytes));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,382 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { Compaction, type LiveEntry } from './compaction.ts';
+import type { DirectoryLock } from './directory-lock.ts';
+import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
+import { JournalLog } from './journal-log.ts';
+import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
+import type { Journal, JournalEntry } from './journal.ts';
+import { OldLines } from './old-lines.ts';
+
+/**
+ * When the file is forced onto the disk. A crash of the agent loses nothing under any of them; a
+ * crash of the machine loses nothing with `always`, at most about a second with `interval`, and
+ * what the operating system had not written with `never`.
+ */
+export type FsyncPolicy = 'always' | 'interval' | 'never';
+
+export interface JournalSettings {
+  readonly file: string;
+  readonly fsync: FsyncPolicy;
+  readonly maxBytes: number;
+  /** Must not throw. */
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Released by `close()`. */
+  readonly lock: DirectoryLock | undefined;
+}
+
+/** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
+const intervalMs = 1_000;
+const compactionRetryMs = 60_000;
+/** A file smaller than this is not worth compacting. */
+const compactionMinBytes = 1024 * 1024;
+/** With more bytes of live lines, the file is compacted in slices: it takes about 1 ms for 100 KiB. */
+const sliceMinBytes = 256 * 1024;
+/** So many statuses are copied in one turn of the event loop. */
+const sliceEntries = 64;
+/** What has changed during one pass is copied by the next one. */
+const maxPasses = 3;
+/** The file is compacted when it has grown to so many times its live lines. */
+const compactionFactor = 4;
+
+/**
+ * Records the live statuses in the file. A write that fails affects the status that it was for and
+ * no other. The pod's older lines are marked past all the same: the newer status may be sent, and an
+ * older one must not come back after it.
+ */
+export class JournalRecorder implements Journal {
+  readonly recovered: readonly JournalEntry[];
+  readonly #settings: JournalSettings;
+  readonly #log: JournalLog;
+  readonly #live = new Map<string, LiveEntry>();
+  /** Pods whose live status is not in the file. */
+  readonly #unrecorded = new Set<string>();
+  /** Bytes of the live lines in the file. */
+  #liveBytes = 0;
+  /** Undefined while there is no file that can be written. */
+  #journalFile: JournalFile | undefined;
+  #nextSequence: number;
+  readonly #oldLines: OldLines;
+  /** The file is damaged or shared. */
+  #mustReplace = false;
+  #compactAfterMs = Number.NEGATIVE_INFINITY;
+  /** A compaction in slices. */
+  #compaction: Compaction | undefined;
+  #compacting: Promise<void> | undefined;
+  /** Lines being marked past in slices: the file stays open until they are. */
+  #marking: Promise<unknown> | undefined;
+  #isFailing = false;
+  #timer: Timer | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** Throws when there is no file and none can be created. */
+  constructor(settings: JournalSettings, content: JournalContent | undefined) {
+    this.#settings = settings;
+    this.#log = new JournalLog(settings);
+    this.#oldLines = new OldLines(settings.clock, content?.past ?? [], (slot) => this.#markPast(slot));
+    for (const { entry, slot } of content?.live.values() ?? []) this.#setLive(entry, slot);
+    this.recovered = [...this.#live.values()].map(({ entry }) => entry);
+    this.#nextSequence = content?.nextSequence ?? 1;
+    this.#open(content);
+  }
+
+  accepted(entry: JournalEntry): void {
+    if (!this.#isUsable()) return;
+    this.#setLive(entry, undefined);
+    this.#record(entry);
+    this.#afterWriting();
+  }
+
+  settled(podUID: string): void {
+    if (!this.#isUsable() || !this.#live.has(podUID)) return;
+    this.#removeLive(podUID);
+    this.#oldLines.markAllOf(podUID);
+    this.#afterWriting();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isUsable()) {
+      this.#retryFailed();
+      this.#closing = this.#close();
+    }
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#timer?.stop();
+    await Promise.all([this.#compacting, this.#marking]);
+    const file = this.#journalFile;
+    this.#try('sync', () => file?.sync());
+    await this.#closeFile(file);
+    this.#log.closedWithout(this.#unrecordedEntries());
+    await this.#settings.lock?.release();
+  }
+
+  #open(content: JournalContent | undefined): void {
+    const { file, fsync } = this.#settings;
+    try {
+      this.#journalFile = JournalFile.open(file, content?.endOffset ?? 0);
+      this.#mustReplace = this.#journalFile.isShared;
+      if (fsync !== 'never') this.#journalFile.sync();
+    } catch (error) {
+      if (content === undefined && !isDiskFull(error)) throw error;
+      this.#log.canOnlyBeRead(error);
+    }
+    for (const slot of content?.superseded ?? []) this.#oldLines.mark(slot);
+    if (content === undefined) this.#syncDirectory();
+    else this.#reportLosses(content);
+    this.#compactIfDue(0);
+  }
+
+  #reportLosses({ incompleteBytes, damage }: JournalContent): void {
+    const { file } = this.#settings;
+    if (incompleteBytes > 0) this.#log.lineWasIncomplete(incompleteBytes);
+    if (damage === undefined) return;
+    const keptAs = `${file}.damaged`;
+    this.#log.isDamaged(damage, keptAs);
+    if (this.#try('keep the damaged file', () => keepAs(file, keptAs))) this.#mustReplace = true;
+  }
+
+  /** False when it is closed. Stops using a file that was deleted; closes when another has taken its place. */
+  #isUsable(): boolean {
+    if (this.#closing === undefined && this.#journalFile?.isRemoved === true) {
+      void this.#closeFile(this.#journalFile);
+      this.#journalFile = undefined;
+      if (existsSync(this.#settings.file)) {
+        this.#log.wasReplaced();
+        this.#closing = this.#close();
+      }
+    }
+    return this.#closing === undefined;
+  }
+
+  #setLive(entry: JournalEntry, slot: Slot | undefined): void {
+    this.#removeLive(entry.podUID);
+    this.#live.set(entry.podUID, { entry, slot });
+    if (slot === undefined) this.#unrecorded.add(entry.podUID);
+    else this.#liveBytes += slot.bytes;
+  }
+
+  #removeLive(podUID: string): void {
+    this.#compaction?.changed(podUID);
+    const slot = this.#live.get(podUID)?.slot;
+    if (slot !== undefined) {
+      this.#liveBytes -= slot.bytes;
+      this.#oldLines.supersede(podUID, slot);
+    }
+    this.#live.delete(podUID);
+    this.#unrecorded.delete(podUID);
+  }
+
+  #unrecordedEntries(): readonly JournalEntry[] {
+    return [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
+  }
+
+  #record(entry: JournalEntry): void {
+    const record = { sequence: this.#nextSequence++, entry };
+    const line = encodeLine(record);
+    if (this.#compactIfDue(line.length) && !this.#unrecorded.has(entry.podUID)) return;
+    try {
+      this.#setLive(entry, this.#append(line));
+    } catch (error) {
+      this.#oldLines.markAllOf(entry.podUID);
+      if (this.#overwriteFree(record, line.length)) return;
+      this.#isFailing = true;
+      this.#arm();
+      this.#log.cannotRecord(() => this.#unrecordedEntries(), error);
+    }
+  }
+
+  #append(line: Buffer): Slot {
+    const file = this.#journalFile;
+    if (file === undefined) throw new Error('there is no file that can be written');
+    if (file.bytes + line.length > this.#settings.maxBytes) throw new Error('the journal has reached maxBytes');
+    return file.append(line);
+  }
+
+  /** Needs no space on the disk. */
+  #overwriteFree(record: JournalRecord, bytes: number): boolean {
+    const file = this.#journalFile;
+    if (file === undefined) return false;
+    const overwrite = (slot: Slot): boolean =>
+      this.#try('overwrite', () => {
+        file.overwrite(slot, encodeLine(record, slot.bytes));
+        this.#setLive(record.entry, slot);
+      });
+    return this.#oldLines.useFree(bytes, overwrite);
+  }
+
+  /** @returns whether the line is marked past */
+  #markPast(slot: Slot): boolean {
+    const file = this.#journalFile;
+    if (file !== undefined && this.#try('mark', () => file.markPast(slot))) return true;
+    this.#arm();
+    return false;
+  }
+
+  #afterWriting(): void {
+    if (this.#settings.fsync === 'interval') this.#arm();
+    else this.#sync();
+    this.#noteRecovery();
+  }
+
+  /** Syncs by policy. Older lines are marked past only after that: a crash of the machine must not lose both. */
+  #sync(): void {
+    const { fsync } = this.#settings;
+    const file = this.#journalFile;
+    const superseded = this.#oldLines.superseded();
+    if (fsync === 'interval') {
+      const marked = file?.syncLater().then(
+        () => this.#oldLines.markInSlices(superseded),
+        (error: unknown) => this.#log.actionFailed('sync', error),
+      );
+      this.#marking = Promise.all([this.#marking, marked]);
+    } else if (fsync === 'never' || this.#try('sync', () => file?.sync())) {
+      this.#marking = Promise.all([this.#marking, this.#oldLines.markInSlices(superseded)]);
+    }
+  }
+
+  #noteRecovery(): void {
+    if (!this.#isFailing || this.#unrecorded.size > 0 || !this.#oldLines.areAllMarked) return;
+    this.#isFailing = false;
+    this.#log.recordsAgain();
+  }
+
+  /** Sets the timer for the next sync with the policy `interval`, and for the next try of what has failed. */
+  #arm(): void {
+    if (this.#closing !== undefined) return;
+    this.#timer ??= this.#settings.clock.afterFunc(intervalMs, () => {
+      this.#timer = undefined;
+      if (!this.#isUsable()) return;
+      this.#retryFailed();
+      this.#sync();
+      this.#noteRecovery();
+    });
+  }
+
+  #retryFailed(): void {
+    this.#oldLines.retry();
+    // A compaction may record several of them.
+    for (const entry of this.#unrecordedEntries()) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
+  }
+
+  /** Compacts the file if that is due before so many bytes are written. @returns whether it has been replaced now */
+  #compactIfDue(bytes: number): boolean {
+    if (this.#settings.clock.monotonicMs() < this.#compactAfterMs) return false;
+    const file = this.#journalFile;
+    if (file === undefined || this.#mustReplace) return this.#compact();
+    const { maxBytes } = this.#settings;
+    if (file.bytes + bytes > maxBytes && this.#liveBytes + bytes <= maxBytes) return this.#compact();
+    if (file.bytes <= compactionMinBytes || file.bytes <= compactionFactor * this.#liveBytes) return false;
+    if (this.#liveBytes <= sliceMinBytes) return this.#compact();
+    this.#compacting ??= this.#compactInSlices().finally(() => (this.#compacting = undefined));
+    return false;
+  }
+
+  /** Replaces the file by one that holds the live statuses only, as far as they fit. @returns whether it is replaced */
+  #compact(): boolean {
+    let compaction: Compaction | undefined;
+    const isReplaced = this.#try('compact', () => {
+      compaction = this.#newCompaction();
+      compaction.copy();
+      this.#finish(compaction);
+    });
+    if (!isReplaced) void this.#giveUp(compaction);
+    return isReplaced;
+  }
+
+  /**
+   * As `#compact`, but other work has a turn after every few statuses and while the new file is synced.
+   * The present file is written as usual until it is replaced. Never rejects.
+   */
+  async #compactInSlices(): Promise<void> {
+    const { clock, fsync } = this.#settings;
+    const present = this.#journalFile;
+    const isOutdated = (): boolean => !this.#isUsable() || this.#journalFile !== present;
+    try {
+      this.#compaction = this.#newCompaction();
+      const compaction = this.#compaction;
+      for (let pass = 0; pass < maxPasses && compaction.remaining > sliceEntries; pass++) {
+        for (let left = compaction.remaining; left > 0; left -= sliceEntries) {
+          compaction.copy(sliceEntries);
+          await clock.yieldToEventLoop();
+          if (isOutdated()) return await compaction.discard();
+        }
+        if (fsync !== 'never') await compaction.syncLater();
+        if (isOutdated()) return await compaction.discard();
+      }
+      compaction.copy();
+      this.#finish(compaction);
+    } catch (error) {
+      this.#log.actionFailed('compact', error);
+      await this.#giveUp(this.#compaction);
+    } finally {
+      this.#compaction = undefined;
+    }
+  }
+
+  #newCompaction(): Compaction {
+    const { file, maxBytes } = this.#settings;
+    return new Compaction(file, maxBytes, this.#live, () => this.#nextSequence++);
+  }
+
+  /** Critical section: everything is copied, and the new file becomes the present one. */
+  #finish(compaction: Compaction): void {
+    if (this.#settings.fsync !== 'never') compaction.sync();
+    const old = this.#journalFile;
+    const { file, copies, past } = compaction.finish();
+    this.#compaction = undefined;
+    this.#journalFile = file;
+    void this.#closeFile(old);
+    this.#liveBytes = 0;
+    for (const { entry, slot } of copies) {
+      this.#live.set(entry.podUID, { entry, slot });
+      this.#unrecorded.delete(entry.podUID);
+      this.#liveBytes += slot.bytes;
+    }
+    this.#oldLines.reset(past);
+    this.#mustReplace = false;
+    this.#syncDirectory();
+  }
+
+  /** The present file stays. */
+  async #giveUp(compaction: Compaction | undefined): Promise<void> {
+    this.#compactAfterMs = this.#settings.clock.monotonicMs() + compactionRetryMs;
+    try {
+      await compaction?.discard();
+    } catch (error) {
+      this.#log.actionFailed('discard the new file', error);
+    }
+  }
+
+  #syncDirectory(): void {
+    const { file, fsync } = this.#settings;
+    if (fsync !== 'never') this.#try('sync the directory', () => syncDirectory(path.dirname(file)));
+  }
+
+  async #closeFile(file: JournalFile | undefined): Promise<void> {
+    try {
+      await file?.close();
+    } catch (error) {
+      this.#log.actionFailed('close', error);
+    }
+  }
+
+  #try(action: string, run: () => void): boolean {
+    try {
+      run();
+      return true;
+    } catch (error) {
+      this.#log.actionFailed(action, error);
+      return false;
+    }
+  }
+}
+
+function isDiskFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}

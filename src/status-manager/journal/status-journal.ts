@@ -1,0 +1,58 @@
+import type { Clock } from '../../shared/clock.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
+import { latestTime } from '../status/server-newer.ts';
+import type { PodStatus } from '../../kube/types.ts';
+import type { Journal, JournalEntry } from './journal.ts';
+
+/**
+ * Connects a manager with its journal: what to record, and which statuses are from an earlier run.
+ * Without a journal every method does nothing.
+ */
+export class StatusJournal {
+  readonly #journal: Journal | undefined;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #recovered = new Map<string, string>();
+  /** The latest time in any accepted status; the wall clock may have jumped back since. */
+  #latestTime = '';
+
+  constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
+    this.#journal = journal;
+    this.#clock = clock;
+    for (const { podUID, acceptedAt } of journal?.recovered ?? []) {
+      this.#recovered.set(podUID, acceptedAt);
+      this.#noteTimes(acceptedAt);
+    }
+  }
+
+  /** Statuses of an earlier run that were neither set again nor sent since: pod UID → when it was accepted. */
+  get recovered(): ReadonlyMap<string, string> {
+    return this.#recovered;
+  }
+
+  accepted(podUID: string, accepted: Omit<JournalEntry, 'podUID' | 'acceptedAt'>, oldStatus: PodStatus): void {
+    this.#recovered.delete(podUID);
+    if (this.#journal === undefined) return;
+    const { podNamespace, podName, podIsFinished, status } = accepted;
+    this.#noteTimes(timeFromEpochMs(this.#clock.now()), latestTime(oldStatus), latestTime(status));
+    this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
+  }
+
+  /** The status was set again or sent in this run, so it is no longer known from an earlier run only. */
+  confirmed(podUID: string): void {
+    this.#recovered.delete(podUID);
+  }
+
+  /** As `Journal.settled`. */
+  settled(podUID: string): void {
+    this.#recovered.delete(podUID);
+    this.#journal?.settled(podUID);
+  }
+
+  async close(): Promise<void> {
+    await this.#journal?.close();
+  }
+
+  #noteTimes(...times: readonly string[]): void {
+    for (const time of times) if (time > this.#latestTime) this.#latestTime = time;
+  }
+}

@@ -1,0 +1,165 @@
+import { type FailureClass, failureClasses } from '../kube/client/api-error.ts';
+import { requestVerbs, type RequestVerb } from '../kube/client/pod-client.ts';
+import type { Logger } from '../shared/logger.ts';
+import { resolvePartialPort } from '../shared/ports.ts';
+
+/*
+ * The values of each label. The types are derived from these lists, and a test compares docs/metrics.md
+ * with them.
+ */
+export const containerTypes = ['container', 'init_container', 'ephemeral_container'] as const;
+export const priorityBuckets = ['system-critical', 'high', 'medium', 'normal', 'low', 'very-low', 'unknown'] as const;
+export const resizeResolutions = ['accepted', 'reverted', 'terminated'] as const;
+export const requestOutcomes = ['ok', ...failureClasses] as const satisfies readonly ('ok' | FailureClass)[];
+export const refusedUpdateReasons = ['illegal-container-transition'] as const;
+export const outcomeKinds = [
+  'written',
+  'unchanged',
+  'superseded',
+  'gone',
+  'reconciled',
+  'refused',
+  'forbidden',
+  'retried',
+  'hot-loop',
+  'deletion-requested',
+  'deleted',
+] as const;
+/** What pods wait for: the kinds of `WaitingFor`, with the class of a back-off in place of `back-off`. */
+export const waitReasons = [
+  'no-client',
+  'not-running',
+  'mirror-pod',
+  'response',
+  'connection',
+  'limiter',
+  'retry-after',
+  'turn',
+  'next-batch',
+  'pod-deletion-safety',
+  'finalizers',
+  ...failureClasses.filter((failureClass) => failureClass !== 'aborted'),
+  'hot-loop',
+] as const;
+/** What terminating pods wait for. */
+export const terminatingWaits = ['pod-deletion-safety', 'finalizers', 'delete'] as const;
+export { requestVerbs };
+
+/** Which list of the pod’s spec a container is in. */
+export type ContainerType = (typeof containerTypes)[number];
+/** A pod’s `spec.priority`, coarsely; `unknown` for a pod that the pod manager does not know. */
+export type PriorityBucket = (typeof priorityBuckets)[number];
+/** How a pending resize ended. */
+export type ResizeResolution = (typeof resizeResolutions)[number];
+/** How one request ended: it succeeded, or its failure class. */
+export type RequestOutcome = (typeof requestOutcomes)[number];
+/** Why the cache refused an update. */
+export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
+/** What a pod waits for. */
+export type WaitReason = (typeof waitReasons)[number];
+/** What a terminating pod waits for; `delete`: its DELETE fails. */
+export type TerminatingWait = (typeof terminatingWaits)[number];
+/** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
+export type OutcomeKind = (typeof outcomeKinds)[number];
+
+/** How many pods wait for a resize for one reason, in one priority bucket. */
+export interface PendingResizeCount {
+  /** Lower case: `deferred` or `infeasible`. */
+  readonly reason: string;
+  readonly priorityBucket: PriorityBucket;
+  readonly count: number;
+}
+
+/** The values of the status gauges at the time of a scrape. */
+export interface StatusGauges {
+  readonly cachedStatuses: number;
+  /** Cached statuses whose current version was not written yet. */
+  readonly unsentStatuses: number;
+  /** 0 when nothing is unsent. */
+  readonly oldestUnsentAgeSeconds: number;
+  /** How many pods wait for what; reasons without a pod are absent. */
+  readonly waitingPods: readonly { readonly reason: WaitReason; readonly count: number }[];
+  /** Pods whose end waits: for the safety provider, for finalizers, or for a DELETE that fails. */
+  readonly terminatingPods: readonly TerminatingPodsGauge[];
+  /** Unix time; 0 before the first one. */
+  readonly lastSuccessfulRequestSeconds: number;
+  /** Undefined when the pod manager is not an informer. */
+  readonly informer: InformerGauges | undefined;
+}
+
+/** Terminating pods that wait for the same. */
+export interface TerminatingPodsGauge {
+  readonly waitingFor: TerminatingWait;
+  readonly count: number;
+  readonly oldestAgeSeconds: number;
+}
+
+/** The informer of the pod manager. */
+export interface InformerGauges {
+  /** The first list is complete. */
+  readonly isSynced: boolean;
+  /** Unix time of the last list, event or bookmark; 0 before the first one. */
+  readonly lastEventSeconds: number;
+  /** Lists and watches that failed and were started again. */
+  readonly restarts: number;
+}
+
+/**
+ * Where the manager reports its measurements. Implementations must be cheap. What they throw is
+ * logged and has no other effect. `kubelet-status-manager/prometheus` implements it with prom-client.
+ * Metric names: docs/metrics.md.
+ */
+export interface Metrics {
+  /** From the oldest unsent change of a pod’s status until it is written; not for a sync that writes nothing. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
+  observePodStatusSyncDuration(seconds: number): void;
+  /** kubelet: `kubelet_terminated_containers_total`. */
+  incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void;
+  /** Replaces all earlier counts. kubelet: `kubelet_pod_pending_resizes`. */
+  setPendingResizes(counts: readonly PendingResizeCount[]): void;
+  /** kubelet: `kubelet_pod_in_progress_resizes`. */
+  setInProgressResizes(count: number): void;
+  /** kubelet: `kubelet_pod_deferred_resize_duration_seconds`. */
+  observeDeferredResizeDuration(resolution: ResizeResolution, priorityBucket: PriorityBucket, seconds: number): void;
+  /**
+   * One request to the API server.
+   * @param code `2xx`, the HTTP status of a failed request, or `<error>` without a response, as in client-go
+   */
+  incRequests(verb: RequestVerb, outcome: RequestOutcome, code: string): void;
+  /** How long one request took, its wait for a connection included. client-go: `rest_client_request_duration_seconds`. */
+  observeRequestDuration(verb: RequestVerb, seconds: number): void;
+  /** Statuses that could not be sent before the deadline of `stop({ drain: true })`. */
+  incUnsentAtStop(count: number): void;
+  /** One refused update of the cache. */
+  incRefusedUpdates(reason: RefusedUpdateReason): void;
+  /** One outcome of one version of a status, as `onOutcome` gets it. */
+  incOutcomes(outcome: OutcomeKind): void;
+  /**
+   * Called once by the manager: `read` returns the current values at any later time.
+   * @returns unregisters them; called when the manager stops
+   */
+  registerStatusGauges(read: () => StatusGauges): () => void;
+}
+
+const nothing = (): void => {};
+
+/** The default: measures nothing. */
+export const noopMetrics: Metrics = {
+  observePodStatusSyncDuration: nothing,
+  incTerminatedContainers: nothing,
+  setPendingResizes: nothing,
+  setInProgressResizes: nothing,
+  observeDeferredResizeDuration: nothing,
+  incRequests: nothing,
+  observeRequestDuration: nothing,
+  incUnsentAtStop: nothing,
+  incRefusedUpdates: nothing,
+  incOutcomes: nothing,
+  registerStatusGauges: () => nothing,
+};
+
+const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
+
+/** Default: nothing is measured. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
+export function resolveMetrics(metrics: Partial<Metrics> | undefined, logger: Logger): Metrics {
+  return resolvePartialPort('metrics', metrics, metricsMethods, logger) ?? noopMetrics;
+}

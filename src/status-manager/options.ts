@@ -1,0 +1,206 @@
+import type { AllocationState } from './allocation/allocation-state.ts';
+import { noopState } from './allocation/noop-state.ts';
+import type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
+import type { PodClient } from '../kube/client/pod-client.ts';
+import type { Clock } from '../shared/clock.ts';
+import { refuseOption, StatusManagerError } from '../shared/errors.ts';
+import type { Journal } from './journal/journal.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Metrics } from './metrics.ts';
+import { guardedPodDeletionSafety, type PodDeletionSafety } from './pod-deletion-safety.ts';
+import type { PodManager } from '../kube/pod-manager.ts';
+import {
+  logThrown,
+  requirePort,
+  resolveClock,
+  resolveLogger,
+  resolveRandom,
+  resolvePartialPort,
+} from '../shared/ports.ts';
+import { resolveMetrics } from './metrics.ts';
+import type { PatchStrategy } from './sync/decide.ts';
+import type { StatusEventRecorder } from './sync/pod-events.ts';
+import type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
+import { RequestLimiter } from './sync/request-limiter.ts';
+import type { Pod } from '../kube/types.ts';
+import { guarded } from '../shared/guarded.ts';
+import type { ClockLike } from '../shared/guarded-clock.ts';
+import { integerOption } from '../shared/validate.ts';
+
+/** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
+export interface StatusManagerOptions<P extends PodManager = PodManager> {
+  /**
+   * The client of the API server: a `CoreV1Api` of client-node, a mock of it, `createPodClient()` of
+   * `kubelet-status-manager/http`, or any `PodClient`. Without one, statuses are cached and not sent.
+   * The manager does not close a client that was passed in.
+   */
+  readonly client?: CoreV1ApiLike | PodClient | undefined;
+  /**
+   * Whether a pod may still have running containers: the port, or its only method as a function. Must
+   * return a boolean, not a promise.
+   */
+  readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
+  /**
+   * Which pods this node has. Default: an empty `BasicPodManager`; to fill one, make it and pass it.
+   * For partial options that keep its type, write `Partial<StatusManagerOptions<BasicPodManager>>`.
+   */
+  readonly podManager?: P | undefined;
+  /** Where allocated resources are stored. Default: nowhere (`noopState`). */
+  readonly allocationState?: AllocationState | undefined;
+  /**
+   * Records accepted statuses until they are sent, so that a crash loses none: `await fileJournal(dir)`.
+   * Default: none. The statuses that it recovers are cached by the constructor and sent after
+   * `start()`, unless the API server has a newer one or a pod with another UID. `stop()` closes it.
+   */
+  readonly journal?: Journal | undefined;
+  /** Default: pino at level `warn`. A method that is missing logs nothing. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** Default: nothing is measured. A method that is missing measures nothing. */
+  readonly metrics?: Partial<Metrics> | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+  readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
+  /**
+   * Records Kubernetes Events for what a user of a pod must know: the API server refuses its status,
+   * somebody undoes it, or the pod does not terminate. Default: none. The `ApiEventRecorder` of
+   * `kubelet-status-manager/agent` is one; what it throws is logged.
+   */
+  readonly eventRecorder?: StatusEventRecorder | undefined;
+  /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
+  readonly syncPeriodMs?: number | undefined;
+  /** Maximum number of pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
+  readonly concurrency?: number | undefined;
+  /**
+   * `always` reads a pod before it is patched, as the kubelet does. `when-stale` reads only when the
+   * last response may be out of date: one request for each update instead of two. Default `always`.
+   */
+  readonly readBeforePatch?: ReadBeforePatch | undefined;
+  /**
+   * The type of the status patches. Default `strategic-merge`, as the kubelet's. Divergence, only when
+   * chosen: `json-patch` tests the values that it replaces, so that a write of somebody else between
+   * read and patch becomes a conflict.
+   */
+  readonly patchStrategy?: PatchStrategy | undefined;
+  /**
+   * Deadline of a request in milliseconds, from when a connection takes it; 1 to 600,000. Default
+   * 30,000. Divergence: the kubelet's requests have no deadline.
+   */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Requests per second in the long run. Default: no limit. kubelet: `--kube-api-qps`. */
+  readonly qps?: number | undefined;
+  /** Maximum number of requests in a burst after an idle time. Default: `qps`. kubelet: `--kube-api-burst`. */
+  readonly burst?: number | undefined;
+  /**
+   * A limiter shared with other managers of the same API server; excludes `qps` and `burst`. With
+   * its `maxInFlight`, managers of one `CoreV1Api` take turns.
+   */
+  readonly limiter?: RequestLimiter | undefined;
+  /** The source of jitter, a number in [0, 1). Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The default values of options, each with the kubelet's. */
+export const defaultOptions = {
+  /** kubelet: `syncPeriod` = 10 s */
+  syncPeriodMs: 10_000,
+  /** kubelet: one goroutine, serial */
+  concurrency: 8,
+  /** kubelet: always */
+  readBeforePatch: 'always',
+  /** kubelet: strategic merge */
+  patchStrategy: 'strategic-merge',
+  /** kubelet: none; client-go waits for as long as the connection lives */
+  requestTimeoutMs: 30_000,
+} as const;
+
+const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
+  'client',
+  'podDeletionSafety',
+  'podManager',
+  'allocationState',
+  'journal',
+  'logger',
+  'metrics',
+  'clock',
+  'podStartupLatency',
+  'eventRecorder',
+  'syncPeriodMs',
+  'concurrency',
+  'readBeforePatch',
+  'patchStrategy',
+  'requestTimeoutMs',
+  'qps',
+  'burst',
+  'limiter',
+  'random',
+]);
+
+const podManagerMethods = ['getPodByUID', 'getMirrorPodByPod', 'translatePodUID', 'getUIDTranslations'] as const;
+const allocationStateMethods = [
+  'getContainerResourceAllocation',
+  'getPodLevelResourceAllocation',
+  'getPodResizeStatus',
+  'setPodAllocation',
+  'setPodResizeStatus',
+  'delete',
+  'removeOrphanedPods',
+] as const;
+const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
+const journalMethods = ['accepted', 'settled', 'close'] as const;
+
+/** Checks the options and fills in their defaults. @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
+export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>) {
+  if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
+  for (const name of Object.keys(options)) {
+    if (!optionNames.has(name))
+      throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
+  }
+  const { podManager, allocationState = noopState } = options;
+  const valueOf = <K extends keyof typeof defaultOptions>(name: K) => options[name] ?? defaultOptions[name];
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock, logger);
+  return {
+    client: options.client,
+    podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety, logger),
+    podManager: podManager === undefined ? undefined : requirePort('podManager', podManager, podManagerMethods),
+    allocationState: requirePort('allocationState', allocationState, allocationStateMethods),
+    journal: resolveJournal(options.journal, logger),
+    logger,
+    metrics: resolveMetrics(options.metrics, logger),
+    clock,
+    podStartupLatency: resolvePartialPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
+    eventRecorder: resolvePartialPort('eventRecorder', options.eventRecorder, ['event'], logger),
+    syncPeriodMs: integerOption('syncPeriodMs', valueOf('syncPeriodMs'), 100, 3_600_000),
+    concurrency: integerOption('concurrency', valueOf('concurrency'), 1, 1_000),
+    readBeforePatch: oneOf('readBeforePatch', valueOf('readBeforePatch'), ['always', 'when-stale']),
+    patchStrategy: oneOf('patchStrategy', valueOf('patchStrategy'), ['strategic-merge', 'json-patch']),
+    requestTimeoutMs: integerOption('requestTimeoutMs', valueOf('requestTimeoutMs'), 1, 600_000),
+    limiter: resolveLimiter(options, clock),
+    random: resolveRandom(options.random, logger),
+  };
+}
+
+function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety'], logger: Logger): PodDeletionSafety {
+  const provider = typeof value === 'function' ? { podCouldHaveRunningContainers: value } : value;
+  if (typeof (provider as PodDeletionSafety | undefined)?.podCouldHaveRunningContainers !== 'function')
+    refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value);
+  return guardedPodDeletionSafety(provider, logger);
+}
+
+function resolveJournal(journal: Journal | undefined, logger: Logger): Journal | undefined {
+  if (journal === undefined) return undefined;
+  requirePort('journal', journal, journalMethods);
+  const methods = guarded<Omit<Journal, 'recovered'>>(journal, journalMethods, logThrown(logger, 'journal'));
+  return { ...methods, recovered: journal.recovered };
+}
+
+function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Clock): RequestLimiter {
+  if (limiter === undefined) return new RequestLimiter({ clock, qps, burst });
+  if (qps !== undefined || burst !== undefined)
+    refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);
+  return requirePort('limiter', limiter, ['forClient']);
+}
+
+function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  return allowed.includes(value) ? value : refuseOption(name, allowed.map((word) => `'${word}'`).join(' or '), value);
+}

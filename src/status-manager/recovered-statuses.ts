@@ -1,0 +1,37 @@
+import type { PodStatusCache } from './cache/pod-status-cache.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { JournalEntry } from './journal/journal.ts';
+import { podFields } from '../shared/log-fields.ts';
+import type { Logger } from '../shared/logger.ts';
+import { canonicalPodStatus } from './status/canonical.ts';
+import { isPodPhaseTerminal } from './status/phase.ts';
+
+/**
+ * A status that an earlier run accepted and did not send. When its phase is terminal, the pod has
+ * ended even if its object on the API server still shows Running.
+ */
+export interface RecoveredStatus extends Omit<JournalEntry, 'status'> {
+  readonly phase: string | undefined;
+}
+
+/** Caches the statuses that a journal has recovered as version 1, unsent, and logs each. They are sent after `start()`. */
+export function recoverStatuses(
+  entries: readonly JournalEntry[],
+  cache: PodStatusCache,
+  clock: Clock,
+  logger: Logger,
+): readonly RecoveredStatus[] {
+  const recovered = entries.map(({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status: recorded }) => {
+    const status = canonicalPodStatus(recorded, { strict: false, unique: true });
+    const next = { podNamespace, podName, podIsFinished, status, urgent: podIsFinished };
+    cache.set(podUID, next, clock.monotonicMs());
+    const { phase } = recorded;
+    const hasEnded = podIsFinished || isPodPhaseTerminal(phase);
+    logger[hasEnded ? 'warn' : 'info'](
+      { ...podFields(podUID, next), phase, podIsFinished, acceptedAt },
+      hasEnded ? 'Recovered the unsent end of a pod: it must not run again' : 'Recovered an unsent status',
+    );
+    return Object.freeze({ podUID, podNamespace, podName, phase, podIsFinished, acceptedAt });
+  });
+  return Object.freeze(recovered);
+}

@@ -1,0 +1,57 @@
+import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from './metrics.ts';
+import type { WaitingFor } from './sync/waiting-for.ts';
+import { type InspectionSources, waitingForOf } from './inspection.ts';
+
+/** @returns unregisters the gauges of a manager that stops */
+export function registerGauges(metrics: Metrics, sources: () => InspectionSources): () => void {
+  // The caller's metrics may lack the method, or return nothing.
+  const unregister = metrics.registerStatusGauges(() => readStatusGauges(sources())) as (() => void) | undefined;
+  return () => {
+    metrics.setPendingResizes([]);
+    metrics.setInProgressResizes(0);
+    unregister?.();
+  };
+}
+
+/** The gauges as they are now. */
+function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources): StatusGauges {
+  const nowMs = clock.monotonicMs();
+  const waiting = new Map<WaitReason, number>();
+  const terminating = new Map<TerminatingWait, TerminatingPodsGauge>();
+  const count = (reason: WaitReason): void => void waiting.set(reason, (waiting.get(reason) ?? 0) + 1);
+  const countTerminating = (waitingFor: TerminatingWait, forMs: number): void => {
+    const { count: before = 0, oldestAgeSeconds = 0 } = terminating.get(waitingFor) ?? {};
+    const ageSeconds = Math.max(oldestAgeSeconds, forMs / 1000);
+    terminating.set(waitingFor, { waitingFor, count: before + 1, oldestAgeSeconds: ageSeconds });
+  };
+  for (const uid of loop?.uidsThatMayWait() ?? cache.unsentCandidates()) {
+    const versioned = cache.get(uid);
+    const wait = versioned && waitingForOf(uid, versioned, loop, nowMs);
+    if (wait === undefined) continue;
+    count(wait.kind === 'back-off' ? wait.class : wait.kind);
+    const terminatingWait = terminatingWaitOf(wait);
+    if (terminatingWait !== undefined) countTerminating(terminatingWait, wait.forMs);
+  }
+  for (const { forMs } of loop?.requestedDeletions() ?? []) {
+    count('finalizers');
+    countTerminating('finalizers', forMs);
+  }
+  const informer = podManager.informerState?.();
+  const lastEventAgeMs = informer?.lastEventAgeMs;
+  return {
+    ...cache.gauges(nowMs),
+    waitingPods: Array.from(waiting, ([reason, pods]) => ({ reason, count: pods })),
+    terminatingPods: [...terminating.values()],
+    lastSuccessfulRequestSeconds: (loop?.lastSuccess ?? 0) / 1000,
+    informer: informer && {
+      isSynced: informer.isSynced,
+      lastEventSeconds: lastEventAgeMs === undefined ? 0 : (clock.now() - lastEventAgeMs) / 1000,
+      restarts: informer.restarts,
+    },
+  };
+}
+
+function terminatingWaitOf(wait: WaitingFor): TerminatingWait | undefined {
+  if (wait.kind === 'pod-deletion-safety') return wait.kind;
+  return wait.kind === 'back-off' && wait.verb === 'delete' ? 'delete' : undefined;
+}

@@ -1,0 +1,600 @@
+import { type AllocationState, type PodResizeStatus, podResizeStatuses } from './allocation/allocation-state.ts';
+import { adoptServerStatuses } from './cache/adopt-statuses.ts';
+import { canPodRun } from './cache/can-pod-run.ts';
+import { PodStatusCache, type VersionedPodStatus } from './cache/pod-status-cache.ts';
+import { PodStatusUpdates } from './cache/pod-status-updates.ts';
+import type { UpdateResult } from './cache/update-result.ts';
+import { deepFreeze } from '../shared/freeze.ts';
+import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-conditions.ts';
+import type { PodStatusListener } from './cache/pod-status-listener.ts';
+import { Subscribers } from '../shared/subscribers.ts';
+import { isPodClient, toPodClient } from '../kube/client/to-pod-client.ts';
+import type { Clock } from '../shared/clock.ts';
+import { refuseArgument, StatusManagerError } from '../shared/errors.ts';
+import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
+import type { PodExplanation } from './explain/explanation.ts';
+import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
+import { registerGauges } from './status-gauges.ts';
+import { StatusJournal } from './journal/status-journal.ts';
+import { type Logger, thrownFields } from '../shared/logger.ts';
+import { type ResizeResolution, resizeResolutions } from './metrics.ts';
+import { resolveOptions, type StatusManagerOptions } from './options.ts';
+import { recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
+import { BasicPodManager } from '../kube/basic-pod-manager.ts';
+import type { PodManager } from '../kube/pod-manager.ts';
+import { isObject } from '../shared/json.ts';
+import { isMirrorPod, isStaticPod } from '../kube/static-pods.ts';
+import { createSyncLoop } from './sync/create-sync-loop.ts';
+import type { SyncBatchResult } from './sync/manual-batch.ts';
+import { Outcomes } from './sync/outcomes.ts';
+import { type OutcomeListener } from './sync/status-outcome.ts';
+import type { DropReason, PodStartupLatency } from './sync/pod-syncer.ts';
+import type { WrittenResult } from './sync/written-waiters.ts';
+import type { ManagerState } from './sync/manager-state.ts';
+import type { SyncLoop } from './sync/sync-loop.ts';
+import type {
+  Pod,
+  PodCondition,
+  PodStatus,
+  PodStatusInput,
+  ResourceRequirements,
+  VolumeHealthConditionInput,
+} from '../kube/types.ts';
+import { tryCall } from '../shared/guarded.ts';
+import { Tracing } from './tracing.ts';
+import { logThrown } from '../shared/ports.ts';
+import {
+  requireBoolean,
+  requireDurationMs,
+  requireInteger,
+  requireOneOf,
+  requireString,
+  requireText,
+  requireUIDs,
+} from '../shared/validate.ts';
+import { requirePod, requirePods } from '../kube/require-pod.ts';
+
+/** What a subscriber may be told: accepted changes, and their outcomes on the API server. */
+export interface StatusListener extends PodStatusListener, OutcomeListener {}
+
+/** How `stop()` ends a manager. */
+export interface StopOptions {
+  /** Send first what is unsent. Default false: requests in flight are aborted. */
+  readonly drain?: boolean | undefined;
+  /** How long draining may take, in milliseconds. Default 10,000. */
+  readonly deadlineMs?: number | undefined;
+}
+
+/** What a manager resumes with. */
+export interface ResumeOptions {
+  /** The pods that the API server has for the node: the first list. Mirror pods are seeded, too, if `podManager` knows their static pods. */
+  readonly pods: Iterable<Pod>;
+  /** The UIDs of further pods that are not gone, such as static pods. Default: there are none. */
+  readonly otherPodUIDs?: Iterable<string> | undefined;
+}
+
+/** What `resume` has found. */
+export interface ResumeResult {
+  /** How many statuses were adopted from the API server. */
+  readonly seeded: number;
+  /**
+   * Those of `pods` that must not run (`canPodRun` is false): stop what still runs of them, then call
+   * `terminatePod`.
+   */
+  readonly endedPods: readonly Pod[];
+}
+
+const defaultDrainMs = 10_000;
+
+/**
+ * Caches a versioned status of every pod and writes it to the API server: right after a change, and
+ * after a comparison of all pods every `syncPeriodMs`.
+ *
+ * Setters are synchronous, and no response of the API server makes them fail. For invalid input they
+ * throw `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) and change nothing. They
+ * never mutate their arguments; what they return is frozen.
+ * For code that is to be tested with a fake, ask for `StatusManagerLike` or a `Pick` of it.
+ * Source: kubelet `status.Manager`.
+ */
+export class StatusManager<P extends PodManager = PodManager> implements AsyncDisposable {
+  /** The pods of this node: the `podManager` option, or an empty `BasicPodManager`. */
+  readonly podManager: P;
+  /**
+   * The statuses that an earlier run had accepted and not sent, as the journal had them when this
+   * manager was created. They are cached, and sent after `start()`. A pod with a terminal phase in
+   * this list must not run again: stop its containers that still run, then call `terminatePod`.
+   */
+  readonly recovered: readonly RecoveredStatus[];
+  readonly #cache: PodStatusCache;
+  readonly #updates: PodStatusUpdates;
+  readonly #resizeConditions: ResizeConditions;
+  readonly #subscribers: Subscribers<StatusListener>;
+  readonly #outcomes: Outcomes;
+  readonly #tracing = new Tracing();
+  readonly #allocationState: AllocationState;
+  readonly #journal: StatusJournal;
+  readonly #podStartupLatency: PodStartupLatency | undefined;
+  readonly #loop: SyncLoop | undefined;
+  readonly #closeClient: (() => Promise<void>) | undefined;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #leaveGauges: () => void;
+  readonly #stopWatchingMirrors: (() => void) | undefined;
+  #stopped: Promise<void> | undefined;
+
+  /** Sets no timer and sends nothing. @throws StatusManagerError INVALID_OPTION */
+  constructor(options: StatusManagerOptions<P>) {
+    const resolved = resolveOptions(options);
+    const { clock, logger, metrics, podStartupLatency } = resolved;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#allocationState = resolved.allocationState;
+    this.#journal = new StatusJournal(resolved.journal, clock);
+    this.#podStartupLatency = podStartupLatency;
+    // Without the option nothing tells P from its default.
+    this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
+    this.#cache = new PodStatusCache(this.podManager);
+    this.#subscribers = new Subscribers(logger);
+    this.#outcomes = new Outcomes(metrics, this.#subscribers);
+    this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
+    this.#updates = new PodStatusUpdates({
+      cache: this.#cache,
+      podManager: this.podManager,
+      clock,
+      logger,
+      metrics,
+      subscribers: this.#subscribers,
+      onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
+      onUnchanged: (uid) => this.#journal.confirmed(uid),
+    });
+    this.#leaveGauges = registerGauges(metrics, () => this.#inspectionSources);
+
+    this.recovered = recoverStatuses(resolved.journal?.recovered ?? [], this.#cache, clock, logger);
+    if (resolved.client === undefined) return;
+    const client = toPodClient(resolved.client, { clock });
+    if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
+    this.#loop = createSyncLoop({
+      ...resolved,
+      client,
+      podManager: this.podManager,
+      cache: this.#cache,
+      outcomes: this.#outcomes,
+      tracing: this.#tracing,
+      limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
+      recovered: this.#journal.recovered,
+      onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
+      deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
+    });
+    if (this.#journal.recovered.size > 0) this.#loop.wake();
+    this.#stopWatchingMirrors = this.podManager.onMirrorPodAdded?.((podUID) => this.#loop?.apiObjectAppeared(podUID));
+  }
+
+  /**
+   * Starts the loop; the first full batch runs one `syncPeriodMs` later. Without a client it logs a
+   * warning and does nothing else. Calling it again does nothing. Source: kubelet `Start`
+   * @throws StatusManagerError INVALID_STATE after stop()
+   */
+  start(): void {
+    if (this.#stopped !== undefined)
+      throw new StatusManagerError('INVALID_STATE', 'Cannot start a manager that has been stopped');
+    if (this.#loop === undefined) {
+      this.#logger.warn({}, 'There is no client: statuses are cached and not sent');
+    } else if (this.#loop.state === 'created') {
+      this.#logger.info({}, 'Starting to sync pod status with apiserver');
+      this.#loop.start();
+    }
+  }
+
+  /**
+   * Ends the loop and resolves when no timer, request or promise is left. Never rejects. Later calls
+   * wait for the first one. The cache stays readable.
+   */
+  stop(options: StopOptions = {}): Promise<void> {
+    if (!isObject(options)) refuseArgument('options', 'an object', options);
+    const { drain = false, deadlineMs = defaultDrainMs } = options;
+    requireBoolean('drain', drain);
+    requireDurationMs('deadlineMs', deadlineMs);
+    this.#stopped ??= this.#stop(drain ? deadlineMs : undefined);
+    return this.#stopped;
+  }
+
+  /** `stop()` without a drain. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  /** `created` until `start()`, `stopping` while `stop()` runs. */
+  get state(): ManagerState {
+    return this.#loop?.state ?? (this.#stopped === undefined ? 'created' : 'stopped');
+  }
+
+  /**
+   * The cached status of the pod, frozen; undefined when none is cached. The UID of a mirror pod
+   * stands for its static pod.
+   * Source: kubelet `GetPodStatus`
+   */
+  getPodStatus(podUID: string): PodStatus | undefined {
+    requireText('podUID', podUID);
+    return deepFreeze(this.#cache.get(this.podManager.translatePodUID(podUID))?.status);
+  }
+
+  /**
+   * Caches a new status of the pod and wakes the loop. Changes nothing when the cached status says the
+   * same (`ignored`), or when a container that has terminated for good would run again (`rejected`).
+   * Copy a DisruptionTarget condition from the pod object into the status: while only the API server
+   * has it, every full batch reads the pod.
+   * Source: kubelet `SetPodStatus`
+   */
+  setPodStatus(pod: Pod, status: PodStatusInput): UpdateResult {
+    requirePod(pod);
+    return this.#updates.setPodStatus(pod, status);
+  }
+
+  /**
+   * Sets `ready` of one container, and the conditions Ready and ContainersReady that follow from it.
+   * Changes nothing for a pod or container that is not known (`ignored` says which).
+   * Source: kubelet `SetContainerReadiness`
+   * @param containerID as in the cached status, with its scheme: `containerd://…`
+   */
+  setContainerReadiness(podUID: string, containerID: string, ready: boolean): UpdateResult {
+    requireText('podUID', podUID);
+    requireText('containerID', containerID);
+    requireBoolean('ready', ready);
+    return this.#updates.setContainerReadiness(podUID, containerID, ready);
+  }
+
+  /** Sets `started` of one container; else as `setContainerReadiness`. Source: kubelet `SetContainerStartup` */
+  setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
+    requireText('podUID', podUID);
+    requireText('containerID', containerID);
+    requireBoolean('started', started);
+    return this.#updates.setContainerStartup(podUID, containerID, started);
+  }
+
+  /**
+   * Replaces the health conditions of one volume. With an empty list the volume's entry stays, without
+   * conditions.
+   * Source: kubelet `SetPodVolumeHealth`
+   */
+  setPodVolumeHealth(
+    podUID: string,
+    volumeName: string,
+    conditions: readonly VolumeHealthConditionInput[],
+  ): UpdateResult {
+    requireText('podUID', podUID);
+    requireText('volumeName', volumeName);
+    if (!Array.isArray(conditions)) refuseArgument('conditions', 'a list', conditions);
+    return this.#updates.setPodVolumeHealth(podUID, volumeName, conditions);
+  }
+
+  /**
+   * Call it when all containers of the pod have stopped and none will start again. Containers without
+   * a terminated state get one, the phase becomes terminal, and the API object is deleted if it has a
+   * deletionTimestamp.
+   * Source: kubelet `TerminatePod`
+   */
+  terminatePod(pod: Pod): UpdateResult {
+    requirePod(pod);
+    return this.#updates.terminatePod(pod);
+  }
+
+  /**
+   * Whether containers of the pod may be started. Call it for each pod before it runs: after a crash
+   * the pod object may still show Running although the journal has the pod's terminal phase.
+   *
+   * False when the cached status (a recovered one, too) or the pod object has a terminal phase, when
+   * `terminatePod` was called, when the pod is being deleted, and for a mirror pod. Then start
+   * nothing; unless it is a mirror pod, stop its containers that still run and call `terminatePod`.
+   * A recreated pod has another UID and may run. A static pod with restart policy Always may run
+   * again after any terminal phase. Sends nothing and changes nothing.
+   * Source: kubelet `podWorkers.UpdatePod`
+   */
+  canPodRun(pod: Pod): boolean {
+    requirePod(pod);
+    const apiPod = isStaticPod(pod) ? this.podManager.getMirrorPodByPod(pod) : pod;
+    return canPodRun(pod, apiPod, this.#cache.get(pod.metadata!.uid!));
+  }
+
+  /**
+   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it whenever a pod
+   * has gone, with the UIDs of the pods that are left: otherwise the status of a force-deleted pod, or
+   * one that was set after the deletion, stays in the cache, unsent.
+   * Source: kubelet `RemoveOrphanedStatuses`
+   */
+  removeOrphanedStatuses(podUIDs: Iterable<string>): void {
+    const remaining = requireUIDs('podUIDs', podUIDs);
+    for (const uid of [...this.#cache.uids()]) {
+      if (remaining.has(uid)) continue;
+      this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
+      this.#dropPodStatus(uid, 'removed');
+    }
+    this.#resizeConditions.recount();
+    this.#loop?.podsRemoved();
+  }
+
+  /**
+   * After a restart: caches the statuses in these pod objects, mirror pods included, as sent, so that
+   * setting the same status again sends nothing and changes no transition time. Also inherits their
+   * resize conditions. Skips pods that have a cached status or no phase. Call it with the first list
+   * of pods, before the first `setPodStatus`. Pass `getPodStatus` as the previous status to
+   * `generateAPIPodStatus`, so that Ready stays True until the first probe.
+   *
+   * Divergence: the kubelet starts with an empty cache and reads each pod once more.
+   * @returns how many statuses were cached
+   */
+  seed(pods: Iterable<Pod>): number {
+    const all = requirePods('pods', pods);
+    this.#resizeConditions.backfillMissing(all);
+    return adoptServerStatuses(this.#cache, this.podManager, all, this.#clock.monotonicMs());
+  }
+
+  /**
+   * After a start of the agent, in place of `start`: continues where an earlier manager ended. What the
+   * journal has recovered was cached by the constructor; then, in this order, it
+   *
+   * 1. adopts what the API server shows of the other pods (`seed`), and the resize conditions of all of
+   *    them (`backfillPodResizeConditions`);
+   * 2. drops the statuses of pods that are gone (`removeOrphanedStatuses`);
+   * 3. starts.
+   *
+   * Each step can be called on its own. Call it before the first `setPodStatus` of these pods, and when
+   * `podManager` knows them.
+   * @throws StatusManagerError INVALID_STATE after stop(), INVALID_ARGUMENT; nothing has changed then
+   */
+  resume(options: ResumeOptions): ResumeResult {
+    if (!isObject(options)) refuseArgument('options', 'an object', options);
+    const pods = requirePods('pods', options.pods);
+    const otherPodUIDs = requireUIDs('otherPodUIDs', options.otherPodUIDs ?? []);
+    if (this.#stopped !== undefined)
+      throw new StatusManagerError('INVALID_STATE', 'Cannot resume a manager that has been stopped');
+    const seeded = this.seed(pods);
+    this.removeOrphanedStatuses([...otherPodUIDs, ...pods.map(({ metadata }) => metadata!.uid!)]);
+    this.start();
+    return { seeded, endedPods: pods.filter((pod) => !isMirrorPod(pod) && !this.canPodRun(pod)) };
+  }
+
+  /**
+   * Calls `listener` for every accepted change and every outcome from now on. What it throws is logged.
+   * @returns ends the subscription
+   */
+  subscribe(listener: StatusListener): () => void {
+    const { onPodUpdated, onPodRemoved, onOutcome } = (listener ?? {}) as Partial<StatusListener>;
+    if (![onPodUpdated, onPodRemoved, onOutcome].some((method) => typeof method === 'function')) {
+      refuseArgument('listener', 'an object with onPodUpdated, onPodRemoved or onOutcome', listener);
+    }
+    return this.#subscribers.add(listener);
+  }
+
+  /** A snapshot for tests, tables and status pages: a copy that does not change. */
+  inspect(): ManagerInspection {
+    return inspectManager(this.state, this.#inspectionSources);
+  }
+
+  /**
+   * Why this pod shows what it shows and what happens next, as data and as one plain sentence: for
+   * tables, status pages, and the person on call. Any UID is valid; the UID of a mirror pod stands for
+   * its static pod. Makes no request and changes nothing. `inspect()` is the state of all pods.
+   */
+  explain(podUID: string): PodExplanation {
+    requireText('podUID', podUID);
+    return explainPod(readExplainFacts(podUID, this.state, this.#inspectionSources));
+  }
+
+  /**
+   * Runs one batch now, for tests and for a manager that is driven by hand: it takes a waiting wake-up,
+   * and ignores back-off, limits and priorities. Rejects with StatusManagerError INVALID_STATE without
+   * a client or after stop(). Source: kubelet `syncBatch`
+   * @param all compare every pod, not only those with unsent versions
+   * @returns how many pods were tried, written, unchanged and failed, when all of them are done
+   */
+  async syncBatch(all: boolean): Promise<SyncBatchResult> {
+    requireBoolean('all', all);
+    return this.#sendingLoop('syncBatch').syncBatch(all);
+  }
+
+  /**
+   * Tries to send all unsent statuses and ignores their back-off, but not `Retry-After`. Resolves when none is left, or after
+   * `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or after stop().
+   * @returns the number of statuses that are still unsent
+   */
+  async flush(deadlineMs: number): Promise<number> {
+    requireDurationMs('deadlineMs', deadlineMs);
+    return this.#sendingLoop('flush').flush(deadlineMs);
+  }
+
+  /**
+   * Resolves when the version that is cached now, or a newer one, has been written, or with the reason
+   * why it never will be. Never rejects but for an invalid argument. The UID of a mirror pod stands for
+   * its static pod. Does not wait for a terminal phase that is held back while containers could be
+   * running.
+   */
+  async whenWritten(podUID: string): Promise<WrittenResult> {
+    requireText('podUID', podUID);
+    const uid = this.podManager.translatePodUID(podUID);
+    const versioned = this.#cache.get(uid);
+    if (versioned === undefined) return { written: false, reason: 'not-cached' };
+    if (versioned.unsentSinceMs === undefined) return { written: true, version: versioned.version };
+    if (this.#loop === undefined) return { written: false, reason: 'no-client' };
+    if (this.state === 'stopped') return { written: false, reason: 'stopped' };
+    return this.#outcomes.whenWritten(uid, versioned.version);
+  }
+
+  /**
+   * The resize conditions that are set: [PodResizePending, PodResizeInProgress]. They are not part of
+   * the cached status, and reach the API server only as conditions of a status that is set.
+   * Source: kubelet `GetPodResizeConditions`
+   */
+  getPodResizeConditions(podUID: string): PodCondition[] {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.get(podUID);
+  }
+
+  /** Source: kubelet `IsPodResizeDeferred` */
+  isPodResizeDeferred(podUID: string): boolean {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.hasPendingReason(podUID, 'Deferred');
+  }
+
+  /** Source: kubelet `IsPodResizeInfeasible` */
+  isPodResizeInfeasible(podUID: string): boolean {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.hasPendingReason(podUID, 'Infeasible');
+  }
+
+  /**
+   * The resize conditions to put into the pod's next status: those that are set, or none for a
+   * terminal pod, whose conditions are cleared (metric: resolution `terminated`).
+   * Source: kubelet `determinePodResizeStatus`
+   * @param podIsTerminal all containers have stopped and none starts again
+   */
+  determinePodResizeStatus(podUID: string, podIsTerminal: boolean): PodCondition[] {
+    requireText('podUID', podUID);
+    requireBoolean('podIsTerminal', podIsTerminal);
+    if (podIsTerminal) this.#resizeConditions.clearTerminated(podUID);
+    return this.#resizeConditions.get(podUID);
+  }
+
+  /**
+   * Remembers the condition for the pod's next status; sends nothing on its own. When it returns true,
+   * call `setPodStatus` with a status that has the conditions of `getPodResizeConditions`.
+   * Source: kubelet `SetPodResizePendingCondition`
+   * @param reason `Infeasible`; anything else becomes `Deferred`
+   * @returns true when the condition is new, or its reason or observedGeneration changed
+   */
+  setPodResizePendingCondition(podUID: string, reason: string, message: string, observedGeneration: number): boolean {
+    requireResizeCondition(podUID, reason, message, observedGeneration);
+    return this.#resizeConditions.setPending(podUID, reason, message, observedGeneration);
+  }
+
+  /**
+   * As `setPodResizePendingCondition`: sends nothing on its own. An existing condition keeps its
+   * observedGeneration; empty reason and message together keep the old ones.
+   * Source: kubelet `SetPodResizeInProgressCondition`
+   */
+  setPodResizeInProgressCondition(
+    podUID: string,
+    reason: string,
+    message: string,
+    observedGeneration: number,
+  ): ResizeInProgressChange {
+    requireResizeCondition(podUID, reason, message, observedGeneration);
+    return this.#resizeConditions.setInProgress(podUID, reason, message, observedGeneration);
+  }
+
+  /**
+   * Sends nothing on its own. Source: kubelet `ClearPodResizePendingCondition`
+   * @param resolution how the pending resize ended, for the metric; default `accepted`
+   */
+  clearPodResizePendingCondition(podUID: string, resolution: ResizeResolution = 'accepted'): void {
+    requireText('podUID', podUID);
+    requireOneOf('resolution', resolution, resizeResolutions);
+    this.#resizeConditions.clearPending(podUID, resolution);
+  }
+
+  /** Sends nothing on its own. Source: kubelet `ClearPodResizeInProgressCondition` */
+  clearPodResizeInProgressCondition(podUID: string): ResizeInProgressChange {
+    requireText('podUID', podUID);
+    return this.#resizeConditions.clearInProgress(podUID);
+  }
+
+  /**
+   * After a restart: inherits the resize conditions in the pods' own statuses, in place of those that
+   * are set. `seed` does it for pods without any.
+   * Source: kubelet `BackfillPodResizeConditions`
+   */
+  backfillPodResizeConditions(pods: Iterable<Pod>): void {
+    this.#resizeConditions.backfill(requirePods('pods', pods));
+  }
+
+  /** What was allocated to the container, frozen; undefined when nothing was. */
+  getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined {
+    requireText('podUID', podUID);
+    requireText('containerName', containerName);
+    return this.#allocationState.getContainerResourceAllocation(podUID, containerName);
+  }
+
+  /** `''` when none is known. */
+  getPodResizeStatus(podUID: string): PodResizeStatus {
+    requireText('podUID', podUID);
+    return this.#allocationState.getPodResizeStatus(podUID);
+  }
+
+  /** The next read sees it, before the promise settles; resolves when it is as durable as the allocation state makes it. */
+  setPodAllocation(pod: Pod): Promise<void> {
+    requirePod(pod);
+    return this.#allocationState.setPodAllocation(pod);
+  }
+
+  /** As `setPodAllocation`. */
+  setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void> {
+    requireText('podUID', podUID);
+    requireOneOf('resizeStatus', resizeStatus, podResizeStatuses);
+    return this.#allocationState.setPodResizeStatus(podUID, resizeStatus);
+  }
+
+  async #stop(drainMs: number | undefined): Promise<void> {
+    await this.#loop?.stop(drainMs);
+    for (const close of [this.#stopWatchingMirrors, this.#leaveGauges, this.#closeClient]) {
+      await tryCall<void | Promise<void>>(
+        () => close?.(),
+        (thrown) => this.#logger.warn(thrownFields(thrown), 'Closing failed'),
+      );
+    }
+    await this.#journal.close();
+  }
+
+  get #inspectionSources(): InspectionSources {
+    return {
+      cache: this.#cache,
+      podManager: this.podManager,
+      clock: this.#clock,
+      loop: this.#loop?.inspection,
+      journal: this.#journal,
+    };
+  }
+
+  #sendingLoop(method: string): SyncLoop {
+    if (this.#loop === undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} without a client`);
+    if (this.#stopped !== undefined) throw new StatusManagerError('INVALID_STATE', `Cannot ${method} after stop()`);
+    return this.#loop;
+  }
+
+  #onAccepted(
+    uid: string,
+    accepted: VersionedPodStatus,
+    superseded: VersionedPodStatus | undefined,
+    oldStatus: PodStatus,
+  ): void {
+    this.#journal.accepted(uid, accepted, oldStatus);
+    this.#loop?.wake();
+    this.#outcomes.accepted(uid, superseded);
+    this.#tracing.accepted(uid, accepted);
+  }
+
+  /** The API object is gone. Source: kubelet `deletePodStatus` */
+  #deletePodStatus(uid: string, reason: DropReason): void {
+    this.#podStartupLatency?.deletePodStartupState(uid);
+    this.#dropPodStatus(uid, reason);
+  }
+
+  #dropPodStatus(uid: string, reason: DropReason): void {
+    const versioned = this.#cache.get(uid);
+    this.#cache.delete(uid);
+    if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
+    this.#journal.settled(uid);
+    this.#resizeConditions.delete(uid);
+    this.#loop?.forget(uid);
+    this.#tracing.dropped(uid);
+    tryCall(
+      () => this.#allocationState.delete(uid),
+      (thrown) => logThrown(this.#logger, 'allocationState', { podUID: uid })(thrown, 'delete'),
+    );
+  }
+}
+
+function requireResizeCondition(podUID: unknown, reason: unknown, message: unknown, observedGeneration: unknown): void {
+  requireText('podUID', podUID);
+  requireString('reason', reason);
+  requireString('message', message);
+  requireInteger('observedGeneration', observedGeneration);
+}

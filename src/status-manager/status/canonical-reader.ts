@@ -1,0 +1,235 @@
+import { refuseArgument } from '../../shared/errors.ts';
+import type { CanonicalTime, ResourceList } from '../../kube/types.ts';
+import { TimeFormatter } from '../../shared/time.ts';
+import { isObject, type Raw, setOwn } from '../../shared/json.ts';
+import { canonicalQuantity } from '../../kube/quantity.ts';
+
+/** Deeper than any status; a bound for hostile input. */
+const maxDepth = 64;
+
+/**
+ * The position in the input, and how it is read. Strict, for what a caller sets: an invalid value throws
+ * a StatusManagerError that names the path. Lenient, for what a server or a pod manager holds: an invalid
+ * scalar is kept unchanged; a value that is not the object or list it should be counts as absent.
+ * One context moves through the complete input: do not use it again after it has thrown.
+ */
+export class DecodeContext {
+  readonly strict: boolean;
+  /** Of list entries with the same key only the last one is kept. */
+  readonly unique: boolean;
+  readonly times: TimeFormatter;
+  readonly #path: (string | number)[];
+
+  constructor(strict: boolean, name: string, times = new TimeFormatter(), unique = strict) {
+    this.strict = strict;
+    this.unique = unique;
+    this.times = times;
+    this.#path = [name];
+  }
+
+  enter(member: string | number): void {
+    this.#path.push(member);
+  }
+
+  leave(): void {
+    this.#path.pop();
+  }
+
+  /** Throws: the value at `member`, below where we are, is not what it should be. */
+  refuse(member: string, expected: string, value: unknown): never {
+    const path = [...this.#path, ...(member === '' ? [] : [member])].reduce<string>(join, '');
+    refuseArgument(path, expected, value);
+  }
+}
+
+function join(path: string, member: string | number): string {
+  if (typeof member === 'number') return `${path}[${member}]`;
+  return path === '' ? member : `${path}.${member}`;
+}
+
+/** The result of `read` for the object at `member`; undefined when absent or null. */
+export function objectAt<T>(
+  value: unknown,
+  member: string,
+  context: DecodeContext,
+  read: (raw: Raw, context: DecodeContext) => T,
+): T | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) return context.strict ? context.refuse(member, 'an object', value) : undefined;
+  context.enter(member);
+  const object = read(value, context);
+  context.leave();
+  return object;
+}
+
+/** Lone surrogates are replaced: UTF-8 cannot encode them, so the API server would show another text. */
+export function stringAt(value: unknown, member: string, context: DecodeContext): string {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (value === undefined || value === null) return '';
+  return context.strict ? context.refuse(member, 'a string', value) : (oddValue(value, context, member) as string);
+}
+
+/** As `stringAt`, for members without which an entry has no identity. */
+export function requiredStringAt(value: unknown, member: string, context: DecodeContext): string {
+  const text = stringAt(value, member, context);
+  if (text === '' && context.strict) context.refuse(member, 'a non-empty string', value);
+  return text;
+}
+
+export function booleanAt(value: unknown, member: string, context: DecodeContext): boolean {
+  if (typeof value === 'boolean') return value;
+  if (value === undefined || value === null) return false;
+  return context.strict ? context.refuse(member, 'a boolean', value) : (oddValue(value, context, member) as boolean);
+}
+
+export function int32At(value: unknown, member: string, context: DecodeContext): number {
+  return integerAt(value, member, context, -0x8000_0000, 0x7fff_ffff);
+}
+
+/** Divergence: Go's int64 goes beyond the integers that JavaScript represents exactly. */
+export function int64At(value: unknown, member: string, context: DecodeContext): number {
+  return integerAt(value, member, context, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+}
+
+function integerAt(value: unknown, member: string, context: DecodeContext, min: number, max: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  if (value === undefined || value === null) return 0;
+  return context.strict
+    ? context.refuse(member, `an integer between ${min} and ${max}`, value)
+    : (oddValue(value, context, member) as number);
+}
+
+export function timeAt(value: unknown, member: string, context: DecodeContext): CanonicalTime {
+  const time = context.times.format(value);
+  if (time !== undefined) return time;
+  return context.strict
+    ? context.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
+    : (oddValue(value, context, member) as CanonicalTime);
+}
+
+export function quantityAt(value: unknown, member: string, context: DecodeContext): string | null {
+  if (value === undefined || value === null) return null;
+  const quantity = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : undefined;
+  if (quantity !== undefined) return quantity;
+  return context.strict ? context.refuse(member, 'a quantity', value) : (oddValue(value, context, member) as string);
+}
+
+/** The map of quantities at `member`; undefined when absent or empty. */
+export function resourceListAt(value: unknown, member: string, context: DecodeContext): ResourceList | undefined {
+  return objectAt(value, member, context, canonicalResourceList);
+}
+
+function canonicalResourceList(raw: Raw, context: DecodeContext): ResourceList | undefined {
+  let list: ResourceList | undefined;
+  for (const name of Object.keys(raw)) {
+    list ??= {};
+    // Go's decoder reads a null quantity as zero.
+    setOwn(list, name, quantityAt(raw[name], name, context) ?? '0');
+  }
+  return list;
+}
+
+/** The list at `member`, each element read by `read`; undefined when absent or empty. */
+export function listAt<T>(
+  value: unknown,
+  member: string,
+  context: DecodeContext,
+  read: (element: Raw, context: DecodeContext) => T,
+): T[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) return context.strict ? context.refuse(member, 'a list', value) : undefined;
+  const length = value.length;
+  if (length === 0) return undefined;
+  context.enter(member);
+  // A copy to overwrite: a list that grows by push is cached with space for 17 elements.
+  const list = [...value] as T[];
+  let kept = 0;
+  for (let i = 0; i < length; i++) {
+    const element: unknown = value[i];
+    context.enter(i);
+    if (isObject(element)) list[kept++] = read(element, context);
+    else if (context.strict) context.refuse('', 'an object', element);
+    context.leave();
+  }
+  context.leave();
+  if (kept < length) list.length = kept;
+  return kept === 0 ? undefined : list;
+}
+
+/** A list of scalars at `member`; undefined when absent or empty. */
+export function scalarListAt<T extends string | number>(
+  value: unknown,
+  member: string,
+  context: DecodeContext,
+  read: (value: unknown, member: string, context: DecodeContext) => T,
+): T[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) return context.strict ? context.refuse(member, 'a list', value) : undefined;
+  if (value.length === 0) return undefined;
+  context.enter(member);
+  const list = Array.from(value, (element, i) => {
+    context.enter(i);
+    const scalar = read(element, '', context);
+    context.leave();
+    return scalar;
+  });
+  context.leave();
+  return list;
+}
+
+/**
+ * Of the entries with the same key only the last one is kept, in the position of the first. Divergence:
+ * the kubelet keeps all, and goes by the first in some places and by the last in others.
+ */
+export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, context: DecodeContext): T[] | undefined {
+  if (list === undefined || list.length === 1 || !context.unique || !hasDuplicate(list, key)) return list;
+  const byKey = new Map<unknown, T>();
+  for (const entry of list) byKey.set(entry[key], entry);
+  return [...byKey.values()];
+}
+
+function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
+  const keys = list.map((entry) => entry[key]);
+  // For a list as short as that of conditions a Set costs more than it saves.
+  if (keys.length > 16) return new Set(keys).size < keys.length;
+  for (let i = 1; i < keys.length; i++) if (keys.indexOf(keys[i]!) < i) return true;
+  return false;
+}
+
+/**
+ * Copies the members that `known` does not name into `target`, unchanged. A null one is absent, as in
+ * Go, at any depth; in a list it keeps its position. Divergence: the kubelet's structs have no place
+ * for a member that is newer than they are, and lose it.
+ */
+export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, context: DecodeContext): void {
+  for (const member in raw) {
+    if (!known.has(member) && Object.hasOwn(raw, member)) {
+      const value = cloneJSON(raw[member], context, member, 0);
+      if (value !== undefined && value !== null) setOwn(target, member, value);
+    }
+  }
+}
+
+/** What a server has where a scalar belongs, unchanged; a copy, because it may be an object that others change. */
+function oddValue(value: unknown, context: DecodeContext, member: string): unknown {
+  return cloneJSON(value, context, member, 0) ?? null;
+}
+
+function cloneJSON(value: unknown, context: DecodeContext, member: string, depth: number): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (value === null || typeof value === 'boolean' || value === undefined) return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (depth > maxDepth)
+    return context.strict ? context.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
+  if (Array.isArray(value)) return value.map((element) => cloneJSON(element, context, member, depth + 1) ?? null);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toJSON();
+  if (typeof value === 'object') {
+    const clone = {};
+    for (const [name, inner] of Object.entries(value)) {
+      const innerClone = cloneJSON(inner, context, member, depth + 1);
+      if (innerClone !== undefined && innerClone !== null) setOwn(clone, name, innerClone);
+    }
+    return clone;
+  }
+  return context.strict ? context.refuse(member, 'a JSON value', value) : undefined;
+}

@@ -1,0 +1,45 @@
+import { requireObject } from '../../shared/errors.ts';
+import type { Mutable, PodStatus, VolumeHealthCondition } from '../../kube/types.ts';
+import { DecodeContext } from './canonical-reader.ts';
+import type { TimeFormatter } from '../../shared/time.ts';
+import { isObject } from '../../shared/json.ts';
+import { createObjectReader } from './object-reader.ts';
+import { healthConditions, podStatusMembers } from './status-members.ts';
+
+/** The mode and the name under which a value is read; see `DecodeContext`. */
+export interface CanonicalOptions {
+  /** Throw for an invalid value (a caller's input) instead of keeping it (a server's object). Default true. */
+  readonly strict?: boolean;
+  /** What the value is called in an error; default `status`. */
+  readonly name?: string;
+  /** Of list entries with the same key keep only the last one. Default: as `strict`. */
+  readonly unique?: boolean;
+}
+
+const readPodStatus = createObjectReader(podStatusMembers);
+
+/**
+ * A new status in canonical form: the format that Go's typed structs give, so that two statuses
+ * that mean the same compare and patch the same. Shares nothing mutable with `input`. With `times`
+ * from one call to the next, the times of many statuses are one string.
+ * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
+ */
+export function canonicalPodStatus(
+  input: unknown,
+  options: CanonicalOptions = {},
+  times?: TimeFormatter,
+): Mutable<PodStatus> {
+  requireObject('options', options);
+  const { strict = true, name = 'status', unique = strict } = options;
+  const context = new DecodeContext(strict, name, times, unique);
+  if (!isObject(input)) return strict ? context.refuse('', 'an object', input) : {};
+  return readPodStatus(input, context);
+}
+
+/** Health conditions of a volume in canonical form; undefined for none. */
+export function canonicalVolumeHealthConditions(
+  input: unknown,
+  options: CanonicalOptions,
+): VolumeHealthCondition[] | undefined {
+  return healthConditions.read(input, options.name ?? 'conditions', new DecodeContext(options.strict ?? true, ''));
+}

@@ -1,0 +1,104 @@
+import type { PodCondition, PodStatus, ResourceList } from '../../kube/types.ts';
+import { foreignStatusMembers, isWrittenByKubelet } from './ownership.ts';
+import { quantitiesEqual } from '../../kube/quantity.ts';
+import { isSame } from './strategic-merge.ts';
+import { podStatusMembers } from './status-members.ts';
+
+type JSONObject = Record<string, unknown>;
+
+/** Foreign members, and the conditions, which `equalConditions` compares. */
+const notCompared: ReadonlySet<string> = new Set(['conditions', ...foreignStatusMembers]);
+const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
+
+/**
+ * True when two normalised statuses are equal in everything that the kubelet writes: conditions
+ * that are owned or shared (their times and observedGeneration aside), and all other members but
+ * those of the resource claims. Quantities compare by value; list order counts.
+ * Source: kubelet `isPodStatusByKubeletEqual`.
+ */
+export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatus): boolean {
+  if (oldStatus === status) return true;
+  return (
+    equalConditions(oldStatus.conditions, status.conditions) &&
+    equalMembers(oldStatus as JSONObject, status as JSONObject, notCompared)
+  );
+}
+
+/**
+ * True when the server shows everything in `status`: as `isPodStatusByKubeletEqual`, but members
+ * that only the server has and this library does not know do not count. No patch takes them away,
+ * so a newer server's member is no reason to read its pods at every full batch.
+ */
+export function reflectsStatus(serverStatus: PodStatus, status: PodStatus): boolean {
+  return (
+    isPodStatusByKubeletEqual(serverStatus, status) ||
+    (equalConditions(serverStatus.conditions, status.conditions) &&
+      isSame(onlyCompared(serverStatus), onlyCompared(status), { members: podStatusMembers }))
+  );
+}
+
+function onlyCompared(status: PodStatus): PodStatus {
+  const compared = { ...status };
+  for (const member of notCompared) delete compared[member as keyof PodStatus];
+  return compared;
+}
+
+/** Semantic equality of two values in canonical form. */
+export function equalJSON(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    for (let i = 0; i < a.length; i++) if (!equalJSON(a[i], b[i])) return false;
+    return true;
+  }
+  return !Array.isArray(b) && equalMembers(a as JSONObject, b as JSONObject, undefined);
+}
+
+function equalMembers(a: JSONObject, b: JSONObject, except: ReadonlySet<string> | undefined): boolean {
+  let membersOfA = 0;
+  for (const member in a) {
+    if (except?.has(member)) continue;
+    membersOfA++;
+    const x = a[member];
+    const y = b[member];
+    // What `b` inherits, under a name like `__proto__`, is never a scalar of JSON.
+    if (x === y && x !== undefined) continue;
+    if (!Object.hasOwn(b, member)) return false;
+    if (!equalJSON(x, y) && !(resourceLists.has(member) && equalResourceLists(x, y))) return false;
+  }
+  let membersOfB = 0;
+  for (const member in b) if (!except?.has(member)) membersOfB++;
+  return membersOfA === membersOfB;
+}
+
+/** By value: `1e3` and `1k` are two canonical formats of one quantity. */
+function equalResourceLists(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => {
+      const x: unknown = (a as ResourceList)[name];
+      const y: unknown = Object.hasOwn(b, name) ? (b as ResourceList)[name] : undefined;
+      return x === y || (typeof x === 'string' && typeof y === 'string' && quantitiesEqual(x, y));
+    })
+  );
+}
+
+function equalConditions(
+  oldConditions: readonly PodCondition[] = [],
+  conditions: readonly PodCondition[] = [],
+): boolean {
+  for (const condition of conditions) {
+    if (!isWrittenByKubelet(condition.type)) continue;
+    // Of several of one type the last counts: the kubelet makes a map of them.
+    const old = oldConditions.findLast(({ type }) => type === condition.type);
+    if (old === undefined) return false;
+    if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message)
+      return false;
+  }
+  return oldConditions.every(
+    (old) => !isWrittenByKubelet(old.type) || conditions.some(({ type }) => type === old.type),
+  );
+}

@@ -1,0 +1,231 @@
+import { refuseArgument, requireObject } from '../../shared/errors.ts';
+import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../kube/types.ts';
+import { getPodCondition, replaceOrAppendPodCondition } from './conditions.ts';
+import { hasRestartAllContainersRule } from './container-restart.ts';
+import {
+  generateContainersReadyCondition,
+  generatePodInitializedCondition,
+  generatePodReadyCondition,
+  newCondition,
+} from './generate-conditions.ts';
+import {
+  generateAllContainersRestartingCondition,
+  generatePodReadyToStartContainersCondition,
+  type PodSandbox,
+  type RuntimeContainer,
+} from './generate-runtime-conditions.ts';
+import { disruptionTarget, podConditionByKubelet } from './ownership.ts';
+import { getPhase, isPodPhaseTerminal, type PodPhase } from './phase.ts';
+import { statusIPs } from './pod-ips.ts';
+import { podStatusResources } from './pod-resources.ts';
+import { computePodQOS } from './qos.ts';
+
+/** What a node agent observes of a pod. Lists may be readonly; nothing is modified. */
+export interface ObservedPod {
+  /** One entry per container of the spec that the agent knows; they go into the status unchanged. */
+  readonly containerStatuses: readonly ContainerStatusInput[];
+  /** As `containerStatuses`, for the init containers. Default: none. */
+  readonly initContainerStatuses?: readonly ContainerStatusInput[] | undefined;
+  /** As `containerStatuses`, for the ephemeral containers. Default: none. */
+  readonly ephemeralContainerStatuses?: readonly ContainerStatusInput[] | undefined;
+  /** The pod's sandboxes, newest first. Default: none, so that PodReadyToStartContainers is False. */
+  readonly sandboxes?: readonly PodSandbox[] | undefined;
+  /** The pod's addresses as the network has given them. Default: those last reported stay. */
+  readonly podIPs?: readonly string[] | undefined;
+  /** The node's addresses, primary first; the first two are taken. Default: those last reported stay. */
+  readonly hostIPs?: readonly string[] | undefined;
+  /**
+   * True when no container of the pod runs or will ever run again. Default: false. The status then has
+   * no resize conditions.
+   */
+  readonly podIsTerminal?: boolean | undefined;
+  /**
+   * True when the runtime has a regular container in the pod's newest sandbox, in whatever state.
+   * Default: when the status of a regular container shows that it runs or ran; give it if sandboxes
+   * are recreated.
+   */
+  readonly podHasInitialized?: boolean | undefined;
+  /** The status last set: `manager.getPodStatus(uid)`. Default: `pod.status`. */
+  readonly previous?: PodStatusInput | null | undefined;
+  /**
+   * The pod's containers as the runtime lists them; read for pods with a RestartAllContainers rule.
+   * Default: those that the container statuses show running or terminated.
+   */
+  readonly runtimeContainers?: readonly RuntimeContainer[] | undefined;
+  /**
+   * The phase, when it does not follow from the container statuses above: the kubelet computes it
+   * with `getPhase` before probe results go into them. Default: `getPhase` of the statuses.
+   */
+  readonly phase?: PodPhase | undefined;
+  /** `manager.determinePodResizeStatus(uid, podIsTerminal)`. Default: none. */
+  readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
+  /** The status's own reason, `''` for none. Default: the last one while the phase stays the same. */
+  readonly reason?: string | undefined;
+  /** As `reason`. */
+  readonly message?: string | undefined;
+  /**
+   * Set when the agent evicts the pod: the phase becomes Failed, with this reason and message, which
+   * replace `reason` and `message`. Default: no eviction. Controllers look for `disruption`, too.
+   */
+  readonly eviction?: { readonly reason: string; readonly message: string } | undefined;
+  /**
+   * Set when the agent itself ends the pod to make room or to shut down: a DisruptionTarget condition
+   * with this reason (the kubelet's is `TerminationByKubelet`) and message. Give it again with each
+   * status, or pass `previous`, which carries it over. Default: only one that is there already.
+   * kubelet: the `PodStatusFunc` of the eviction manager, `UpdatePodCondition`.
+   */
+  readonly disruption?: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/**
+ * A complete pod status from what an agent sees, for `setPodStatus`: phase, conditions, addresses,
+ * QoS class and resources as the kubelet derives them. A terminal phase that was reported is never left.
+ * Conditions have no times and there is no startTime: setting the status gives it those. qosClass
+ * is always there, and so are the pod's addresses once they are known: a status without them
+ * would always differ from the API server's. Source: kubelet `generateAPIPodStatus`.
+ *
+ * `resources` and `allocatedResources` follow from the spec of the pod that is given. API servers
+ * before v1.37 do not store them; the manager notices that and leaves them out (`sync/dropped-members.ts`).
+ *
+ * Divergence: of a running pod the kubelet reads `resources` from its cgroup, which this library does not know.
+ * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
+ * setPodStatus checks the rest
+ */
+export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatusInput {
+  requireObserved(pod, observed);
+  const apiStatus = pod.status ?? {};
+  const previous = observed.previous ?? apiStatus;
+  const { containerStatuses, initContainerStatuses = [], ephemeralContainerStatuses = [] } = observed;
+
+  const outcome = phaseAndReason(pod, observed, previous, apiStatus);
+  return {
+    ...outcome,
+    conditions: conditions(pod, observed, previous, outcome.phase),
+    ...statusIPs({
+      pod,
+      earlier: [previous, apiStatus],
+      podIPs: observed.podIPs ?? [],
+      hostIPs: observed.hostIPs ?? [],
+    }),
+    qosClass: apiStatus.qosClass || computePodQOS(pod),
+    ...podStatusResources(pod.spec ?? {}),
+    ...(initContainerStatuses.length > 0 && { initContainerStatuses }),
+    ...(containerStatuses.length > 0 && { containerStatuses }),
+    ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
+  };
+}
+
+const observedLists = [
+  'containerStatuses',
+  'initContainerStatuses',
+  'ephemeralContainerStatuses',
+  'sandboxes',
+  'runtimeContainers',
+  'resizeConditions',
+] as const;
+
+function requireObserved(pod: Pod, observed: ObservedPod): void {
+  requireObject('pod', pod);
+  requireObject('observed', observed);
+  for (const member of observedLists) {
+    const list: unknown = observed[member];
+    if (list == null && member !== 'containerStatuses') continue;
+    if (!Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+    for (const [i, element] of list.entries()) requireObject(`observed.${member}[${i}]`, element);
+  }
+  for (const member of ['podIPs', 'hostIPs'] as const) {
+    const list: unknown = observed[member];
+    if (list == null) continue;
+    if (!Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+    for (const [i, ip] of list.entries())
+      if (typeof ip !== 'string') refuseArgument(`observed.${member}[${i}]`, 'a string', ip);
+  }
+  for (const member of ['eviction', 'disruption'] as const)
+    if (observed[member] !== undefined) requireObject(`observed.${member}`, observed[member]);
+}
+
+interface Outcome {
+  readonly phase: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+function phaseAndReason(pod: Pod, observed: ObservedPod, previous: PodStatusInput, apiStatus: PodStatusInput): Outcome {
+  const podHasInitialized = observed.podHasInitialized ?? observed.containerStatuses.some(hasRun);
+  let phase: string =
+    observed.phase ?? getPhase(pod, allStatuses(observed), observed.podIsTerminal ?? false, podHasInitialized);
+  if (!isPodPhaseTerminal(phase)) phase = [previous.phase, apiStatus.phase].find(isPodPhaseTerminal) ?? phase;
+
+  let reason: string | null | undefined;
+  let message: string | null | undefined;
+  if (phase === previous.phase) {
+    reason = previous.reason || apiStatus.reason;
+    message = previous.message || apiStatus.message;
+  }
+  reason = observed.reason ?? reason;
+  message = observed.message ?? message;
+  if (observed.eviction !== undefined) {
+    phase = 'Failed';
+    ({ reason, message } = observed.eviction);
+  }
+  return {
+    phase: isPodPhaseTerminal(apiStatus.phase) ? apiStatus.phase : phase,
+    ...(reason && { reason }),
+    ...(message && { message }),
+  };
+}
+
+function conditions(
+  pod: Pod,
+  observed: ObservedPod,
+  previous: PodStatusInput,
+  phase: string,
+): readonly PodConditionInput[] {
+  const statuses = allStatuses(observed);
+  const list: PodConditionInput[] = [
+    ...(pod.status?.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type ?? '')),
+    ...(observed.podIsTerminal ? [] : resizeConditions(pod, observed.resizeConditions ?? [])),
+  ];
+  const disruption = getPodCondition(previous.conditions, disruptionTarget);
+  if (disruption !== undefined) replaceOrAppendPodCondition(list, disruption);
+
+  list.push(generatePodReadyToStartContainersCondition(pod, previous, observed.sandboxes));
+  list.push(generatePodInitializedCondition(pod, previous, statuses, phase));
+  list.push(generatePodReadyCondition(pod, previous, list, statuses, phase));
+  list.push(generateContainersReadyCondition(pod, previous, statuses, phase));
+  list.push(newCondition('PodScheduled', pod, previous, { status: 'True' }));
+  if (hasRestartAllContainersRule(pod.spec ?? {})) {
+    const runtimeContainers = observed.runtimeContainers ?? (statuses ?? []).flatMap(asRuntimeContainer);
+    list.push(generateAllContainersRestartingCondition(pod, previous, runtimeContainers, phase));
+  }
+  if (observed.disruption !== undefined) {
+    const { reason, message } = observed.disruption;
+    replaceOrAppendPodCondition(
+      list,
+      newCondition(disruptionTarget, pod, previous, { status: 'True', reason, message }),
+    );
+  }
+  return list;
+}
+
+/** The conditions of a pod without a generation have no observedGeneration. */
+function resizeConditions(pod: Pod, conditions: readonly PodConditionInput[]): readonly PodConditionInput[] {
+  if ((pod.metadata?.generation ?? 0) !== 0) return conditions;
+  return conditions.map((condition) => ({ ...condition, observedGeneration: 0 }));
+}
+
+/** No list at all when nothing is known: the generators tell that from an empty list. */
+function allStatuses(observed: ObservedPod): readonly ContainerStatusInput[] | undefined {
+  const statuses = [...(observed.initContainerStatuses ?? []), ...observed.containerStatuses];
+  return statuses.length > 0 ? statuses : undefined;
+}
+
+function hasRun({ state, lastState }: ContainerStatusInput): boolean {
+  return state?.running != null || state?.terminated != null || lastState?.terminated != null;
+}
+
+function asRuntimeContainer({ name, state }: ContainerStatusInput): RuntimeContainer[] {
+  if (state?.running != null) return [{ name: name ?? '', exited: false }];
+  if (state?.terminated == null) return [];
+  return [{ name: name ?? '', exited: true, exitCode: state.terminated.exitCode ?? 0 }];
+}

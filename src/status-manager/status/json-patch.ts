@@ -1,0 +1,114 @@
+import type { JsonPatchOperation } from '../../kube/client/pod-client.ts';
+import { escapePathComponent } from 'fast-json-patch';
+
+import type { PodStatus } from '../../kube/types.ts';
+import { isObject, ownMember, type Raw, setOwn } from '../../shared/json.ts';
+import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.ts';
+import { podStatusMembers } from './status-members.ts';
+import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
+
+/**
+ * The JSON patch that brings the pod with this UID from the server's status to the target, or
+ * undefined when there is nothing to send. `serverStatus` is from the server's response, unchanged
+ * (absent, invalid and unknown members included: this never throws); `targetStatus` is canonical.
+ *
+ * All of it fails where it would overwrite what it has not seen: a `test` of the UID comes
+ * first, and every list that the patch reaches into is tested before, by the key of the element
+ * or completely; a list that has several writers and is absent on the server is tested for its absence.
+ * Members that only the server knows are never removed. The operations share structure with both
+ * statuses: do not change them.
+ */
+export function createStatusJsonPatch(
+  uid: string,
+  serverStatus: unknown,
+  targetStatus: PodStatus,
+): JsonPatchOperation[] | undefined {
+  const changes: JsonPatchOperation[] = [];
+  if (isObject(serverStatus)) {
+    patchMembers(changes, '/status', serverStatus, targetStatus as Raw, { members: podStatusMembers });
+  } else if (Object.keys(targetStatus).length > 0) {
+    changes.push({ op: 'add', path: '/status', value: targetStatus });
+  }
+  return changes.length === 0 ? undefined : [{ op: 'test', path: '/metadata/uid', value: uid }, ...changes];
+}
+
+function patchMembers(
+  changes: JsonPatchOperation[],
+  path: string,
+  server: Raw,
+  target: Raw,
+  schema: PatchSchema,
+): void {
+  for (const member of Object.keys(target)) {
+    const wanted = target[member];
+    const current = ownMember(server, member);
+    const inner = schemaOfMember(schema, member);
+    if (wanted === undefined || isSame(current, wanted, inner)) continue;
+    const memberPath = `${path}/${escapePathComponent(member)}`;
+    if (isObject(wanted) && isObject(current)) patchMembers(changes, memberPath, current, wanted, inner);
+    else if (Array.isArray(wanted) && Array.isArray(current)) patchList(changes, memberPath, current, wanted, inner);
+    else {
+      // To the API server this means "absent": others may have created the list in the meantime.
+      if (inner.mergeKey !== undefined && (current ?? null) === null)
+        changes.push({ op: 'test', path: memberPath, value: null });
+      changes.push({ op: Object.hasOwn(server, member) ? 'replace' : 'add', path: memberPath, value: wanted });
+    }
+  }
+  for (const member of Object.keys(server)) {
+    if (!isServerOnly(server, target, member) || !isKnownMember(schema, member)) continue;
+    const memberPath = `${path}/${escapePathComponent(member)}`;
+    if (Array.isArray(server[member])) changes.push({ op: 'test', path: memberPath, value: server[member] });
+    changes.push({ op: 'remove', path: memberPath });
+  }
+}
+
+/** Element by element when the keys are those of the server in its order, else the complete list. */
+function patchList(
+  changes: JsonPatchOperation[],
+  path: string,
+  server: readonly unknown[],
+  target: readonly unknown[],
+  schema: PatchSchema,
+): void {
+  const key = schema.mergeKey ?? schema.key;
+  if (key === undefined || !hasSameKeys(server, target, key)) {
+    changes.push({ op: 'test', path, value: server });
+    changes.push({ op: 'replace', path, value: withUnknownMembers(server, target, schema) });
+    return;
+  }
+  for (const [i, element] of target.entries()) {
+    if (isSame(server[i], element, schema)) continue;
+    changes.push({ op: 'test', path: `${path}/${i}/${key}`, value: keyOf(element, key) });
+    patchMembers(changes, `${path}/${i}`, server[i] as Raw, element as Raw, schema);
+  }
+}
+
+function hasSameKeys(server: readonly unknown[], target: readonly unknown[], key: string): boolean {
+  if (server.length !== target.length) return false;
+  return target.every(
+    (element, i) => keyOf(element, key) !== undefined && keyOf(server[i], key) === keyOf(element, key),
+  );
+}
+
+/** The target with the members that only the server knows, found by the element's key in lists. */
+function withUnknownMembers(server: unknown, target: unknown, schema: PatchSchema): unknown {
+  if (Array.isArray(target) && Array.isArray(server)) {
+    const key = schema.mergeKey ?? schema.key;
+    if (key === undefined) return target;
+    const byKey = new Map<unknown, unknown>(server.map((element) => [keyOf(element, key), element]));
+    return target.map((element) => withUnknownMembers(byKey.get(keyOf(element, key)), element, schema));
+  }
+  if (!isObject(server) || !isObject(target)) return target;
+  const result: Record<string, unknown> = {};
+  for (const member of Object.keys(target)) {
+    setOwn(
+      result,
+      member,
+      withUnknownMembers(ownMember(server, member), target[member], schemaOfMember(schema, member)),
+    );
+  }
+  for (const member of Object.keys(server)) {
+    if (isServerOnly(server, target, member) && !isKnownMember(schema, member)) setOwn(result, member, server[member]);
+  }
+  return result;
+}

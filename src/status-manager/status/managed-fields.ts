@@ -1,0 +1,44 @@
+import type { Pod } from '../../kube/types.ts';
+import { isObject } from '../../shared/json.ts';
+
+/**
+ * Who, by the object's managedFields, owns something of the status that `changes` touch: a strategic
+ * merge patch of it, where a member that is undefined stands for all beneath it. Each name once.
+ */
+export function managersOf(pod: Pod, changes: object): string[] {
+  const managedFields = pod.metadata?.managedFields;
+  if (!Array.isArray(managedFields)) return [];
+  const owners = managedFields
+    .filter(isObject)
+    .filter(({ fieldsV1 }) => isObject(fieldsV1) && owns(fieldsV1['f:status'], changes));
+  return [...new Set(owners.map(({ manager }) => String(manager)))];
+}
+
+/** `fields`: `{}` for a complete value, else `f:MEMBER`, and `k:{"KEY":VALUE}` for elements of a list. */
+function owns(fields: unknown, change: unknown): boolean {
+  if (!isObject(fields)) return false;
+  if (Object.keys(fields).length === 0) return true;
+  if (Array.isArray(change)) return change.filter(isObject).some((element) => ownsElement(fields, element));
+  if (!isObject(change)) return true;
+  return Object.entries(change).some(([member, value]) => owns(fields[`f:${member}`], value));
+}
+
+function ownsElement(fields: Readonly<Record<string, unknown>>, element: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(fields).some(([name, inner]) => {
+    const key = keyIn(name);
+    if (key === undefined || Object.keys(key).some((member) => element[member] !== key[member])) return false;
+    // Everybody who writes an element owns its key.
+    const changes = Object.entries(element).filter(([member]) => !Object.hasOwn(key, member));
+    return element['$patch'] === 'delete' || owns(inner, Object.fromEntries(changes));
+  });
+}
+
+function keyIn(name: string): Readonly<Record<string, unknown>> | undefined {
+  if (!name.startsWith('k:')) return undefined;
+  try {
+    const key: unknown = JSON.parse(name.slice(2));
+    return isObject(key) ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,76 @@
+import type { Mutable, Pod, PodCondition, PodStatus } from '../../kube/types.ts';
+import { replaceOrAppendPodCondition } from './conditions.ts';
+import { foreignStatusMembers, podConditionByKubelet, podConditionSharedByKubelet } from './ownership.ts';
+import { isPodPhaseTerminal } from './phase.ts';
+import { refreshLastTransitionTime } from './transition-times.ts';
+
+/** What `mergePodStatus` returns. */
+export interface MergedPodStatus {
+  readonly status: PodStatus;
+  /**
+   * The DisruptionTarget condition with the transition time it was given here, when it was merged.
+   * kubelet: `mergePodStatus` writes this time into the cached status, too.
+   */
+  readonly disruptionTarget: PodCondition | undefined;
+}
+
+/**
+ * What the API server is to show: our status, with the conditions and the resource-claim members
+ * that belong to others as the API server has them. Holds back a terminal phase while containers
+ * could be running, and makes a terminal pod unready as of `now`, a canonical time: for as long as the
+ * cached status says Ready at each sync again, as the kubelet does. `ResendDetector` ends that.
+ * Source: kubelet `mergePodStatus`.
+ */
+export function mergePodStatus(
+  pod: Pod,
+  oldPodStatus: PodStatus,
+  newPodStatus: PodStatus,
+  couldHaveRunningContainers: boolean,
+  now: string,
+): MergedPodStatus {
+  const terminating = !isPodPhaseTerminal(oldPodStatus.phase) && isPodPhaseTerminal(newPodStatus.phase);
+  let disruptionTarget: PodCondition | undefined;
+  const conditions = (oldPodStatus.conditions ?? []).filter(({ type }) => !podConditionByKubelet(type));
+  for (const condition of newPodStatus.conditions ?? []) {
+    if (podConditionByKubelet(condition.type)) {
+      conditions.push(condition);
+    } else if (podConditionSharedByKubelet(condition.type) && terminating && !couldHaveRunningContainers) {
+      disruptionTarget = refreshLastTransitionTime(oldPodStatus, condition, now);
+      replaceOrAppendPodCondition(conditions, disruptionTarget);
+    }
+  }
+
+  const status: Mutable<PodStatus> = { ...newPodStatus };
+  for (const member of foreignStatusMembers) inherit(status, oldPodStatus, member);
+  if (terminating && couldHaveRunningContainers) {
+    for (const member of ['phase', 'reason', 'message'] as const) inherit(status, oldPodStatus, member);
+  }
+  if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase, now);
+  if (conditions.length === 0) delete status.conditions;
+  else status.conditions = conditions;
+  return { status, disruptionTarget };
+}
+
+function inherit(status: PodStatus, from: PodStatus, member: keyof PodStatus): void {
+  if (from[member] === undefined) delete status[member];
+  else Object.assign(status, { [member]: from[member] });
+}
+
+function makeUnready(conditions: PodCondition[], pod: Pod, phase: string, now: string): void {
+  const isReady = conditions.some(
+    ({ type, status }) => status === 'True' && (type === 'Ready' || type === 'ContainersReady'),
+  );
+  if (!isReady) return;
+  const observedGeneration = pod.metadata?.generation ?? 0;
+  for (const type of ['ContainersReady', 'Ready']) {
+    const merged = conditions.find((condition) => condition.type === type);
+    replaceOrAppendPodCondition(conditions, {
+      type,
+      ...(observedGeneration !== 0 && { observedGeneration }),
+      status: 'False',
+      lastProbeTime: null,
+      lastTransitionTime: merged?.status === 'False' ? merged.lastTransitionTime : now,
+      reason: phase === 'Succeeded' ? 'PodCompleted' : 'PodFailed',
+    });
+  }
+}

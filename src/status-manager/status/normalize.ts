@@ -1,0 +1,89 @@
+import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/types.ts';
+import { containerStatusesMembers } from './container-statuses.ts';
+import { compareUTF8, cutUTF8 } from './utf8.ts';
+
+/** Bytes that all termination messages of a pod may take together. kubelet: `MaxPodTerminationMessageLogLength`. */
+const maxPodTerminationMessageBytes = 12 * 1024;
+
+/**
+ * The status as it is compared and stored: termination messages cut to the pod's share, container
+ * lists in a fixed order. Times need no cutting here: in a canonical status they have no fraction.
+ * Returns `status` itself, or a copy that shares what is unchanged; idempotent for one spec.
+ * Source: kubelet `normalizeStatus`.
+ *
+ * Divergence: volumeHealth times have no fraction either (canonical form); the kubelet leaves their
+ * fractions and then reads such a pod at every full batch.
+ */
+export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
+  const maxBytes = terminationMessageBytes(pod);
+  let normalized: Mutable<PodStatus> = status;
+  for (const member of containerStatusesMembers) {
+    const statuses = status[member];
+    if (statuses === undefined) continue;
+    const cut = cutTerminationMessages(statuses, maxBytes);
+    const sorted = member === 'initContainerStatuses' ? sortInitContainerStatuses(pod, cut) : sortByName(cut);
+    if (sorted === statuses) continue;
+    if (normalized === status) normalized = { ...status };
+    normalized[member] = sorted;
+  }
+  return normalized;
+}
+
+function terminationMessageBytes(pod: Pod): number {
+  const spec = pod.spec;
+  const containers =
+    (spec?.containers?.length ?? 0) + (spec?.initContainers?.length ?? 0) + (spec?.ephemeralContainers?.length ?? 0);
+  return containers === 0 ? maxPodTerminationMessageBytes : Math.floor(maxPodTerminationMessageBytes / containers);
+}
+
+/** Divergence: the cut is at a code-point edge; the kubelet may leave half a character. */
+function cutTerminationMessages(statuses: readonly ContainerStatus[], maxBytes: number): readonly ContainerStatus[] {
+  let cut: ContainerStatus[] | undefined;
+  for (let i = 0; i < statuses.length; i++) {
+    const status = statuses[i]!;
+    const state = cutTerminationMessage(status.state, maxBytes);
+    const lastState = cutTerminationMessage(status.lastState, maxBytes);
+    if (state === status.state && lastState === status.lastState) continue;
+    cut ??= [...statuses];
+    cut[i] = { ...status, state, lastState };
+  }
+  return cut ?? statuses;
+}
+
+function cutTerminationMessage(state: ContainerState, maxBytes: number): ContainerState {
+  const message = state.terminated?.message;
+  if (message === undefined) return state;
+  const cut = cutUTF8(message, maxBytes);
+  return cut === message ? state : { ...state, terminated: { ...state.terminated!, message: cut } };
+}
+
+function sortByName(statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
+  for (let i = 1; i < statuses.length; i++) {
+    if (compareUTF8(statuses[i - 1]!.name, statuses[i]!.name) > 0) {
+      return statuses.toSorted((a, b) => compareUTF8(a.name, b.name));
+    }
+  }
+  return statuses;
+}
+
+/**
+ * Spec order by swapping each into place, so that names the spec does not know end up behind, in
+ * the order the swaps leave. Source: kubelet `SortInitContainerStatuses`.
+ */
+function sortInitContainerStatuses(pod: Pod, statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
+  const sorted = [...statuses];
+  let isSorted = true;
+  let next = 0;
+  for (const container of pod.spec?.initContainers ?? []) {
+    const found = sorted.findIndex((status, i) => i >= next && status.name === container.name);
+    if (found < 0) continue;
+    if (found !== next) {
+      isSorted = false;
+      const displaced = sorted[next]!;
+      sorted[next] = sorted[found]!;
+      sorted[found] = displaced;
+    }
+    next++;
+  }
+  return isSorted ? statuses : sorted;
+}

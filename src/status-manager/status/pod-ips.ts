@@ -1,0 +1,86 @@
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import { canonicalIP, isIPv6 } from '../../kube/ip-address.ts';
+
+/** What is known of the addresses of a pod and its node. */
+interface KnownIPs {
+  readonly pod: Pod;
+  /** Where addresses that are not seen now are taken from, best first. */
+  readonly earlier: readonly PodStatusInput[];
+  readonly podIPs: readonly string[];
+  readonly hostIPs: readonly string[];
+}
+
+/** The members of a pod status that hold addresses; one that would be empty is absent. */
+interface PodStatusIPs {
+  readonly hostIP?: string;
+  readonly hostIPs?: readonly { readonly ip: string }[];
+  readonly podIP?: string;
+  readonly podIPs?: readonly { readonly ip: string }[];
+}
+
+/**
+ * The addresses of a pod status: of the node and of the pod at most one per family each, the pod's
+ * in the order of the node's families. A pod in the node's network has the addresses that the
+ * runtime reports for it, else the node's, and gains the node's second family. Text that is not an
+ * IP address is ignored: a sandbox may not have one yet, and the API server would refuse the status.
+ *
+ * Divergence: addresses once reported stay while nothing is seen in their place. The API server does
+ * not let a status update take them away, so the kubelet tries to drop them at every full batch.
+ * Source: kubelet `generateAPIPodStatus`, `sortPodIPs`.
+ */
+export function statusIPs({ pod, earlier, ...seen }: KnownIPs): PodStatusIPs {
+  const seenHostIPs = canonicalIPs(seen.hostIPs);
+  const hostIPs = onePerFamily(firstNonEmpty([seenHostIPs, ...earlier.map(hostIPsOf)]));
+  const newPodIPs = primaryFamilyFirst(onePerFamily(canonicalIPs(seen.podIPs)), hostIPs[0]);
+  const earlierPodIPs = earlier.map(podIPsOf).map(onePerFamily);
+  const podIPs = pod.spec?.hostNetwork
+    ? withSecondFamily(
+        firstNonEmpty([newPodIPs, seenHostIPs.slice(0, 1), ...earlierPodIPs, hostIPs.slice(0, 1)]),
+        hostIPs,
+      )
+    : firstNonEmpty([newPodIPs, ...earlierPodIPs]);
+  return {
+    ...(hostIPs[0] !== undefined && { hostIP: hostIPs[0], hostIPs: hostIPs.map((ip) => ({ ip })) }),
+    ...(podIPs[0] !== undefined && { podIP: podIPs[0], podIPs: podIPs.map((ip) => ({ ip })) }),
+  };
+}
+
+function withSecondFamily(podIPs: readonly string[], hostIPs: readonly string[]): readonly string[] {
+  const [only, another] = podIPs;
+  const second = hostIPs[1];
+  if (only === undefined || another !== undefined || second === undefined) return podIPs;
+  return isIPv6(only) === isIPv6(second) ? podIPs : [only, second];
+}
+
+/** The first address, and the first of the other family. */
+function onePerFamily(ips: readonly string[]): readonly string[] {
+  const [first] = ips;
+  if (first === undefined) return [];
+  const second = ips.find((ip) => isIPv6(ip) !== isIPv6(first));
+  return second === undefined ? [first] : [first, second];
+}
+
+function primaryFamilyFirst(podIPs: readonly string[], primary: string | undefined): readonly string[] {
+  const isPrimaryIPv6 = primary !== undefined && isIPv6(primary);
+  return podIPs.length > 1 && isIPv6(podIPs[0]!) !== isPrimaryIPv6 ? podIPs.toReversed() : podIPs;
+}
+
+function hostIPsOf(status: PodStatusInput): readonly string[] {
+  return addresses(status.hostIPs, status.hostIP);
+}
+
+function podIPsOf(status: PodStatusInput): readonly string[] {
+  return addresses(status.podIPs, status.podIP);
+}
+
+function addresses(list: PodStatusInput['podIPs'], single: string | null | undefined): readonly string[] {
+  return firstNonEmpty([canonicalIPs((list ?? []).map(({ ip }) => ip ?? '')), canonicalIPs([single ?? ''])]);
+}
+
+function firstNonEmpty(lists: readonly (readonly string[])[]): readonly string[] {
+  return lists.find((list) => list.length > 0) ?? [];
+}
+
+function canonicalIPs(texts: readonly string[]): readonly string[] {
+  return texts.map(canonicalIP).filter((ip) => ip !== undefined);
+}

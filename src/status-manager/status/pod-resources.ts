@@ -1,0 +1,123 @@
+import { requireObject } from '../../shared/errors.ts';
+import type {
+  Container,
+  Pod,
+  PodSpec,
+  ResourceList,
+  ResourceRequirements,
+  ResourceRequirementsInput,
+} from '../../kube/types.ts';
+import { isRestartableInitContainer } from './container-restart.ts';
+import { setOwn } from '../../shared/json.ts';
+import { addParsedQuantities, formatQuantity, parseQuantity, type Quantity } from '../../kube/quantity.ts';
+
+type Quantities = Map<string, Quantity>;
+type ResourceListInput = ResourceRequirementsInput['requests'] | null;
+
+/** The two members of a pod status that follow from the resources of the spec. */
+interface PodStatusResources {
+  readonly allocatedResources?: ResourceList;
+  readonly resources: ResourceRequirements;
+}
+
+/**
+ * The resources of the complete pod: the sum over its containers and sidecars, or what its init containers
+ * take if that is more; the pod's own cpu, memory and huge pages instead where the spec has them;
+ * and the overhead. What is not a quantity is left out.
+ * Source: kubelet `generateAPIPodStatus`, component-helpers `PodRequests`, `PodLimits`.
+ */
+export function podStatusResources(spec: PodSpec): PodStatusResources {
+  const requests = toResourceList(aggregateRequests(spec));
+  const limits = toResourceList(aggregateLimits(spec));
+  return {
+    ...(requests !== undefined && { allocatedResources: requests }),
+    resources: { ...(limits !== undefined && { limits }), ...(requests !== undefined && { requests }) },
+  };
+}
+
+/**
+ * What the pod requests of the node, by the names of the resources: see `podStatusResources`. Empty when
+ * it requests nothing; the texts are canonical. Source: component-helpers `PodRequests`.
+ * @throws StatusManagerError INVALID_ARGUMENT when `pod` is not an object
+ */
+export function podRequests(pod: Pod): ResourceList {
+  requireObject('pod', pod);
+  return toResourceList(aggregateRequests(pod.spec ?? {})) ?? {};
+}
+
+/** True for a resource that may stand at the level of the pod. Source: component-helpers `IsSupportedPodLevelResource`. */
+export function isSupportedPodLevelResource(name: string): boolean {
+  return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+}
+
+function aggregateRequests(spec: PodSpec): Quantities {
+  const requests = aggregate(spec, 'requests');
+  for (const [name, quantity] of quantitiesOf(spec.overhead)) add(requests, name, quantity);
+  return requests;
+}
+
+/** The overhead raises the limits above zero. */
+function aggregateLimits(spec: PodSpec): Quantities {
+  const limits = aggregate(spec, 'limits');
+  for (const [name, quantity] of quantitiesOf(spec.overhead))
+    if ((limits.get(name)?.nanos ?? 0n) !== 0n) add(limits, name, quantity);
+  return limits;
+}
+
+/** Source: component-helpers `AggregateContainerRequests`, `AggregateContainerLimits`, and the pod-level resources. */
+function aggregate(spec: PodSpec, kind: 'requests' | 'limits'): Quantities {
+  const listOf = ({ resources }: Container) => quantitiesOf(resources?.[kind]);
+  const total: Quantities = new Map();
+  for (const container of spec.containers ?? []) addAll(total, listOf(container));
+
+  const sidecars: Quantities = new Map();
+  const whileInitializing: Quantities = new Map();
+  for (const container of spec.initContainers ?? []) {
+    if (isRestartableInitContainer(container)) {
+      addAll(total, listOf(container));
+      addAll(sidecars, listOf(container));
+      raiseAll(whileInitializing, sidecars);
+    } else {
+      const withSidecars: Quantities = new Map(listOf(container));
+      addAll(withSidecars, sidecars);
+      raiseAll(whileInitializing, withSidecars);
+    }
+  }
+  raiseAll(total, whileInitializing);
+
+  for (const [name, quantity] of quantitiesOf(spec.resources?.[kind]))
+    if (isSupportedPodLevelResource(name)) total.set(name, quantity);
+  return total;
+}
+
+function quantitiesOf(list: ResourceListInput): Quantities {
+  const quantities: Quantities = new Map();
+  for (const [name, text] of Object.entries(list ?? {})) {
+    const quantity = parseQuantity(text);
+    if (quantity !== undefined) quantities.set(name, quantity);
+  }
+  return quantities;
+}
+
+function addAll(sums: Quantities, list: Quantities): void {
+  for (const [name, quantity] of list) add(sums, name, quantity);
+}
+
+function add(sums: Quantities, name: string, quantity: Quantity): void {
+  const sum = sums.get(name);
+  sums.set(name, sum === undefined ? quantity : addParsedQuantities(sum, quantity));
+}
+
+function raiseAll(maxima: Quantities, list: Quantities): void {
+  for (const [name, quantity] of list) {
+    const max = maxima.get(name);
+    if (max === undefined || quantity.nanos > max.nanos) maxima.set(name, quantity);
+  }
+}
+
+function toResourceList(quantities: Quantities): ResourceList | undefined {
+  if (quantities.size === 0) return undefined;
+  const list: ResourceList = {};
+  for (const [name, quantity] of quantities) setOwn(list, name, formatQuantity(quantity));
+  return list;
+}

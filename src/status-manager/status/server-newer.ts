@@ -1,0 +1,70 @@
+import type { ContainerStatus, PodStatus } from '../../kube/types.ts';
+import { podConditionByKubelet } from './ownership.ts';
+import { containerStatusesMembers } from './container-statuses.ts';
+import { isPodPhaseTerminal } from './phase.ts';
+
+/**
+ * True when the API server shows something that happened after `status` was accepted: a terminal
+ * phase it does not know, a later restart, or a time after `acceptedAt` (a canonical time). For a
+ * status that was recorded before a restart of the agent and may not be the last one.
+ * Times of conditions count only where neither the containers nor the phase tell: the node
+ * controller sets Ready on every pod of an agent that is away, and a terminal pod becomes unready
+ * on the way to the API server, after it was accepted.
+ */
+export function isServerNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
+  const isTerminal = isPodPhaseTerminal(status.phase);
+  if (isPodPhaseTerminal(apiStatus.phase) && !isTerminal) return true;
+  if (someContainer(apiStatus, status, hasMoreRestarts) || latestContainerTime(apiStatus) > acceptedAt) return true;
+  if (isTerminal || someContainer(status, apiStatus, isAhead)) return false;
+  return latestConditionTime(apiStatus) > acceptedAt;
+}
+
+/** The latest canonical time of our conditions and the containers; `''` when there is none. */
+export function latestTime(status: PodStatus): string {
+  return latestOf([latestConditionTime(status), latestContainerTime(status)]);
+}
+
+type Comparison = (container: ContainerStatus, other: ContainerStatus) => boolean;
+
+/** True when a container of `status` compares like this with the one of its name in `other`. */
+function someContainer(status: PodStatus, other: PodStatus, compares: Comparison): boolean {
+  return containerStatusesMembers.some((member) =>
+    (status[member] ?? []).some((container) => {
+      const theirs = other[member]?.find(({ name }) => name === container.name);
+      return theirs !== undefined && compares(container, theirs);
+    }),
+  );
+}
+
+function hasMoreRestarts({ restartCount }: ContainerStatus, other: ContainerStatus): boolean {
+  return restartCount > other.restartCount;
+}
+
+/** The wall clock may have jumped back, so that times come last. */
+function isAhead(container: ContainerStatus, other: ContainerStatus): boolean {
+  if (container.restartCount !== other.restartCount) return hasMoreRestarts(container, other);
+  const isTerminated = container.state.terminated !== undefined;
+  if (isTerminated !== (other.state.terminated !== undefined)) return isTerminated;
+  return timeOf(container) > timeOf(other);
+}
+
+function latestContainerTime(status: PodStatus): string {
+  return latestOf(containerStatusesMembers.flatMap((member) => (status[member] ?? []).map(timeOf)));
+}
+
+function latestConditionTime({ conditions = [] }: PodStatus): string {
+  return latestOf(
+    conditions.filter(({ type }) => podConditionByKubelet(type)).map(({ lastTransitionTime }) => lastTransitionTime),
+  );
+}
+
+function timeOf({ state, lastState }: ContainerStatus): string {
+  return latestOf(
+    [state, lastState].flatMap(({ running, terminated }) => [running?.startedAt, terminated?.finishedAt]),
+  );
+}
+
+/** Canonical times sort as text. */
+function latestOf(times: readonly (string | null | undefined)[]): string {
+  return times.reduce<string>((latest, time) => (time != null && time > latest ? time : latest), '');
+}

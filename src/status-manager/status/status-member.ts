@@ -1,0 +1,141 @@
+import type { CanonicalTime, ResourceList } from '../../kube/types.ts';
+import {
+  booleanAt,
+  int32At,
+  int64At,
+  lastOfEachKey,
+  listAt,
+  objectAt,
+  quantityAt,
+  requiredStringAt,
+  resourceListAt,
+  scalarListAt,
+  stringAt,
+  timeAt,
+} from './canonical-reader.ts';
+import { createObjectReader, type MembersOf, type StatusMember } from './object-reader.ts';
+import type { PatchSchema } from './patch-schema.ts';
+
+type Always<T> = StatusMember<T> & { readonly presence: 'always'; readonly empty: T };
+type Present<T> = StatusMember<T> & { readonly presence: 'always' };
+type WhenSet<T> = StatusMember<T> & { readonly presence: 'when-set' };
+type NotEmpty<T> = StatusMember<T> & { readonly presence: 'not-empty' };
+
+export const text: Always<string> = { read: stringAt, presence: 'always', empty: '' };
+/** A text without which an entry has no identity. */
+export const requiredText: Always<string> = { read: requiredStringAt, presence: 'always', empty: '' };
+export const boolean: Always<boolean> = { read: booleanAt, presence: 'always', empty: false };
+export const int32: Always<number> = { read: int32At, presence: 'always', empty: 0 };
+export const int64: Always<number> = { read: int64At, presence: 'always', empty: 0 };
+export const time: Always<CanonicalTime> = { read: timeAt, presence: 'always', empty: null, nullable: true };
+export const quantity: Always<string | null> = { read: quantityAt, presence: 'always', empty: null, nullable: true };
+/** A map of quantities. */
+export const quantities: NotEmpty<ResourceList | undefined> = {
+  read: resourceListAt,
+  presence: 'not-empty',
+  map: true,
+};
+
+/** One of a few words, or empty; others are refused when strict. */
+export function oneOf(...words: readonly string[]): Always<string> {
+  const known: ReadonlySet<string> = new Set(['', ...words]);
+  const expected = `one of ${words.map((word) => `'${word}'`).join(', ')}`;
+  return {
+    read: (value, member, context) => {
+      const word = stringAt(value, member, context);
+      if (context.strict && !known.has(word)) context.refuse(member, expected, value);
+      return word;
+    },
+    presence: 'always',
+    empty: '',
+  };
+}
+
+/** Left out when empty, so that it is never null. Go: `omitempty`. */
+export function omitEmpty<T>({ read, empty }: Always<T>): NotEmpty<NonNullable<T>> {
+  return { read, presence: 'not-empty', empty } as NotEmpty<NonNullable<T>>;
+}
+
+/** Left out when not set; what is set and empty is a value. Go: a pointer. */
+export function optional<T>({ read }: Always<T>): WhenSet<T> {
+  return { read, presence: 'when-set' };
+}
+
+/** An object; left out when not set. Go: a pointer to a struct. */
+export function object<T extends object>(members: MembersOf<T>): NotEmpty<T | undefined> {
+  const readObject = createObjectReader(members);
+  return {
+    members,
+    read: (value, member, context) => objectAt(value, member, context, readObject),
+    presence: 'not-empty',
+  };
+}
+
+/** An object that is always there and has at most one of its members. */
+export function union<T extends object>(members: MembersOf<T>): Present<T> {
+  const { read } = object(members);
+  const names = Object.keys(members) as (keyof T & string)[];
+  /** What most of them are: one object for all. */
+  const none: T = Object.freeze({} as T);
+  return {
+    members,
+    read: (value, member, context) => {
+      const result = read(value, member, context);
+      if (result === undefined) return none;
+      if (context.strict && hasSeveral(result, names))
+        context.refuse(member, `an object with at most one of ${names.join(', ')}`, value);
+      return result;
+    },
+    presence: 'always',
+  };
+}
+
+function hasSeveral<T extends object>(object: T, names: readonly (keyof T)[]): boolean {
+  let found = 0;
+  for (const name of names) if (object[name] !== undefined) found++;
+  return found > 1;
+}
+
+interface ListRules<Key> extends Pick<PatchSchema, 'retainKeys'> {
+  readonly mergeKey?: Key;
+  readonly key?: Key;
+  /** Of entries with the same key only the last one counts. */
+  readonly unique?: true;
+}
+
+/** A list of objects; left out when empty. */
+export function list<T extends object>(
+  members: MembersOf<T>,
+  { unique, ...rules }: ListRules<keyof T & string> = {},
+): NotEmpty<T[] | undefined> {
+  const readElement = createObjectReader(members);
+  const key = unique && (rules.mergeKey ?? rules.key);
+  return {
+    ...rules,
+    members,
+    read:
+      key === undefined
+        ? (value, member, context) => listAt(value, member, context, readElement)
+        : (value, member, context) => lastOfEachKey(listAt(value, member, context, readElement), key, context),
+    presence: 'not-empty',
+  };
+}
+
+/** A list of objects that Go writes even when it is nil, and then as null. */
+export function nullableList<T extends object>(members: MembersOf<T>): Present<T[] | null> {
+  const { read } = list(members);
+  return {
+    members,
+    nullable: true,
+    read: (value, member, context) => read(value, member, context) ?? (Array.isArray(value) ? [] : null),
+    presence: 'always',
+  };
+}
+
+/** A list of texts or numbers; left out when empty. */
+export function listOf<T extends string | number>({ read }: Always<T>): NotEmpty<T[] | undefined> {
+  return {
+    read: (value, member, context) => scalarListAt(value, member, context, read),
+    presence: 'not-empty',
+  };
+}

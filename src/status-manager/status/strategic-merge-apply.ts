@@ -1,0 +1,262 @@
+import { StatusManagerError } from '../../shared/errors.ts';
+import { isObject, ownMember, type Raw, setOwn } from '../../shared/json.ts';
+import { type PatchSchema, schemaOfMember } from './patch-schema.ts';
+import { nodeMembers, podMembers } from './strategic-merge-schema.ts';
+import { podStatusMembers } from './status-members.ts';
+
+type JSONObject = Record<string, unknown>;
+
+const setElementOrder = '$setElementOrder/';
+const deleteFromPrimitiveList = '$deleteFromPrimitiveList/';
+
+/**
+ * The status that an API server has after the strategic merge patch `{status: patch}`: all
+ * directives, merged and replaced lists, members deleted by null. Neither argument is changed, the
+ * result shares structure with both. A server's defaulting and validation are not done here.
+ * @throws StatusManagerError INVALID_ARGUMENT for a patch that a server would refuse as malformed
+ * Source: `strategicpatch.StrategicMergePatch`.
+ */
+export function applyPodStatusPatch<Status extends object>(status: Status, patch: object): Status {
+  return apply(status, patch, { members: podStatusMembers });
+}
+
+/** The same for a complete pod: `{metadata, spec, status}`. */
+export function applyPodPatch<Pod extends object>(pod: Pod, patch: object): Pod {
+  return apply(pod, patch, { members: podMembers });
+}
+
+/** The same for a node. */
+export function applyNodePatch<Node extends object>(node: Node, patch: object): Node {
+  return apply(node, patch, { members: nodeMembers });
+}
+
+function apply<T extends object>(object: T, patch: object, schema: PatchSchema): T {
+  if (!isObject(patch)) throw malformed('', 'an object');
+  return mergeObject(isObject(object) ? object : {}, patch, schema, '') as T;
+}
+
+function mergeObject(original: Raw, patch: Raw, schema: PatchSchema, path: string): JSONObject {
+  const directive = ownMember(patch, '$patch');
+  if (directive === 'delete') return {};
+  if (directive === 'replace') return withoutDirectives(patch, schema);
+  if (directive !== undefined) throw malformed(`${path}.$patch`, '`replace` or `delete`');
+
+  const result = retainedMembers(original, patch, path);
+  for (const member of patchedMembers(patch)) {
+    const value = mergeMember(
+      ownMember(result, member),
+      patch,
+      member,
+      schemaOfMember(schema, member),
+      `${path}.${member}`,
+    );
+    if (value === undefined) delete result[member];
+    else setOwn(result, member, value);
+  }
+  return result;
+}
+
+function retainedMembers(original: Raw, patch: Raw, path: string): JSONObject {
+  const retained = ownMember(patch, '$retainKeys');
+  if (retained === undefined) return { ...original };
+  if (!Array.isArray(retained)) throw malformed(`${path}.$retainKeys`, 'a list');
+  const names = new Set<unknown>(retained);
+  for (const member of Object.keys(patch)) {
+    if (!isDirective(member) && patch[member] !== null && !names.has(member)) {
+      throw malformed(`${path}.$retainKeys`, `a list that names \`${member}\``);
+    }
+  }
+  return Object.fromEntries(Object.entries(original).filter(([member]) => names.has(member)));
+}
+
+/** The members that the patch names, also those that only a directive for a list names. */
+function patchedMembers(patch: Raw): Set<string> {
+  const members = new Set<string>();
+  for (const name of Object.keys(patch)) {
+    if (!isDirective(name)) members.add(name);
+    else if (name.includes('/')) members.add(name.slice(name.indexOf('/') + 1));
+  }
+  return members;
+}
+
+/** The member after the patch; undefined when it has gone. */
+function mergeMember(current: unknown, patch: Raw, member: string, schema: PatchSchema, path: string): unknown {
+  const order = ownMember(patch, setElementOrder + member);
+  if (order !== undefined && !Array.isArray(order)) throw malformed(path, 'ordered by a list');
+  const deletions = ownMember(patch, deleteFromPrimitiveList + member);
+  if (deletions !== undefined && !Array.isArray(deletions)) throw malformed(path, 'stripped of a list');
+
+  const change = ownMember(patch, member);
+  const value = mergeValue(current, change, order, schema, path);
+  return Array.isArray(value) && deletions !== undefined
+    ? value.filter((element) => !deletions.includes(element))
+    : value;
+}
+
+function mergeValue(
+  current: unknown,
+  change: unknown,
+  order: readonly unknown[] | undefined,
+  schema: PatchSchema,
+  path: string,
+): unknown {
+  if (change === null) return schema.nullable ? null : undefined;
+  if (isObject(current) && isObject(change)) return mergeObject(current, change, schema, path);
+  const isMergeList = schema.mergeKey !== undefined || schema.mergeScalars === true;
+  if (
+    isMergeList &&
+    (Array.isArray(change) || change === undefined) &&
+    (Array.isArray(current) || current === undefined)
+  ) {
+    return current === undefined && change === undefined
+      ? undefined
+      : mergeList(current ?? [], change ?? [], order, schema, path);
+  }
+  return change === undefined ? current : replacement(change, schema);
+}
+
+/** The elements of both lists: those that `order` (else `changes`) names in that order, the server's others among them. */
+function mergeList(
+  original: readonly unknown[],
+  changes: readonly unknown[],
+  order: readonly unknown[] | undefined,
+  schema: PatchSchema,
+  path: string,
+): unknown[] {
+  const { mergeKey } = schema;
+  if (mergeKey === undefined) {
+    return inOrder([...new Set([...original, ...changes])], order ?? changes, original);
+  }
+  const additions = changes.filter((element) => directiveOf(element) === undefined);
+  const additionKeys = additions.map((element) => requiredKey(element, mergeKey, path));
+  const orderKeys = order?.map((element) => requiredKey(element, mergeKey, path)) ?? additionKeys;
+  if (!isSubsequence(additionKeys, orderKeys)) throw malformed(path, 'in the order that $setElementOrder gives');
+  const merged = mergeElements(original, changes, schema, mergeKey, path);
+  // With $setElementOrder, new elements count as standing in the places that deletions left free.
+  const serverOrder = order === undefined ? original : merged.slice(0, original.length);
+  return inOrder(merged, orderKeys, serverOrder, (element) => elementKey(element, mergeKey));
+}
+
+function mergeElements(
+  original: readonly unknown[],
+  changes: readonly unknown[],
+  schema: PatchSchema,
+  mergeKey: string,
+  path: string,
+): unknown[] {
+  const deletedKeys = new Set<unknown>();
+  let replaces = false;
+  for (const change of changes) {
+    const directive = directiveOf(change);
+    if (directive === 'delete') deletedKeys.add(requiredKey(change, mergeKey, path));
+    else if (directive === 'replace') replaces = true;
+    else if (directive !== undefined) throw malformed(`${path}.$patch`, '`replace` or `delete` in an element');
+  }
+  // As they are, those with the same key too.
+  if (replaces) {
+    return changes.filter((one) => directiveOf(one) === undefined).map((one) => replacement(one, schema));
+  }
+
+  const elements = original.filter((element) => !deletedKeys.has(elementKey(element, mergeKey)));
+  const places = placesOf(elements.map((element) => elementKey(element, mergeKey)));
+  for (const change of changes) {
+    if (directiveOf(change) !== undefined) continue;
+    const key = elementKey(change, mergeKey);
+    const place = places.get(key);
+    if (place === undefined) {
+      places.set(key, elements.length);
+      elements.push(replacement(change, schema));
+    } else {
+      elements[place] = mergeObject(elements[place] as Raw, change as Raw, schema, path);
+    }
+  }
+  return elements;
+}
+
+/**
+ * The elements named by `order` in that order. Each of the others, which only the server has,
+ * comes before the first named one that it stands in front of in the server's order.
+ */
+function inOrder(
+  elements: readonly unknown[],
+  order: readonly unknown[],
+  serverOrder: readonly unknown[],
+  keyOf: (element: unknown) => unknown = (element) => element,
+): unknown[] {
+  const wantedPlaces = placesOf(order);
+  const serverPlaces = placesOf(serverOrder.map(keyOf));
+  const wantedPlace = (element: unknown) => wantedPlaces.get(keyOf(element));
+  const serverPlace = (element: unknown) => serverPlaces.get(keyOf(element)) ?? NaN;
+
+  const named = elements.filter((element) => wantedPlace(element) !== undefined);
+  named.sort((a, b) => wantedPlace(a)! - wantedPlace(b)!);
+  const others = elements.filter((element) => wantedPlace(element) === undefined);
+  const result: unknown[] = [];
+  let next = 0;
+  for (const element of named) {
+    while (next < others.length && serverPlace(others[next]) < serverPlace(element)) result.push(others[next++]);
+    result.push(element);
+  }
+  return [...result, ...others.slice(next)];
+}
+
+/** Where each value first stands. */
+function placesOf(values: readonly unknown[]): Map<unknown, number> {
+  const places = new Map<unknown, number>();
+  for (const [i, value] of values.entries()) if (value !== undefined && !places.has(value)) places.set(value, i);
+  return places;
+}
+
+function isSubsequence(part: readonly unknown[], list: readonly unknown[]): boolean {
+  let found = 0;
+  for (const value of list) if (found < part.length && value === part[found]) found++;
+  return found === part.length;
+}
+
+/** A value that takes another's place, as it is stored: without directives, and null only where null is written. */
+function replacement(value: unknown, schema: PatchSchema): unknown {
+  if (Array.isArray(value)) {
+    return value.filter((element) => directiveOf(element) === undefined).map((element) => replacement(element, schema));
+  }
+  if (!isObject(value)) return value;
+  return directiveOf(value) === undefined ? withoutDirectives(value, schema) : undefined;
+}
+
+function withoutDirectives(object: Raw, schema: PatchSchema): JSONObject {
+  const result: JSONObject = {};
+  for (const member of Object.keys(object)) {
+    if (isDirective(member)) continue;
+    const inner = schemaOfMember(schema, member);
+    const value = replacement(object[member], inner);
+    if (value !== undefined && (value !== null || inner.nullable)) setOwn(result, member, value);
+  }
+  return result;
+}
+
+function isDirective(member: string): boolean {
+  return (
+    member === '$patch' ||
+    member === '$retainKeys' ||
+    member.startsWith(setElementOrder) ||
+    member.startsWith(deleteFromPrimitiveList)
+  );
+}
+
+function directiveOf(element: unknown): unknown {
+  return isObject(element) ? ownMember(element, '$patch') : undefined;
+}
+
+function elementKey(element: unknown, mergeKey: string): unknown {
+  return isObject(element) ? ownMember(element, mergeKey) : undefined;
+}
+
+function requiredKey(element: unknown, mergeKey: string, path: string): unknown {
+  const key = elementKey(element, mergeKey);
+  if (key === undefined) throw malformed(path, `a list of objects with \`${mergeKey}\``);
+  return key;
+}
+
+function malformed(path: string, expected: string): StatusManagerError {
+  const place = `patch${path}`;
+  return new StatusManagerError('INVALID_ARGUMENT', `Expected \`${place}\` to be ${expected}`, { path: place });
+}

@@ -1,0 +1,156 @@
+import type { PodStatusChanges, StrategicMergePatchBody } from '../../kube/client/pod-client.ts';
+import type { PodStatus } from '../../kube/types.ts';
+import { isObject, ownMember, type Raw, setOwn } from '../../shared/json.ts';
+import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.ts';
+import { podStatusMembers } from './status-members.ts';
+import { compareUTF8 } from './utf8.ts';
+
+type Patch = Record<string, unknown>;
+
+const podStatusSchema: PatchSchema = { members: podStatusMembers };
+
+/**
+ * The strategic merge patch that brings the pod with this UID from one status to the other, or
+ * undefined when there is nothing to send.
+ * Source: kubelet `PatchPodStatus`, `preparePatchBytesForPodStatus`.
+ */
+export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): StrategicMergePatchBody | undefined {
+  const status = diffPodStatus(from, to);
+  return status === undefined ? undefined : { metadata: { uid }, status };
+}
+
+/**
+ * The changes that lead from a server's status to `to` by strategic merge; undefined for none.
+ * Both are canonical, but `from` may hold anything a server sends: this never throws. Members that
+ * are unknown stay as the server has them unless `to` has another value. The result shares
+ * structure with `to`: do not change it.
+ *
+ * Divergence: what the server's list holds twice is deleted and written back completely, where upstream
+ * writes it back without its unchanged members.
+ * Source: `strategicpatch.CreateTwoWayMergePatch`.
+ */
+export function diffPodStatus(from: PodStatus, to: PodStatus): PodStatusChanges | undefined {
+  return diffMembers(isObject(from) ? from : {}, to as Raw, podStatusSchema);
+}
+
+function diffMembers(from: Raw, to: Raw, schema: PatchSchema): Patch | undefined {
+  let patch: Patch | undefined;
+  for (const member of Object.keys(to)) {
+    const wanted = to[member];
+    const current = ownMember(from, member);
+    if (wanted === current || wanted === undefined) continue;
+    const inner = schemaOfMember(schema, member);
+    if (isObject(wanted) && isObject(current)) {
+      const changes = diffMembers(current, wanted, inner);
+      if (changes !== undefined) setOwn((patch ??= {}), member, changes);
+    } else if (inner.mergeKey !== undefined && Array.isArray(wanted) && Array.isArray(current) && current.length > 0) {
+      const changes = diffMergeList(current, wanted, inner.mergeKey, inner);
+      if (changes === undefined) continue;
+      patch ??= {};
+      if (changes.length > 0) patch[member] = changes;
+      if (wanted.length > 0) patch[`$setElementOrder/${member}`] = elementOrder(wanted, inner.mergeKey);
+    } else if (!isSame(current, wanted, inner)) {
+      setOwn((patch ??= {}), member, wanted);
+    }
+  }
+  for (const member of Object.keys(from)) {
+    if (isServerOnly(from, to, member) && isKnownMember(schema, member)) setOwn((patch ??= {}), member, null);
+  }
+  return patch;
+}
+
+/** The entries of a merged list's patch, none when only the order differs, undefined when nothing does. */
+function diffMergeList(
+  from: readonly unknown[],
+  to: readonly unknown[],
+  mergeKey: string,
+  schema: PatchSchema,
+): Patch[] | undefined {
+  const current = elementsByKey(from, mergeKey);
+  const wanted = elementsByKey(to, mergeKey);
+  const entries: Patch[] = [];
+  const removedKeys: string[] = [];
+  for (const [key, element] of wanted) {
+    const old = current.get(key);
+    // What others have there twice, and we have from them, is theirs.
+    if (element === undefined) continue;
+    if (old === undefined) {
+      entries.push(element);
+      if (current.has(key)) removedKeys.push(key);
+      continue;
+    }
+    const changes = diffMembers(old, element, schema);
+    if (changes === undefined) continue;
+    changes[mergeKey] = key;
+    if (schema.retainKeys) changes['$retainKeys'] = membersToRetain(old, element, schema);
+    entries.push(changes);
+  }
+  for (const key of current.keys()) if (!wanted.has(key)) removedKeys.push(key);
+  for (const key of removedKeys.sort(compareUTF8)) entries.push({ $patch: 'delete', [mergeKey]: key });
+
+  return entries.length === 0 && isSameOrder(current, wanted) ? undefined : entries;
+}
+
+/** In the list's order; undefined where the key occurs twice. */
+function elementsByKey(list: readonly unknown[], mergeKey: string): Map<string, Patch | undefined> {
+  const byKey = new Map<string, Patch | undefined>();
+  for (const element of list) {
+    const key = keyOf(element, mergeKey);
+    if (key !== undefined) byKey.set(key, byKey.has(key) ? undefined : (element as Patch));
+  }
+  return byKey;
+}
+
+function elementOrder(list: readonly unknown[], mergeKey: string): Patch[] {
+  return list.map((element) => ({ [mergeKey]: keyOf(element, mergeKey) }));
+}
+
+/** All that the element has in the end: the server would drop what is not named. */
+function membersToRetain(from: Raw, to: Raw, schema: PatchSchema): string[] {
+  const kept = Object.keys(to).filter((member) => to[member] !== null && to[member] !== undefined);
+  const unknown = Object.keys(from).filter(
+    (member) => isServerOnly(from, to, member) && !isKnownMember(schema, member),
+  );
+  return [...kept, ...unknown].sort(compareUTF8);
+}
+
+function isSameOrder(current: ReadonlyMap<string, unknown>, wanted: ReadonlyMap<string, unknown>): boolean {
+  const inWantedOrder = wanted.keys();
+  for (const key of current.keys()) {
+    if (wanted.has(key) && inWantedOrder.next().value !== key) return false;
+  }
+  return true;
+}
+
+/**
+ * Whether the server's value already equals `to`: absent and null are the same, and members
+ * that only the server has and the schema does not name do not count.
+ */
+export function isSame(from: unknown, to: unknown, schema: PatchSchema): boolean {
+  if (from === to) return true;
+  if (to === null || to === undefined) return from === null || from === undefined;
+  if (Array.isArray(to)) {
+    return (
+      Array.isArray(from) && from.length === to.length && to.every((element, i) => isSame(from[i], element, schema))
+    );
+  }
+  if (!isObject(to) || !isObject(from)) return false;
+  for (const member of Object.keys(to)) {
+    if (!isSame(ownMember(from, member), to[member], schemaOfMember(schema, member))) return false;
+  }
+  for (const member of Object.keys(from)) {
+    if (isServerOnly(from, to, member) && isKnownMember(schema, member)) return false;
+  }
+  return true;
+}
+
+/** Whether the server's object has a value where `to` has no such member. */
+export function isServerOnly(from: Raw, to: Raw, member: string): boolean {
+  return from[member] !== null && from[member] !== undefined && ownMember(to, member) === undefined;
+}
+
+/** The element's key in its list; undefined when the value is not an element of such a list. */
+export function keyOf(element: unknown, mergeKey: string): string | undefined {
+  const key = isObject(element) ? ownMember(element, mergeKey) : undefined;
+  return typeof key === 'string' ? key : undefined;
+}

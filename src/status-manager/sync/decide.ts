@@ -1,0 +1,102 @@
+import type { PodStatusPatch } from '../../kube/client/pod-client.ts';
+import { createStatusJsonPatch } from '../status/json-patch.ts';
+import { mergePodStatus } from '../status/merge.ts';
+import { isServerNewer } from '../status/server-newer.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
+import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
+import type { ApiPod } from './api-pod.ts';
+
+/** How a status is patched: see the option `patchStrategy`. */
+export type PatchStrategy = 'strategic-merge' | 'json-patch';
+
+/** What is known of the pod on this node. */
+export interface NodeFacts {
+  /** UID of the pod whose status is cached. */
+  readonly uid: string;
+  /** The pod that the API object stands for: its own UID, or that of the static pod whose mirror it is. */
+  readonly translatedUID: string;
+  /** The pod manager's pod; undefined when it shows none. */
+  readonly pod: Pod | undefined;
+  /** When an earlier run of the agent accepted this status; undefined when this run has. */
+  readonly recordedAt: string | undefined;
+  readonly podCouldHaveRunningContainers: (pod: Pod) => boolean;
+  readonly patchStrategy: PatchStrategy;
+  /** A canonical time. */
+  readonly now: string;
+}
+
+/** What a sync has to do about one pod. */
+export type Decision =
+  /** The trusted object does not tell enough: read the pod and decide again. */
+  | { readonly kind: 'read-first' }
+  /**
+   * There is nothing to write this status to. `recreated`: the object belongs to another pod.
+   * `outdated`: the status is from the journal, and the API server shows something newer.
+   */
+  | { readonly kind: 'gone'; readonly reason: 'recreated' | 'outdated' }
+  /** The object is a mirror pod that the pod manager does not know yet: try again. */
+  | { readonly kind: 'unknown-mirror' }
+  /** The API server shows it already. */
+  | ({ readonly kind: 'unchanged' } & Merged)
+  | ({ readonly kind: 'patch'; readonly patch: PodStatusPatch } & Merged);
+
+interface Merged {
+  /** What the API server is to show. */
+  readonly merged: PodStatus;
+  /** The DisruptionTarget condition with the transition time that the merge gave it. */
+  readonly disruptionTarget: PodCondition | undefined;
+}
+
+/**
+ * Compares a cached status with the API object and says what is to be done. A trusted object leads
+ * to a patch or to `read-first`. Calls only the safety provider, and changes nothing.
+ * Source: the first half of kubelet `syncPod`.
+ */
+export function decide(status: PodStatus, api: ApiPod, facts: NodeFacts): Decision {
+  const isTrusted = api.trustedAs !== undefined;
+  if (facts.translatedUID !== '' && facts.translatedUID !== facts.uid) {
+    if (isTrusted) return { kind: 'read-first' };
+    // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
+    return isOfStaticPod(api, facts) ? { kind: 'unknown-mirror' } : { kind: 'gone', reason: 'recreated' };
+  }
+  if (facts.recordedAt !== undefined && isServerNewer(api.status, status, facts.recordedAt)) {
+    return { kind: 'gone', reason: 'outdated' };
+  }
+  const couldHaveRunningContainers = facts.podCouldHaveRunningContainers(api.trustedAs ?? api.pod);
+  const { status: merged, disruptionTarget } = mergePodStatus(
+    api.pod,
+    api.status,
+    status,
+    couldHaveRunningContainers,
+    facts.now,
+  );
+  if (isTrusted && (disruptionTarget !== undefined || replacesAllConditions(api.status, merged))) {
+    return { kind: 'read-first' };
+  }
+  const patch = createPatch(api, merged, facts.patchStrategy);
+  if (patch !== undefined) return { kind: 'patch', patch, merged, disruptionTarget };
+  return isTrusted ? { kind: 'read-first' } : { kind: 'unchanged', merged, disruptionTarget };
+}
+
+/** A status from the journal may be of a static pod that the pod manager has not been told of yet: it translates no UID. */
+function isOfStaticPod(api: ApiPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
+  if (pod !== undefined) return isStaticPod(pod);
+  return recordedAt !== undefined && translatedUID === api.uid && isMirrorPod(api.pod);
+}
+
+/** True when a patch writes or removes the complete list of conditions, of which others own a part. */
+function replacesAllConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
+  return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
+}
+
+function createPatch(api: ApiPod, merged: PodStatus, patchStrategy: PatchStrategy): PodStatusPatch | undefined {
+  if (patchStrategy === 'json-patch') {
+    // A JSON patch compares text; a difference in the format alone is not sent.
+    if (diffPodStatus(api.status, merged) === undefined) return undefined;
+    const body = createStatusJsonPatch(api.uid, api.pod.status, merged);
+    return body && { type: 'application/json-patch+json', body };
+  }
+  const body = createStatusPatch(api.uid, api.status, merged);
+  return body && { type: 'application/strategic-merge-patch+json', body };
+}

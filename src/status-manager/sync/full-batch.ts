@@ -1,0 +1,115 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
+import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { type Logger, thrownFields } from '../../shared/logger.ts';
+import type { PodManager, UIDTranslations } from '../../kube/pod-manager.ts';
+import { isStaticPod } from '../../kube/static-pods.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
+import { canBeDeleted } from '../status/deletion.ts';
+import { reflectsStatus } from '../status/equality.ts';
+import { normalizeStatus } from '../status/normalize.ts';
+import type { Pod, PodStatus } from '../../kube/types.ts';
+import type { DroppedMembers } from './dropped-members.ts';
+import type { ResendDetector } from './resend-detector.ts';
+
+export interface FullBatchOptions {
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  readonly resendDetector: ResendDetector;
+  readonly droppedMembers: DroppedMembers;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A comparison that found no difference: valid for the same pod object and cached status. */
+interface Comparison {
+  readonly resourceVersion: string | undefined;
+  readonly status: PodStatus;
+}
+
+/** How long a full batch may occupy the event loop before it yields. */
+const sliceMs = 4;
+/** So many pods are looked at between two readings of the clock. */
+const podsPerClockReading = 32;
+
+/** Which pods a full batch has to sync. Source: kubelet `syncBatch`. */
+export class FullBatch {
+  readonly #options: FullBatchOptions;
+  readonly #compared = new WeakMap<Pod, Comparison>();
+
+  constructor(options: FullBatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Compares every cached status with what was sent and with what the pod manager shows, and calls
+   * `onPod` for each pod. Works in slices, each a critical section; it yields between them, and
+   * pods that are removed in the meantime are skipped. A pod that cannot be compared delays no other.
+   */
+  async run(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignalLike): Promise<void> {
+    const { cache, clock, podManager } = this.#options;
+    let translations = podManager.getUIDTranslations();
+    cache.forgetUnknownAPIObjects(translations);
+    const uids = [...cache.uids()];
+    let sliceEndsMs = clock.monotonicMs() + sliceMs;
+    for (let i = 0; i < uids.length; i++) {
+      if (i % podsPerClockReading === 0 && clock.monotonicMs() >= sliceEndsMs) {
+        await clock.yieldToEventLoop();
+        if (signal?.aborted) return;
+        translations = podManager.getUIDTranslations();
+        sliceEndsMs = clock.monotonicMs() + sliceMs;
+      }
+      const uid = uids[i]!;
+      try {
+        onPod(uid, this.#needsSync(uid, translations));
+      } catch (error) {
+        this.#options.logger.error(
+          { ...thrownFields(error), podUID: uid },
+          'Failed to compare a pod with what the pod manager shows',
+        );
+      }
+    }
+  }
+
+  #needsSync(uid: string, translations: UIDTranslations): boolean {
+    const { cache, resendDetector } = this.#options;
+    const versioned = cache.get(uid);
+    const apiUID = cache.apiUIDOf(uid, translations);
+    if (versioned === undefined || apiUID === '') return false;
+    if (this.#needsUpdate(apiUID, versioned)) return true;
+    if (!this.#needsReconcile(uid, versioned)) {
+      resendDetector.forget(uid);
+      return false;
+    }
+    cache.forgetSent(uid, apiUID);
+    return true;
+  }
+
+  /** Source: kubelet `needsUpdate`. */
+  #needsUpdate(apiUID: string, { version, podIsFinished }: VersionedPodStatus): boolean {
+    const { cache, podManager } = this.#options;
+    if ((cache.sentVersion(apiUID) ?? 0) < version) return true;
+    if (!podIsFinished) return false;
+    const pod = podManager.getPodByUID(apiUID);
+    return pod !== undefined && canBeDeleted(pod, podIsFinished);
+  }
+
+  /** Source: kubelet `needsReconcile`. */
+  #needsReconcile(uid: string, { status }: VersionedPodStatus): boolean {
+    const { droppedMembers, podManager } = this.#options;
+    let pod = podManager.getPodByUID(uid);
+    if (pod === undefined) return false;
+    if (isStaticPod(pod)) {
+      pod = podManager.getMirrorPodByPod(pod);
+      if (pod === undefined) return false;
+    }
+    const resourceVersion = pod.metadata?.resourceVersion;
+    const compared = this.#compared.get(pod);
+    if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
+      return false;
+    const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
+    if (!reflectsStatus(podStatus, droppedMembers.asKept(uid, status, podStatus))) return true;
+    this.#compared.set(pod, { resourceVersion, status });
+    return false;
+  }
+}

@@ -1,0 +1,125 @@
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import { type Logger, thrownFields } from '../../shared/logger.ts';
+import type { TracedSync, Tracing } from '../tracing.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import type { SyncPermits } from './pod-requests.ts';
+import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { SyncResultHandler } from './sync-result-handler.ts';
+
+export interface InFlightSyncsOptions {
+  readonly cache: PodStatusCache;
+  readonly syncer: PodSyncer;
+  readonly resultHandler: SyncResultHandler;
+  readonly outcomes: Outcomes;
+  readonly tracing: Tracing;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called when the pod is no longer in flight. @param hasThrown it failed without a back-off */
+  readonly onEnded: (uid: string, hasThrown: boolean) => void;
+}
+
+/** What a sync waits for now: a permission of the limiter, a connection, or a response. */
+export type SyncPhase = { readonly sinceMs: number } & (
+  | { readonly kind: 'limiter' }
+  | { readonly kind: 'connection' | 'response'; readonly verb: RequestVerb }
+);
+
+interface InFlightSync {
+  readonly ended: Promise<SyncResult['kind']>;
+  readonly phase: () => SyncPhase;
+}
+
+/** The syncs under way, at most one for each pod: its PATCH, what follows from it, its DELETE. */
+export class InFlightSyncs {
+  readonly #options: InFlightSyncsOptions;
+  readonly #syncs = new Map<string, InFlightSync>();
+
+  constructor(options: InFlightSyncsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#syncs.size;
+  }
+
+  has(uid: string): boolean {
+    return this.#syncs.has(uid);
+  }
+
+  uids(): IterableIterator<string> {
+    return this.#syncs.keys();
+  }
+
+  /** Undefined when the pod is not in flight. */
+  phaseOf(uid: string): SyncPhase | undefined {
+    return this.#syncs.get(uid)?.phase();
+  }
+
+  /** As `start`, as soon as the pod is not in flight. */
+  async startInTurn(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    while (this.#syncs.has(uid)) await this.#syncs.get(uid)?.ended;
+    return this.start(uid, permits);
+  }
+
+  /** Resolves when the present syncs have ended. */
+  async whenAllEnded(): Promise<void> {
+    await Promise.all(Array.from(this.#syncs.values(), ({ ended }) => ended));
+  }
+
+  /** Starts the sync of a pod that is not in flight; it counts as in flight before any other code runs. Never rejects. */
+  start(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const { clock } = this.#options;
+    let phase: SyncPhase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
+    const ownPermits: SyncPermits = {
+      signal: permits.signal,
+      acquire: (signal) => {
+        phase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
+        return permits.acquire(signal);
+      },
+      onWait: (verb, kind) => (phase = { kind, verb, sinceMs: clock.monotonicMs() }),
+    };
+    const ended = Promise.resolve().then(() => this.#sync(uid, ownPermits));
+    this.#syncs.set(uid, { ended, phase: () => phase });
+    return ended;
+  }
+
+  async #sync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+    const { cache, logger, onEnded, outcomes } = this.#options;
+    let kind: SyncResult['kind'] = 'failed';
+    let hasThrown = false;
+    try {
+      kind = await this.#options.tracing.sync(uid, (end) => this.#syncAndDelete(uid, permits, end));
+    } catch (error) {
+      hasThrown = true;
+      logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
+    }
+    outcomes.syncEnded(uid, cache.get(uid));
+    this.#syncs.delete(uid);
+    onEnded(uid, hasThrown);
+    return kind;
+  }
+
+  async #syncAndDelete(
+    uid: string,
+    permits: SyncPermits,
+    end: (traced: TracedSync) => void,
+  ): Promise<SyncResult['kind']> {
+    const { cache, resultHandler, syncer } = this.#options;
+    const result = await syncer.syncPod(uid, permits);
+    const isSent = result.kind === 'written' || result.kind === 'unchanged';
+    end({ outcome: result.kind, version: isSent ? result.versioned.version : undefined });
+    if (result.kind === 'gone') return result.kind;
+    const { versioned } = result;
+    // The outcome of a status that was dropped in the meantime has already been reported.
+    if (!cache.wasDropped(uid, versioned)) resultHandler.handleSync(uid, result);
+    if (result.kind !== 'failed' && result.deletionDue !== undefined) {
+      const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);
+      if (deletion.kind !== 'failed' || !cache.wasDropped(uid, versioned)) {
+        resultHandler.handleDeletion(uid, versioned, deletion);
+      }
+    }
+    return result.kind;
+  }
+}

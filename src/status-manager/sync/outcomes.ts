@@ -1,0 +1,123 @@
+import { channel } from 'node:diagnostics_channel';
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { runInMicrotask } from '../../shared/clock.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Subscribers } from '../../shared/subscribers.ts';
+import type { OutcomeListener, StatusOutcome } from './status-outcome.ts';
+import { type WrittenResult, WrittenWaiters } from './written-waiters.ts';
+
+/** Whose status, and which version of it. */
+export type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
+
+/** Name of the diagnostics channel on which every outcome of every manager is published. */
+export const outcomeChannelName = 'kubelet-status-manager:outcome';
+
+/**
+ * Reports what happens to each version: to listeners, on `node:diagnostics_channel`, to those who
+ * wait, and as a metric. Ensures that each version gets one final outcome: a version is open from
+ * its acceptance until it is superseded, sent or dropped; at most two versions of a pod are open,
+ * the newest one and the one in a PATCH under way.
+ */
+export class Outcomes {
+  readonly #channel = channel(outcomeChannelName);
+  readonly #waiters = new WrittenWaiters();
+  /** The open version that a PATCH under way carries, by pod UID; none once the status was dropped. */
+  readonly #sending = new Map<string, VersionedPodStatus>();
+  readonly #metrics: Metrics;
+  readonly #subscribers: Subscribers<OutcomeListener>;
+
+  constructor(metrics: Metrics, subscribers: Subscribers<OutcomeListener>) {
+    this.#metrics = metrics;
+    this.#subscribers = subscribers;
+  }
+
+  /** A newer version than `old` was accepted. Listeners are called in a microtask. */
+  accepted(uid: string, old: VersionedPodStatus | undefined): void {
+    if (old?.unsentSinceMs === undefined) return;
+    if (this.#isSending(uid, old)) return;
+    // Written out, because setPodStatus comes here: a spread made it slower by a fifth.
+    const { podNamespace, podName, version } = old;
+    this.reportLater({ podUID: uid, podNamespace, podName, version, outcome: 'superseded' });
+  }
+
+  /** A PATCH with this version is sent. A version that is written again has its final outcome. */
+  sending(uid: string, versioned: VersionedPodStatus): void {
+    this.#closeSending(uid, versioned);
+    if (versioned.unsentSinceMs !== undefined) this.#sending.set(uid, versioned);
+  }
+
+  /** This version has reached the API server. @param isAgain it had done so before */
+  sent(uid: string, versioned: VersionedPodStatus, kind: 'written' | 'unchanged', isAgain: boolean): void {
+    if (this.#isSending(uid, versioned)) this.#sending.delete(uid);
+    this.#closeSending(uid, versioned);
+    const subject = subjectOf(uid, versioned);
+    if (!isAgain) this.report({ ...subject, outcome: kind });
+    else if (kind === 'written') this.report({ ...subject, outcome: 'reconciled' });
+  }
+
+  /** The sync of this pod has ended; what it was sending and did not record as sent may be superseded. */
+  syncEnded(uid: string, newest: VersionedPodStatus | undefined): void {
+    if (newest === undefined) this.#sending.delete(uid);
+    else this.#closeSending(uid, newest);
+  }
+
+  /** The status was dropped with this as the newest version. Listeners are called in a microtask. */
+  dropped(uid: string, newest: VersionedPodStatus, reason: 'removed' | 'recreated' | 'outdated'): void {
+    const sending = this.#sending.get(uid);
+    this.#sending.delete(uid);
+    if (sending !== undefined && sending.version < newest.version) {
+      this.reportLater({ ...subjectOf(uid, sending), outcome: 'gone', reason });
+    }
+    if (newest.unsentSinceMs === undefined) return;
+    this.reportLater({ ...subjectOf(uid, newest), outcome: 'gone', reason });
+  }
+
+  /** Reports an outcome that is not final, or one of the above. */
+  report(outcome: StatusOutcome): void {
+    this.#record(outcome);
+    this.#publish(outcome);
+  }
+
+  /** As `report`, but listeners are called in a microtask: for what happens inside a setter. */
+  reportLater(outcome: StatusOutcome): void {
+    this.#record(outcome);
+    if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) runInMicrotask(() => this.#publish(outcome));
+  }
+
+  /** Resolves when `version` or a newer one of this pod is written, or never will be. */
+  whenWritten(uid: string, version: number): Promise<WrittenResult> {
+    return this.#waiters.add(uid, version);
+  }
+
+  /** Tells all callers that still wait that nothing more is sent. */
+  stop(): void {
+    this.#waiters.stop();
+  }
+
+  #isSending(uid: string, { version }: VersionedPodStatus): boolean {
+    return this.#sending.get(uid)?.version === version;
+  }
+
+  /** The PATCH under way is over without having been recorded as sent. */
+  #closeSending(uid: string, newest: VersionedPodStatus): void {
+    const sending = this.#sending.get(uid);
+    if (sending === undefined) return;
+    this.#sending.delete(uid);
+    if (sending.version < newest.version) this.report({ ...subjectOf(uid, sending), outcome: 'superseded' });
+  }
+
+  /** Immediately, because later calls wait for a later version. */
+  #record(outcome: StatusOutcome): void {
+    this.#metrics.incOutcomes(outcome.outcome);
+    this.#waiters.resolve(outcome);
+  }
+
+  #publish(outcome: StatusOutcome): void {
+    this.#subscribers.notify((listener) => listener.onOutcome?.(outcome));
+    if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
+  }
+}
+
+export function subjectOf(podUID: string, { podNamespace, podName, version }: VersionedPodStatus): OutcomeSubject {
+  return { podUID, podNamespace, podName, version };
+}

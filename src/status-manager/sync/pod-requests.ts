@@ -1,0 +1,218 @@
+import { type AbortSignalLike, LightAbortController, type LightAbortSignal } from '../../shared/abort.ts';
+import {
+  ApiError,
+  type ApiErrorKind,
+  classifyApiError,
+  describeAbort,
+  describeApiError,
+  type FailureClass,
+} from '../../kube/client/api-error.ts';
+import type {
+  PatchType,
+  PodClient,
+  PodReference,
+  PodStatusPatch,
+  RequestOptions,
+  RequestVerb,
+} from '../../kube/client/pod-client.ts';
+import type { Tracing } from '../tracing.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Metrics, RequestOutcome } from '../metrics.ts';
+import { isObject } from '../../shared/json.ts';
+import type { Pod } from '../../kube/types.ts';
+
+/** Longer than any client should let a request wait for a connection. */
+const maxQueuedMs = 600_000;
+
+/** What bounds one sync: a signal that ends it early, and a permission to wait for before each request. */
+export interface SyncPermits {
+  readonly signal: AbortSignalLike;
+  acquire(signal: AbortSignalLike): Promise<void>;
+  /** Hears what a request waits for. */
+  readonly onWait?: RequestListener | undefined;
+}
+
+/** Called when a request starts to wait for a connection or for its response. */
+export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response') => void;
+
+export interface PodRequestsOptions {
+  readonly tracing: Tracing;
+  readonly client: PodClient;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly requestTimeoutMs: number;
+}
+
+/** A request that failed; carries what the loop needs to know. */
+export class RequestFailure extends Error {
+  readonly verb: RequestVerb;
+  readonly failure: FailureClass;
+  readonly error: ApiError;
+  readonly tookMs: number;
+
+  constructor(verb: RequestVerb, failure: FailureClass, error: ApiError, tookMs: number) {
+    super(error.message);
+    this.verb = verb;
+    this.failure = failure;
+    this.error = error;
+    this.tookMs = tookMs;
+  }
+}
+
+/**
+ * The three requests of a sync, each with its deadline, counted, and classified when it fails:
+ * they reject with a `RequestFailure` only, or with the signal's reason when it is aborted before.
+ */
+export class PodRequests {
+  readonly #options: PodRequestsOptions;
+  #lastSuccess: number | undefined;
+
+  constructor(options: PodRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** When a request last succeeded, in ms since the epoch. */
+  get lastSuccess(): number | undefined {
+    return this.#lastSuccess;
+  }
+
+  get(pod: PodReference, signal: AbortSignalLike, onWait?: RequestListener): Promise<Pod> {
+    return this.#request('get', pod, signal, onWait, undefined, async (deadline) =>
+      requirePod('get', await this.#options.client.getPod(pod, deadline)),
+    );
+  }
+
+  patchStatus(
+    pod: PodReference,
+    patch: PodStatusPatch,
+    signal: AbortSignalLike,
+    onWait?: RequestListener,
+  ): Promise<Pod> {
+    return this.#request('patch', pod, signal, onWait, patch.type, async (deadline) =>
+      requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, deadline)),
+    );
+  }
+
+  /** Immediately, with a grace period of 0, and only the object with this UID. */
+  delete(pod: PodReference, uid: string, signal: AbortSignalLike, onWait?: RequestListener): Promise<void> {
+    return this.#request('delete', pod, signal, onWait, undefined, async (deadline) => {
+      await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
+    });
+  }
+
+  async #request<T>(
+    verb: RequestVerb,
+    pod: PodReference,
+    signal: AbortSignalLike,
+    onWait: RequestListener | undefined,
+    patchType: PatchType | undefined,
+    call: (deadline: RequestOptions) => Promise<T>,
+  ): Promise<T> {
+    if (signal.aborted) throw signal.reason;
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      const response = await this.#options.tracing.request(verb, pod, () =>
+        this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor)),
+      );
+      this.#lastSuccess = clock.now();
+      this.#count(verb, 'ok', '2xx', startedMs);
+      return response;
+    } catch (rejection) {
+      const error = describeApiError(rejection, clock.now());
+      const classified = classifyApiError(error, verb, patchType);
+      // The client aborted on its own, which for us is a request without a response.
+      const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
+      this.#count(verb, failure, error.statusCode === undefined ? '<error>' : String(error.statusCode), startedMs);
+      throw new RequestFailure(verb, failure, error, clock.monotonicMs() - startedMs);
+    }
+  }
+
+  #count(verb: RequestVerb, outcome: RequestOutcome, code: string, startedMs: number): void {
+    const { clock, metrics } = this.#options;
+    metrics.incRequests(verb, outcome, code);
+    metrics.observeRequestDuration(verb, (clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  /**
+   * Settles at the deadline and at the abort at the latest, whatever the client does. The deadline
+   * does not run while the request waits for a connection: a slow API server would otherwise make
+   * requests fail that were never sent. The client limits that wait; if it does not,
+   * `maxQueuedMs` does.
+   */
+  #withDeadline<T>(
+    call: (deadline: RequestOptions) => Promise<T>,
+    signal: AbortSignalLike,
+    onWait: (waitsFor: 'connection' | 'response') => void,
+  ): Promise<T> {
+    const { clock, requestTimeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const controller = new LightAbortController();
+      let timer: Timer | undefined;
+      let isSettled = false;
+      const giveUpAfter = (delayMs: number, message: string, kind: ApiErrorKind): void => {
+        if (isSettled) return;
+        timer?.stop();
+        timer = clock.afterFunc(delayMs, () => giveUp(new ApiError(`${message} within ${delayMs} ms`, { kind })));
+      };
+      const onStarted = (): void => {
+        giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
+        onWait('response');
+      };
+      const onQueued = (): void => {
+        giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
+        onWait('connection');
+      };
+      const abort = (): void => giveUp(signal.reason);
+      const cleanUp = (): void => {
+        isSettled = true;
+        timer?.stop();
+        signal.removeEventListener('abort', abort);
+      };
+      const giveUp = (reason: unknown): void => {
+        cleanUp();
+        controller.abort(reason);
+        reject(describeAbort(controller.signal));
+      };
+      signal.addEventListener('abort', abort);
+      onStarted();
+      call(new OptionsWithLazySignal(controller.signal, onQueued, onStarted)).then(
+        (response) => {
+          cleanUp();
+          resolve(response);
+        },
+        (error) => {
+          cleanUp();
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+/** `signal` is an own property, so that a spread copy has it; all share one getter, because a getter for each is slow. */
+class OptionsWithLazySignal implements RequestOptions {
+  declare readonly signal: AbortSignal;
+  readonly lightSignal: LightAbortSignal;
+  readonly onQueued: () => void;
+  readonly onStarted: () => void;
+
+  constructor(lightSignal: LightAbortSignal, onQueued: () => void, onStarted: () => void) {
+    this.lightSignal = lightSignal;
+    this.onQueued = onQueued;
+    this.onStarted = onStarted;
+    Object.defineProperty(this, 'signal', signalProperty);
+  }
+}
+
+const signalProperty: PropertyDescriptor & ThisType<OptionsWithLazySignal> = {
+  enumerable: true,
+  get() {
+    return this.lightSignal.toAbortSignal();
+  },
+};
+
+function requirePod(verb: RequestVerb, response: Pod | undefined): Pod {
+  if (response !== undefined && isObject(response.metadata)) return response;
+  throw new ApiError(`The response to ${verb} is not a pod`, { kind: 'invalid-response' });
+}

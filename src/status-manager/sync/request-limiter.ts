@@ -1,0 +1,70 @@
+import { InFlightBound } from '../../kube/client/in-flight-bound.ts';
+import { TokenBucket } from '../../kube/client/token-bucket.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { refuseOption, requireObject } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { positiveIntegerOption } from '../../shared/validate.ts';
+import { ClientLimiter } from './client-limiter.ts';
+
+/** Options of a `RequestLimiter`. */
+export interface RequestLimiterOptions {
+  /** Requests per second in the long run; default no limit. kubelet: `--kube-api-qps`. */
+  readonly qps?: number | undefined;
+  /** Requests that may be made immediately after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
+  readonly burst?: number | undefined;
+  /**
+   * Most pods in flight at a time for all managers that share the limiter, which take turns. Each
+   * pod has one request in flight. Default: the bound of the client, or none.
+   */
+  readonly maxInFlight?: number | undefined;
+  /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** Default: the system clock. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * How many requests may be made: a token bucket, and a bound on what is in flight. One limiter may be
+ * shared by several managers. What a 429 or 503 says concerns one client, so other clients that
+ * share the limiter do not wait for it.
+ */
+export class RequestLimiter {
+  readonly #clock: Clock;
+  readonly #bucket: TokenBucket;
+  readonly #inFlightBound: InFlightBound | undefined;
+  readonly #clients = new WeakMap<object, ClientLimiter>();
+
+  /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is not an object */
+  constructor(options: RequestLimiterOptions = {}) {
+    requireObject('options', options);
+    const { qps = Number.POSITIVE_INFINITY, maxInFlight } = options;
+    requirePositive('qps', qps);
+    const burst = options.burst ?? Math.ceil(qps);
+    requirePositive('burst', burst);
+    const clock = resolveClock(options.clock);
+    this.#clock = clock;
+    this.#bucket = new TokenBucket(qps, burst, clock);
+    if (maxInFlight !== undefined) {
+      const size = positiveIntegerOption('maxInFlight', maxInFlight);
+      this.#inFlightBound = new InFlightBound({ size, clock, logger: resolveLogger(options.logger) });
+    }
+  }
+
+  /**
+   * The limiter as the managers of one client use it; the same object for the same client.
+   * `clientBound` counts when the limiter has no `maxInFlight`.
+   */
+  forClient(client: object, clientBound?: InFlightBound): ClientLimiter {
+    let limiter = this.#clients.get(client);
+    if (limiter === undefined) {
+      limiter = new ClientLimiter(this.#bucket, this.#clock, this.#inFlightBound ?? clientBound);
+      this.#clients.set(client, limiter);
+    }
+    return limiter;
+  }
+}
+
+function requirePositive(option: string, value: number): void {
+  if (typeof value !== 'number' || !(value > 0)) refuseOption(option, 'a number > 0', value);
+}

@@ -1,0 +1,127 @@
+import isEqualWith from 'lodash/isEqualWith.js';
+import type { JsonPatchOperation, PodStatusChanges, PodStatusPatch } from '../../kube/client/pod-client.ts';
+import { statusFields } from '../../shared/log-fields.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { managersOf } from '../status/managed-fields.ts';
+import type { Pod } from '../../kube/types.ts';
+
+/** Who undoes what in a pod status. */
+export interface HotLoop {
+  /** Top-level members of the status that are patched each time. */
+  readonly members: readonly string[];
+  /** Field managers that own some of it on the API object; empty when the API server drops a member, or shows no managedFields. */
+  readonly managers: readonly string[];
+  readonly timesSent: number;
+}
+
+interface LastPatch {
+  readonly version: number;
+  readonly changes: unknown;
+  timesSent: number;
+  /** From the threshold on. */
+  hotLoop?: HotLoop;
+}
+
+/** When one body has been sent so often for one version, another writer undoes what we write. */
+export const hotLoopThreshold = 3;
+
+/**
+ * Notices hot loops: the API server takes a patch and shows the old status again, because it drops
+ * a member, or because somebody else writes it. Divergence: the kubelet patches again at every tick.
+ */
+export class ResendDetector {
+  readonly #lastPatches = new Map<string, LastPatch>();
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /**
+   * @param before the object as it was before the patch: afterwards the disputed members are ours
+   * @returns how often this body, times aside, has been sent for this version, this time included
+   */
+  sent(uid: string, version: number, patch: PodStatusPatch, before: Pod): number {
+    const last = this.#lastPatches.get(uid);
+    const changes = changesOf(patch);
+    if (last === undefined || last.version !== version || !isEqualIgnoringTimes(last.changes, changes)) {
+      this.#lastPatches.set(uid, { version, changes, timesSent: 1 });
+      return 1;
+    }
+    last.timesSent++;
+    if (last.timesSent < hotLoopThreshold) return last.timesSent;
+    const members = patchedMembers(patch);
+    const touched =
+      'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
+    const managers = managersOf(before, touched ?? {});
+    last.hotLoop = { members, managers, timesSent: last.timesSent };
+    if (last.timesSent === hotLoopThreshold) {
+      const { namespace: podNamespace = '', name: podName = '' } = before.metadata ?? {};
+      this.#logger.warn(
+        { ...statusFields(uid, { podNamespace, podName, version }), members, managers },
+        hasOnlyTimes(changes)
+          ? 'The pod was terminated without a terminal status that is not Ready, which makes it unready again at each sync; backing off'
+          : 'The API server does not keep what is written into the pod status; backing off',
+      );
+    }
+    return last.timesSent;
+  }
+
+  /** Undefined unless the newest patch of this pod has been sent often enough to be a hot loop. */
+  hotLoopOf(uid: string): HotLoop | undefined {
+    return this.#lastPatches.get(uid)?.hotLoop;
+  }
+
+  /** The API server shows what we wrote, or the pod is gone. */
+  forget(uid: string): void {
+    this.#lastPatches.delete(uid);
+  }
+}
+
+/** Top-level members of the status that a patch touches, without its directives. */
+function patchedMembers(patch: PodStatusPatch): string[] {
+  if (patch.type === 'application/strategic-merge-patch+json') {
+    const members = Object.keys(patch.body.status ?? {}).map((member) => member.replace(/^\$setElementOrder\//, ''));
+    return [...new Set(members)];
+  }
+  return [...new Set(changesOfJson(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
+}
+
+/** What a patch writes, without what it tests, for a comparison that ignores times. */
+function changesOf({ type, body }: PodStatusPatch): unknown {
+  return type === 'application/json-patch+json' ? changesOfJson(body).map(withoutTimeValue) : body;
+}
+
+const timeMembers: ReadonlySet<unknown> = new Set(['lastTransitionTime', 'lastProbeTime']);
+
+/** The merge may give a condition the present time each time it is sent. */
+function isEqualIgnoringTimes(changes: unknown, others: unknown): boolean {
+  return isEqualWith(changes, others, (_a, _b, member) => {
+    if (timeMembers.has(member)) return true;
+    return undefined;
+  });
+}
+
+/** The merge makes a terminal pod unready as of now for as long as the cached status says Ready. */
+function hasOnlyTimes(changes: unknown): boolean {
+  if (Array.isArray(changes)) return changes.every(({ path }) => timeMembers.has(lastMember(path as string)));
+  const { conditions, ...others } = (changes as { readonly status?: PodStatusChanges }).status ?? {};
+  return (
+    Array.isArray(conditions) &&
+    conditions.every((condition) => Object.keys(condition).every((name) => name === 'type' || timeMembers.has(name))) &&
+    Object.keys(others).every((name) => name === '$setElementOrder/conditions')
+  );
+}
+
+function changesOfJson(body: readonly JsonPatchOperation[]): JsonPatchOperation[] {
+  return body.filter(({ op }) => op !== 'test');
+}
+
+function withoutTimeValue(operation: JsonPatchOperation): JsonPatchOperation {
+  const isTime = timeMembers.has(lastMember(operation.path)) && 'value' in operation;
+  return isTime ? { ...operation, value: null } : operation;
+}
+
+function lastMember(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,161 @@
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { statusFields } from '../../shared/log-fields.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { PodManager } from '../../kube/pod-manager.ts';
+import type { ApiOutage } from './api-outage.ts';
+import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
+import type { ClientLimiter } from './client-limiter.ts';
+import { failureClassTable, unknownError } from './failure-classes.ts';
+import { ForbiddenPods } from './forbidden-pods.ts';
+import { type Outcomes, type OutcomeSubject, subjectOf } from './outcomes.ts';
+import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
+import { hotLoopThreshold, type ResendDetector } from './resend-detector.ts';
+import type { PodEvents } from './pod-events.ts';
+import type { TerminatingPods } from './terminating-pods.ts';
+
+export interface SyncResultHandlerOptions {
+  readonly backOff: BackOff;
+  readonly limiter: ClientLimiter;
+  readonly apiOutage: ApiOutage;
+  readonly outcomes: Outcomes;
+  readonly terminatingPods: TerminatingPods;
+  readonly podEvents: PodEvents;
+  readonly resendDetector: ResendDetector;
+  readonly podManager: PodManager;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A pod that fails for so long while others are written is logged once at warn. */
+const lastingAfterMs = 60_000;
+/** Roles come late: only then is it worth an Event. */
+const forbiddenAfterMs = 30_000;
+
+/**
+ * What follows from the way a sync ended: the pod's back-off, a pause for all, the log, and the
+ * outcomes that are not final. Each method first changes the back-off and then tells listeners, who
+ * may drop the status.
+ */
+export class SyncResultHandler {
+  readonly #options: SyncResultHandlerOptions;
+  readonly #forbiddenPods: ForbiddenPods;
+
+  constructor(options: SyncResultHandlerOptions) {
+    this.#options = options;
+    this.#forbiddenPods = new ForbiddenPods(options);
+  }
+
+  handleSync(uid: string, result: Exclude<SyncResult, { readonly kind: 'gone' }>): void {
+    const { apiOutage, backOff, limiter, terminatingPods } = this.#options;
+    if (result.kind === 'failed') {
+      this.#handleFailure(uid, result);
+      return;
+    }
+    apiOutage.succeeded();
+    this.#forbiddenPods.permitted(uid);
+    this.#options.podEvents.ended(uid, 'FailedStatusUpdate');
+    if (result.kind === 'written') limiter.noteWritten();
+    terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
+    // A DELETE that failed before is a failure until the next one succeeds.
+    if (result.deletionDue !== undefined) return;
+    if (result.timesSent >= hotLoopThreshold) this.#handleHotLoop(uid, result.versioned);
+    else backOff.forget(uid);
+  }
+
+  handleDeletion(uid: string, versioned: VersionedPodStatus, result: DeletionResult): void {
+    const { apiOutage, backOff, outcomes, terminatingPods } = this.#options;
+    if (result.kind === 'failed') {
+      this.#handleFailure(uid, result);
+      return;
+    }
+    apiOutage.succeeded();
+    backOff.forget(uid);
+    const subject = subjectOf(uid, versioned);
+    if (result.kind === 'requested') terminatingPods.addRequested(subject, result.finalizers);
+    outcomes.report({ ...subject, outcome: result.kind === 'requested' ? 'deletion-requested' : 'deleted' });
+  }
+
+  /** Reports those API objects that finalizers kept and that are gone now. */
+  reportGoneObjects(): void {
+    const { outcomes, terminatingPods } = this.#options;
+    for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
+  }
+
+  /** The pod's status was dropped. */
+  forget(uid: string): void {
+    this.#options.backOff.forget(uid);
+    this.#options.terminatingPods.forget(uid);
+    this.#forbiddenPods.forget(uid);
+    this.#options.podEvents.forget(uid);
+  }
+
+  #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
+    const message = 'The API server does not keep what is written';
+    const entry = this.#delay(uid, { reason: 'hot-loop', version: versioned.version, message });
+    const nextTryInMs = nextTryOf(entry);
+    const { outcomes, podEvents, resendDetector } = this.#options;
+    const subject = subjectOf(uid, versioned);
+    const { members = [], managers = [] } = resendDetector.hotLoopOf(uid) ?? {};
+    const by = managers.length === 0 ? '' : ` by ${managers.join(', ')}`;
+    podEvents.record(subject, 'StatusContested', `Status fields ${members.join(', ')} keep being undone${by}`);
+    outcomes.report({ ...subject, outcome: 'hot-loop', nextTryInMs });
+  }
+
+  #handleFailure(uid: string, { versioned, verb, failure, error, tookMs }: SyncFailure): void {
+    if (failure === 'aborted') return;
+    const { apiOutage, backOff, limiter, logger, outcomes } = this.#options;
+    const subject = subjectOf(uid, versioned);
+    const { message, statusCode, retryAfterMs } = error;
+    const cause = { reason: failure, version: versioned.version, verb, statusCode, message, atLeastMs: retryAfterMs };
+    const isRepeated = backOff.get(uid)?.reason === failure;
+    const entry = this.#delay(uid, cause);
+    const nextTryInMs = nextTryOf(entry);
+    if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
+
+    apiOutage.failed({ verb, failure, statusCode, message, tookMs });
+    const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
+    const row = error.kind === 'unknown' ? unknownError : failureClassTable[failure];
+    const lasts = row.level === 'info' && this.#lasts(entry);
+    if (lasts) entry.isLoggedAsLasting = true;
+    const isOneOfMany = failure === 'forbidden' && !this.#forbiddenPods.add(uid, verb, message);
+    const level = isRepeated || isOneOfMany ? row.repeatedLevel : row.level;
+    logger[lasts ? 'warn' : level](fields, verb === 'delete' ? row.deletionMessage : row.message);
+    this.#recordRefusal(subject, verb, entry);
+    const kind =
+      failure === 'refused' || failure === 'forbidden'
+        ? { outcome: failure }
+        : { outcome: 'retried' as const, failure };
+    outcomes.report({ ...subject, ...kind, error, nextTryInMs });
+  }
+
+  #recordRefusal(subject: OutcomeSubject, verb: RequestVerb, entry: BackOffEntry): void {
+    const { podEvents } = this.#options;
+    const { reason, message, failedAtMs, sinceMs } = entry;
+    if (verb === 'delete' && reason === 'refused') {
+      podEvents.record(subject, 'StuckTerminating', `The API server refuses to delete the pod: ${message}`, 'delete');
+    } else if (reason === 'refused') {
+      podEvents.record(subject, 'FailedStatusUpdate', `The API server refuses the pod status: ${message}`);
+    } else if (reason === 'forbidden' && failedAtMs - sinceMs >= forbiddenAfterMs) {
+      const text = `The node is not permitted to read or update the pod status: ${message}`;
+      podEvents.record(subject, 'FailedStatusUpdate', text);
+    }
+  }
+
+  /** The pod fails on its own for so long that the default log is to show it once. */
+  #lasts({ failedAtMs, sinceMs, isLoggedAsLasting }: BackOffEntry): boolean {
+    return !isLoggedAsLasting && !this.#options.apiOutage.isDown && failedAtMs - sinceMs >= lastingAfterMs;
+  }
+
+  #delay(uid: string, cause: Omit<BackOffCause, 'isShown'>): BackOffEntry {
+    const { backOff, clock, podManager } = this.#options;
+    const isShown = podManager.getPodByUID(uid) !== undefined;
+    return backOff.add(uid, { ...cause, isShown }, clock.monotonicMs());
+  }
+}
+
+/** In how many milliseconds the same version is tried again. */
+function nextTryOf({ dueMs, failedAtMs }: BackOffEntry): number {
+  return Math.ceil(dueMs - failedAtMs);
+}

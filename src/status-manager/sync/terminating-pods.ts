@@ -1,0 +1,138 @@
+import type { Clock } from '../../shared/clock.ts';
+import { podFields } from '../../shared/log-fields.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { PodManager } from '../../kube/pod-manager.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
+import type { OutcomeSubject } from './outcomes.ts';
+import type { PodEvents } from './pod-events.ts';
+
+/** A pod that waits longer than this is logged. */
+const stuckAfterMs = 60_000;
+
+/** A pod whose DELETE the API server has accepted and that finalizers keep. */
+export interface RequestedDeletion {
+  readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  /** As the pod manager shows them now. */
+  readonly finalizers: readonly string[];
+  /** Since the DELETE. */
+  readonly forMs: number;
+}
+
+interface Entry {
+  readonly subject: OutcomeSubject;
+  readonly sinceMs: number;
+  readonly finalizers: readonly string[];
+  isLogged: boolean;
+}
+
+export interface TerminatingPodsOptions {
+  readonly podManager: PodManager;
+  readonly podEvents: PodEvents;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Pods whose termination waits for something else: for `podCouldHaveRunningContainers` to return false, or,
+ * after the API server has accepted the DELETE, for the finalizers. Each is logged once at warn when
+ * a full batch finds that it has waited for a minute.
+ *
+ * Only the pod manager can tell when an object that finalizers kept is gone, so a pod that it does
+ * not show is not recorded.
+ */
+export class TerminatingPods {
+  readonly #options: TerminatingPodsOptions;
+  readonly #heldBack = new Map<string, Entry>();
+  readonly #requested = new Map<string, Entry>();
+
+  constructor(options: TerminatingPodsOptions) {
+    this.#options = options;
+  }
+
+  /** The terminal phase of this pod is, or is no longer, held back. */
+  setHeldBack(subject: OutcomeSubject, isHeldBack: boolean): void {
+    if (!isHeldBack) this.#heldBack.delete(subject.podUID);
+    else if (!this.#heldBack.has(subject.podUID)) this.#heldBack.set(subject.podUID, this.#entry(subject, []));
+  }
+
+  /** The API server has accepted the DELETE; these finalizers keep the object. */
+  addRequested(subject: OutcomeSubject, finalizers: readonly string[]): void {
+    if (this.#options.podManager.getPodByUID(subject.podUID) === undefined) return;
+    this.#requested.set(subject.podUID, this.#entry(subject, finalizers));
+  }
+
+  /** The pod's status was dropped. */
+  forget(uid: string): void {
+    this.#heldBack.delete(uid);
+  }
+
+  heldBackUIDs(): IterableIterator<string> {
+    return this.#heldBack.keys();
+  }
+
+  heldBackSinceMs(uid: string): number | undefined {
+    return this.#heldBack.get(uid)?.sinceMs;
+  }
+
+  /** Hands out, once, those requested deletions whose pods the pod manager no longer shows. */
+  takeGone(): OutcomeSubject[] {
+    const gone = [...this.#requested.values()]
+      .map(({ subject }) => subject)
+      .filter(({ podUID }) => this.#options.podManager.getPodByUID(podUID) === undefined);
+    for (const { podUID } of gone) {
+      this.#requested.delete(podUID);
+      this.#options.podEvents.forget(podUID);
+    }
+    return gone;
+  }
+
+  requestedDeletions(): RequestedDeletion[] {
+    const nowMs = this.#options.clock.monotonicMs();
+    return Array.from(this.#requested.values(), (entry) => {
+      const { podUID, podNamespace, podName } = entry.subject;
+      return { podUID, podNamespace, podName, finalizers: this.#finalizersOf(entry), forMs: nowMs - entry.sinceMs };
+    });
+  }
+
+  logStuck(): void {
+    for (const entry of this.#heldBack.values()) {
+      this.#logIfStuck(
+        entry,
+        {},
+        'Pod is not terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+        'Pod has not terminated for a minute: its containers could still be running',
+      );
+    }
+    for (const entry of this.#requested.values()) {
+      const finalizers = this.#finalizersOf(entry);
+      this.#logIfStuck(
+        entry,
+        { finalizers },
+        'Pod is still terminating: finalizers keep it',
+        `Pod has terminated and waits for finalizers: ${finalizers.join(', ')}`,
+      );
+    }
+  }
+
+  #logIfStuck(entry: Entry, fields: object, message: string, eventMessage: string): void {
+    const { clock, logger, podEvents } = this.#options;
+    const forMs = clock.monotonicMs() - entry.sinceMs;
+    if (entry.isLogged || forMs < stuckAfterMs) return;
+    entry.isLogged = true;
+    const { subject } = entry;
+    const since = timeFromEpochMs(clock.now() - forMs);
+    logger.warn({ ...podFields(subject.podUID, subject), ...fields, since }, message);
+    podEvents.record(subject, 'StuckTerminating', eventMessage, message);
+  }
+
+  #entry(subject: OutcomeSubject, finalizers: readonly string[]): Entry {
+    return { subject, sinceMs: this.#options.clock.monotonicMs(), finalizers: [...finalizers], isLogged: false };
+  }
+
+  #finalizersOf({ subject, finalizers }: Entry): readonly string[] {
+    const pod = this.#options.podManager.getPodByUID(subject.podUID);
+    return [...(pod?.metadata?.finalizers ?? finalizers)];
+  }
+}

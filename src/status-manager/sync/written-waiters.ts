@@ -1,0 +1,71 @@
+import type { ApiError } from '../../kube/client/api-error.ts';
+import type { StatusOutcome } from './status-outcome.ts';
+
+/** What `whenWritten` resolves with. */
+export type WrittenResult =
+  | { readonly written: true; readonly version: number }
+  | {
+      readonly written: false;
+      /**
+       * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome `gone`.
+       * `refused`: the API server does not take it; `error` says why. `stopped`: the manager stopped.
+       * `no-client`: there is no client to write it with.
+       */
+      readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
+      readonly error?: ApiError;
+    };
+
+interface Waiter {
+  readonly version: number;
+  readonly resolve: (result: WrittenResult) => void;
+}
+
+/** The callers that wait until a version of a pod's status, or a newer one, is written. */
+export class WrittenWaiters {
+  readonly #waiters = new Map<string, Waiter[]>();
+
+  /** Resolves with the first outcome that decides about `version`. */
+  add(uid: string, version: number): Promise<WrittenResult> {
+    return new Promise((resolve) => {
+      const waiters = this.#waiters.get(uid);
+      if (waiters === undefined) this.#waiters.set(uid, [{ version, resolve }]);
+      else waiters.push({ version, resolve });
+    });
+  }
+
+  resolve(outcome: StatusOutcome): void {
+    const waiters = this.#waiters.get(outcome.podUID);
+    if (waiters === undefined) return;
+    const waiting = waiters.filter(({ version, resolve }) => {
+      const result = resultFor(outcome, version);
+      if (result !== undefined) resolve(result);
+      return result === undefined;
+    });
+    if (waiting.length === 0) this.#waiters.delete(outcome.podUID);
+    else this.#waiters.set(outcome.podUID, waiting);
+  }
+
+  stop(): void {
+    for (const waiters of this.#waiters.values()) {
+      for (const { resolve } of waiters) resolve({ written: false, reason: 'stopped' });
+    }
+    this.#waiters.clear();
+  }
+}
+
+/** Undefined when the outcome does not decide about this version. */
+function resultFor(outcome: StatusOutcome, version: number): WrittenResult | undefined {
+  if (outcome.version < version) return undefined;
+  switch (outcome.outcome) {
+    case 'written':
+    case 'unchanged':
+    case 'reconciled':
+      return { written: true, version: outcome.version };
+    case 'gone':
+      return { written: false, reason: outcome.reason };
+    case 'refused':
+      return { written: false, reason: 'refused', error: outcome.error };
+    default:
+      return undefined;
+  }
+}

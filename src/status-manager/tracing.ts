@@ -1,0 +1,143 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import type { RequestVerb } from '../kube/client/pod-client.ts';
+
+/** Names of the channels of `node:diagnostics_channel`; docs/tracing.md describes them. */
+export const tracingChannelNames = {
+  /** A channel for `AcceptedMessage`, published in the async context of the setter's caller. */
+  accepted: 'kubelet-status-manager:accepted',
+  /** A tracing channel for `SyncMessage`. */
+  sync: 'kubelet-status-manager:sync',
+  /** A tracing channel for `RequestMessage`. */
+  request: 'kubelet-status-manager:request',
+} as const;
+
+/**
+ * A setter stored a new version. A subscriber may add members of its own, for example the trace
+ * context of the caller: the same object is in `accepted` of the sync that sends the version.
+ */
+export interface AcceptedMessage {
+  /** Of the pod; for a static pod not of its mirror pod. */
+  readonly podUID: string;
+  /** Namespace of the pod. */
+  readonly podNamespace: string;
+  /** Name of the pod. */
+  readonly podName: string;
+  /** The new version. */
+  readonly version: number;
+}
+
+/** One sync of one pod: its GET, PATCH and DELETE. A subscriber may add members of its own, for example its span. */
+export interface SyncMessage {
+  /** Of the pod; for a static pod not of its mirror pod. */
+  readonly podUID: string;
+  /**
+   * The unsent changes, oldest first; at the end of a successful sync, the changes that it has sent. If
+   * there are more than 32 changes, only the oldest and the newest 31. Empty if the sync was not caused
+   * by a change.
+   */
+  accepted: readonly AcceptedMessage[];
+  /** At the end: the version that was sent; undefined when none was. */
+  version: number | undefined;
+  /** At the end. `gone`: the status was dropped. */
+  outcome: 'written' | 'unchanged' | 'failed' | 'gone' | undefined;
+}
+
+/** One request. On failure the tracing channel's `error` is an `ApiError`, safe to show. */
+export interface RequestMessage {
+  /** Which request. */
+  readonly verb: RequestVerb;
+  /** Namespace of the pod. */
+  readonly podNamespace: string;
+  /** Name of the pod. */
+  readonly podName: string;
+  /** The sync that sends this request; undefined if the channel had no subscriber when the sync began. */
+  readonly sync: SyncMessage | undefined;
+}
+
+/** How a sync ended. */
+export interface TracedSync {
+  readonly outcome: NonNullable<SyncMessage['outcome']>;
+  readonly version: number | undefined;
+}
+
+const maxAccepted = 32;
+
+/**
+ * Publishes the activity of one manager, so that a trace can show a change on its way to the API server.
+ * Without subscribers, the only cost is a check of `hasSubscribers`.
+ */
+export class Tracing {
+  readonly #accepted = channel(tracingChannelNames.accepted);
+  readonly #sync = tracingChannel<string, SyncMessage>(tracingChannelNames.sync);
+  readonly #request = tracingChannel<string, RequestMessage>(tracingChannelNames.request);
+  readonly #currentSync = new AsyncLocalStorage<SyncMessage>();
+  /** Pod UID → published, unsent changes, oldest first. */
+  readonly #unsent = new Map<string, AcceptedMessage[]>();
+
+  accepted(podUID: string, { podNamespace, podName, version }: Omit<AcceptedMessage, 'podUID'>): void {
+    if (!this.#accepted.hasSubscribers) return;
+    const message: AcceptedMessage = { podUID, podNamespace, podName, version };
+    this.#accepted.publish(message);
+    const unsent = this.#unsent.get(podUID) ?? [];
+    if (unsent.length === maxAccepted) unsent.splice(1, 1);
+    unsent.push(message);
+    this.#unsent.set(podUID, unsent);
+  }
+
+  /** Call it when the pod's status was dropped. */
+  dropped(podUID: string): void {
+    this.#unsent.delete(podUID);
+  }
+
+  /** Runs a sync, which reports its result through `end`. */
+  sync<T>(podUID: string, sync: (end: (traced: TracedSync) => void) => Promise<T>): Promise<T> {
+    if (!hasSubscribers(this.#sync) && !hasSubscribers(this.#request)) {
+      return sync(({ version }) => this.#takeSent(podUID, version));
+    }
+    const message: SyncMessage = {
+      podUID,
+      accepted: [...(this.#unsent.get(podUID) ?? [])],
+      version: undefined,
+      outcome: undefined,
+    };
+    const end = ({ outcome, version }: TracedSync): void => {
+      const sent = this.#takeSent(podUID, version);
+      if (version !== undefined) message.accepted = sent;
+      message.version = version;
+      message.outcome = outcome;
+    };
+    return this.#currentSync.run(message, () => this.#sync.tracePromise(() => sync(end), message));
+  }
+
+  request<T>(
+    verb: RequestVerb,
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    request: () => Promise<T>,
+  ): Promise<T> {
+    if (!hasSubscribers(this.#request)) return request();
+    const sync = this.#currentSync.getStore();
+    return this.#request.tracePromise(request, { verb, podNamespace: namespace, podName: name, sync });
+  }
+
+  /** Removes and returns the changes up to `version`. */
+  #takeSent(podUID: string, version: number | undefined): AcceptedMessage[] {
+    const unsent = this.#unsent.get(podUID);
+    if (unsent === undefined || version === undefined) return [];
+    const rest = unsent.filter((message) => message.version > version);
+    if (rest.length === 0) this.#unsent.delete(podUID);
+    else this.#unsent.set(podUID, rest);
+    return unsent.filter((message) => message.version <= version);
+  }
+}
+
+/** `TracingChannel.hasSubscribers` came with Node.js 20.13 and is not in all types. */
+function hasSubscribers({ start, asyncEnd, error, end, asyncStart }: ReturnType<typeof tracingChannel>): boolean {
+  return (
+    start.hasSubscribers ||
+    end.hasSubscribers ||
+    asyncStart.hasSubscribers ||
+    asyncEnd.hasSubscribers ||
+    error.hasSubscribers
+  );
+}

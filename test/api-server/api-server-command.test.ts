@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { ApiServer } from 'kubelet-status-manager/testing';
+import { runApiServerCommand } from '../../src/api-server/command/api-server-command.ts';
+
+const { signal } = new AbortController();
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'command-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+/** A run of the command: its output so far, and how to end it. */
+interface Run {
+  readonly out: string[];
+  readonly errors: string[];
+  /** Resolves with the first line on stdout. */
+  readonly started: Promise<string>;
+  readonly ended: Promise<number>;
+  end(): void;
+}
+
+function run(...args: string[]): Run {
+  const out: string[] = [];
+  const errors: string[] = [];
+  let end = (): void => {};
+  let start: (line: string) => void;
+  const started = new Promise<string>((resolve) => (start = resolve));
+  const ended = runApiServerCommand(args, {
+    end: new Promise((resolve) => (end = resolve)),
+    writeOut: (text) => {
+      out.push(text);
+      start(text.trim());
+    },
+    writeError: (text) => void errors.push(text),
+  });
+  return { out, errors, started, ended, end: () => end() };
+}
+
+/** Whether a client with this kubeconfig reaches the server: the pod is not there. */
+async function reaches(kubeconfig: string): Promise<number | undefined> {
+  const client = createPodClient(JSON.parse(readFileSync(kubeconfig, 'utf8')) as object);
+  try {
+    await client.getPod({ namespace: 'default', name: 'none' }, { signal });
+    return 200;
+  } catch (error) {
+    return (error as { statusCode?: number }).statusCode;
+  } finally {
+    await client.transport.close();
+  }
+}
+
+describe('kubelet-status-manager-apiserver', () => {
+  it('prints the path of a kubeconfig for its owner only, and removes it at the end', async () => {
+    const { started, ended, end, errors } = run('--port', '0');
+    const kubeconfig = await started;
+    expect(statSync(kubeconfig).mode & 0o777).toBe(0o600);
+    expect(await reaches(kubeconfig)).toBe(404);
+    expect(errors.join('')).toMatch(/^Listening at https:\/\/127\.0\.0\.1:\d+\. End it with Ctrl-C\.\n/);
+    end();
+    expect(await ended).toBe(0);
+    expect(existsSync(kubeconfig)).toBe(false);
+  });
+
+  it('writes the kubeconfigs of the admin and of nodes to the file that it is given, and keeps them', async () => {
+    const file = join(directory, 'config');
+    const { started, ended, end } = run('--kubeconfig', file, '--node', 'node-a', '--node', 'node-b', '--no-tls');
+    expect(await started).toBe(file);
+    expect(await reaches(file)).toBe(404);
+    // The node authorizer refuses what it does not know.
+    expect([await reaches(`${file}.node-a`), await reaches(`${file}.node-b`)]).toEqual([403, 403]);
+    end();
+    expect(await ended).toBe(0);
+    expect(statSync(`${file}.node-b`).mode & 0o777).toBe(0o600);
+  });
+
+  it('--help', async () => {
+    const { ended, out } = run('--help');
+    expect(await ended).toBe(0);
+    expect(out.join('')).toContain('Usage: kubelet-status-manager-apiserver [options]');
+  });
+
+  it.each([
+    [['--prot', '0'], '--prot'],
+    [['surplus'], 'surplus'],
+    [['--port', '70000'], '--port: expected an integer between 0 and 65535, got "70000"'],
+    [['--port', 'x'], '--port'],
+    [['--node', '../x'], '--node'],
+  ])('%j ends with 2 and names the argument', async (args, expected) => {
+    const { ended, out, errors } = run(...args);
+    expect(await ended).toBe(2);
+    expect(errors.join('')).toContain(expected);
+    expect(out).toEqual([]);
+  });
+
+  it('ends with 1 when the port is taken, or the kubeconfig cannot be written', async () => {
+    const other = await ApiServer.start();
+    const taken = run('--port', new URL(other.url).port);
+    expect(await taken.ended).toBe(1);
+    expect(taken.errors.join('')).toContain('EADDRINUSE');
+    await other.close();
+    const unwritable = run('--kubeconfig', join(directory, 'none', 'config'));
+    expect(await unwritable.ended).toBe(1);
+    expect(unwritable.errors.join('')).toContain('ENOENT');
+    expect([...taken.out, ...unwritable.out]).toEqual([]);
+  });
+
+  const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };
+  const main = fileURLToPath(new URL(`../../${bin['kubelet-status-manager-apiserver']}`, import.meta.url));
+
+  it.skipIf(!existsSync(main))('as a process (skipped before `npm run build`): Ctrl-C ends it with 0', async () => {
+    const child = spawn(process.execPath, [main, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const kubeconfig = line.toString().trim();
+    expect(await reaches(kubeconfig)).toBe(404);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(existsSync(kubeconfig)).toBe(false);
+  });
+});

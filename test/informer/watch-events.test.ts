@@ -1,9 +1,0 @@
-import { expect, it } from 'vitest';
-import { readWatchEvents } from '../../src/pods/informer/watch-events.ts';
-
-it('an event of nested lists blocked the process for seconds: refused before it is parsed', async () => {
-  async function* body(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(`{"type":"ADDED","object":{"x":${'['.repeat(50_000)}${']'.repeat(50_000)}}}\n`);
-  }
-  await expect(readWatchEvents(body()).next()).rejects.toMatchObject({ kind: 'invalid-response' });
-});

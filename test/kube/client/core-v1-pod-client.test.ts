@@ -1,0 +1,471 @@
+import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
+import { describe, expect, it, vi } from 'vitest';
+import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { createCoreV1PodClient } from '../../../src/kube/client/core-v1-pod-client.ts';
+import { generatedConfiguration } from '../../../src/kube/client/generated-configuration.ts';
+import type { PodClient, PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
+import { StatusManager } from '../../../src/status-manager/status-manager.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { clientNodeMajor, loadClientNode } from '../../support/client-node.ts';
+import { startHttpServer } from '../../support/http-server.ts';
+import type { HttpServer } from '../../support/http-server.ts';
+
+const clientNode = await loadClientNode();
+const ref = { namespace: 'default', name: 'a' };
+const { signal } = new AbortController();
+const pod = {
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: 'a', namespace: 'default', uid: 'u1', creationTimestamp: '2026-01-02T03:04:05Z', newMember: 1 },
+  spec: { containers: [] },
+  status: {
+    phase: 'Running',
+    startTime: '2026-01-02T03:04:05Z',
+    volumeHealth: [{ name: 'v' }],
+    unknown: { a: [null] },
+  },
+};
+const strategicPatch: PodStatusPatch = {
+  type: 'application/strategic-merge-patch+json',
+  body: { metadata: { uid: 'u1' }, status: { phase: 'Failed', reason: null } },
+};
+
+/** Base64 of `-`. */
+const trustsNobody = 'LQ==';
+
+function loadKubeConfig(kubeConfig: KubeConfig, server: HttpServer, caData = server.caData): void {
+  const tls = caData === '' ? { skipTLSVerify: true } : { caData, skipTLSVerify: false };
+  kubeConfig.loadFromOptions({
+    clusters: [{ name: 'c', server: server.url, ...tls }],
+    users: [{ name: 'u', token: 't0ken' }],
+    contexts: [{ name: 'x', cluster: 'c', user: 'u' }],
+    currentContext: 'x',
+  });
+}
+
+function makeApi(server: HttpServer): CoreV1Api {
+  const kubeConfig = new clientNode.KubeConfig();
+  loadKubeConfig(kubeConfig, server);
+  return kubeConfig.makeApiClient(clientNode.CoreV1Api);
+}
+
+async function rejection(promise: Promise<unknown>): Promise<ApiError> {
+  const error: unknown = await promise.then(
+    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
+  it("reads the server's own JSON: unknown members, times as strings", async () => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: pod });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    expect(server.requests).toMatchObject([{ method: 'GET', url: '/api/v1/namespaces/default/pods/a', body: '' }]);
+    expect(server.requests[0]?.headers.authorization).toBe('Bearer t0ken');
+    await client.close();
+  });
+
+  it.each<PodStatusPatch>([
+    strategicPatch,
+    { type: 'application/json-patch+json', body: [{ op: 'test', path: '/metadata/uid', value: 'u1' }] },
+  ])('patches pods/status as $type', async (patch) => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: pod });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await client.patchPodStatus(ref, patch, { signal })).toEqual(pod);
+    expect(server.requests).toMatchObject([{ method: 'PATCH', url: '/api/v1/namespaces/default/pods/a/status' }]);
+    expect(server.requests[0]?.headers['content-type']).toBe(patch.type);
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(patch.body);
+    await client.close();
+  });
+
+  it.each([{ body: pod }, { body: { kind: 'Status', status: 'Success' } }, { status: 202, body: pod }])(
+    'deletes with a UID precondition and the grace period: %j',
+    async (returned) => {
+      await using server = await startHttpServer();
+      server.respondWith(returned);
+      const client = createCoreV1PodClient(makeApi(server));
+      await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
+      expect(server.requests).toMatchObject([{ method: 'DELETE', url: '/api/v1/namespaces/default/pods/a' }]);
+      expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({
+        gracePeriodSeconds: 0,
+        preconditions: { uid: 'u1' },
+      });
+      await client.close();
+    },
+  );
+
+  it('a response of nested lists blocked the process for seconds: refused before client-node parses it', async () => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: '['.repeat(200_000) });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
+      kind: 'invalid-response',
+      message: 'the response (200) is nested deeper than 1000 levels',
+    });
+    await client.close();
+  });
+
+  it('a refused connection said "request failed: Error, ECONNREFUSED" of no server: it names host and port', async () => {
+    const server = await startHttpServer();
+    const { host } = new URL(server.url);
+    const client = createCoreV1PodClient(makeApi(server));
+    await server[Symbol.asyncDispose]();
+    const { kind, message } = await rejection(client.getPod(ref, { signal }));
+    expect(kind).toBe('network');
+    expect(message).toMatch(new RegExp(`^request to ${host} failed: .*ECONNREFUSED$`));
+    await client.close();
+  });
+
+  it.runIf(clientNodeMajor === '1.4')(
+    'cost 1.22 times the CPU of the kubelet: the request goes out through undici, not through node-fetch, under the same name',
+    async () => {
+      await using server = await startHttpServer();
+      server.respondWith({ body: pod });
+      const api = makeApi(server);
+      const { httpApi } = generatedConfiguration(api)!;
+      const send = vi.spyOn(Object.getPrototypeOf(httpApi) as typeof httpApi, 'send');
+      const client = createCoreV1PodClient(api);
+      expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toEqual(pod);
+      expect(send).not.toHaveBeenCalled();
+      send.mockRestore();
+      // The API server makes the field manager of it, which must not change.
+      expect(server.requests[0]?.headers['user-agent']).toMatch(/^node-fetch\//);
+      await client.close();
+    },
+  );
+
+  it('sends through an HTTP library of the caller, with middleware of the caller, which sees the response', async () => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: pod });
+    const api = makeApi(server);
+    const configuration = generatedConfiguration(api)!;
+    const { httpApi } = configuration;
+    const seen: unknown[] = [];
+    const of = <T>(value: T) => ({ toPromise: () => Promise.resolve(value) });
+    Object.assign(configuration, {
+      httpApi: {
+        send(context: unknown) {
+          seen.push('send');
+          return httpApi.send(context);
+        },
+      },
+      middleware: [
+        {
+          pre: of,
+          post: (context: { body: { text(): Promise<string> } }) => ({
+            async toPromise() {
+              seen.push(JSON.parse(await context.body.text()));
+              return context;
+            },
+          }),
+        },
+      ],
+    });
+    const client = createCoreV1PodClient(api);
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    expect(seen).toEqual(['send', pod]);
+    await client.close();
+  });
+
+  it('an error that quoted the token showed it: it is redacted', async () => {
+    await using server = await startHttpServer();
+    server.respondWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });
+    const client = createCoreV1PodClient(makeApi(server));
+    const { message } = await rejection(client.getPod(ref, { signal }));
+    expect(message).toBe('400 Bad: no: Bearer [redacted]');
+    await client.close();
+  });
+
+  it('reports the Status, the code and Retry-After of a failure', async () => {
+    await using server = await startHttpServer();
+    const body = {
+      kind: 'Status',
+      message: 'no',
+      reason: 'Invalid',
+      details: { causes: [{ reason: 'FieldValueInvalid', message: 'm', field: 'metadata.uid' }] },
+      code: 422,
+    };
+    server.respondWith({ status: 422, body, headers: { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' } });
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
+    const client = createCoreV1PodClient(makeApi(server), { clock });
+    expect(await rejection(client.patchPodStatus(ref, strategicPatch, { signal }))).toMatchObject({
+      kind: 'http',
+      statusCode: 422,
+      reason: 'Invalid',
+      message: '422 Invalid: no',
+      causes: body.details.causes,
+      retryAfterMs: 10_000,
+    });
+    await client.close();
+  });
+
+  it.each([
+    ['HTML', { body: '<html>please log in</html>', headers: { 'content-type': 'text/html' } }],
+    ['HTML that claims to be JSON', { body: '<html>', headers: { 'content-type': 'application/json' } }],
+    ['an empty object', { body: {} }],
+    ['a Status', { body: { kind: 'Status', metadata: {}, status: 'Success' } }],
+    ['null', { body: 'null', headers: { 'content-type': 'application/json' } }],
+    ['nothing', { body: '' }],
+  ])('calls a 200 with %s an invalid response', async (_, returned) => {
+    await using server = await startHttpServer();
+    server.respondWith(returned);
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
+      kind: 'invalid-response',
+      statusCode: 200,
+      message: 'readNamespacedPod returned something other than a pod',
+    });
+    await client.close();
+  });
+
+  it('takes a pod whose content type the generated code does not know', async () => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: pod, headers: { 'content-type': 'application/octet-stream' } });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    await client.close();
+  });
+
+  it.each(['reset', 'cut-body'] as const)('calls a connection that is cut a network failure: %s', async (fault) => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: pod, fault });
+    const client = createCoreV1PodClient(makeApi(server));
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ kind: 'network', statusCode: undefined });
+    await client.close();
+  });
+
+  it('calls a refused connection a network failure', async () => {
+    const server = await startHttpServer();
+    await server[Symbol.asyncDispose]();
+    const client = createCoreV1PodClient(makeApi(server));
+    expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
+  });
+
+  it.each([
+    ['timeout', new DOMException('too late', 'TimeoutError')],
+    ['aborted', new Error('stopped')],
+  ])('aborts a hung request and tells why: %s', async (kind, reason) => {
+    await using server = await startHttpServer();
+    server.respondWith({ fault: 'hang' });
+    const client = createCoreV1PodClient(makeApi(server));
+    const controller = new AbortController();
+    const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
+    await server.received(1);
+    controller.abort(reason);
+    expect((await outcome).kind).toBe(kind);
+    await client.close();
+  });
+
+  it("runs the caller's own middleware too, which finds the body unread", async () => {
+    await using server = await startHttpServer();
+    server.respondWith({ body: pod });
+    const seen: string[] = [];
+    const configuration = clientNode.createConfiguration({
+      baseServer: new clientNode.ServerConfiguration(server.url, {}),
+      promiseMiddleware: [
+        {
+          pre: async (context) => {
+            context.setHeaderParam('x-own', 'yes');
+            return context;
+          },
+          post: async (context) => {
+            seen.push(await context.body.text(), (await context.body.binary()).toString());
+            return context;
+          },
+        },
+      ],
+    });
+    const client = createCoreV1PodClient(new clientNode.CoreV1Api(configuration));
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    expect(server.requests[0]?.headers['x-own']).toBe('yes');
+    expect(seen).toEqual([JSON.stringify(pod), JSON.stringify(pod)]);
+    await client.close();
+  });
+});
+
+describe(`connections, client-node ${clientNodeMajor}`, () => {
+  const connectionsOf = (server: HttpServer): ReadonlySet<number> =>
+    new Set(server.requests.map((request) => request.connection));
+
+  async function getPods(client: PodClient, times: number): Promise<void> {
+    for (let i = 0; i < times; i++) await client.getPod(ref, { signal });
+  }
+
+  // 2.x's undici opens a second one when a request comes before it has put the first one back.
+  const fewConnections = 2;
+
+  it.each([false, true])('are shared by requests one after another, TLS: %s', async (tls) => {
+    await using server = await startHttpServer({ tls });
+    server.respondWith(...Array.from({ length: 10 }, () => ({ body: pod })));
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 10);
+    expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
+    await client.close();
+  });
+
+  it('stay open after a failure that the server reported', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.respondWith(...Array.from({ length: 10 }, () => ({ status: 404 })));
+    const client = createCoreV1PodClient(makeApi(server));
+    for (let i = 0; i < 10; i++) await rejection(client.getPod(ref, { signal }));
+    expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
+    await client.close();
+  });
+
+  it.each([
+    ['a 401', { status: 401 }],
+    ['a reset', { fault: 'reset' } as const],
+  ])('are opened again after %s', async (_, returned) => {
+    await using server = await startHttpServer({ tls: true });
+    server.respondWith({ body: pod }, returned, ...Array.from({ length: 10 }, () => ({ body: pod })));
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 1);
+    await rejection(client.getPod(ref, { signal }));
+    const before = connectionsOf(server);
+    await getPods(client, 10);
+    const after = new Set(server.requests.slice(2).map((request) => request.connection));
+    expect(after.size).toBeLessThanOrEqual(fewConnections);
+    expect([...after].filter((connection) => before.has(connection))).toEqual([]);
+    await client.close();
+  });
+
+  it('of requests in flight survive the failure of another request, and close() after them', async () => {
+    await using server = await startHttpServer({ tls: true });
+    let release: () => void = () => {};
+    const after = new Promise<void>((resolve) => (release = resolve));
+    server.respondWith({ body: pod }, { body: pod, after }, { status: 401 });
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 1);
+    const slow = client.getPod(ref, { signal });
+    await server.received(2);
+    await rejection(client.getPod(ref, { signal }));
+    release();
+    expect(await slow).toEqual(pod);
+    await client.close();
+    await server.disconnected();
+  });
+
+  it('are closed by close(), and opened again by the next request', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.respondWith({ body: pod }, { body: pod });
+    const client = createCoreV1PodClient(makeApi(server));
+    await getPods(client, 1);
+    await client.close();
+    await server.disconnected();
+    await client.close();
+    await getPods(client, 1);
+    expect(connectionsOf(server).size).toBe(2);
+    await client.close();
+  });
+
+  it('of a client that the manager created itself are closed by its stop()', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.respondWith({ body: pod }, { body: pod });
+    const manager = new StatusManager({ client: makeApi(server), podDeletionSafety: () => true });
+    manager.setPodStatus(pod, { phase: 'Failed' });
+    await manager.syncBatch(false);
+    expect(connectionsOf(server).size).toBe(1);
+    await manager.stop();
+    await server.disconnected();
+  });
+
+  it('are not shared by two clients', async () => {
+    await using server = await startHttpServer({ tls: true });
+    server.respondWith({ body: pod }, { body: pod });
+    const api = makeApi(server);
+    const clients = [createCoreV1PodClient(api), createCoreV1PodClient(api)];
+    for (const client of clients) await getPods(client, 1);
+    expect(connectionsOf(server).size).toBe(2);
+    for (const client of clients) await client.close();
+  });
+
+  it('check the certificate, and use what the KubeConfig says by then after that failed', async () => {
+    await using server = await startHttpServer({ tls: true });
+    const kubeConfig = new clientNode.KubeConfig();
+    loadKubeConfig(kubeConfig, server, trustsNobody);
+    const client = createCoreV1PodClient(kubeConfig.makeApiClient(clientNode.CoreV1Api));
+    expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
+    expect(server.requests).toEqual([]);
+    loadKubeConfig(kubeConfig, server);
+    server.respondWith({ body: pod });
+    await getPods(client, 1);
+    await client.close();
+  });
+});
+
+describe('over a mock', () => {
+  type Method = (request: object, options?: object) => Promise<unknown>;
+  const mockApi = (returned?: unknown) => ({
+    readNamespacedPod: vi.fn<Method>(async () => returned),
+    patchNamespacedPodStatus: vi.fn<Method>(async () => returned),
+    deleteNamespacedPod: vi.fn<Method>(async () => returned),
+  });
+
+  it('passes exactly the documented first arguments and takes the return value', async () => {
+    const returned = { metadata: { uid: 'u1' } };
+    const api = mockApi(returned);
+    const client = createCoreV1PodClient(api);
+    expect(await client.getPod(ref, { signal })).toBe(returned);
+    expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toBe(returned);
+    await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
+    const firstArguments = Object.values(api).map((method) => method.mock.calls[0]?.[0]);
+    expect(firstArguments).toEqual([
+      { name: 'a', namespace: 'default' },
+      { name: 'a', namespace: 'default', body: strategicPatch.body },
+      { name: 'a', namespace: 'default', body: { gracePeriodSeconds: 0, preconditions: { uid: 'u1' } } },
+    ]);
+  });
+
+  it.each([[undefined], [null], [{}], ['pod'], [[]]])(
+    'that returns %j fails with the name of the method',
+    async (returned) => {
+      const client = createCoreV1PodClient(mockApi(returned));
+      const outcomes = {
+        readNamespacedPod: client.getPod(ref, { signal }),
+        patchNamespacedPodStatus: client.patchPodStatus(ref, strategicPatch, { signal }),
+        deleteNamespacedPod: client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal }),
+      };
+      for (const [method, outcome] of Object.entries(outcomes)) {
+        const error = await rejection(outcome);
+        expect(error.kind).toBe('invalid-response');
+        expect(error.message).toContain(method);
+      }
+    },
+  );
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw Object.assign(new Error('x'), { code: 404 });
+      },
+    ],
+    ['rejects', () => Promise.reject({ statusCode: 404 })],
+  ])('that %s comes out as an ApiError', async (_, readNamespacedPod) => {
+    const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod });
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ statusCode: 404 });
+  });
+
+  it('is not called when the signal is aborted beforehand', async () => {
+    const api = mockApi({ metadata: {} });
+    const outcome = createCoreV1PodClient(api).getPod(ref, { signal: AbortSignal.abort() });
+    expect((await rejection(outcome)).kind).toBe('aborted');
+    expect(api.readNamespacedPod).not.toHaveBeenCalled();
+  });
+
+  it('that never responds is abandoned at the abort, and its late failure has no effect', async () => {
+    let fail: (reason: Error) => void = () => {};
+    const never = new Promise((_, reject) => (fail = reject));
+    const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod: () => never });
+    const controller = new AbortController();
+    const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
+    controller.abort();
+    expect((await outcome).kind).toBe('aborted');
+    fail(new Error('late'));
+  });
+});

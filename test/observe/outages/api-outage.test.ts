@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { SyncHarness } from '../../status-manager/sync/sync-harness.ts';
+
+const down = 'Pod statuses cannot be written: all requests to the API server fail';
+const recovered = 'Pod statuses can be written again: the API server has recovered';
+const refused = new ApiError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' });
+const always = Number.POSITIVE_INFINITY;
+
+function messages(h: SyncHarness): string[] {
+  return h.logger.warnings.map(({ message }) => message);
+}
+
+describe('an outage of the API server was silent for 30 minutes', () => {
+  it('one warning after 30 s and one when it is over, however many pods wait', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a', 'b', 'c');
+    h.manager.start();
+    let isDown = true;
+    const failWhileDown = (): void => {
+      if (isDown) throw refused;
+    };
+    h.client.react({}, failWhileDown, always);
+    for (const name of ['a', 'b', 'c']) h.set(name, 'during the outage');
+    await h.clock.advanceAsync(29_000);
+    expect(h.logger.warnings).toEqual([]);
+    await h.clock.advanceAsync(1_800_000);
+    expect(h.logger.warnings).toEqual([
+      {
+        level: 'warn',
+        message: down,
+        fields: {
+          since: '2026-01-02T03:04:05Z',
+          unsent: 3,
+          verb: 'get',
+          failure: 'transient',
+          statusCode: undefined,
+          reason: refused.message,
+        },
+      },
+    ]);
+    isDown = false;
+    await h.clock.advanceAsync(60_000);
+    expect(messages(h)).toEqual([down, recovered]);
+    expect(h.logger.warnings[1]!.fields).toMatchObject({ since: '2026-01-02T03:04:05Z', unsent: 0 });
+    await h.manager.stop();
+  });
+
+  it('a request that hangs counts from when it was made', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.hold({});
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(30_000);
+    expect(h.logger.warnings.map(({ fields }) => fields)).toEqual([
+      expect.objectContaining({ since: '2026-01-02T03:04:05Z', reason: 'No response within 30000 ms' }),
+    ]);
+    await h.manager.stop();
+  });
+
+  it('a GET that succeeds does not hide that every PATCH fails', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({ verb: 'patch' }, 500, always);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(60_000);
+    expect(messages(h)).toEqual([down]);
+    await h.manager.stop();
+  });
+
+  it.each([404, 403, 409, 422])(
+    'a response of %i is not an outage, because the API server processes requests',
+    async (code) => {
+      const h = new SyncHarness();
+      h.addPods('a');
+      h.manager.start();
+      h.client.fail({ verb: 'patch' }, code, always);
+      h.set('a', 'unseen');
+      await h.clock.advanceAsync(120_000);
+      expect(messages(h)).not.toContain(down);
+      await h.manager.stop();
+    },
+  );
+
+  it('two failures an hour apart are not an outage of an hour', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({}, 500, 1);
+    h.set('a', 'fails once');
+    await h.settle();
+    h.manager.removeOrphanedStatuses([]);
+    await h.clock.advanceAsync(3_600_000);
+    h.client.fail({}, 500, 1);
+    h.set('b', 'fails once');
+    await h.clock.advanceAsync(60_000);
+    expect(h.logger.warnings).toEqual([]);
+    await h.manager.stop();
+  });
+
+  it('a failure of a pod that is gone is not shown by inspect() for good', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 500, 1);
+    h.set('a', 'fails once');
+    await h.settle();
+    h.manager.removeOrphanedStatuses([]);
+    expect(h.manager.inspect().outage).toMatchObject({ statusCode: 500 });
+    await h.clock.advanceAsync(3_600_000);
+    expect(h.manager.inspect().outage).toBeUndefined();
+    await h.manager.stop();
+  });
+});
+
+describe('a pod that alone fails for a minute, while others are written', () => {
+  it('is warned of once', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({ name: 'a' }, 500, always);
+    h.set('a', 'unseen');
+    for (let minute = 0; minute < 10; minute++) {
+      for (let second = 0; second < 60; second += 10) {
+        h.set('b', `written ${minute}:${second}`);
+        await h.clock.advanceAsync(10_000);
+      }
+    }
+    expect(h.logger.warnings.map(({ message, fields }) => [message, fields['pod'], fields['reason']])).toEqual([
+      ['Failed to update status for pod', 'default/a', 'scripted 500'],
+    ]);
+    await h.manager.stop();
+  });
+});
+
+describe('a drain that gives up was silent', () => {
+  it('says how many statuses are unsent, and of which pods', async () => {
+    const h = new SyncHarness();
+    const names = Array.from({ length: 25 }, (_, i) => `pod-${i}`);
+    h.addPods(...names);
+    h.manager.start();
+    h.client.fail({}, refused, always);
+    for (const name of names) h.set(name, 'unsent');
+    const stopped = h.manager.stop({ drain: true, deadlineMs: 5_000 });
+    await h.clock.advanceAsync(5_000);
+    await stopped;
+    expect(h.logger.warnings).toEqual([
+      {
+        level: 'warn',
+        message: 'Stopping with pod statuses that could not be sent in time',
+        fields: { unsent: 25, pods: names.slice(0, 20).map((name) => `default/${name}`), drainMs: 5_000 },
+      },
+    ]);
+  });
+
+  it('says nothing when all statuses were sent', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.set('a', 'sent');
+    await h.manager.stop({ drain: true });
+    expect(h.logger.warnings).toEqual([]);
+    expect(h.written('a')).toBe('sent');
+  });
+});
+
+describe('403 to a GET', () => {
+  it('is warned of in the server’s words, also after failures of another kind', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 500, 2);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(1_000);
+    const words = 'pods "a" is forbidden: User "system:node:n" cannot get resource "pods"';
+    h.client.fail({ verb: 'get' }, new ApiError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' }), always);
+    await h.clock.advanceAsync(600_000);
+    expect(h.logger.warnings.map(({ fields }) => fields['reason'])).toEqual([words]);
+    await h.manager.stop();
+  });
+});
+
+describe('a node without its role', () => {
+  const words = 'pods is forbidden: User "system:node:n" cannot get resource "pods"';
+  const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
+
+  it('was warned of in 100 lines, one per pod: three pods are named, then one line counts them, and one says that it is over', async () => {
+    const h = new SyncHarness();
+    h.addPods(...names);
+    h.manager.start();
+    await h.clock.advanceAsync(1_000);
+    let isForbidden = true;
+    h.client.react(
+      { verb: 'get' },
+      () => {
+        if (isForbidden) throw new ApiError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' });
+      },
+      always,
+    );
+    for (const name of names) h.set(name, 'unseen');
+    await h.clock.advanceAsync(600_000);
+    const ofOnePod = 'The API server forbids reading or updating the status of a pod';
+    expect(h.logger.warnings).toMatchObject([
+      { message: ofOnePod, fields: { pod: 'default/p0', reason: words } },
+      { message: ofOnePod, fields: { pod: 'default/p1' } },
+      { message: ofOnePod, fields: { pod: 'default/p2' } },
+      {
+        message: 'The API server forbids reading or updating the status of many pods: the node lacks a permission',
+        fields: { forbiddenPods: 100, since: '2026-01-02T03:04:06Z', verb: 'get', reason: words },
+      },
+    ]);
+    isForbidden = false;
+    await h.clock.advanceAsync(60_000);
+    expect(h.logger.warnings.slice(4)).toEqual([
+      {
+        level: 'warn',
+        message: 'The API server permits reading and updating pod statuses again',
+        fields: { since: '2026-01-02T03:04:06Z', outageMs: 601_000 },
+      },
+    ]);
+    await h.manager.stop();
+  });
+
+  it('pods that were removed while they were forbidden do not count', async () => {
+    const h = new SyncHarness();
+    h.addPods(...names);
+    h.manager.start();
+    h.client.fail({ verb: 'get' }, new ApiError(words, { kind: 'http', statusCode: 403 }), always);
+    for (const name of names) h.set(name, 'unseen');
+    await h.clock.advanceAsync(20_000);
+    h.manager.removeOrphanedStatuses(['uid-p0']);
+    await h.clock.advanceAsync(600_000);
+    expect(h.logger.warnings).toHaveLength(3);
+    await h.manager.stop();
+  });
+});
+
+describe('the debug log', () => {
+  it('has a line when a status was accepted and one when it was written, as the kubelet’s', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a');
+    h.manager.start();
+    h.set('a', 'x');
+    await h.settle();
+    const fields = { pod: 'default/a', podUID: 'uid-a', statusVersion: 1 };
+    expect(h.logger.lines.filter(({ level }) => level === 'debug')).toEqual([
+      { level: 'debug', message: 'Status of pod accepted', fields },
+      { level: 'debug', message: 'Status for pod updated', fields },
+    ]);
+    await h.manager.stop();
+  });
+});

@@ -1,0 +1,262 @@
+import { Counter, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import type { StatusGauges } from '../../src/status-manager/metrics.ts';
+import { createPrometheusMetrics, type PrometheusMetricsOptions } from '../../src/observe/prometheus.ts';
+
+/** What a scrape shows, a line per value, without comments, the build info and what is unsent at stop. */
+async function scrape(register: Registry): Promise<string[]> {
+  const text = await register.metrics();
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#') && !/build_info|unsent_at_stop/.test(line));
+}
+
+async function linesOf(register: Registry, name: string): Promise<string[]> {
+  return (await scrape(register)).filter((line) => line.startsWith(name));
+}
+
+function gauges(cachedStatuses: number, unsentStatuses: number, oldestUnsentAgeSeconds: number): StatusGauges {
+  return {
+    cachedStatuses,
+    unsentStatuses,
+    oldestUnsentAgeSeconds,
+    waitingPods: [],
+    terminatingPods: [],
+    lastSuccessfulRequestSeconds: 0,
+    informer: undefined,
+  };
+}
+
+/** Each metric with kind, labels and buckets: kubelet behaviour §24, and ours. */
+const metrics: readonly { name: string; type: string; labels: string[]; buckets?: number[] }[] = [
+  {
+    name: 'kubelet_pod_status_sync_duration_seconds',
+    type: 'histogram',
+    labels: [],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
+  },
+  { name: 'kubelet_terminated_containers_total', type: 'counter', labels: ['container_type', 'exit_code', 'reason'] },
+  { name: 'kubelet_pod_pending_resizes', type: 'gauge', labels: ['reason', 'priority_bucket'] },
+  { name: 'kubelet_pod_in_progress_resizes', type: 'gauge', labels: [] },
+  {
+    name: 'kubelet_pod_deferred_resize_duration_seconds',
+    type: 'histogram',
+    labels: ['resolution', 'priority_bucket'],
+    buckets: [5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600],
+  },
+  { name: 'kubelet_status_manager_cached_statuses', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_unsent_statuses', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_oldest_unsent_age_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_waiting_pods', type: 'gauge', labels: ['reason'] },
+  { name: 'kubelet_status_manager_terminating_pods', type: 'gauge', labels: ['waiting_for'] },
+  { name: 'kubelet_status_manager_oldest_terminating_age_seconds', type: 'gauge', labels: ['waiting_for'] },
+  { name: 'kubelet_status_manager_last_successful_request_timestamp_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_synced', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_last_event_timestamp_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_restarts_total', type: 'counter', labels: [] },
+  { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
+  { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
+  {
+    name: 'kubelet_status_manager_request_duration_seconds',
+    type: 'histogram',
+    labels: ['verb'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
+  },
+  { name: 'kubelet_status_manager_unsent_at_stop_total', type: 'counter', labels: [] },
+  { name: 'kubelet_status_manager_refused_updates_total', type: 'counter', labels: ['reason'] },
+  { name: 'kubelet_status_manager_outcomes_total', type: 'counter', labels: ['outcome'] },
+];
+
+describe('createPrometheusMetrics', () => {
+  it('registers these metrics and no others', () => {
+    const register = new Registry();
+    createPrometheusMetrics({ register });
+    const names = register.getMetricsAsArray().map(({ name }) => name);
+    expect(names.sort()).toEqual(metrics.map(({ name }) => name).sort());
+  });
+
+  it.each(metrics)('has the $type $name', async ({ name, type, labels, buckets }) => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    adapter.observePodStatusSyncDuration(0);
+    adapter.incTerminatedContainers('container', 0, 'Completed');
+    adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
+    adapter.observeDeferredResizeDuration('accepted', 'normal', 0);
+    adapter.incRequests('get', 'ok', '2xx');
+    adapter.incRefusedUpdates('illegal-container-transition');
+    adapter.incOutcomes('written');
+    adapter.observeRequestDuration('get', 0);
+    adapter.registerStatusGauges(() => ({
+      ...gauges(1, 1, 1),
+      waitingPods: [{ reason: 'hot-loop', count: 1 }],
+      terminatingPods: [{ waitingFor: 'finalizers', count: 1, oldestAgeSeconds: 1 }],
+      informer: { isSynced: true, lastEventSeconds: 1, restarts: 1 },
+    }));
+
+    const metric = (await register.getMetricsAsJSON()).find((json) => json.name === name)!;
+    expect(metric.type).toBe(type);
+    const values = metric.values as { labels: Record<string, unknown> }[];
+    expect(values.length).toBeGreaterThan(0);
+    for (const value of values) expect(Object.keys(value.labels).filter((label) => label !== 'le')).toEqual(labels);
+    const bounds = values.map((value) => value.labels['le']).filter((le) => typeof le === 'number');
+    expect(bounds).toEqual(buckets ?? []);
+  });
+
+  it('counts and observes under the labels given', async () => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    adapter.incTerminatedContainers('init_container', 137, 'Error');
+    adapter.incTerminatedContainers('init_container', 137, 'Error');
+    adapter.incRequests('patch', 'refused', '422');
+    adapter.incRefusedUpdates('illegal-container-transition');
+    for (const outcome of ['written', 'superseded', 'written'] as const) adapter.incOutcomes(outcome);
+    adapter.observePodStatusSyncDuration(0.25);
+    adapter.observeDeferredResizeDuration('reverted', 'very-low', 7);
+    expect(await scrape(register)).toEqual(
+      expect.arrayContaining([
+        'kubelet_terminated_containers_total{container_type="init_container",exit_code="137",reason="Error"} 2',
+        'kubelet_status_manager_requests_total{verb="patch",outcome="refused",code="422"} 1',
+        'kubelet_status_manager_refused_updates_total{reason="illegal-container-transition"} 1',
+        'kubelet_status_manager_outcomes_total{outcome="written"} 2',
+        'kubelet_status_manager_outcomes_total{outcome="superseded"} 1',
+        'kubelet_pod_status_sync_duration_seconds_sum 0.25',
+        'kubelet_pod_deferred_resize_duration_seconds_sum{resolution="reverted",priority_bucket="very-low"} 7',
+      ]),
+    );
+  });
+
+  it('forgets earlier counts of pending resizes', async () => {
+    const register = new Registry();
+    const adapter = createPrometheusMetrics({ register });
+    adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'high', count: 3 }]);
+    adapter.setPendingResizes([{ reason: 'infeasible', priorityBucket: 'low', count: 1 }]);
+    adapter.setInProgressResizes(4);
+    adapter.setInProgressResizes(2);
+    expect(await linesOf(register, 'kubelet_pod_pending_resizes')).toEqual([
+      'kubelet_pod_pending_resizes{reason="infeasible",priority_bucket="low"} 1',
+    ]);
+    expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 2']);
+  });
+
+  it('reads the status gauges at each scrape', async () => {
+    const register = new Registry();
+    let now = gauges(3, 2, 1.5);
+    createPrometheusMetrics({ register }).registerStatusGauges(() => now);
+    expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
+      'kubelet_status_manager_cached_statuses 3',
+      'kubelet_status_manager_unsent_statuses 2',
+      'kubelet_status_manager_oldest_unsent_age_seconds 1.5',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+    ]);
+    now = gauges(1, 0, 0);
+    expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
+      'kubelet_status_manager_cached_statuses 1',
+      'kubelet_status_manager_unsent_statuses 0',
+      'kubelet_status_manager_oldest_unsent_age_seconds 0',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+    ]);
+  });
+
+  it('shows what pods wait for, and the informer; of several managers the sum, the oldest age and the newest time', async () => {
+    const register = new Registry();
+    const values = (count: number, seconds: number): StatusGauges => ({
+      ...gauges(0, 0, 0),
+      waitingPods: [{ reason: 'forbidden', count }],
+      terminatingPods: [{ waitingFor: 'delete', count, oldestAgeSeconds: seconds }],
+      lastSuccessfulRequestSeconds: seconds,
+      informer: { isSynced: true, lastEventSeconds: seconds, restarts: count },
+    });
+    createPrometheusMetrics({ register }).registerStatusGauges(() => values(2, 50));
+    createPrometheusMetrics({ register }).registerStatusGauges(() => values(3, 40));
+    for (let scrapes = 0; scrapes < 2; scrapes++) {
+      expect((await linesOf(register, 'kubelet_status_manager_')).slice(3)).toEqual([
+        'kubelet_status_manager_waiting_pods{reason="forbidden"} 5',
+        'kubelet_status_manager_terminating_pods{waiting_for="delete"} 5',
+        'kubelet_status_manager_oldest_terminating_age_seconds{waiting_for="delete"} 50',
+        'kubelet_status_manager_last_successful_request_timestamp_seconds 50',
+        'kubelet_status_manager_informer_synced 2',
+        'kubelet_status_manager_informer_last_event_timestamp_seconds 50',
+        'kubelet_status_manager_informer_restarts_total 5',
+      ]);
+    }
+  });
+
+  it('reads the gauges of a manager once in a scrape, because each reading looks through all pods', async () => {
+    const register = new Registry();
+    let reads = 0;
+    createPrometheusMetrics({ register }).registerStatusGauges(() => {
+      reads++;
+      return gauges(1, 0, 0);
+    });
+    await register.metrics();
+    await register.metrics();
+    expect(reads).toBe(2);
+  });
+
+  it('adds up what two managers report to one registry', async () => {
+    const register = new Registry();
+    const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
+    for (const adapter of [a, b]) {
+      adapter.incRequests('get', 'ok', '2xx');
+      adapter.setInProgressResizes(2);
+    }
+    a.setPendingResizes([{ reason: 'deferred', priorityBucket: 'normal', count: 1 }]);
+    b.setPendingResizes([
+      { reason: 'deferred', priorityBucket: 'normal', count: 2 },
+      { reason: 'deferred', priorityBucket: 'high', count: 5 },
+    ]);
+    a.registerStatusGauges(() => gauges(10, 1, 30));
+    b.registerStatusGauges(() => gauges(5, 2, 7));
+    expect((await scrape(register)).filter((line) => !line.includes('duration'))).toEqual([
+      'kubelet_pod_pending_resizes{reason="deferred",priority_bucket="normal"} 3',
+      'kubelet_pod_pending_resizes{reason="deferred",priority_bucket="high"} 5',
+      'kubelet_pod_in_progress_resizes 4',
+      'kubelet_status_manager_cached_statuses 15',
+      'kubelet_status_manager_unsent_statuses 3',
+      'kubelet_status_manager_oldest_unsent_age_seconds 30',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+      'kubelet_status_manager_requests_total{verb="get",outcome="ok",code="2xx"} 2',
+    ]);
+  });
+
+  it('does not show gauges that were unregistered, as by a stopped manager', async () => {
+    const register = new Registry();
+    const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
+    const unregister = a.registerStatusGauges(() => gauges(10, 1, 30));
+    b.registerStatusGauges(() => gauges(5, 2, 7));
+    a.setInProgressResizes(3);
+    b.setInProgressResizes(4);
+    unregister();
+    unregister();
+    expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
+      'kubelet_status_manager_cached_statuses 5',
+      'kubelet_status_manager_unsent_statuses 2',
+      'kubelet_status_manager_oldest_unsent_age_seconds 7',
+      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+    ]);
+    expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 4']);
+  });
+
+  it('keeps two registries apart', async () => {
+    const [a, b] = [new Registry(), new Registry()];
+    createPrometheusMetrics({ register: a }).incRequests('get', 'ok', '2xx');
+    createPrometheusMetrics({ register: b });
+    expect(await linesOf(a, 'kubelet_status_manager_requests_total')).toHaveLength(1);
+    expect(await linesOf(b, 'kubelet_status_manager_requests_total')).toHaveLength(0);
+  });
+
+  it.each([undefined, {}, { register: {} }, { register: null }])('refuses %j for a registry', (options) => {
+    expect(() => createPrometheusMetrics(options as PrometheusMetricsOptions)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: 'register' }),
+    );
+  });
+
+  it('refuses a registry with another kind of metric under one of the names', () => {
+    const register = new Registry();
+    const name = 'kubelet_pod_in_progress_resizes';
+    register.registerMetric(new Counter({ name, help: 'somebody else’s', registers: [] }));
+    expect(() => createPrometheusMetrics({ register })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: 'register', message: expect.stringContaining(name) }),
+    );
+  });
+});

@@ -1,0 +1,540 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  createStatusPage,
+  type PodDocument,
+  type StatusDocument,
+  type StatusPageOptions,
+} from 'kubelet-status-manager/statusz';
+import { fault } from '../../../src/testing/index.ts';
+import { DemoNode, fillNode, type PodState, serve } from './demo-node.ts';
+
+interface Response {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const cleanUps: (() => PromiseLike<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+async function startNode(options: StatusPageOptions = {}) {
+  const node = new DemoNode(options);
+  const server = await serve(node.page);
+  cleanUps.push(
+    () => server[Symbol.asyncDispose](),
+    () => node.manager.stop(),
+  );
+  node.manager.start();
+  return {
+    node,
+    server: server.server,
+    url: server.url,
+    get: (path: string, sent?: Sent) => send(`${server.url}${path}`, sent),
+    json: async <T>(path: string) => JSON.parse((await send(`${server.url}${path}`)).body.toString()) as T,
+  };
+}
+
+/** Unlike fetch, it sends any Host and follows no redirect. */
+function send(url: string, { method = 'GET', headers = {} }: Sent = {}): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) }),
+      );
+      response.on('error', reject);
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+describe('paths', () => {
+  it.each(['/statusz/', '/statusz/?x=1', '/'])('%s is the page', async (path) => {
+    const { get } = await startNode();
+    const { status, headers, body } = await get(path);
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(body.toString()).toMatch(/^<!doctype html>/);
+  });
+
+  it('the page refers to its files with relative links, so its address must end with a slash', async () => {
+    const { get } = await startNode();
+    expect(await get('/statusz')).toMatchObject({ status: 308, headers: { location: './statusz/' } });
+  });
+
+  it.each([
+    ['/statusz/main.js', 'text/javascript; charset=utf-8'],
+    ['/statusz/statusz.css', 'text/css; charset=utf-8'],
+    ['/statusz/icon.svg', 'image/svg+xml'],
+    ['/statusz/pods.json', 'application/json'],
+  ])('%s is %s', async (path, type) => {
+    const { get } = await startNode();
+    expect(await get(path)).toMatchObject({ status: 200, headers: { 'content-type': type } });
+  });
+
+  it('every file that the page and its modules refer to exists', async () => {
+    const { get } = await startNode();
+    const seen = new Set<string>();
+    const visit = async (name: string): Promise<void> => {
+      if (seen.has(name)) return;
+      seen.add(name);
+      const { status, body } = await get(`/statusz/${name}`);
+      expect([name, status]).toEqual([name, 200]);
+      const references = /(?:href|src)="([^"]+)"|from '\.\/([^']+)'/g;
+      for (const [, link, module] of body.toString().matchAll(references)) await visit((link ?? module)!);
+    };
+    await visit('');
+    expect(seen.size).toBeGreaterThan(8);
+  });
+
+  it.each([
+    '/statusz/none.js',
+    '/statusz/tsconfig.json',
+    '/statusz/../package.json',
+    '/statusz/..%2fpackage.json',
+    '/statusz/pods/none.json',
+    '/statusz/pods/%ff.json',
+    '/statuszz',
+    '/statusz/__proto__',
+  ])('%s is not found', async (path) => {
+    const { get } = await startNode();
+    expect((await get(path)).status).toBe(404);
+  });
+
+  it('the server may remove the path, as Express does', async () => {
+    const node = new DemoNode();
+    // What `app.use('/admin/statusz', page)` does with a request.
+    const server = createServer((request: IncomingMessage & { originalUrl?: string }, response: ServerResponse) => {
+      request.originalUrl = request.url!;
+      request.url = request.url!.replace('/admin/statusz', '') || '/';
+      node.page(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    cleanUps.push(async () => void server.close());
+    expect(await send(`${url}/admin/statusz`)).toMatchObject({ status: 308, headers: { location: './statusz/' } });
+    expect((await send(`${url}/admin/statusz/`)).headers['content-type']).toMatch('text/html');
+    expect((await send(`${url}/admin/statusz/pods.json`)).headers['content-type']).toBe('application/json');
+  });
+
+  it('another path can be chosen', async () => {
+    const { get } = await startNode({ path: '/debug/pods' });
+    expect((await get('/debug/pods/pods.json')).status).toBe(200);
+    expect((await get('/statusz/pods.json')).status).toBe(404);
+  });
+});
+
+describe('only reads', () => {
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])('%s is refused', async (method) => {
+    const { get } = await startNode();
+    for (const path of ['/statusz/', '/statusz/pods.json', '/statusz/none'])
+      expect(await get(path, { method })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+  });
+
+  it('HEAD has the headers of GET and no body', async () => {
+    const { get } = await startNode();
+    const { status, headers, body } = await get('/statusz/pods.json', { method: 'HEAD' });
+    const got = await get('/statusz/pods.json');
+    expect(status).toBe(200);
+    expect(body.byteLength).toBe(0);
+    expect(headers['content-length']).toBe(String(got.body.byteLength));
+    expect(headers.etag).toBe(got.headers.etag);
+  });
+});
+
+describe('headers', () => {
+  it.each<[string, Sent]>([
+    ['/statusz/', {}],
+    ['/statusz/main.js', {}],
+    ['/statusz/pods.json', {}],
+    ['/statusz/none', {}],
+    ['/statusz', {}],
+    ['/statusz/', { method: 'POST' }],
+    ['/statusz/', { headers: { host: 'evil.example' } }],
+  ])('%s %o: no inline code, no framing, no sniffing, nothing stored', async (path, sent) => {
+    const { get } = await startNode();
+    const { headers } = await get(path, sent);
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+      'cross-origin-resource-policy': 'same-origin',
+    });
+    const csp = String(headers['content-security-policy']);
+    expect(csp).toContain("default-src 'none'");
+    expect(csp).toContain("frame-ancestors 'none'");
+    expect(csp).toContain("require-trusted-types-for 'script'");
+    expect(csp).not.toMatch(/unsafe|\*|http/);
+  });
+
+  it('no page of another origin can read a response', async () => {
+    const { get } = await startNode();
+    const { headers } = await get('/statusz/pods.json', { headers: { origin: 'https://evil.example' } });
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+});
+
+describe('Host on a loopback address, against DNS rebinding', () => {
+  it.each(['localhost', 'localhost:8080', '127.0.0.1', '127.0.0.1:1', '[::1]:8080', 'LOCALHOST'])(
+    '%s is served',
+    async (host) => {
+      const { get } = await startNode();
+      expect((await get('/statusz/', { headers: { host } })).status).toBe(200);
+    },
+  );
+
+  it.each([
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'localhost@evil.example',
+    '%',
+    '10.0.0.1',
+  ])('%s is refused', async (host) => {
+    const { get } = await startNode();
+    for (const path of ['/statusz/', '/statusz/pods.json'])
+      expect((await get(path, { headers: { host } })).status).toBe(403);
+  });
+
+  it('an allowed name is served, and no other', async () => {
+    const { get } = await startNode({ allowedHosts: ['Node-1.example'] });
+    expect((await get('/statusz/', { headers: { host: 'node-1.example:9000' } })).status).toBe(200);
+    expect((await get('/statusz/', { headers: { host: 'node-2.example' } })).status).toBe(403);
+  });
+});
+
+describe('pods.json', () => {
+  const state = async (node: DemoNode, name: string, pod: PodState, times = 1): Promise<void> => {
+    const added = node.add(name);
+    node.set(added, pod);
+    for (let i = 1; i < times; i++) node.set(added, { ...pod, message: `change ${i}` });
+    await node.settled();
+  };
+
+  it('has phase, readiness and versions of each pod', async () => {
+    const { node, json } = await startNode();
+    await state(node, 'a', { isReady: true }, 2);
+    expect(await json('/statusz/pods.json')).toEqual({
+      nodeName: 'worker-1',
+      refreshIntervalMs: 1_000,
+      state: 'running',
+      lastSuccessfulRequestAt: '2026-11-22T11:58:00Z',
+      pods: [
+        {
+          podUID: 'uid-a',
+          podNamespace: 'default',
+          podName: 'a',
+          phase: 'Running',
+          ready: 'True',
+          readyContainers: 1,
+          containers: 1,
+          version: 2,
+          sentVersion: 2,
+          podIsFinished: false,
+        },
+      ],
+    });
+  });
+
+  it('says since when a pod is unsent, what it waits for, the last error and the next try', async () => {
+    const { node, json } = await startNode();
+    node.client.faults.next({ verb: 'patch' }, fault.status(403, { message: 'may not patch pods/status' }));
+    await state(node, 'a', {});
+    const { pods } = await json<StatusDocument>('/statusz/pods.json');
+    expect(pods[0]).toMatchObject({
+      unsentSince: '2026-11-22T11:58:00Z',
+      waitingFor: { kind: 'back-off', class: 'forbidden', verb: 'patch', statusCode: 403, tries: 1 },
+      nextTryAt: expect.stringMatching(/^2026-11-22T11:58:\d\dZ$/),
+      lastError: 'may not patch pods/status',
+    });
+  });
+
+  it('lists a pod whose API object finalizers keep, without a status', async () => {
+    const { node, json } = await startNode();
+    const deletionTimestamp = '2026-11-22T11:58:00Z' as never;
+    const pod = node.add('a', { finalizers: ['example.com/x'], deletionTimestamp });
+    node.set(pod);
+    node.manager.terminatePod(pod);
+    await node.settled();
+    const { pods } = await json<StatusDocument>('/statusz/pods.json');
+    expect(pods).toEqual([
+      {
+        podUID: 'uid-a',
+        podNamespace: 'default',
+        podName: 'a',
+        waitingFor: { kind: 'finalizers', finalizers: ['example.com/x'], since: '2026-11-22T11:58:00Z' },
+      },
+    ]);
+  });
+
+  it('has no ages, so that it differs only when something happened: then 304', async () => {
+    const { node, get } = await startNode();
+    node.client.faults.next({ verb: 'patch' }, fault.hang());
+    await state(node, 'a', {});
+    const first = await get('/statusz/pods.json');
+    const headers = { 'if-none-match': `W/"other", ${first.headers.etag}` };
+    node.clock.advance(5_000);
+    const second = await get('/statusz/pods.json', { headers });
+    expect(second).toMatchObject({ status: 304, headers: { etag: first.headers.etag } });
+    expect(second.body.byteLength).toBe(0);
+    expect(Number(second.headers['statusz-time']) - Number(first.headers['statusz-time'])).toBe(5_000);
+
+    await state(node, 'b', {});
+    node.clock.advance(1_000);
+    expect((await get('/statusz/pods.json', { headers })).status).toBe(200);
+  });
+
+  it('is rendered at most once in an interval for all clients, and never without a request', async () => {
+    const { node, get } = await startNode({ refreshIntervalMs: 2_000 });
+    const inspect = node.manager.inspect.bind(node.manager);
+    let inspections = 0;
+    node.manager.inspect = () => {
+      inspections++;
+      return inspect();
+    };
+    node.clock.advance(10_000);
+    expect(inspections).toBe(0);
+    for (let i = 0; i < 5; i++) await get('/statusz/pods.json');
+    node.clock.advance(1_999);
+    await get('/statusz/pods.json', { headers: { 'accept-encoding': 'gzip' } });
+    expect(inspections).toBe(1);
+    node.clock.advance(1);
+    await get('/statusz/pods.json');
+    expect(inspections).toBe(2);
+  });
+
+  it.each([
+    ['gzip, deflate, br', 'gzip'],
+    ['identity', undefined],
+    ['gzip;q=0', undefined],
+    ['', undefined],
+  ])('accept-encoding "%s": %s', async (accepted, encoding) => {
+    const { node, get, json } = await startNode();
+    await state(node, 'a', {});
+    const { headers, body } = await get('/statusz/pods.json', { headers: { 'accept-encoding': accepted } });
+    expect(headers['content-encoding']).toBe(encoding);
+    const text = encoding === 'gzip' ? gunzipSync(body) : body;
+    expect(JSON.parse(text.toString())).toEqual(await json('/statusz/pods.json'));
+  });
+
+  it('of 2,000 pods is printed with its size and cost', async () => {
+    const { node, get } = await startNode();
+    await fillNode(node);
+    const sizes = new Set<number>();
+    const times: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      node.clock.advance(1_000);
+      const startedAt = performance.now();
+      sizes.add((await get('/statusz/pods.json')).body.byteLength);
+      times.push(performance.now() - startedAt);
+    }
+    const compressed = await get('/statusz/pods.json', { headers: { 'accept-encoding': 'gzip' } });
+    const ms = times.sort((a, b) => a - b)[5]!;
+    console.log(
+      `pods.json of 2,000 pods: ${[...sizes].join()} bytes, gzip ${compressed.body.byteLength}, ${ms.toFixed(1)} ms`,
+    );
+    expect(Math.max(...sizes)).toBeLessThan(1_000_000);
+  });
+});
+
+describe('pods/UID.json', () => {
+  it('explains the pod', async () => {
+    const { node, json } = await startNode();
+    node.set(node.add('a'), { isReady: false });
+    await node.settled();
+    const { explanation } = await json<PodDocument>('/statusz/pods/uid-a.json');
+    expect(explanation).toEqual(JSON.parse(JSON.stringify(node.manager.explain('uid-a'))));
+    expect(explanation.sentence).toContain('Ready=False since 11:58:00Z');
+  });
+
+  it('has the conditions, and a timeline of conditions and writes, newest first', async () => {
+    const { node, json } = await startNode({ timelineLength: 4 });
+    const pod = node.add('a');
+    node.set(pod, { isReady: false });
+    await node.pass(60);
+    node.set(pod);
+    await node.settled();
+    const { conditions, timeline } = await json<PodDocument>('/statusz/pods/uid-a.json');
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    expect(timeline).toEqual([
+      { at: '2026-11-22T11:59:00Z', kind: 'outcome', outcome: 'written', version: 2, times: 1 },
+      { at: '2026-11-22T11:59:00Z', kind: 'condition', type: 'ContainersReady', from: 'False', to: 'True' },
+      { at: '2026-11-22T11:59:00Z', kind: 'condition', type: 'Ready', from: 'False', to: 'True' },
+      { at: '2026-11-22T11:58:00Z', kind: 'outcome', outcome: 'written', version: 1, times: 1 },
+    ]);
+  });
+
+  it('a pod that is gone keeps its timeline for a while, and has no conditions', async () => {
+    const { node, json } = await startNode();
+    const pod = node.add('a', { deletionTimestamp: '2026-11-22T11:58:00Z' as never });
+    node.set(pod);
+    node.manager.terminatePod(pod);
+    await node.settled();
+    const document = await json<PodDocument>('/statusz/pods/uid-a.json');
+    expect(document.conditions).toEqual([]);
+    expect(document.timeline[0]).toMatchObject({ kind: 'outcome', outcome: 'deleted' });
+  });
+
+  it('a UID may contain anything', async () => {
+    const { node, json } = await startNode();
+    node.set(node.add('a', { uid: 'a/b?c d%' }));
+    const path = `/statusz/pods/${encodeURIComponent('a/b?c d%')}.json`;
+    expect(await json<PodDocument>(path)).toMatchObject({ explanation: { podUID: 'a/b?c d%' } });
+  });
+
+  it('nothing of a spec is shown: no environment variable, no command', async () => {
+    const { node, get } = await startNode();
+    const secret = 'hunter2-in-an-env-value';
+    const pod = node.add('a');
+    const spec = { containers: [{ name: 'app', env: [{ name: 'PASSWORD', value: secret }], command: [secret] }] };
+    const changed = { ...pod, metadata: { ...pod.metadata, annotations: { token: secret } }, spec };
+    node.podManager.updatePod(changed);
+    node.set(changed);
+    await node.settled();
+    for (const path of ['/statusz/pods.json', '/statusz/pods/uid-a.json'])
+      expect((await get(path)).body.toString()).not.toContain(secret);
+  });
+});
+
+describe('a client that does not read', () => {
+  /** With a document that is larger than what the sockets of both sides take. */
+  async function startLargeNode() {
+    const started = await startNode();
+    const { node, server, url } = started;
+    const message = 'x'.repeat(25_000);
+    for (let i = 0; i < 1_000; i++) {
+      node.client.faults.next({ verb: 'patch', name: `pod-${i}` }, fault.status(403, { message }));
+      node.set(node.add(`pod-${i}`));
+    }
+    await node.settled();
+
+    /** A client that asks for the document and reads nothing of it; resolves with the response on its way. */
+    const stall = async () => {
+      const response = new Promise<ServerResponse>((resolve) => {
+        server.once('request', (_request, response: ServerResponse) => resolve(response));
+      });
+      const socket = connect(Number(new URL(url).port), '127.0.0.1');
+      cleanUps.push(async () => void socket.destroy());
+      socket.pause();
+      socket.write('GET /statusz/pods.json HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      return { response: await response, socket };
+    };
+    return { ...started, stall };
+  }
+
+  const closed = (response: ServerResponse) => new Promise<void>((resolve) => response.once('close', resolve));
+
+  it('is disconnected after 10 s', async () => {
+    const { node, stall } = await startLargeNode();
+    const { response } = await stall();
+    const end = closed(response);
+    node.clock.advance(9_999);
+    expect(response.destroyed).toBe(false);
+    node.clock.advance(1);
+    await end;
+    await node.manager.stop();
+    expect(node.clock.pendingTimers).toBe(0);
+  });
+
+  it('takes one of 32 places until it goes, and all of them share one document', async () => {
+    const { get, stall } = await startLargeNode();
+    const stalled = [];
+    for (let i = 0; i < 32; i++) stalled.push(await stall());
+    expect(await get('/statusz/')).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    const end = closed(stalled[0]!.response);
+    stalled[0]!.socket.destroy();
+    await end;
+    expect((await get('/statusz/')).status).toBe(200);
+  });
+
+  it('is disconnected by close()', async () => {
+    const { node, stall } = await startLargeNode();
+    const { response } = await stall();
+    const end = closed(response);
+    node.page.close();
+    await end;
+    await node.manager.stop();
+    expect(node.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('close()', () => {
+  it('ends the subscription and drops what was kept; later requests get 503', async () => {
+    const { node, get } = await startNode();
+    const pod = node.add('a');
+    node.set(pod);
+    await node.settled();
+    expect((await get('/statusz/pods/uid-a.json')).status).toBe(200);
+    node.page.close();
+    node.page.close();
+    for (const path of ['/statusz/', '/statusz/pods.json', '/statusz/pods/uid-a.json'])
+      expect((await get(path)).status).toBe(503);
+  });
+
+  it('a manager without a page has no listener: its updates copy no pod', async () => {
+    const node = new DemoNode();
+    const pod = node.add('a');
+    let reads = 0;
+    const labels = {
+      get app() {
+        reads++;
+        return 'a';
+      },
+    };
+    const watched = { ...pod, metadata: { ...pod.metadata, labels } };
+    node.set(watched);
+    const withPage = reads;
+    node.page.close();
+    node.set(watched, { isReady: false });
+    expect(withPage).toBeGreaterThan(0);
+    expect(reads).toBe(withPage);
+  });
+});
+
+describe('errors', () => {
+  it('responds 500 without details if the manager throws, and logs the reason', async () => {
+    const { node, get } = await startNode();
+    node.manager.inspect = () => {
+      throw new Error('the pod manager of the caller broke');
+    };
+    const { status, body } = await get('/statusz/pods.json');
+    expect([status, body.toString()]).toEqual([500, 'The status page could not be rendered\n']);
+    expect(node.logger.lines).toContainEqual({
+      level: 'error',
+      message: 'The status page could not be rendered',
+      fields: expect.objectContaining({ reason: 'the pod manager of the caller broke' }),
+    });
+  });
+
+  const { manager } = new DemoNode();
+  it.each<[string, unknown, unknown, string]>([
+    ['no manager', undefined, {}, 'manager'],
+    ['another object', { inspect: () => ({}) }, {}, 'manager'],
+    ['options that are not an object', manager, null, 'options'],
+    ['an unknown option', manager, { basePath: '/x' }, 'basePath'],
+    ['a path with a slash at its end', manager, { path: '/statusz/' }, 'path'],
+    ['a path without a slash', manager, { path: 'statusz' }, 'path'],
+    ['an interval that is too short', manager, { refreshIntervalMs: 10 }, 'refreshIntervalMs'],
+    ['an empty timeline', manager, { timelineLength: 0 }, 'timelineLength'],
+    ['hosts that are not a list', manager, { allowedHosts: 'a' }, 'allowedHosts'],
+    ['a host with a port', manager, { allowedHosts: ['a', 'b:80'] }, 'allowedHosts[1]'],
+    ['a node name that is not a string', manager, { nodeName: 7 }, 'nodeName'],
+  ])('%s', (_case, someManager, options, path) => {
+    expect(() => createStatusPage(someManager as never, options as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path }),
+    );
+  });
+});

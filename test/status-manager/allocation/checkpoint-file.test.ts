@@ -1,0 +1,50 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-envelope.ts';
+import { CheckpointFile } from '../../../src/status-manager/allocation/checkpoint-file.ts';
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), 'checkpoint-file-'));
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+describe('CheckpointFile', () => {
+  it('calls during a write share one more write of the newest data', async () => {
+    const filePath = path.join(dir, 'file');
+    let data = 'first';
+    const encoded: string[] = [];
+    const file = new CheckpointFile(filePath, undefined, () => {
+      encoded.push(data);
+      // The write has begun: these come too late for it.
+      if (encoded.length === 1) {
+        data = 'second';
+        late = [file.write(), file.write()];
+        data = 'third';
+        late.push(file.write());
+      }
+      return encoded.at(-1)!;
+    });
+    let late: Promise<void>[] = [];
+    await file.write();
+    expect(await readFile(filePath, 'utf8')).toBe(encodeEnvelope('first'));
+    await Promise.all(late);
+    expect(encoded).toEqual(['first', 'third']);
+    expect(await readFile(filePath, 'utf8')).toBe(encodeEnvelope('third'));
+  });
+
+  it('tries again after a failed write, the data unchanged', async () => {
+    const file = new CheckpointFile(path.join(dir, 'file'), undefined, () => 'data');
+    await rm(dir, { recursive: true });
+    await expect(file.write()).rejects.toMatchObject({ code: 'CHECKPOINT_WRITE_FAILED' });
+    await mkdir(dir);
+    await file.write();
+    expect(await readFile(path.join(dir, 'file'), 'utf8')).toBe(encodeEnvelope('data'));
+  });
+});

@@ -1,0 +1,223 @@
+import type * as fs from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import uniqBy from 'lodash/uniqBy.js';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { fileJournal } from '../../../src/status-manager/journal/file-journal.ts';
+import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
+
+/** A disk on which all files of a directory together have `capacity` bytes, and which can be read-only. */
+const disk = vi.hoisted(() => ({ dir: '', capacity: Number.POSITIVE_INFINITY, isReadOnly: false }));
+vi.mock('node:fs', async (importOriginal) => {
+  const original = await importOriginal<typeof fs>();
+  // A second name of a file takes no space.
+  const used = (): number => {
+    const stats = original.readdirSync(disk.dir).map((name) => original.lstatSync(path.join(disk.dir, name)));
+    return uniqBy(stats, 'ino').reduce((sum, { size }) => sum + size, 0);
+  };
+  const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+  return {
+    ...original,
+    openSync: (file: string, flags: number, mode: number): number => {
+      if (disk.isReadOnly && file.startsWith(disk.dir)) throw failure('EROFS', 'read-only file system');
+      return original.openSync(file, flags, mode);
+    },
+    writeSync: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number => {
+      if (disk.isReadOnly) throw failure('EROFS', 'read-only file system');
+      // Space inside the file is already allocated.
+      const free = original.fstatSync(fd).size - position + disk.capacity - used();
+      if (free <= 0) throw failure('ENOSPC', 'no space left on device');
+      return original.writeSync(fd, bytes, offset, Math.min(length, free), position);
+    },
+  };
+});
+
+const file = (): string => journalFile(disk.dir);
+
+beforeEach(() => {
+  disk.dir = newDirectory();
+  disk.capacity = Number.POSITIVE_INFINITY;
+  disk.isReadOnly = false;
+});
+
+function fill(): void {
+  disk.capacity = statSync(file()).size;
+}
+
+async function crash(): ReturnType<typeof afterCrash> {
+  disk.capacity = Number.POSITIVE_INFINITY;
+  disk.isReadOnly = false;
+  return afterCrash(disk.dir);
+}
+
+describe('a journal on a full disk', () => {
+  it('opens with the statuses that it holds, and does not change the file', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b', 'c']) first.journal.accepted(entry(uid, `${uid}1`));
+    await first.journal.close();
+    fill();
+    const content = readFileSync(file(), 'utf8');
+    const next = await openJournal(disk.dir);
+    expect(recovered(next)).toEqual(['a a1', 'b b1', 'c c1']);
+    expect(next.logger.lines).toEqual([]);
+    expect(readFileSync(file(), 'utf8')).toBe(content);
+  });
+
+  it('loses only the statuses that do not fit: 22 kB of unsent statuses were lost to one', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, 'x'.repeat(1_000)));
+    fill();
+    journal.accepted(entry('pod-3', 'y'.repeat(5_000)));
+    journal.accepted(entry('new', 'z'.repeat(5_000)));
+    expect(logger.errors).toMatchObject([
+      {
+        message: 'Statuses cannot be recorded in the journal and would be lost in a crash',
+        fields: { reason: 'no space left on device', unrecorded: 1, pods: ['default/pod-3'] },
+      },
+    ]);
+    const next = await crash();
+    expect(next.journal.recovered.map(({ podUID }) => podUID)).toEqual(
+      Array.from({ length: 20 }, (_, i) => `pod-${i}`).filter((uid) => uid !== 'pod-3'),
+    );
+    expect(next.logger.lines).toEqual([]);
+  });
+
+  it('uses the space of statuses that are settled or replaced', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    journal.accepted(entry('a', 'a1'));
+    journal.accepted(entry('b', 'b1'));
+    journal.accepted(entry('c', 'c1, which is longer'));
+    journal.settled('c');
+    fill();
+    journal.accepted(entry('a', 'a2'));
+    journal.accepted(entry('a', 'a3'));
+    journal.accepted(entry('d', 'd1'));
+    expect(logger.errors).toEqual([]);
+    expect(recovered(await crash()).toSorted()).toEqual(['a a3', 'b b1', 'd d1']);
+  });
+
+  it('uses the space of an older status for a slightly longer one', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, `${i}`));
+    fill();
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, `${i * 1_000_000}`));
+    expect(logger.errors).toEqual([]);
+    expect(recovered(await crash()).toSorted()).toEqual(
+      Array.from({ length: 20 }, (_, i) => `pod-${i} ${i * 1_000_000}`).toSorted(),
+    );
+  });
+
+  it('records what did not fit when there is space again, and logs it', async () => {
+    const { journal, logger, clock } = await openJournal(disk.dir);
+    journal.accepted(entry('a', 'a1'));
+    disk.capacity = 0;
+    journal.accepted(entry('a', 'a2 is longer'));
+    journal.accepted(entry('b', 'b1'));
+    clock.advance(1_000);
+    expect(logger.warnings).toEqual([]);
+    disk.capacity = Number.POSITIVE_INFINITY;
+    clock.advance(1_000);
+    expect(logger.warnings).toMatchObject([
+      { message: 'The journal can be written again; all unsent statuses are recorded' },
+    ]);
+    expect(recovered(await crash())).toEqual(['a a2 is longer', 'b b1']);
+    await journal.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is logged once, and once a minute while it lasts, not for each status', async () => {
+    const { journal, logger, clock } = await openJournal(disk.dir);
+    disk.capacity = 0;
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`));
+    expect(logger.errors).toHaveLength(1);
+    clock.advance(60_000);
+    expect(logger.errors).toHaveLength(2);
+    expect(logger.errors[1]).toMatchObject({ fields: { unrecorded: 20 } });
+    expect(logger.errors[1]!.fields.pods).toHaveLength(10);
+  });
+
+  it('logs what is lost when it is closed', async () => {
+    const { journal, logger } = await openJournal(disk.dir);
+    disk.capacity = 0;
+    journal.accepted(entry('a'));
+    await journal.close();
+    expect(logger.errors.at(-1)).toMatchObject({ fields: { reason: 'the journal is closed', pods: ['default/a'] } });
+  });
+
+  it('starts without a file when none can be created, so that the agent can run', async () => {
+    disk.capacity = 0;
+    const { journal, logger } = await openJournal(disk.dir);
+    journal.accepted(entry('a'));
+    expect(logger.errors).toHaveLength(1);
+  });
+
+  it('skips a damaged line also when the file cannot be replaced', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b', 'c']) first.journal.accepted(entry(uid));
+    await first.journal.close();
+    const { writeFileSync } = await vi.importActual<typeof fs>('node:fs');
+    writeFileSync(file(), readFileSync(file(), 'utf8').replace('"b"', '"B"'));
+    fill();
+    const next = await openJournal(disk.dir);
+    expect(recovered(next)).toEqual(['a', 'c']);
+    next.journal.settled('a');
+    expect(recovered(await crash())).toEqual(['c']);
+  });
+});
+
+describe('a journal on a read-only disk', () => {
+  it('opens with the statuses that it holds, and logs that it records nothing', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
+    await first.journal.close();
+    disk.isReadOnly = true;
+    const { journal, logger } = await openJournal(disk.dir);
+    expect(recovered({ journal })).toEqual(['a', 'b']);
+    expect(logger.errors[0]).toMatchObject({
+      message: 'The journal can only be read; statuses accepted from now on would be lost in a crash',
+      fields: { reason: 'read-only file system' },
+    });
+    journal.settled('a');
+    expect(() => journal.accepted(entry('c'))).not.toThrow();
+    expect(logger.errors.at(-1)).toMatchObject({ fields: { pods: ['default/c'] } });
+  });
+
+  it('is written again when the disk can be', async () => {
+    const first = await openJournal(disk.dir);
+    for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
+    await first.journal.close();
+    disk.isReadOnly = true;
+    const { journal, clock } = await openJournal(disk.dir);
+    journal.settled('a');
+    journal.accepted(entry('c'));
+    disk.isReadOnly = false;
+    clock.advance(61_000);
+    expect(recovered(await crash())).toEqual(['b', 'c']);
+  });
+
+  it('without a file cannot be used', async () => {
+    disk.isReadOnly = true;
+    await expect(fileJournal(disk.dir)).rejects.toMatchObject({ code: 'JOURNAL_UNUSABLE' });
+  });
+
+  it('marks replaced statuses past when it can be written again', async () => {
+    const { journal, clock, logger } = await openJournal(disk.dir);
+    journal.accepted(entry('a', 'a1'));
+    disk.isReadOnly = true;
+    journal.accepted(entry('a', 'a2'));
+    expect(logger.errors.map(({ fields }) => fields.reason)).toContain('read-only file system');
+    journal.settled('a');
+    disk.isReadOnly = false;
+    clock.advance(1_000);
+    expect(recovered(await crash())).toEqual([]);
+  });
+});
+
+it('keeps the old file when no new one can be created', async () => {
+  const temporary = path.join(disk.dir, '.pod-status.journal.tmp');
+  mkdirSync(path.join(temporary, 'x'), { recursive: true });
+  const { journal } = await openJournal(disk.dir);
+  journal.accepted(entry('a', 'a1'));
+  rmSync(temporary, { recursive: true });
+  expect(recovered(await crash())).toEqual(['a a1']);
+});

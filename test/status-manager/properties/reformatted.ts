@@ -1,0 +1,16 @@
+import * as fc from 'fast-check';
+import type { PodStatus } from '../../../src/kube/types.ts';
+import { relatedPodStatusesArbitrary } from '../../support/arbitraries.ts';
+import { reformatStatus } from '../../support/reformat.ts';
+
+/** Canonical pod statuses, with unknown members at every level. */
+export const statusArbitrary: fc.Arbitrary<PodStatus> = relatedPodStatusesArbitrary({ unknownMembers: true }).map(
+  ([status]) => status,
+);
+
+/** The same status in other valid formats. */
+export function reformatted(status: PodStatus): fc.Arbitrary<unknown> {
+  return fc
+    .infiniteStream(fc.nat(997))
+    .map((stream) => reformatStatus(status, (choices) => choices[stream.next().value! % choices.length]));
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { BackOff, type BackOffCause, type BackOffReason } from '../../../src/status-manager/sync/back-off.ts';
+
+/** Puts the pod off; by how many milliseconds. */
+function waitAfter(backOff: BackOff, uid: string, reason: BackOffReason, cause: Partial<BackOffCause> = {}): number {
+  const { dueMs, failedAtMs } = backOff.add(uid, { reason, version: 1, message: 'e', isShown: false, ...cause }, 0);
+  return dueMs - failedAtMs;
+}
+
+describe('BackOff', () => {
+  it.each<[BackOffReason, boolean, number[], number]>([
+    ['not-visible', false, [1_000, 2_000, 4_000, 8_000], 600_000],
+    ['not-visible', true, [1_000, 2_000, 4_000, 8_000], 30_000],
+    ['forbidden', false, [1_000, 2_000, 4_000, 8_000], 60_000],
+    ['forbidden', true, [1_000, 2_000, 4_000, 8_000], 30_000],
+    ['refused', true, [5_000, 10_000, 20_000, 40_000], 300_000],
+    ['stale', true, [0, 0, 0, 500, 1_000, 2_000], 30_000],
+    ['throttled', true, [1_000, 2_000, 4_000, 8_000], 60_000],
+    ['transient', true, [500, 1_000, 2_000, 4_000], 30_000],
+    ['hot-loop', true, [20_000, 40_000, 80_000, 160_000], 600_000],
+  ])('%s, shown by the pod manager: %s: doubles up to its bound, and stays there', (reason, isShown, first, maxMs) => {
+    const backOff = new BackOff(() => 0);
+    const delays = Array.from({ length: 100 }, () => waitAfter(backOff, 'a', reason, { isShown }));
+    expect(delays.slice(0, first.length)).toEqual(first);
+    expect(Math.max(...delays)).toBe(maxMs);
+    expect(delays.at(-1)).toBe(maxMs);
+  });
+
+  it('takes up to a fifth off, never from what the server asked for', () => {
+    const backOff = new BackOff(() => 0.999_999);
+    expect(waitAfter(backOff, 'a', 'transient')).toBeCloseTo(400, 0);
+    expect(waitAfter(backOff, 'b', 'throttled', { atLeastMs: 7_000 })).toBe(7_000);
+  });
+
+  it('starts over after forget', () => {
+    const backOff = new BackOff(() => 0);
+    waitAfter(backOff, 'a', 'transient');
+    expect(waitAfter(backOff, 'a', 'transient')).toBe(1_000);
+    backOff.forget('a');
+    expect(backOff.get('a')).toBeUndefined();
+    expect(waitAfter(backOff, 'a', 'transient')).toBe(500);
+  });
+
+  it('keeps doubling when the reason changes: behind one load balancer a server may be dead and another overloaded', () => {
+    const backOff = new BackOff(() => 0);
+    const reasons = ['stale', 'transient', 'stale', 'transient', 'throttled', 'transient', 'not-visible'] as const;
+    expect(reasons.map((reason) => waitAfter(backOff, 'a', reason))).toEqual([0, 500, 0, 500, 1_000, 2_000, 4_000]);
+    for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'transient');
+    // Not its greatest wait immediately: after an outage a pod may be missing for a moment only.
+    expect(waitAfter(backOff, 'a', 'not-visible')).toBe(60_000);
+  });
+
+  it('starts over when what was written does not stick, and when it fails after that', () => {
+    const backOff = new BackOff(() => 0);
+    for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'transient');
+    expect(waitAfter(backOff, 'a', 'hot-loop')).toBe(20_000);
+    expect(waitAfter(backOff, 'a', 'transient')).toBe(500);
+  });
+
+  it.each<[BackOffReason, boolean, number]>([
+    ['not-visible', false, 16_000],
+    ['not-visible', true, 1_000],
+    ['forbidden', false, 16_000],
+    ['forbidden', true, 1_000],
+    ['refused', true, 0],
+    ['stale', true, 0],
+    ['throttled', true, 16_000],
+    ['transient', true, 8_000],
+    ['hot-loop', true, 0],
+  ])('%s, shown by the pod manager: %s: a new version waits %i ms', (reason, isShown, waitMs) => {
+    const backOff = new BackOff(() => 0);
+    for (let tries = 0; tries < 5; tries++) waitAfter(backOff, 'a', reason, { isShown, version: 3 });
+    const { dueMs } = backOff.get('a')!;
+    expect(dueMs).toBeGreaterThan(0);
+    expect(backOff.waitMs('a', 3, 0)).toBe(dueMs);
+    expect(backOff.waitMs('a', 3, dueMs)).toBe(0);
+    expect(backOff.waitMs('a', 4, 0)).toBe(waitMs);
+    expect(backOff.waitMs('b', 3, 0)).toBe(0);
+  });
+
+  it('an entry says which request failed how, how often in a row, and since when', () => {
+    const backOff = new BackOff(() => 0);
+    const cause = { version: 2, message: '500 InternalError', isShown: true };
+    backOff.add('a', { ...cause, reason: 'transient', verb: 'get', statusCode: 500 }, 1_000);
+    backOff.add('a', { ...cause, reason: 'forbidden', verb: 'patch', statusCode: 403 }, 2_000);
+    expect(Array.from(backOff.uids(), (uid) => [uid, backOff.get(uid)])).toEqual([
+      [
+        'a',
+        {
+          ...cause,
+          reason: 'forbidden',
+          verb: 'patch',
+          statusCode: 403,
+          tries: 2,
+          sinceMs: 1_000,
+          failedAtMs: 2_000,
+          delayMs: 1_000,
+          dueMs: 3_000,
+          newVersionDueMs: 3_000,
+          isLoggedAsLasting: false,
+        },
+      ],
+    ]);
+  });
+});

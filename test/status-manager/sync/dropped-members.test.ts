@@ -1,0 +1,112 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Pod, StatusManager } from 'kubelet-status-manager';
+import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
+import { ApiServer, FakeClock, recordingLogger, settle, SyncedPodManager } from 'kubelet-status-manager/testing';
+import { DroppedMembers } from '../../../src/status-manager/sync/dropped-members.ts';
+import { SyncHarness, uidOf } from './sync-harness.ts';
+
+let server: ApiServer;
+let client: HttpPodClient;
+let manager: StatusManager;
+
+afterEach(async () => {
+  await manager.stop();
+  await client.transport.close();
+  await server.close();
+});
+
+it.each(['strategic-merge', 'json-patch'] as const)(
+  'on kube-apiserver 1.33, which drops observedGeneration and resources, every pod was patched again and warned of (%s)',
+  async (patchStrategy) => {
+    const clock = new FakeClock();
+    const logger = recordingLogger();
+    server = await ApiServer.start({ clock });
+    server.mutate({ verb: 'patch', subresource: 'status' }, ({ status, ...rest }) => {
+      const { observedGeneration: _dropped, resources: _unknown, conditions, ...kept } = status ?? {};
+      const keptConditions = conditions?.map(({ observedGeneration: _droppedToo, ...condition }) => condition);
+      return { ...rest, status: { ...kept, ...(keptConditions && { conditions: keptConditions }) } };
+    });
+    client = createPodClient(server.kubeconfig());
+    const podManager = new SyncedPodManager(server.pods);
+    const options = { client, podManager, podDeletionSafety: () => false, clock, logger, patchStrategy };
+    manager = new StatusManager(options);
+    manager.start();
+    const containers = [{ name: 'c', image: 'i' }];
+    const pods: Pod[] = ['a', 'b', 'c'].map((name) =>
+      server.pods.create({ metadata: { name }, spec: { nodeName: 'node-a', containers } }),
+    );
+    const conditions = [{ type: 'Ready', status: 'True', observedGeneration: 1 }];
+    const settled = (): Promise<void> => settle(clock, manager, server);
+    for (const pod of pods) {
+      manager.setPodStatus(pod, { phase: 'Running', qosClass: 'BestEffort', conditions, resources: {} });
+      await settled();
+    }
+    expect(manager.getPodStatus(pods[0]!.metadata!.uid!)?.observedGeneration).toBe(1);
+    const bodies = server.requests.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
+    expect(bodies.map((body) => /observedGeneration|resources/.test(body))).toEqual([true, true, true]);
+
+    await clock.advanceAsync(60_000, settled);
+    expect(server.requests).toHaveLength(6);
+    expect(logger.warnings).toEqual([]);
+    const learned = logger.lines.filter(({ message }) => message.includes('drops a member'));
+    expect(learned).toMatchObject([
+      { level: 'info', fields: { member: 'observedGeneration' } },
+      { level: 'info', fields: { member: 'resources' } },
+    ]);
+  },
+);
+
+describe('a member that is missing in the response', () => {
+  const ready = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null };
+  const conditions = [{ ...ready, observedGeneration: 1 }];
+  const status = { phase: 'Running', observedGeneration: 1, conditions, resources: {} };
+
+  it('because an old client has removed it in the meantime, was never written to any pod again', async () => {
+    const h = new SyncHarness().informed();
+    const pods = h.addPods('a', 'b');
+    for (const name of ['a', 'b']) h.set(name, '1');
+    await h.manager.syncBatch(false);
+    h.set('a', '2');
+    h.client.react({ verb: 'patch', name: 'a' }, () => {
+      const { status: shown, ...rest } = h.client.pod('default', 'a')!;
+      const { observedGeneration: _removed, ...others } = shown!;
+      h.client.put({ ...rest, status: others });
+    });
+    await h.manager.syncBatch(false);
+    expect(h.client.pod('default', 'a')?.status).not.toHaveProperty('observedGeneration');
+    await h.manager.syncBatch(true);
+    h.set('b', '2');
+    await h.manager.syncBatch(false);
+    for (const { metadata } of pods) {
+      expect(h.client.pod('default', metadata!.name!)?.status).toMatchObject({ observedGeneration: 1 });
+    }
+  });
+
+  it('of one pod is left out of that pod alone: a feature gate that is off keeps what other pods have', () => {
+    const members = new DroppedMembers(recordingLogger());
+    members.learn('a', {}, status, { phase: 'Running', observedGeneration: 1 });
+    expect(members.asKept('a', status, {})).toEqual({ phase: 'Running', observedGeneration: 1, conditions });
+    expect(members.asKept('b', status, {})).toBe(status);
+    members.forget('a');
+    expect(members.asKept('a', status, {})).toBe(status);
+  });
+
+  it('is not removed from a pod when the API server, upgraded in the meantime, shows it', () => {
+    const members = new DroppedMembers(recordingLogger());
+    members.learn('a', {}, status, { phase: 'Running' });
+    expect(members.asKept('a', status, { observedGeneration: 1, resources: {} })).toEqual(status);
+    expect(members.asKept('a', status, {})).toEqual({ phase: 'Running', conditions: [ready] });
+  });
+});
+
+it('a DisruptionTarget lost its observedGeneration in the cached status when its time was refreshed, on a server that drops it', async () => {
+  const h = new SyncHarness();
+  const [pod] = h.addPods('a');
+  h.client.react({ verb: 'patch' }, () => ({ response: { ...pod!, status: { phase: 'Running', message: '1' } } }));
+  h.set('a', '1');
+  await h.manager.syncBatch(false);
+  const target = { type: 'DisruptionTarget', status: 'True', observedGeneration: 1 };
+  h.set('a', '2', { phase: 'Failed', conditions: [target] });
+  await h.manager.syncBatch(false);
+  expect(h.manager.getPodStatus(uidOf('a'))?.conditions).toMatchObject([target]);
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { Pod } from '../../../src/kube/types.ts';
+import { conditions, SyncHarness } from './sync-harness.ts';
+
+const warning = 'The API server does not keep what is written into the pod status; backing off';
+
+/** After each PATCH, the API server shows this instead. */
+function rewrite(h: SyncHarness, change: (pod: Pod) => Pod): void {
+  h.client.react(
+    { verb: 'patch' },
+    ({ namespace, name }) =>
+      () =>
+        h.client.put(change(h.client.pod(namespace, name)!)),
+    Number.POSITIVE_INFINITY,
+  );
+}
+
+function withoutMessage(pod: Pod): Pod {
+  const { message: _message, ...status } = pod.status!;
+  return { ...pod, status };
+}
+
+/** When PATCHes were sent, in seconds. */
+function patchSeconds(h: SyncHarness): number[] {
+  return h.times.filter(({ action }) => action.verb === 'patch').map(({ ms }) => ms / 1_000);
+}
+
+describe('the same body three times for the same version', () => {
+  it('warns once, with the members and who has written them, and backs off', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    rewrite(h, (pod) => {
+      const stripped = withoutMessage(pod);
+      const managedFields = [{ manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {} } } }];
+      return { ...stripped, metadata: { ...stripped.metadata, managedFields } };
+    });
+    h.informed();
+    h.manager.start();
+    h.set('a', 'stripped');
+    await h.clock.advanceAsync(600_000);
+    expect(h.logger.warnings).toEqual([
+      {
+        level: 'warn',
+        message: warning,
+        fields: { pod: 'default/a', podUID: 'uid-a', statusVersion: 1, members: ['message'], managers: ['somebody'] },
+      },
+    ]);
+    // Two ticks to be sure, then 20 s, 40 s, 80 s … at ticks.
+    expect(patchSeconds(h)).toEqual([0, 10, 20, 30, 50, 90, 170, 330]);
+    expect(h.inspect('a')).toMatchObject({
+      lastError: 'The API server does not keep what is written',
+      hotLoop: { members: ['message'], managers: ['somebody'], timesSent: 7 },
+    });
+    await h.manager.stop();
+  });
+
+  it('a new version is sent immediately, and counted from one again', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    rewrite(h, withoutMessage);
+    h.informed();
+    h.manager.start();
+    h.set('a', 'stripped');
+    await h.clock.advanceAsync(35_000);
+    h.set('a', 'stripped, too');
+    await h.settle();
+    expect(patchSeconds(h).at(-1)).toBe(35);
+    expect(h.inspect('a').lastError).toBeUndefined();
+    await h.clock.advanceAsync(60_000);
+    expect(h.logger.warnings).toHaveLength(2);
+    await h.manager.stop();
+  });
+
+  it('ends when the API server keeps it', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    let isStripping = true;
+    rewrite(h, (pod) => (isStripping ? withoutMessage(pod) : pod));
+    h.informed();
+    h.manager.start();
+    h.set('a', 'kept in the end');
+    await h.clock.advanceAsync(60_000);
+    isStripping = false;
+    await h.clock.advanceAsync(60_000);
+    expect(h.written('a')).toBe('kept in the end');
+    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined, hotLoop: undefined });
+    const patches = h.count('patch');
+    await h.clock.advanceAsync(600_000);
+    expect(h.count('patch')).toBe(patches);
+    // Another writer is noticed at the next tick: the count starts again.
+    h.client.put(withoutMessage(h.client.pod('default', 'a')!));
+    h.observe('a');
+    await h.clock.advanceAsync(10_000);
+    expect(h.count('patch')).toBe(patches + 1);
+    await h.manager.stop();
+  });
+
+  it('another writer who overwrites the status each time is a hot loop, too', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a');
+    h.manager.start();
+    h.set('a', 'm', { conditions: conditions.ready });
+    await h.settle();
+    for (let minute = 0; minute < 60; minute++) {
+      for (let second = 0; second < 60; second += 10) {
+        const pod = h.client.pod('default', 'a')!;
+        const unready = pod.status!.conditions!.map((condition) => ({ ...condition, status: 'False' }));
+        h.client.put({ ...pod, status: { ...pod.status, conditions: unready } });
+        h.observe('a');
+        await h.clock.advanceAsync(10_000);
+      }
+    }
+    expect(h.logger.warnings.map(({ fields }) => fields.members)).toEqual([['conditions']]);
+    expect(h.count('patch')).toBeLessThan(20);
+    await h.manager.stop();
+  });
+
+  it('ends with the pod: a status that is set afterwards does not wait', async () => {
+    const h = new SyncHarness();
+    const [pod] = h.addPods('a');
+    rewrite(h, withoutMessage);
+    h.informed();
+    h.manager.start();
+    h.set('a', 'stripped', { phase: 'Failed' });
+    h.manager.terminatePod(pod!);
+    await h.clock.advanceAsync(20_000);
+    const terminating = { ...h.client.pod('default', 'a')! };
+    h.client.put({ ...terminating, metadata: { ...terminating.metadata, deletionTimestamp: '2026-01-02T03:04:05Z' } });
+    await h.clock.advanceAsync(10_000);
+    expect([h.count('patch'), h.count('delete'), h.client.pod('default', 'a')]).toEqual([4, 1, undefined]);
+    h.takeRequests();
+    h.set('a', 'late');
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a']);
+    await h.manager.stop();
+  });
+
+  it('a batch by hand sends it each time, as the kubelet does', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    rewrite(h, withoutMessage);
+    h.informed();
+    h.set('a', 'stripped');
+    for (let i = 0; i < 6; i++) await h.manager.syncBatch(true);
+    expect(h.count('patch')).toBe(6);
+  });
+});

@@ -1,0 +1,253 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { describe, expect, it } from 'vitest';
+import { noopState } from '../../../src/status-manager/allocation/noop-state.ts';
+import { noopMetrics } from '../../../src/status-manager/metrics.ts';
+import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { outcomeChannelName } from '../../../src/status-manager/sync/outcomes.ts';
+import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
+
+const fail = (): never => {
+  throw new Error('out of order');
+};
+
+describe('a port that throws affects nothing else', () => {
+  it('a listener', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    const heard: string[] = [];
+    h.manager.subscribe({ onPodUpdated: fail, onPodRemoved: fail, onOutcome: fail });
+    h.manager.subscribe({ onPodUpdated: (pod) => void heard.push(pod.metadata!.name!) });
+    h.manager.start();
+    h.set('a', '1');
+    h.set('b', '1');
+    await h.settle();
+    expect([h.written('a'), h.written('b'), heard]).toEqual(['1', '1', ['a', 'b']]);
+    expect(h.takeOutcomes()).toEqual(['written 1', 'written 1']);
+    expect(h.logger.errors[0]?.fields.reason).toBe('out of order');
+    await h.manager.stop();
+  });
+
+  it('a listener or logger whose promise rejects', async () => {
+    // An async function fits where a void one is asked for.
+    const reject = (() => Promise.reject(new Error('out of order'))) as () => never;
+    const h = new SyncHarness({ logger: { trace: reject, debug: reject, info: reject, warn: reject, error: reject } });
+    h.addPods('a');
+    h.manager.subscribe({ onPodUpdated: reject, onOutcome: reject });
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect(h.written('a')).toBe('1');
+    await h.manager.stop();
+  });
+
+  it('an allocation state', async () => {
+    const h = new SyncHarness({ allocationState: { ...noopState, delete: fail } });
+    for (const name of ['a', 'b', 'c']) h.set(name, '1');
+    h.manager.removeOrphanedStatuses([]);
+    expect(h.manager.inspect().pods).toEqual([]);
+    expect(h.logger.errors[0]?.fields).toMatchObject({ method: 'allocationState.delete', podUID: 'uid-a' });
+    await h.manager.stop();
+  });
+
+  it('a logger', async () => {
+    const h = new SyncHarness({ logger: { trace: fail, debug: fail, info: fail, warn: fail, error: fail } });
+    h.addPods('a', 'b');
+    h.manager.subscribe({ onPodUpdated: fail });
+    h.client.fail({ verb: 'patch', name: 'a' }, 422);
+    h.client.fail({ verb: 'get', name: 'b' }, 500);
+    h.manager.start();
+    h.set('a', '1');
+    h.set('b', '1');
+    h.manager.setContainerReadiness('nobody', 'nothing', true);
+    await h.clock.advanceAsync(10_000);
+    expect([h.written('a'), h.written('b')]).toEqual(['1', '1']);
+    await h.manager.stop();
+  });
+
+  it('metrics', async () => {
+    const metrics = Object.fromEntries(Object.keys(noopMetrics).map((method) => [method, fail]));
+    const h = new SyncHarness({ metrics: metrics as unknown as typeof noopMetrics });
+    h.addPods('a');
+    h.manager.start();
+    h.set('a', '1', { containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 1 } } }] });
+    await h.settle();
+    expect(h.written('a')).toBe('1');
+    expect(h.logger.errors.map(({ message }) => message)).toContain('A method of the caller failed');
+    await h.manager.stop();
+  });
+
+  it('a safety provider; containers then count as possibly running', async () => {
+    const h = new SyncHarness({ podDeletionSafety: fail });
+    const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.settle();
+    expect(h.client.pod('default', 'a')?.status?.phase).toBe('Pending');
+    expect(h.count('delete')).toBe(0);
+    await h.manager.stop();
+  });
+
+  it('a start-up latency helper', async () => {
+    const h = new SyncHarness({ podStartupLatency: { recordStatusUpdated: fail, deletePodStartupState: fail } });
+    h.addPods('a');
+    const pod = h.addPod(podOf('b', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.manager.start();
+    h.set('a', '1');
+    h.manager.terminatePod(pod);
+    await h.settle();
+    expect(h.inspect('a').sentVersion).toBe(1);
+    // The deleted pod is forgotten all the same.
+    expect(h.manager.inspect().pods.map(({ podName }) => podName)).toEqual(['a']);
+    await h.manager.stop();
+  });
+
+  it('a pod manager, for as long as it does', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 1_000 });
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, 500);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    const { getUIDTranslations, translatePodUID } = h.podManager;
+    h.podManager.getUIDTranslations = fail;
+    h.podManager.translatePodUID = fail;
+    // The wake-up, the tick and the end of the back-off all run into it.
+    h.set('a', '2');
+    await h.clock.advanceAsync(3_000);
+    h.podManager.getUIDTranslations = getUIDTranslations;
+    h.podManager.translatePodUID = translatePodUID;
+    await h.clock.advanceAsync(1_000);
+    expect(h.written('a')).toBe('2');
+    await h.manager.stop();
+  });
+
+  it('a pod manager that throws for one pod delays no other pod', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 1_000 });
+    h.addPods('a', 'b');
+    h.set('a', '1');
+    h.set('b', '1');
+    await h.manager.syncBatch(false);
+    h.takeRequests();
+    const getPodByUID = h.podManager.getPodByUID.bind(h.podManager);
+    h.podManager.getPodByUID = (uid) => (uid === uidOf('a') ? fail() : getPodByUID(uid));
+    h.manager.start();
+    await h.clock.advanceAsync(1_000);
+    expect(h.takeRequests()).toEqual(['get b']);
+    await h.manager.stop();
+  });
+
+  it('a client that throws instead of rejecting, or resolves with something that is not a pod', async () => {
+    const responses: (() => unknown)[] = [
+      fail,
+      () => undefined,
+      () => 'OK',
+      () => ({}),
+      () => Promise.reject(new Error()),
+      () => Promise.reject(undefined),
+    ];
+    const h = new SyncHarness({
+      client: { getPod: () => responses.shift()!() as never, patchPodStatus: fail, deletePod: fail },
+    });
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(10_000);
+    expect(h.outcomes.map(({ outcome }) => outcome)).toEqual(['retried', 'retried', 'retried', 'retried', 'retried']);
+    await h.manager.stop();
+  });
+});
+
+describe('what is logged of a failure', () => {
+  it('is logged as text, never as the object, whose cause may contain a token', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    const secret = new ApiError('request failed: ECONNRESET', {
+      kind: 'network',
+      cause: { headers: { authorization: 'Bearer s3cr3t' } },
+    });
+    h.client.fail({ verb: 'get' }, secret);
+    h.podManager.translatePodUID = () => {
+      throw secret;
+    };
+    h.manager.subscribe({
+      onPodUpdated() {
+        throw secret;
+      },
+    });
+    h.manager.start();
+    h.set('a', '1');
+    await h.clock.advanceAsync(20_000);
+    const messages = h.logger.lines.map(({ message }) => message);
+    expect(messages).toContain('Syncing a pod failed');
+    expect(messages).toContain('A listener threw');
+    expect(messages).toContain('Failed to update status for pod');
+    for (const { fields } of h.logger.lines) {
+      for (const value of Object.values(fields)) expect(typeof value).not.toBe('object');
+      expect(JSON.stringify(fields)).not.toContain('s3cr3t');
+    }
+    await h.manager.stop();
+  });
+});
+
+describe('setPodStatus from inside a listener (TestSyncPodNoDeadlock)', () => {
+  it('is accepted and sent', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    let isFirst = true;
+    h.manager.subscribe({
+      onPodUpdated(pod) {
+        if (!isFirst) return;
+        isFirst = false;
+        h.manager.setPodStatus(pod, { message: 'from the listener' });
+        h.set('b', 'from the listener');
+      },
+    });
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    expect([h.written('a'), h.written('b')]).toEqual(['from the listener', 'from the listener']);
+    await h.manager.stop();
+  });
+
+  it('from inside onOutcome, too: it is never called inside a setter', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    let depth = 0;
+    let deepest = 0;
+    let calls = 0;
+    const onOutcome = (): void => {
+      depth++;
+      deepest = Math.max(deepest, depth);
+      if (calls++ < 5) h.set('a', `outcome ${calls}`);
+      depth--;
+    };
+    h.manager.subscribe({ onOutcome });
+    h.set('a', '1');
+    h.set('a', '2');
+    h.manager.removeOrphanedStatuses([]);
+    expect(calls).toBe(0);
+    h.set('a', '3');
+    h.manager.start();
+    await h.settle();
+    expect(calls).toBeGreaterThan(5);
+    expect(deepest).toBe(1);
+    expect(h.written('a')).toBe('outcome 5');
+    await h.manager.stop();
+  });
+
+  it('reaches the diagnostics channel as well', async () => {
+    const heard: unknown[] = [];
+    const onMessage = (message: unknown): void => void heard.push(message);
+    subscribe(outcomeChannelName, onMessage);
+    try {
+      const h = new SyncHarness();
+      h.addPods('a');
+      h.set('a', '1');
+      await h.manager.syncBatch(false);
+      expect(heard).toEqual([
+        { podUID: 'uid-a', podNamespace: 'default', podName: 'a', version: 1, outcome: 'written' },
+      ]);
+    } finally {
+      unsubscribe(outcomeChannelName, onMessage);
+    }
+  });
+});

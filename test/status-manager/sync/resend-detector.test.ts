@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import type { PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
+import { ResendDetector } from '../../../src/status-manager/sync/resend-detector.ts';
+import type { PodStatusChanges } from '../../../src/kube/client/pod-client.ts';
+import type { Pod } from '../../../src/kube/types.ts';
+import { recordingLogger } from '../../../src/testing/recording-logger.ts';
+
+function merge(status: PodStatusChanges): PodStatusPatch {
+  return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };
+}
+
+const shown: Pod = { metadata: { uid: 'a', namespace: 'default', name: 'web' } };
+
+describe('ResendDetector', () => {
+  it('warns once, at the third sending of one body for one version', () => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const counts = Array.from({ length: 6 }, () => detector.sent('a', 7, merge({ message: 'm' }), shown));
+    expect(counts).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(logger.warnings).toEqual([
+      {
+        level: 'warn',
+        message: 'The API server does not keep what is written into the pod status; backing off',
+        fields: { pod: 'default/web', podUID: 'a', statusVersion: 7, members: ['message'], managers: [] },
+      },
+    ]);
+  });
+
+  it.each<[string, (detector: ResendDetector) => number]>([
+    ['another version', (detector) => detector.sent('a', 2, merge({ message: 'm' }), shown)],
+    ['another body', (detector) => detector.sent('a', 1, merge({ message: 'n' }), shown)],
+    ['another pod', (detector) => detector.sent('b', 1, merge({ message: 'm' }), shown)],
+    [
+      'a pod that was forgotten',
+      (detector) => {
+        detector.forget('a');
+        return detector.sent('a', 1, merge({ message: 'm' }), shown);
+      },
+    ],
+  ])('restarts the count for %s', (_what, send) => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), shown);
+    expect(send(detector)).toBe(1);
+    expect(logger.warnings).toEqual([]);
+  });
+
+  it.each<[string, (time: string) => PodStatusPatch, string]>([
+    [
+      'times alone, in a strategic merge patch',
+      (time) => merge({ conditions: [{ type: 'Ready', lastTransitionTime: time }] }),
+      'The pod was terminated without a terminal status',
+    ],
+    [
+      'times alone, in a JSON patch',
+      (time) => ({
+        type: 'application/json-patch+json',
+        body: [{ op: 'replace', path: '/status/conditions/0/lastTransitionTime', value: time }],
+      }),
+      'The pod was terminated without a terminal status',
+    ],
+    [
+      'a condition with its time',
+      (time) => merge({ conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: time }] }),
+      'The API server does not keep what is written',
+    ],
+  ])('looks past times, which the merge sets to now at each sync: %s', (_what, patchAt, message) => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const times = ['2026-01-02T03:04:05Z', '2026-01-02T03:04:15Z', '2026-01-02T03:04:25Z'];
+    expect(times.map((time) => detector.sent('a', 1, patchAt(time), shown))).toEqual([1, 2, 3]);
+    expect(logger.warnings).toMatchObject([{ message: expect.stringContaining(message) }]);
+  });
+
+  it.each<[string, PodStatusPatch, string[]]>([
+    [
+      'a strategic merge patch, without its directives',
+      merge({ '$setElementOrder/conditions': [], conditions: [], volumeHealth: [] }),
+      ['conditions', 'volumeHealth'],
+    ],
+    [
+      'a JSON patch, without its tests',
+      {
+        type: 'application/json-patch+json',
+        body: [
+          { op: 'test', path: '/metadata/uid', value: 'a' },
+          { op: 'test', path: '/status/containerStatuses/0/name', value: 'app' },
+          { op: 'replace', path: '/status/conditions/0/status', value: 'True' },
+          { op: 'remove', path: '/status/conditions/0/message' },
+          { op: 'add', path: '/status/volumeHealth', value: [] },
+        ],
+      },
+      ['conditions', 'volumeHealth'],
+    ],
+  ])('names the members of %s', (_what, patch, members) => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    for (let i = 0; i < 3; i++) detector.sent('a', 1, patch, shown);
+    expect(logger.warnings[0]!.fields.members).toEqual(members);
+  });
+
+  it('names the managers of these members, by managedFields', () => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const managedFields = [
+      { manager: 'kube-scheduler', fieldsV1: { 'f:status': { 'f:conditions': {} } } },
+      { manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {} } } },
+      { manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {}, 'f:reason': {} } } },
+      { manager: 'kubectl', fieldsV1: { 'f:metadata': {} } },
+      { manager: 'without fields' },
+      null,
+    ];
+    for (let i = 0; i < 3; i++)
+      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } });
+    expect(logger.warnings[0]!.fields.managers).toEqual(['somebody']);
+  });
+
+  it('names of those who write conditions only the one who wrote what the patch changes', () => {
+    const conditions = (type: string, ...members: string[]): object => ({
+      'f:status': {
+        'f:conditions': {
+          [`k:{"type":"${type}"}`]: Object.fromEntries(['.', 'f:type', ...members].map((name) => [name, {}])),
+        },
+      },
+    });
+    const managedFields = [
+      { manager: 'innocent', fieldsV1: conditions('example.com/gate', 'f:status') },
+      { manager: 'ourselves', fieldsV1: conditions('Ready', 'f:lastProbeTime') },
+      { manager: 'culprit', fieldsV1: conditions('Ready', 'f:status') },
+      { manager: 'of no list', fieldsV1: { 'f:status': { 'f:conditions': { 'k:{': { 'f:status': {} } } } } },
+      {
+        manager: 'of another list',
+        fieldsV1: { 'f:status': { 'f:podIPs': { 'k:{"ip":"10.0.0.1"}': { 'f:ip': {} } } } },
+      },
+    ];
+    const before = { metadata: { uid: 'a', managedFields } } as Pod;
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const patches: [string, PodStatusPatch][] = [
+      ['changed', merge({ conditions: [{ type: 'Ready', status: 'True' }] })],
+      ['deleted', merge({ conditions: [{ $patch: 'delete', type: 'example.com/gate' }] })],
+      ['all', merge({ conditions: null })],
+    ];
+    for (const [uid, patch] of patches) for (let i = 0; i < 3; i++) detector.sent(uid, 1, patch, before);
+    expect(logger.warnings.map(({ fields }) => [fields.podUID, fields.managers])).toEqual([
+      ['changed', ['culprit']],
+      ['deleted', ['innocent']],
+      ['all', ['innocent', 'ourselves', 'culprit', 'of no list']],
+    ]);
+  });
+});
