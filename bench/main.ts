@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { benchAgent } from './agent/agent.ts';
-import { benchApi } from './api/api.ts';
+import { benchAPI } from './api/api.ts';
 import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
 import { type Section, writePerformanceDocument } from './performance-document.ts';
@@ -24,7 +24,7 @@ const benchmarks = {
     benchMemory({ pods: 10_000, processes, oracle: findOracle(oracle), progress }),
   api: ({ oracle, passes }: Options) => {
     provideControlPlane();
-    return benchApi({ pods: 1_000, passes, oracle: findOracle(oracle), progress });
+    return benchAPI({ pods: 1_000, passes, oracle: findOracle(oracle), progress });
   },
   latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
   scale: ({ processes }: Options) => benchScale({ processes, progress }),

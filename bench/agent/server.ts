@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pod } from 'kubelet-status-manager';
-import { ApiServer, type RequestRecord } from 'kubelet-status-manager/testing';
+import { APIServer, type RequestRecord } from 'kubelet-status-manager/testing';
 import { nodeName, type ServerCommand, type ServerReply } from './messages.ts';
 
 const maxWaitMs = 60_000;
@@ -14,7 +14,7 @@ const [count, fifo, probePort] = process.argv.slice(2) as [string, string, strin
 /** By the path of the pod. */
 const exitToPatchMs = new Map<string, number>();
 
-const server = await ApiServer.start({ onRequest: recordExit });
+const server = await APIServer.start({ onRequest: recordExit });
 for (let i = 0; i < Number(count); i++) createPod(`bench-${String(i).padStart(3, '0')}`);
 process.on('message', (command: ServerCommand) => void execute(command));
 process.on('disconnect', () => process.exit());

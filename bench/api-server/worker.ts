@@ -1,10 +1,10 @@
 import { Agent, request, type Dispatcher } from 'undici';
 import { pathToFileURL } from 'node:url';
 import { resolve } from 'node:path';
-import type { ApiServer } from '../../src/testing/index.ts';
+import type { APIServer } from '../../src/testing/index.ts';
 
 /*
- * How fast the in-memory ApiServer is: 1,000 pods under 100 watches.
+ * How fast the in-memory APIServer is: 1,000 pods under 100 watches.
  *
  *   node dist/bench/api-server/worker.js DIST [OTHER_DIST]
  *
@@ -19,7 +19,7 @@ const IN_FLIGHT = 16;
 const path = '/api/v1/namespaces/default/pods';
 
 interface Testing {
-  readonly ApiServer: typeof ApiServer;
+  readonly APIServer: typeof APIServer;
 }
 
 interface Figures {
@@ -28,8 +28,8 @@ interface Figures {
   readonly listMs: number;
 }
 
-async function measure({ ApiServer }: Testing): Promise<Figures> {
-  await using server = await ApiServer.start({ tls: false });
+async function measure({ APIServer }: Testing): Promise<Figures> {
+  await using server = await APIServer.start({ tls: false });
   const agent = new Agent({ connections: IN_FLIGHT + WATCHES, bodyTimeout: 0 });
   const send = async (
     method: Dispatcher.HttpMethod,

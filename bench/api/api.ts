@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ControlPlane, startControlPlane } from '../../test/support/control-plane.ts';
-import { KubeHttp } from '../../test/support/kube-http.ts';
+import { KubeHTTP } from '../../test/support/kube-http.ts';
 import { type Child, jsonLinesOf, startChild } from '../children.ts';
 import type { Target, Figure, Report } from '../report.ts';
 import type { Round } from './round.ts';
 
-export interface ApiOptions {
+export interface APIOptions {
   readonly pods: number;
   readonly passes: number;
   readonly oracle: string | undefined;
@@ -43,7 +43,7 @@ interface Results {
 }
 
 /** Runs all contestants in turns against one kube-apiserver. */
-export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): Promise<Report> {
+export async function benchAPI({ pods, passes, oracle, progress }: APIOptions): Promise<Report> {
   const { version, rounds } = await runAll({ pods, passes, oracle, progress });
   return {
     title: `Updates on a real kube-apiserver, ${pods.toLocaleString('en-US')} pods of two containers`,
@@ -55,7 +55,7 @@ export async function benchApi({ pods, passes, oracle, progress }: ApiOptions): 
   };
 }
 
-async function runAll({ pods, passes, oracle, progress }: ApiOptions): Promise<Results> {
+async function runAll({ pods, passes, oracle, progress }: APIOptions): Promise<Results> {
   const rounds: Record<Name, Round[]> = {
     raw: [],
     'core-v1': [],
@@ -121,7 +121,7 @@ function rotated<T>(list: readonly T[], by: number): T[] {
 
 /** Creates the Node, and resolves with the version of the kube-apiserver. */
 async function prepare({ url, adminToken, caData }: ControlPlane): Promise<string> {
-  const http = new KubeHttp({ url, token: adminToken, caData });
+  const http = new KubeHTTP({ url, token: adminToken, caData });
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
   const { status, body } = await http.request('POST', '/api/v1/nodes', { body: node });
   if (status !== 201) throw new Error(`Creating the Node failed with ${status}: ${JSON.stringify(body)}`);

@@ -1,12 +1,12 @@
 import type { Pod } from 'kubelet-status-manager';
-import type { KubeHttp } from '../../test/support/kube-http.ts';
+import type { KubeHTTP } from '../../test/support/kube-http.ts';
 import { benchPods } from '../fixtures.ts';
 
 const path = '/api/v1/namespaces/default/pods';
 const concurrency = 16;
 
 /** Creates the pods on the API server. Resolves with the created objects. */
-export async function createPods(http: KubeHttp, label: string, count: number): Promise<Pod[]> {
+export async function createPods(http: KubeHTTP, label: string, count: number): Promise<Pod[]> {
   const pods = benchPods(count);
   const created: Pod[] = Array.from({ length: count });
   const remaining = pods.entries();
@@ -28,7 +28,7 @@ export async function createPods(http: KubeHttp, label: string, count: number): 
   return created;
 }
 
-export async function deletePods(http: KubeHttp, label: string): Promise<void> {
+export async function deletePods(http: KubeHTTP, label: string): Promise<void> {
   await http.request('DELETE', `${path}?labelSelector=bench%3D${label}`, {
     body: { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 },
   });

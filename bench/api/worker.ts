@@ -4,7 +4,7 @@
  * Usage, with fork: KUBECONFIG=FILE worker.js raw|core-v1|http|http-when-stale PODS
  */
 import { readFileSync } from 'node:fs';
-import { KubeHttp } from '../../test/support/kube-http.ts';
+import { KubeHTTP } from '../../test/support/kube-http.ts';
 import type { KubeConfigObject } from '../../test/support/control-plane.ts';
 import { createPods, deletePods } from './bench-pods.ts';
 import type { Contestant } from './contestant.ts';
@@ -18,7 +18,7 @@ const { clusters, users } = JSON.parse(kubeConfig) as KubeConfigObject;
 const { server: url, 'certificate-authority-data': caData } = clusters[0]!.cluster;
 const { token } = users[0]!.user;
 
-const http = new KubeHttp({ url, token, caData });
+const http = new KubeHTTP({ url, token, caData });
 await deletePods(http, name);
 const pods = await createPods(http, name, Number(podsArgument));
 const contestant = await enter();

@@ -27,7 +27,7 @@ const burst = 2_000;
 const setsWhileDown = 100_000;
 const now = `${new Date().toISOString().slice(0, 19)}Z`;
 
-/** How the manager performs with a slow or absent API server, measured against the ApiServer of this package. */
+/** How the manager performs with a slow or absent API server, measured against the APIServer of this package. */
 export async function benchLatency({ rounds, progress }: LatencyOptions): Promise<Report> {
   const figures: Figure[] = [];
   for (const latencyMs of latenciesMs) {
@@ -49,7 +49,7 @@ export async function benchLatency({ rounds, progress }: LatencyOptions): Promis
       `${podCount} pods written: each pod is updated once, ${rounds} times; the bound is the latency of the responses alone, with ${concurrency} pods in flight.`,
       `Ready in a burst: ${burst.toLocaleString('en-US')} pods get statuses that do not change their readiness, and in the meantime ${rounds} others become Ready. The time is that of one of these, from setPodStatus until it is written. It is compared with three round trips plus its own two (GET and PATCH), as measured in the same burst.`,
       `While down: ${setsWhileDown.toLocaleString('en-US')} changes to ${podCount} pods while the API server is down, ${rounds} times; each time the API server is started again afterwards.`,
-      'The API server is the ApiServer of kubelet-status-manager/testing in its own process.',
+      'The API server is the APIServer of kubelet-status-manager/testing in its own process.',
     ],
     figures,
   };

@@ -10,7 +10,7 @@ export interface Reply {
   readonly pods: readonly Pod[];
 }
 
-/** Starts the ApiServer in another process and creates this many pods. */
+/** Starts the APIServer in another process and creates this many pods. */
 export function startServer(latencyMs: number, pods: number): Promise<Child<Command, Reply>> {
   return startChild(fileURLToPath(new URL('server.js', import.meta.url)), [String(latencyMs), String(pods)]);
 }

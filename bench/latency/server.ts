@@ -1,14 +1,14 @@
 /*
- * The ApiServer in its own process, so that it and the manager do not delay each other.
+ * The APIServer in its own process, so that it and the manager do not delay each other.
  * Usage, with fork: server.js LATENCY_MS PODS; sends its kubeconfig and pods, then executes commands.
  */
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { APIServer } from 'kubelet-status-manager/testing';
 import { benchPods } from '../fixtures.ts';
 import type { Command, Reply } from './server-process.ts';
 
 const [latencyMs, count] = process.argv.slice(2).map(Number) as [number, number];
 
-const server = await ApiServer.start({ latencyMs, historyLimit: 1 });
+const server = await APIServer.start({ latencyMs, historyLimit: 1 });
 const pods = benchPods(count).map(({ metadata, spec }) =>
   server.pods.create({ metadata: { name: metadata!.name }, spec: { ...spec, automountServiceAccountToken: false } }),
 );

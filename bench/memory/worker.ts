@@ -33,7 +33,7 @@ async function measureTimes(): Promise<MemoryTimes> {
   const changed = timeSets(manager, 1);
 
   await manager.syncBatch(false);
-  podManager.setPods(pods.map((pod) => asSeenOnTheApiServer(pod, manager)));
+  podManager.setPods(pods.map((pod) => asSeenOnTheAPIServer(pod, manager)));
   const firstFullBatch = await timeFullBatch(manager, slices);
   const later: number[] = [];
   for (let i = 0; i < laterFullBatches; i++) later.push(await timeFullBatch(manager, slices));
@@ -72,7 +72,7 @@ async function timeFullBatch(manager: StatusManager, slices: SliceMeter): Promis
 }
 
 /** The pod as a watch would deliver it after the manager has written its status. */
-function asSeenOnTheApiServer(pod: Pod, manager: StatusManager): Pod {
+function asSeenOnTheAPIServer(pod: Pod, manager: StatusManager): Pod {
   const status = manager.getPodStatus(pod.metadata!.uid!);
   return JSON.parse(JSON.stringify({ ...pod, metadata: { ...pod.metadata, resourceVersion: '2' }, status })) as Pod;
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { APIServer } from 'kubelet-status-manager/testing';
 import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
 
@@ -18,7 +18,7 @@ export interface Cluster {
 /** Starts an API server in this process, which stores everything in memory. Port 0 selects a free port. */
 export async function startOwnCluster(port: number): Promise<Cluster> {
   try {
-    const apiServer = await ApiServer.start({ port });
+    const apiServer = await APIServer.start({ port });
     return { isOwn: true, kubeConfig: apiServer.kubeconfig(), kubeConfigDir: '.', close: () => apiServer.close() };
   } catch (error) {
     throw AgentError.from(error, 'cannot start an API server');

@@ -1,4 +1,4 @@
-import { ApiError, type Clock, isMirrorPod, type Logger, type Pod, type Timer } from 'kubelet-status-manager';
+import { APIError, type Clock, isMirrorPod, type Logger, type Pod, type Timer } from 'kubelet-status-manager';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 import { AgentError } from './agent-error.ts';
 import { parseDuration } from './duration.ts';
@@ -84,7 +84,7 @@ export class Demo {
       ).json() as Pod;
     } catch (error) {
       const hint =
-        error instanceof ApiError && error.statusCode === 404
+        error instanceof APIError && error.statusCode === 404
           ? ` (does the namespace exist? kubectl create namespace ${namespace})`
           : '';
       throw AgentError.from(error, `cannot create the pod ${namespace}/${metadata?.name}${hint}`);

@@ -7,7 +7,7 @@ import {
   type Pod,
 } from 'kubelet-status-manager';
 import { createNodeAgent, type EventRecorder, type NodeAgent, type NodeAgentNode } from 'kubelet-status-manager/agent';
-import type { HttpPodClient } from 'kubelet-status-manager/http';
+import type { HTTPPodClient } from 'kubelet-status-manager/http';
 import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
 import { createConfigObjects } from './pod-config/config-objects.ts';
@@ -24,7 +24,7 @@ export interface ProcessAgentOptions {
   readonly nodeName: string;
   /** IP addresses of the node; its pods share them. */
   readonly addresses: readonly string[];
-  readonly podClient: HttpPodClient;
+  readonly podClient: HTTPPodClient;
   readonly node: NodeAgentNode;
   /** Whether the agent runs a pod of the API server. */
   readonly runsPod: (pod: Pod) => boolean;

@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ApiError, isMirrorPod, type Logger, type Pod, systemClock } from 'kubelet-status-manager';
-import { ApiEventRecorder, createEventClient, serveAgent } from 'kubelet-status-manager/agent';
+import { APIError, isMirrorPod, type Logger, type Pod, systemClock } from 'kubelet-status-manager';
+import { APIEventRecorder, createEventClient, serveAgent } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
@@ -62,7 +62,7 @@ export async function runAgent(
   const podClient = createPodClient(cluster.kubeConfig, { kubeConfigDir: cluster.kubeConfigDir, logger });
   const { transport } = podClient;
   cleanUps.add('connections', () => transport.close());
-  const eventRecorder = new ApiEventRecorder({ client: createEventClient(transport), nodeName, logger, clock });
+  const eventRecorder = new APIEventRecorder({ client: createEventClient(transport), nodeName, logger, clock });
   cleanUps.add('events', () => eventRecorder.stop());
 
   const runsPod = (pod: Pod): boolean =>
@@ -157,7 +157,7 @@ async function register(agent: { register(): Promise<void> }, nodeName: string):
   try {
     await agent.register();
   } catch (error) {
-    const hint = error instanceof ApiError && error.kind === 'network' ? ' (does the API server run?)' : '';
+    const hint = error instanceof APIError && error.kind === 'network' ? ' (does the API server run?)' : '';
     throw AgentError.from(error, `cannot register the Node ${nodeName}${hint}`);
   }
 }

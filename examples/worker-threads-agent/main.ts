@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { APIServer } from 'kubelet-status-manager/testing';
 import { WorkerThreadsRuntime } from './worker-threads-runtime.ts';
 
 // The compiler does not copy the modules, so they stay next to the sources.
 const modules = fileURLToPath(new URL('../../../examples/worker-threads-agent/modules', import.meta.url));
 const nodeName = 'threads';
 
-const server = await ApiServer.start();
+const server = await APIServer.start();
 const agent = createNodeAgent({
   nodeName,
   client: server.kubeconfig(),

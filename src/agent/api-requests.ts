@@ -1,1 +1,1 @@
-export type { ApiRequests, ApiResponse } from '../kube/client/api-requests.ts';
+export type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';

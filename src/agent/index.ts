@@ -85,11 +85,11 @@ export type { ResizableResource } from './allocation/container-resources.ts';
 export type { AllocatedPod } from './allocation/updated-from-allocation.ts';
 
 // Back-off
-export { Backoff, type BackoffOptions } from './back-off/flowcontrol-backoff.ts';
+export { BackOff, type BackOffOptions } from './back-off/flowcontrol-backoff.ts';
 export {
   type CrashLoop,
-  createCrashLoopBackoff,
-  createImagePullBackoff,
+  createCrashLoopBackOff,
+  createImagePullBackOff,
   doBackOff,
 } from './back-off/crash-loop-back-off.ts';
 
@@ -107,7 +107,7 @@ export {
   type HandlerRunner,
   type HandlerRunnerOptions,
 } from './pod-workers/handler-runner.ts';
-export { BackoffError, minBackoffExpiration } from './pod-workers/backoff-error.ts';
+export { BackOffError, minBackOffExpiration } from './pod-workers/backoff-error.ts';
 export { killPodNow } from './pod-workers/kill-pod-now.ts';
 export type { PodEventRecorder } from './pod-workers/pod-event-recorder.ts';
 export type { PodWorkerState } from './pod-workers/pod-sync-status.ts';
@@ -126,24 +126,24 @@ export { ContainerGC, type ContainerGCOptions } from './container-gc/container-g
 
 // Events
 export {
-  ApiEventRecorder,
-  type ApiEventRecorderOptions,
+  APIEventRecorder,
+  type APIEventRecorderOptions,
   type EventRecorderInspection,
 } from './events/api-event-recorder.ts';
 export { createEventClient, type EventClient } from './events/event-client.ts';
 export { type EventReason, eventReasons } from './events/event-reasons.ts';
 export type { EventRecorder, EventType, ObjectEvent, ObjectReference, PodEvent } from './events/event-recorder.ts';
 export type { KubeEvent, KubeEventPatch } from './events/kube-event.ts';
-export type { ApiRequests, ApiResponse } from './api-requests.ts';
+export type { APIRequests, APIResponse } from './api-requests.ts';
 
 // Observing the runtime
 export { GenericPLEG, type GenericPLEGOptions } from './pleg/generic-pleg.ts';
 export type { PodLifecycleEvent, PodLifecycleEventType } from './pleg/pod-lifecycle-event.ts';
 export { type Observation, RuntimePodCache, type RuntimePodCacheOptions } from './pleg/runtime-pod-cache.ts';
-export { RuntimeErrorBackoff } from './pleg/runtime-error-backoff.ts';
+export { RuntimeErrorBackOff } from './pleg/runtime-error-backoff.ts';
 
 // Mirror pods
-export { createMirrorPodApi, type MirrorPodApi } from './mirror/mirror-pod-api.ts';
+export { createMirrorPodAPI, type MirrorPodAPI } from './mirror/mirror-pod-api.ts';
 export { type MirrorNode, MirrorPodClient, type MirrorPodClientOptions } from './mirror/mirror-pod-client.ts';
 export { isMirrorPodOf } from './mirror/mirror-pod-hash.ts';
 export {
@@ -159,9 +159,9 @@ export type { NodeReporterInspection, NodeReporterOptions } from './node/node-re
 export type { Node, NodeAddress, NodeCondition, NodeStatus, Taint } from './node/node-types.ts';
 
 // Pod sources
-export { type ApiPods, ApiSource } from './config/api-source.ts';
+export { type APIPods, APISource } from './config/api-source.ts';
 export { FileSource, type FileSourceOptions } from './config/file-source.ts';
-export { HttpSource, type HttpSourceOptions } from './config/http-source.ts';
+export { HTTPSource, type HTTPSourceOptions } from './config/http-source.ts';
 export type { ParseManifest, PodSource } from './config/pod-source.ts';
 export { PodConfig, type PodConfigOptions, type PodSink } from './config/pod-config.ts';
 export type { PodConfigUpdate, PodOperation, PodSourceName } from './config/pod-update.ts';

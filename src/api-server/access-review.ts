@@ -1,4 +1,4 @@
-import { ApiStatusError, invalid, invalidValue } from './api-status.ts';
+import { APIStatusError, invalid, invalidValue } from './api-status.ts';
 import { decodeKind } from './decode-object.ts';
 import { authorize, type Attributes } from './node-authorizer.ts';
 import { isJSONObject, type JSONObject, objectOf, stringOf } from './objects.ts';
@@ -17,7 +17,7 @@ export function reviewSelf({ name: username, node }: User): object {
   return { kind, apiVersion: `${group}/v1`, metadata: {}, status: { userInfo: { username, groups } } };
 }
 
-/** What this server would say to the request that the review describes. @throws ApiStatusError 400, 422 */
+/** What this server would say to the request that the review describes. @throws APIStatusError 400, 422 */
 export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): object {
   const spec = objectOf(decodeKind('SelfSubjectAccessReview', body), 'spec');
   const { resourceAttributes, nonResourceAttributes } = spec;
@@ -50,7 +50,7 @@ function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore):
     authorize(user, attributesOf(attributes, definition), store);
     return { allowed: true };
   } catch (error) {
-    if (!(error instanceof ApiStatusError)) throw error;
+    if (!(error instanceof APIStatusError)) throw error;
     const [, reason] = /(node: .*)$/.exec(error.message) ?? [];
     return { allowed: false, ...(reason === undefined ? {} : { reason }) };
   }

@@ -22,8 +22,8 @@ export interface Subject {
 }
 
 /** The response is a `Status` with status Failure. */
-export class ApiStatusError extends Error {
-  override readonly name = 'ApiStatusError';
+export class APIStatusError extends Error {
+  override readonly name = 'APIStatusError';
   readonly code: number;
   readonly reason: string;
   readonly details: StatusDetails | undefined;
@@ -62,16 +62,16 @@ function detailsOf(subject: Subject, name: string): StatusDetails {
   };
 }
 
-export function notFound(subject: Subject, name: string): ApiStatusError {
-  return new ApiStatusError(404, 'NotFound', `${qualified(subject)} "${name}" not found`, detailsOf(subject, name));
+export function notFound(subject: Subject, name: string): APIStatusError {
+  return new APIStatusError(404, 'NotFound', `${qualified(subject)} "${name}" not found`, detailsOf(subject, name));
 }
 
-export function unknownPath(): ApiStatusError {
-  return new ApiStatusError(404, 'NotFound', 'the server could not find the requested resource', {});
+export function unknownPath(): APIStatusError {
+  return new APIStatusError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
 
-export function alreadyExists(subject: Subject, name: string): ApiStatusError {
-  return new ApiStatusError(
+export function alreadyExists(subject: Subject, name: string): APIStatusError {
+  return new APIStatusError(
     409,
     'AlreadyExists',
     `${qualified(subject)} "${name}" already exists`,
@@ -79,12 +79,12 @@ export function alreadyExists(subject: Subject, name: string): ApiStatusError {
   );
 }
 
-export function conflict(subject: Subject, name: string, because: string): ApiStatusError {
+export function conflict(subject: Subject, name: string, because: string): APIStatusError {
   const message = `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${because}`;
-  return new ApiStatusError(409, 'Conflict', message, detailsOf(subject, name));
+  return new APIStatusError(409, 'Conflict', message, detailsOf(subject, name));
 }
 
-export function modified(subject: Subject, name: string): ApiStatusError {
+export function modified(subject: Subject, name: string): APIStatusError {
   return conflict(
     subject,
     name,
@@ -92,8 +92,8 @@ export function modified(subject: Subject, name: string): ApiStatusError {
   );
 }
 
-export function badRequest(message: string): ApiStatusError {
-  return new ApiStatusError(400, 'BadRequest', message);
+export function badRequest(message: string): APIStatusError {
+  return new APIStatusError(400, 'BadRequest', message);
 }
 
 /** @param name the object's name, or `''` for a list or a create that has none yet */
@@ -102,18 +102,18 @@ export function forbidden(
   name: string,
   because: string,
   causes?: readonly Partial<StatusCause>[],
-): ApiStatusError {
+): APIStatusError {
   const object = name === '' ? qualified(subject) : `${qualified(subject)} "${name}"`;
   const details = { ...detailsOf(subject, name), ...(causes === undefined ? {} : { causes }) };
-  return new ApiStatusError(403, 'Forbidden', `${object} is forbidden: ${because}`, details);
+  return new APIStatusError(403, 'Forbidden', `${object} is forbidden: ${because}`, details);
 }
 
 /** 422 with its causes. */
-export function invalid(subject: Subject, name: string, causes: readonly StatusCause[]): ApiStatusError {
+export function invalid(subject: Subject, name: string, causes: readonly StatusCause[]): APIStatusError {
   const kind = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`;
   const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
-  return new ApiStatusError(422, 'Invalid', `${kind} "${name}" is invalid: ${list}`, {
+  return new APIStatusError(422, 'Invalid', `${kind} "${name}" is invalid: ${list}`, {
     ...(name === '' ? {} : { name }),
     ...(subject.group === '' ? {} : { group: subject.group }),
     ...(subject.kind === '' ? {} : { kind: subject.kind }),
@@ -122,18 +122,18 @@ export function invalid(subject: Subject, name: string, causes: readonly StatusC
 }
 
 /** 422 for request parameters, which Kubernetes treats as an object of its own. */
-export function invalidOptions(kind: string, cause: StatusCause): ApiStatusError {
+export function invalidOptions(kind: string, cause: StatusCause): APIStatusError {
   return invalid({ group: 'meta.k8s.io', resource: '', kind }, '', [cause]);
 }
 
 /** 422 for a patch whose outcome is not an object of the kind. */
-export function invalidPatch(because: string): ApiStatusError {
+export function invalidPatch(because: string): APIStatusError {
   const cause = { reason: 'FieldValueInvalid', message: `Invalid value: ${because}`, field: 'patch' };
-  return new ApiStatusError(422, 'Invalid', ` "" is invalid: ${cause.field}: ${cause.message}`, { causes: [cause] });
+  return new APIStatusError(422, 'Invalid', ` "" is invalid: ${cause.field}: ${cause.message}`, { causes: [cause] });
 }
 
-export function methodNotAllowed(): ApiStatusError {
-  return new ApiStatusError(
+export function methodNotAllowed(): APIStatusError {
+  return new APIStatusError(
     405,
     'MethodNotAllowed',
     'the server does not allow this method on the requested resource',
@@ -142,8 +142,8 @@ export function methodNotAllowed(): ApiStatusError {
 }
 
 /** The resourceVersion of a watch or list is older than what is remembered. */
-export function expired(message: string): ApiStatusError {
-  return new ApiStatusError(410, 'Expired', message);
+export function expired(message: string): APIStatusError {
+  return new APIStatusError(410, 'Expired', message);
 }
 
 export function invalidValue(field: string, value: unknown, because: string): StatusCause {

@@ -1,4 +1,4 @@
-import { type ApiStatusError, badRequest, invalidPatch } from './api-status.ts';
+import { type APIStatusError, badRequest, invalidPatch } from './api-status.ts';
 import type { FieldValidation } from './field-validation.ts';
 import { DecodeError, decodeKubeType } from './kube-decoder.ts';
 import type { SentMetadata } from './metadata.ts';
@@ -34,7 +34,7 @@ function decode(definition: ResourceDefinition, body: JSONObject): Decoded {
   return { object, strictErrors: unknownFields.map((field) => `unknown field ${JSON.stringify(field)}`) };
 }
 
-/** @throws ApiStatusError 400 */
+/** @throws APIStatusError 400 */
 export function decodeBody(definition: ResourceDefinition, body: JSONObject, request: StrictDecoding): DecodedObject {
   const { kind, version } = definition;
   const { kind: sentKind = kind, apiVersion = groupVersionOf(definition) } = body;
@@ -53,7 +53,7 @@ export function decodeBody(definition: ResourceDefinition, body: JSONObject, req
   }
 }
 
-/** A body that is not an object of the resource. @throws ApiStatusError 400 */
+/** A body that is not an object of the resource. @throws APIStatusError 400 */
 export function decodeKind(kind: 'Binding' | 'Eviction' | 'SelfSubjectAccessReview', body: JSONObject): JSONObject {
   const { kind: sentKind = kind, apiVersion } = body;
   if (sentKind !== kind) {
@@ -69,7 +69,7 @@ export function decodeKind(kind: 'Binding' | 'Eviction' | 'SelfSubjectAccessRevi
   }
 }
 
-/** @throws ApiStatusError 422 */
+/** @throws APIStatusError 422 */
 export function decodePatched(
   definition: ResourceDefinition,
   object: JSONObject,
@@ -100,7 +100,7 @@ export interface StrictDecoding {
 function treatStrictErrors(
   unknown: readonly string[],
   { fieldValidation, duplicateFields, warn }: StrictDecoding,
-  refusal: (because: string) => ApiStatusError,
+  refusal: (because: string) => APIStatusError,
 ): void {
   const errors = [...duplicateFields.map((field) => `duplicate field ${JSON.stringify(field)}`), ...unknown];
   if (errors.length === 0 || fieldValidation === 'Ignore') return;
@@ -123,7 +123,7 @@ export function withServerMetadata(sent: SentMetadata, old: StoredObject): SentM
   };
 }
 
-/** @throws ApiStatusError 400 for an object whose name or namespace is not that of the URL */
+/** @throws APIStatusError 400 for an object whose name or namespace is not that of the URL */
 export function refuseOtherName(
   { name, namespace }: { readonly name: string; readonly namespace: string },
   { metadata }: DecodedObject,
@@ -137,6 +137,6 @@ export function refuseOtherName(
   if (metadata.namespace !== undefined && metadata.namespace !== namespace) throw namespaceMismatch();
 }
 
-export function namespaceMismatch(): ApiStatusError {
+export function namespaceMismatch(): APIStatusError {
   return badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }

@@ -70,13 +70,13 @@ export function hasFinalizers(object: StoredObject): boolean {
 
 const immortalNamespaces = ['default', 'kube-system', 'kube-public'];
 
-/** The NamespaceLifecycle admission plugin. @throws ApiStatusError 403 */
+/** The NamespaceLifecycle admission plugin. @throws APIStatusError 403 */
 export function refuseImmortal(definition: ResourceDefinition, name: string): void {
   if (definition.table !== 'namespaces' || !immortalNamespaces.includes(name)) return;
   throw forbidden(definition, name, 'this namespace may not be deleted');
 }
 
-/** @throws ApiStatusError 409 */
+/** @throws APIStatusError 409 */
 export function refusePreconditions(definition: ResourceDefinition, old: StoredObject, options: DeleteOptions): void {
   const { uid, resourceVersion, name } = old.metadata;
   const subject = { ...definition, resource: definition.kind, group: '' };

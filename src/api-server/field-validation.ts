@@ -8,7 +8,7 @@ const supported = ['', 'Ignore', 'Strict', 'Warn'];
 /**
  * The `fieldValidation` parameter; a server warns unless asked otherwise.
  * @param options the kind of options that refusals name: `CreateOptions`
- * @throws ApiStatusError 422
+ * @throws APIStatusError 422
  */
 export function parseFieldValidation(query: URLSearchParams, options: string): FieldValidation {
   const value = query.get('fieldValidation') ?? '';

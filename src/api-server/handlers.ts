@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../shared/clock.ts';
 import { reviewAccess, reviewSelf } from './access-review.ts';
 import { selfReviewResource } from './review-resource.ts';
-import { ApiStatusError, badRequest, methodNotAllowed } from './api-status.ts';
+import { APIStatusError, badRequest, methodNotAllowed } from './api-status.ts';
 import { duplicateFields, parseFieldValidation } from './field-validation.ts';
 import { refuseImpersonation } from './impersonation.ts';
 import { listBody, listPage, parseListOptions } from './list.ts';
@@ -54,7 +54,7 @@ export class Handlers {
     this.#clock = clock;
   }
 
-  /** The response; undefined when a stream has begun. @throws ApiStatusError */
+  /** The response; undefined when a stream has begun. @throws APIStatusError */
   async handle(call: ResourceCall): Promise<JSONResponse | undefined> {
     const { resource, user, authenticated, query } = call;
     const fieldSelector = query.get('fieldSelector') ?? '';
@@ -251,17 +251,17 @@ export class Handlers {
 const notJSON = "couldn't get version/kind; json parse error";
 const successStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
-function unsupportedPatch(type: string): ApiStatusError {
+function unsupportedPatch(type: string): APIStatusError {
   if (!type.startsWith('application/apply-patch')) {
-    return new ApiStatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
+    return new APIStatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
   }
   const message =
-    'ApiServer does not do server-side apply: use kubectl apply without --server-side, or a merge patch or strategic merge patch';
-  return new ApiStatusError(415, 'UnsupportedMediaType', message, {});
+    'APIServer does not do server-side apply: use kubectl apply without --server-side, or a merge patch or strategic merge patch';
+  return new APIStatusError(415, 'UnsupportedMediaType', message, {});
 }
 
-function notAcceptable(message: string): ApiStatusError {
-  return new ApiStatusError(406, 'NotAcceptable', message);
+function notAcceptable(message: string): APIStatusError {
+  return new APIStatusError(406, 'NotAcceptable', message);
 }
 
 /** The JSON of the object that was written last: one text for all its watchers. */

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { ApiStatusError, badRequest, forbidden } from './api-status.ts';
+import { APIStatusError, badRequest, forbidden } from './api-status.ts';
 import type { ResourceRequest } from './request.ts';
 import type { Tokens, User } from './users.ts';
 
 /**
  * The user on whose behalf a request is made. The admin may impersonate the users that this server has.
  * A node's own user may not; see `authorize`.
- * @throws ApiStatusError 400 as on a real server, 501 for a user that this server does not have
+ * @throws APIStatusError 400 as on a real server, 501 for a user that this server does not have
  */
 export function impersonated(user: User, headers: IncomingHttpHeaders, tokens: Tokens): User {
   if (user.node !== undefined) return user;
@@ -18,11 +18,11 @@ export function impersonated(user: User, headers: IncomingHttpHeaders, tokens: T
   }
   const found = tokens.userNamed(wanted);
   if (found !== undefined) return found;
-  const message = `ApiServer cannot impersonate ${JSON.stringify(wanted)}: it has the admin and the users of the nodes that \`nodeUsers\` names`;
-  throw new ApiStatusError(501, 'NotImplemented', message);
+  const message = `APIServer cannot impersonate ${JSON.stringify(wanted)}: it has the admin and the users of the nodes that \`nodeUsers\` names`;
+  throw new APIStatusError(501, 'NotImplemented', message);
 }
 
-/** A node's own user may not impersonate anybody. @throws ApiStatusError 403 */
+/** A node's own user may not impersonate anybody. @throws APIStatusError 403 */
 export function refuseImpersonation(user: User, headers: IncomingHttpHeaders, resource: ResourceRequest): void {
   if (user.node === undefined || headers['impersonate-user'] === undefined) return;
   const { definition, name, verb } = resource;

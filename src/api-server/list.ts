@@ -1,4 +1,4 @@
-import { ApiStatusError, badRequest, expired, forbiddenValue, invalidOptions, unsupportedValue } from './api-status.ts';
+import { APIStatusError, badRequest, expired, forbiddenValue, invalidOptions, unsupportedValue } from './api-status.ts';
 import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 import { parseFieldSelector, parseLabelSelector, type Selector } from './selectors.ts';
@@ -28,7 +28,7 @@ export interface ListPage {
   };
 }
 
-/** @throws ApiStatusError 400 or 422 for a parameter that cannot be read or may not stand here */
+/** @throws APIStatusError 400 or 422 for a parameter that cannot be read or may not stand here */
 export function parseListOptions(
   definition: ResourceDefinition,
   query: URLSearchParams,
@@ -94,7 +94,7 @@ function refuseCombination(options: ListOptions, isWatch: boolean): void {
   }
 }
 
-/** The revision that a resourceVersion parameter names. @throws ApiStatusError 400 */
+/** The revision that a resourceVersion parameter names. @throws APIStatusError 400 */
 export function revisionOf(resourceVersion: string): number {
   if (/^\d{1,15}$/.test(resourceVersion)) return Number(resourceVersion);
   throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}`);
@@ -143,7 +143,7 @@ function refuseRevision(store: ObjectStore, { resourceVersion, resourceVersionMa
   const revision = revisionOf(resourceVersion);
   if (revision > store.revision) {
     const message = `Timeout: Too large resource version: ${revision}, current: ${store.revision}`;
-    throw new ApiStatusError(504, 'Timeout', message, {
+    throw new APIStatusError(504, 'Timeout', message, {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version', field: '' }],
       retryAfterSeconds: 1,
     });

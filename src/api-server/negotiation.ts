@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiStatusError } from './api-status.ts';
+import { APIStatusError } from './api-status.ts';
 
 /** How an object or a list is written into a response. */
 export type Representation = 'Object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
@@ -7,11 +7,11 @@ export type Representation = 'Object' | 'Table' | 'PartialObjectMetadata' | 'Par
 const transformations: readonly string[] = ['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'];
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const jsonOnly =
-  'ApiServer reads and writes JSON only: set ContentType: application/json in the client, or use kubectl create -f';
+  'APIServer reads and writes JSON only: set ContentType: application/json in the client, or use kubectl create -f';
 
 /**
  * The first representation in the `Accept` header that this server has.
- * @throws ApiStatusError 406 when there is none
+ * @throws APIStatusError 406 when there is none
  */
 export function negotiate({ headers: { accept } }: IncomingMessage): Representation {
   if (accept === undefined || accept === '') return 'Object';
@@ -23,7 +23,7 @@ export function negotiate({ headers: { accept } }: IncomingMessage): Representat
     if (transformations.includes(as) && g === 'meta.k8s.io' && v === 'v1') return as as Representation;
   }
   const details = accept.includes('as=') ? undefined : {};
-  throw new ApiStatusError(406, 'NotAcceptable', notAcceptable(accept), details);
+  throw new APIStatusError(406, 'NotAcceptable', notAcceptable(accept), details);
 }
 
 function notAcceptable(accept: string): string {
@@ -38,7 +38,7 @@ export function mediaTypeOf(request: IncomingMessage): string {
 
 /**
  * A body without a Content-Type counts as JSON.
- * @throws ApiStatusError 415
+ * @throws APIStatusError 415
  */
 export function refuseOtherThanJSON(request: IncomingMessage): void {
   const type = mediaTypeOf(request);
@@ -47,5 +47,5 @@ export function refuseOtherThanJSON(request: IncomingMessage): void {
     type === protobuf || type.includes('yaml')
       ? `a body of type ${type} is not read. ${jsonOnly}`
       : 'the body of the request was in an unknown format - accepted media types include: application/json';
-  throw new ApiStatusError(415, 'UnsupportedMediaType', message);
+  throw new APIStatusError(415, 'UnsupportedMediaType', message);
 }

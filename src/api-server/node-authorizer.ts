@@ -16,7 +16,7 @@ export interface Attributes extends Target {
 /**
  * What a node's own user may ask for: its pods, its Node, its Lease, and to report Events. All
  * other users may do everything.
- * @throws ApiStatusError 403
+ * @throws APIStatusError 403
  * Source: `plugin/pkg/auth/authorizer/node`.
  */
 export function authorize(user: User, attributes: Attributes, store: ObjectStore): void {

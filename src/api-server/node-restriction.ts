@@ -34,7 +34,7 @@ const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
 
 /**
  * What a node's own user may write.
- * @throws ApiStatusError 403
+ * @throws APIStatusError 403
  * Source: `plugin/pkg/admission/noderestriction`.
  */
 export function admitNodeUser(node: string, admission: Admission, store: ObjectStore): void {

@@ -2,7 +2,7 @@ import fastJSONPatch, { type Operation } from 'fast-json-patch';
 import { StatusManagerError } from '../shared/errors.ts';
 import { setOwn } from '../shared/json.ts';
 import { applyNodePatch, applyPodPatch } from '../status-manager/status/strategic-merge-apply.ts';
-import { ApiStatusError, badRequest } from './api-status.ts';
+import { APIStatusError, badRequest } from './api-status.ts';
 import { isJSONObject, type JSONObject } from './objects.ts';
 
 export const patchTypes = [
@@ -19,7 +19,7 @@ export type PatchMediaType = (typeof patchTypes)[number];
 
 /**
  * The object after a patch, not yet decoded. The object given is not changed.
- * @throws ApiStatusError 400 for a body that is no such patch, 422 for a JSON patch that cannot be applied
+ * @throws APIStatusError 400 for a body that is no such patch, 422 for a JSON patch that cannot be applied
  */
 export function applyPatch(table: string, type: PatchMediaType, object: object, patch: unknown): JSONObject {
   if (type === 'application/json-patch+json') return applyJSONPatch(object, patch);
@@ -36,7 +36,7 @@ function applyJSONPatch(object: object, patch: unknown): JSONObject {
   }
   if (patch.length > maxOperations) {
     const message = `Request entity too large: The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`;
-    throw new ApiStatusError(413, 'RequestEntityTooLarge', message);
+    throw new APIStatusError(413, 'RequestEntityTooLarge', message);
   }
   try {
     let document: unknown = structuredClone(object);
@@ -52,7 +52,7 @@ function applyJSONPatch(object: object, patch: unknown): JSONObject {
     // Which operation failed, the real server does not say either.
     if (!(error instanceof Error)) throw error;
   }
-  throw new ApiStatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+  throw new APIStatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
 }
 
 function sizeOf(document: unknown, pointer: unknown): number {
@@ -87,6 +87,6 @@ function applyStrategicMergePatch(table: string, object: object, patch: JSONObje
   } catch (error) {
     if (!(error instanceof StatusManagerError)) throw error;
     // A list element without its merge key is a 500 on the real server.
-    throw new ApiStatusError(500, '', error.message);
+    throw new APIStatusError(500, '', error.message);
   }
 }

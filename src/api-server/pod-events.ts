@@ -7,7 +7,7 @@ export interface PodEvent {
   readonly pod: Pod;
 }
 
-/** The pods of an API server without HTTP: a `FakePodClient`, or `ApiServer.pods`. */
+/** The pods of an API server without HTTP: a `FakePodClient`, or `APIServer.pods`. */
 export interface PodEvents {
   /** The pods that there are. */
   list(): Pod[];

@@ -11,7 +11,7 @@ const units = [
 
 /**
  * A pod on a node may not ask for more than the node has.
- * @throws ApiStatusError 403
+ * @throws APIStatusError 403
  * Source: `plugin/pkg/admission/podresize`.
  */
 export function refuseResize(subject: Subject, next: StoredObject, old: StoredObject, store: ObjectStore): void {

@@ -3,7 +3,7 @@ import { isRestartableInitContainer } from '../status-manager/status/container-r
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
 import type { Container } from '../kube/types.ts';
-import { ApiStatusError, forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
+import { APIStatusError, forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
 import { isJSONObject, type JSONObject, objectOf, objectsOf, specOf, statusOf, type StoredObject } from './objects.ts';
 import { withDefaultTolerations } from './pod-defaults.ts';
 import { withKnownStatus } from './pod-status.ts';
@@ -60,8 +60,8 @@ export function onlyResourcesOf(next: StoredObject, old: StoredObject): StoredOb
   const [before, after] = [specOf(old), specOf(next)];
   if (spec.resources !== undefined || after.resources !== undefined) {
     const message =
-      'ApiServer does not resize pods with pod-level resources (spec.resources): set the resources of containers, or use a real kube-apiserver';
-    throw new ApiStatusError(501, 'NotImplemented', message);
+      'APIServer does not resize pods with pod-level resources (spec.resources): set the resources of containers, or use a real kube-apiserver';
+    throw new APIStatusError(501, 'NotImplemented', message);
   }
   if (!haveSameNames(after, before, 'containers') || !haveSameNames(after, before, 'initContainers')) {
     return withGeneration({ ...next, status: statusOf(old) }, old);

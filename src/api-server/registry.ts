@@ -4,7 +4,7 @@ import type { Clock } from '../shared/clock.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import {
   alreadyExists,
-  ApiStatusError,
+  APIStatusError,
   badRequest,
   conflict,
   forbidden,
@@ -119,7 +119,7 @@ export class Registry {
     throwIfInvalid(definition, name, definition.strategy.validateCreate(object));
     if (this.#store.get(definition.table, namespace, name) !== undefined) throw alreadyExists(definition, name);
     if (object.metadata.resourceVersion !== '' && !request.dryRun) {
-      throw new ApiStatusError(500, '', 'resourceVersion should not be set on objects to be created');
+      throw new APIStatusError(500, '', 'resourceVersion should not be set on objects to be created');
     }
     return this.#put(target, object, request);
   }
@@ -194,7 +194,7 @@ export class Registry {
       throw conflict(subject, target.name, `pod ${target.name} is being deleted, cannot be assigned to a host`);
     }
     if (stringOf(objectOf(binding, 'target'), 'name') === '') {
-      throw new ApiStatusError(500, '', 'target.name: Required value');
+      throw new APIStatusError(500, '', 'target.name: Required value');
     }
     const bound = boundPod(pod, binding, this.#now());
     const isToNode = stringOf(objectOf(binding, 'target'), 'kind') === 'Node';

@@ -8,7 +8,7 @@ const propagationPolicies = ['Foreground', 'Background', 'Orphan'] as const;
 /**
  * The `dryRun` parameter of a write.
  * @param options the kind of options that refusals name: `CreateOptions`
- * @throws ApiStatusError 422
+ * @throws APIStatusError 422
  */
 export function parseDryRun(query: URLSearchParams, options: string): boolean {
   const values = query.getAll('dryRun');
@@ -24,13 +24,13 @@ function dryRunCause(values: readonly unknown[]): StatusCause | undefined {
 /**
  * The options of a DELETE: its body, else its query.
  * @param body undefined when the request has none
- * @throws ApiStatusError 400, 422
+ * @throws APIStatusError 400, 422
  */
 export function parseDeleteOptions(body: JSONObject | undefined, query: URLSearchParams): DeleteOptions {
   return deleteOptionsOf(body === undefined ? deleteOptionsInQuery(query) : decodeDeleteOptions(body));
 }
 
-/** The `DeleteOptions` in an object of another kind. @throws ApiStatusError 422 */
+/** The `DeleteOptions` in an object of another kind. @throws APIStatusError 422 */
 export function deleteOptionsOf(options: JSONObject): DeleteOptions {
   const cause = deleteOptionsCause(options);
   if (cause !== undefined) throw invalidOptions('DeleteOptions', cause);

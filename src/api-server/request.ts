@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import { reviewResources } from './review-resource.ts';
-import { ApiStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
+import { APIStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
 import { isTooDeep } from './objects.ts';
 import type { Target } from './target.ts';
 import { type ResourceDefinition, resourceNamed } from './resources.ts';
@@ -85,7 +85,7 @@ export interface ParsedBody {
   readonly value: unknown;
 }
 
-/** @throws ApiStatusError 413 for a body that is too long, 400 for one that is not JSON */
+/** @throws APIStatusError 413 for a body that is too long, 400 for one that is not JSON */
 export async function readJSON(request: IncomingMessage, refusal: string): Promise<ParsedBody> {
   const text = await readBody(request);
   return { text, value: parseJSON(text, refusal) };
@@ -93,7 +93,7 @@ export async function readJSON(request: IncomingMessage, refusal: string): Promi
 
 /**
  * The complete body as text.
- * @throws ApiStatusError 413
+ * @throws APIStatusError 413
  */
 export function readBody(request: IncomingMessage): Promise<string> {
   if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
@@ -114,11 +114,11 @@ export function readBody(request: IncomingMessage): Promise<string> {
   });
 }
 
-function tooLarge(): ApiStatusError {
-  return new ApiStatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${maxBodyBytes}`);
+function tooLarge(): APIStatusError {
+  return new APIStatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${maxBodyBytes}`);
 }
 
-/** @throws ApiStatusError 400 */
+/** @throws APIStatusError 400 */
 export function parseJSON(text: string, refusal: string): unknown {
   let value: unknown;
   try {

@@ -1,15 +1,15 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHTTPServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHTTPSServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Faults } from './faults/faults.ts';
-import { HttpFaults } from './faults/http-faults.ts';
+import { HTTPFaults } from './faults/http-faults.ts';
 import type { RequestMatch } from './faults/fault-match.ts';
 import { type Mutation, Mutations } from './mutations.ts';
 import type { InFlight } from './requests-in-flight.ts';
 import { reviewResources } from './review-resource.ts';
 import type { Pod } from '../kube/types.ts';
-import { ApiStatusError, unknownPath } from './api-status.ts';
+import { APIStatusError, unknownPath } from './api-status.ts';
 import { ClusterObjectAccess } from './cluster-object-access.ts';
 import { discoveryDocument, version } from './discovery.ts';
 import { Handlers, type JSONResponse } from './handlers.ts';
@@ -31,8 +31,8 @@ const maxRequestsKept = 1000;
 const maxBodyCharactersKept = 64 * 1024;
 const lingerMs = 500;
 
-/** Options of `ApiServer.start`. */
-export interface ApiServerOptions {
+/** Options of `APIServer.start`. */
+export interface APIServerOptions {
   /** For timestamps, ages, watch timeouts, bookmarks and `latencyMs`. Default: the real clock. */
   readonly clock?: Clock | undefined;
   /** On 127.0.0.1. Default 0: a free one. */
@@ -87,7 +87,7 @@ export interface HistoryEntry<T extends object = Pod> {
  * server-side apply, no YAML or protobuf; a request without a token is a 401, not anonymous; the words of
  * errors differ where a client cannot tell. docs/testing.md lists the differences, held by a test.
  */
-export class ApiServer implements AsyncDisposable {
+export class APIServer implements AsyncDisposable {
   /** Pods, read and written as the admin, past HTTP. */
   readonly pods: PodAccess;
   /** Nodes, likewise; there are none at first, for node users either. */
@@ -108,7 +108,7 @@ export class ApiServer implements AsyncDisposable {
   readonly #nodeTokens = new Map<string, string>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #faults: HttpFaults;
+  readonly #faults: HTTPFaults;
   readonly #mutations = new Mutations();
   #bytesOfClosed = 0;
   #requests: RequestRecord[] = [];
@@ -116,19 +116,19 @@ export class ApiServer implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   /** Resolves when the server listens. @throws RangeError for an option out of range; Error with code EADDRINUSE and others, as node:http does */
-  static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
-    const server = new ApiServer(options);
+  static async start(options: APIServerOptions = {}): Promise<APIServer> {
+    const server = new APIServer(options);
     await server.#listen(options.port ?? 0);
     return server;
   }
 
-  private constructor(options: ApiServerOptions) {
+  private constructor(options: APIServerOptions) {
     const { clock = systemClock, latencyMs = 0, historyLimit = 10_000 } = options;
     if (!(latencyMs >= 0)) throw new RangeError(`Expected \`latencyMs\` to be a number ≥ 0, got \`${latencyMs}\``);
     if (!(historyLimit >= 1))
       throw new RangeError(`Expected \`historyLimit\` to be a number ≥ 1, got \`${historyLimit}\``);
     this.#clock = clock;
-    this.#faults = new HttpFaults(clock);
+    this.#faults = new HTTPFaults(clock);
     this.faults = this.#faults.plan;
     this.#latencyMs = latencyMs;
     this.#onRequest = options.onRequest;
@@ -147,12 +147,12 @@ export class ApiServer implements AsyncDisposable {
     const messages = { IncomingMessage: RecordedMessage };
     if (options.tls === false) {
       this.certificateAuthority = '';
-      this.#server = createHttpServer(messages, serve);
+      this.#server = createHTTPServer(messages, serve);
     } else {
       // Clients compare a certificate with their own clock, not with ours.
       const { cert, key } = selfSignedCertificate(systemClock.now());
       this.certificateAuthority = cert;
-      this.#server = createHttpsServer({ cert, key, ...messages }, serve);
+      this.#server = createHTTPSServer({ cert, key, ...messages }, serve);
     }
     // Idle connections stay open until the client or close() ends them.
     this.#server.keepAliveTimeout = 0;
@@ -345,7 +345,7 @@ export class ApiServer implements AsyncDisposable {
     const method = request.method ?? '';
     const effective = user === undefined ? undefined : impersonated(user, request.headers, this.#tokens);
     const isOpen = openPaths.has(pathname.replace(/\/$/, ''));
-    if (effective === undefined && !isOpen) throw new ApiStatusError(401, 'Unauthorized', 'Unauthorized');
+    if (effective === undefined && !isOpen) throw new APIStatusError(401, 'Unauthorized', 'Unauthorized');
     if (method === 'GET') {
       if (pathname === '/healthz' || pathname === '/livez' || pathname === '/readyz') {
         return send(response, 200, 'text/plain; charset=utf-8', 'ok');
@@ -369,7 +369,7 @@ export class ApiServer implements AsyncDisposable {
   #refuseBrowsers({ headers }: IncomingMessage): void {
     const hosts = [loopback, 'localhost', '[::1]'].map((host) => `${host}:${this.#port}`);
     if (headers.origin !== undefined || !hosts.includes(headers.host ?? '')) {
-      throw new ApiStatusError(403, 'Forbidden', 'only requests to a loopback Host without an Origin are served');
+      throw new APIStatusError(403, 'Forbidden', 'only requests to a loopback Host without an Origin are served');
     }
   }
 
@@ -381,7 +381,7 @@ export class ApiServer implements AsyncDisposable {
     } catch (error) {
       // Thrown out of an event of the socket it would end the process.
       const { message = String(error), stack = '' } = error instanceof Error ? error : {};
-      process.emitWarning(`onRequest threw: ${message}`, { type: 'ApiServerWarning', detail: stack });
+      process.emitWarning(`onRequest threw: ${message}`, { type: 'APIServerWarning', detail: stack });
     }
   }
 }
@@ -410,9 +410,9 @@ function closeAfterResponse({ socket }: IncomingMessage, response: ServerRespons
 }
 
 function failure(error: unknown): JSONResponse {
-  if (error instanceof ApiStatusError) return { code: error.code, body: error.body() };
+  if (error instanceof APIStatusError) return { code: error.code, body: error.body() };
   const message = `Internal error occurred: ${error instanceof Error ? error.message : 'unknown'}`;
-  return { code: 500, body: new ApiStatusError(500, 'InternalError', message).body() };
+  return { code: 500, body: new APIStatusError(500, 'InternalError', message).body() };
 }
 
 function createNamespaces(registry: Registry): void {

@@ -1,4 +1,4 @@
-import { ApiStatusError } from './api-status.ts';
+import { APIStatusError } from './api-status.ts';
 
 /** API groups of kube-apiserver v1.37 beside those that are served here; `''` is `/api/v1`. */
 const builtInGroups = new Set([
@@ -61,7 +61,7 @@ export function isUnservedSubresource(resource: string, subresource: string): bo
 }
 
 /** A request for what kube-apiserver has and this server does not. */
-export function notServed(what: string): ApiStatusError {
-  const message = `ApiServer does not serve ${what}: it has pods, nodes, namespaces, events and leases, and runs nothing. Use a real kube-apiserver for this request`;
-  return new ApiStatusError(501, 'NotImplemented', message);
+export function notServed(what: string): APIStatusError {
+  const message = `APIServer does not serve ${what}: it has pods, nodes, namespaces, events and leases, and runs nothing. Use a real kube-apiserver for this request`;
+  return new APIStatusError(501, 'NotImplemented', message);
 }

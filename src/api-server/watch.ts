@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../shared/clock.ts';
-import { ApiStatusError, expired } from './api-status.ts';
+import { APIStatusError, expired } from './api-status.ts';
 import { type ListOptions, revisionOf } from './list.ts';
 import { type StoredObject, withResourceVersion } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
@@ -154,8 +154,8 @@ export class Watch {
   }
 }
 
-/** @throws ApiStatusError 500 for an invalid resourceVersion, as a real watch does */
+/** @throws APIStatusError 500 for an invalid resourceVersion, as a real watch does */
 export function refuseBadResourceVersion(resourceVersion: string): void {
   if (resourceVersion === '' || /^\d{1,15}$/.test(resourceVersion)) return;
-  throw new ApiStatusError(500, '', `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}`);
+  throw new APIStatusError(500, '', `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}`);
 }

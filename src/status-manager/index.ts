@@ -74,25 +74,25 @@ export { hasPodInitialized, terminatedPodStatus } from './status/terminate.ts';
 export { checkContainerStateTransition, type IllegalTransition } from './status/transitions.ts';
 export { createStatusPatch, diffPodStatus } from './status/strategic-merge.ts';
 export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
-export { createStatusJsonPatch } from './status/json-patch.ts';
+export { createStatusJSONPatch } from './status/json-patch.ts';
 
 // The API server
 export { createCoreV1PodClient, type CoreV1PodClientOptions } from '../kube/client/core-v1-pod-client.ts';
 export type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 export {
-  ApiError,
-  type ApiErrorCause,
-  type ApiErrorKind,
-  type ApiErrorOptions,
-  classifyApiError,
-  describeApiError,
+  APIError,
+  type APIErrorCause,
+  type APIErrorKind,
+  type APIErrorOptions,
+  classifyAPIError,
+  describeAPIError,
   type FailureClass,
 } from '../kube/client/api-error.ts';
 export { InFlightBound, type InFlightBoundOptions } from '../kube/client/in-flight-bound.ts';
 export type {
   ClosablePodClient,
   DeletePodOptions,
-  JsonPatchOperation,
+  JSONPatchOperation,
   PatchType,
   PodClient,
   PodReference,
@@ -112,7 +112,7 @@ export { type AccessClient, type AccessOptions, checkAccess } from '../kube/acce
 export type { AccessCheck, AccessReport } from '../kube/access/access-report.ts';
 export { logMissingAccess } from '../kube/access/log-missing-access.ts';
 export { rbacManifest, type RBACManifestOptions, type RBACSubject } from '../kube/access/rbac-manifest.ts';
-export type { ApiRequests, ApiResponse } from '../kube/client/api-requests.ts';
+export type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 export type { ApiClientMaker } from '../kube/client/kube-config-requests.ts';
 
 // Allocated resources

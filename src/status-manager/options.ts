@@ -62,7 +62,7 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
   /**
    * Records Kubernetes Events for what a user of a pod must know: the API server refuses its status,
-   * somebody undoes it, or the pod does not terminate. Default: none. The `ApiEventRecorder` of
+   * somebody undoes it, or the pod does not terminate. Default: none. The `APIEventRecorder` of
    * `kubelet-status-manager/agent` is one; what it throws is logged.
    */
   readonly eventRecorder?: StatusEventRecorder | undefined;

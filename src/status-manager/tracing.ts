@@ -43,7 +43,7 @@ export interface SyncMessage {
   outcome: 'written' | 'unchanged' | 'failed' | 'gone' | undefined;
 }
 
-/** One request. On failure the tracing channel's `error` is an `ApiError`, safe to show. */
+/** One request. On failure the tracing channel's `error` is an `APIError`, safe to show. */
 export interface RequestMessage {
   /** Which request. */
   readonly verb: RequestVerb;

@@ -1,8 +1,8 @@
 import jsonPatch from 'fast-json-patch';
-import { ApiError } from '../kube/client/api-error.ts';
+import { APIError } from '../kube/client/api-error.ts';
 import type {
   DeletePodOptions,
-  JsonPatchOperation,
+  JSONPatchOperation,
   PodClient,
   PodReference,
   PodStatusPatch,
@@ -29,7 +29,7 @@ export type FakePatch =
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
   | {
       readonly type: 'application/json-patch+json';
-      readonly body: readonly JsonPatchOperation[] & { readonly metadata?: undefined; readonly status?: undefined };
+      readonly body: readonly JSONPatchOperation[] & { readonly metadata?: undefined; readonly status?: undefined };
     };
 
 /** One request as it came in. */
@@ -156,7 +156,7 @@ export class FakePodClient implements PodClient, PodEvents {
       match,
       () => {
         throw typeof failure === 'number'
-          ? new ApiError(`scripted ${failure}`, { kind: 'http', statusCode: failure })
+          ? new APIError(`scripted ${failure}`, { kind: 'http', statusCode: failure })
           : failure;
       },
       times,
@@ -186,7 +186,7 @@ export class FakePodClient implements PodClient, PodEvents {
     return this.#respond({ verb: 'patch', ...reference, patch }, options, () => {
       const pod = this.#find(reference);
       this.put(
-        patch.type === 'application/json-patch+json' ? patchedByJson(pod, patch.body) : patchedByMerge(pod, patch.body),
+        patch.type === 'application/json-patch+json' ? patchedByJSON(pod, patch.body) : patchedByMerge(pod, patch.body),
       );
       return this.#find(reference);
     });
@@ -197,7 +197,7 @@ export class FakePodClient implements PodClient, PodEvents {
       const pod = this.#find(reference);
       if (pod.metadata?.uid !== preconditions.uid) {
         const message = 'the UID in the precondition is not the UID of the pod';
-        throw new ApiError(message, { kind: 'http', statusCode: 409, reason: 'Conflict' });
+        throw new APIError(message, { kind: 'http', statusCode: 409, reason: 'Conflict' });
       }
       if ((pod.metadata.finalizers?.length ?? 0) === 0) this.remove(reference.namespace, reference.name);
       return pod;
@@ -269,7 +269,7 @@ export class FakePodClient implements PodClient, PodEvents {
   #find({ namespace, name }: PodReference): Pod {
     const pod = this.pod(namespace, name);
     if (pod !== undefined) return pod;
-    throw new ApiError(`pods "${name}" not found`, { kind: 'http', statusCode: 404, reason: 'NotFound' });
+    throw new APIError(`pods "${name}" not found`, { kind: 'http', statusCode: 404, reason: 'NotFound' });
   }
 
   #notify(event: PodEvent): void {
@@ -308,7 +308,7 @@ function patchedByMerge(pod: Pod, body: { metadata: { uid: string }; status?: ob
   if (uid !== pod.metadata?.uid) {
     const message = `Invalid value: ${JSON.stringify(uid)}: field is immutable`;
     const causes = [{ reason: 'FieldValueInvalid', field: 'metadata.uid', message }];
-    throw new ApiError(`metadata.uid: ${message}`, { kind: 'http', statusCode: 422, reason: 'Invalid', causes });
+    throw new APIError(`metadata.uid: ${message}`, { kind: 'http', statusCode: 422, reason: 'Invalid', causes });
   }
   return body.status === undefined ? pod : { ...pod, status: applyPodStatusPatch(pod.status ?? {}, body.status) };
 }
@@ -318,7 +318,7 @@ function overTheWire<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-function patchedByJson(pod: Pod, operations: readonly JsonPatchOperation[]): Pod {
+function patchedByJSON(pod: Pod, operations: readonly JSONPatchOperation[]): Pod {
   try {
     return overTheWire(operations).reduce((patched, operation) => {
       // As the API server reads it: what is not there is null.
@@ -327,7 +327,7 @@ function patchedByJson(pod: Pod, operations: readonly JsonPatchOperation[]): Pod
       return jsonPatch.applyOperation(patched, operation as never, true).newDocument;
     }, overTheWire(pod));
   } catch (error) {
-    throw new ApiError('the JSON patch does not apply', {
+    throw new APIError('the JSON patch does not apply', {
       kind: 'http',
       statusCode: 422,
       reason: 'Invalid',

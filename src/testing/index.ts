@@ -1,7 +1,7 @@
 export {
-  ApiServer,
-  type ApiServerOptions,
-  ApiStatusError,
+  APIServer,
+  type APIServerOptions,
+  APIStatusError,
   type ClusterObject,
   type ClusterObjectAccess,
   type HistoryEntry,

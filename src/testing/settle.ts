@@ -10,9 +10,9 @@ const realNow = performance.now.bind(performance);
 
 const quietTurns = 20;
 /** Bytes that have been sent may take this long to arrive under load, although they stay on this machine. */
-const quietMs = { ofHttp: 5, ofMissingResponse: 1_000 };
+const quietMs = { ofHTTP: 5, ofMissingResponse: 1_000 };
 
-/** An `ApiServer` or a `FakePodClient`. */
+/** An `APIServer` or a `FakePodClient`. */
 export interface SettledServer {
   readonly inFlight: InFlight;
   /** Bytes that came in and went out so far; absent where there is no HTTP. */
@@ -35,7 +35,7 @@ export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServe
  * holds back, timers that are not due), and what the parts given cannot know of, such as timers of
  * the real clock.
  *
- * Give it all parts that take part: the clock, the managers, and the `ApiServer` or `FakePodClient`
+ * Give it all parts that take part: the clock, the managers, and the `APIServer` or `FakePodClient`
  * behind them. A manager with a server of another kind is waited for until it has no request.
  * @throws Error after 10 s (of real time), naming what is not done
  */
@@ -98,11 +98,11 @@ function observe(parts: readonly SettlePart[]): Observation {
     if (servers.length === 0 && sending.length > 0) reasons.push(`a manager has requests for ${sending.join(', ')}`);
     signature.push(state, isWakeUpWaiting, sending.join());
   }
-  const isHttp = servers.some(({ bytesTransferred }) => bytesTransferred !== undefined);
-  const isResponseMissing = isHttp && inFlight > held;
+  const isHTTP = servers.some(({ bytesTransferred }) => bytesTransferred !== undefined);
+  const isResponseMissing = isHTTP && inFlight > held;
   return {
     reasons,
     signature: JSON.stringify(signature),
-    quietMs: isResponseMissing ? quietMs.ofMissingResponse : isHttp ? quietMs.ofHttp : 0,
+    quietMs: isResponseMissing ? quietMs.ofMissingResponse : isHTTP ? quietMs.ofHTTP : 0,
   };
 }

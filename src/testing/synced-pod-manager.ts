@@ -9,7 +9,7 @@ export interface SyncedPodManagerOptions {
 }
 
 /**
- * A pod manager that shows every write to the pods of an `ApiServer` or a `FakePodClient`, the
+ * A pod manager that shows every write to the pods of an `APIServer` or a `FakePodClient`, the
  * status manager's own writes included, as an informer without any delay does. Static pods are added
  * with `addPod`.
  */

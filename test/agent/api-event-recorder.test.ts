@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from 'kubelet-status-manager';
-import { ApiEventRecorder, createEventClient, type EventClient, type KubeEvent } from 'kubelet-status-manager/agent';
+import { APIError } from 'kubelet-status-manager';
+import { APIEventRecorder, createEventClient, type EventClient, type KubeEvent } from 'kubelet-status-manager/agent';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
-import { ApiServer, FakeClock, settle } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 const pod = {
@@ -11,13 +11,13 @@ const pod = {
 };
 
 let clock: FakeClock;
-let server: ApiServer;
+let server: APIServer;
 let transport: KubeTransport;
 let logger: ReturnType<typeof recordingLogger>;
-let recorder: ApiEventRecorder;
+let recorder: APIEventRecorder;
 beforeEach(async () => {
   clock = new FakeClock('2026-01-02T03:04:05Z');
-  server = await ApiServer.start({ clock, nodeUsers: ['node-a'] });
+  server = await APIServer.start({ clock, nodeUsers: ['node-a'] });
   transport = createKubeTransport(server.kubeconfig('node-a'));
   logger = recordingLogger();
   recorder = newRecorder(createEventClient(transport));
@@ -28,8 +28,8 @@ afterEach(async () => {
   await server.close();
 });
 
-function newRecorder(client: EventClient): ApiEventRecorder {
-  return new ApiEventRecorder({ client, nodeName: 'node-a', clock, logger, random: () => 0.5 });
+function newRecorder(client: EventClient): APIEventRecorder {
+  return new APIEventRecorder({ client, nodeName: 'node-a', clock, logger, random: () => 0.5 });
 }
 
 async function events(): Promise<(KubeEvent & { series?: unknown })[]> {
@@ -158,11 +158,11 @@ describe('TestWriteEventError', () => {
   };
 
   it.each<[string, Error, number, number]>([
-    ['no connection', new ApiError('refused', { kind: 'network' }), 12, 1],
-    ['too many requests', new ApiError('slow down', { kind: 'http', statusCode: 429 }), 12, 1],
-    ['a forbidden event', new ApiError('forbidden', { kind: 'http', statusCode: 403 }), 1, 1],
-    ['a namespace that is being deleted', new ApiError('terminating', { kind: 'http', statusCode: 403 }), 1, 1],
-    ['an Event that is there already', new ApiError('exists', { kind: 'http', statusCode: 409 }), 1, 0],
+    ['no connection', new APIError('refused', { kind: 'network' }), 12, 1],
+    ['too many requests', new APIError('slow down', { kind: 'http', statusCode: 429 }), 12, 1],
+    ['a forbidden event', new APIError('forbidden', { kind: 'http', statusCode: 403 }), 1, 1],
+    ['a namespace that is being deleted', new APIError('terminating', { kind: 'http', statusCode: 403 }), 1, 1],
+    ['an Event that is there already', new APIError('exists', { kind: 'http', statusCode: 409 }), 1, 0],
   ])('%s', async (_, error, expectedTries, dropped) => {
     const { client, tries } = failing(() => error);
     recorder = newRecorder(client);
@@ -178,7 +178,7 @@ describe('TestWriteEventError', () => {
   });
 
   it('logs once since when writing fails, and when it succeeds again', async () => {
-    const { client } = failing(() => new ApiError('refused', { kind: 'network' }));
+    const { client } = failing(() => new APIError('refused', { kind: 'network' }));
     let isBroken = true;
     const works: EventClient = { create: (event) => Promise.resolve(event), patch: (event) => Promise.resolve(event) };
     recorder = newRecorder({
@@ -240,7 +240,7 @@ describe('the limit of requests', () => {
   });
 
   it('other limits', async () => {
-    recorder = new ApiEventRecorder({ client: counting, nodeName: 'node-a', clock, logger, qps: 1, burst: 2 });
+    recorder = new APIEventRecorder({ client: counting, nodeName: 'node-a', clock, logger, qps: 1, burst: 2 });
     recordMany(4);
     await clock.advanceAsync(1000);
     expect(sent).toHaveLength(3);
@@ -248,7 +248,7 @@ describe('the limit of requests', () => {
     await recorder.stop();
     expect(sent).toHaveLength(4);
     for (const options of [{ qps: 0 }, { qps: NaN }, { burst: 0 }]) {
-      expect(() => new ApiEventRecorder({ client: counting, nodeName: 'n', logger, ...options })).toThrow(
+      expect(() => new APIEventRecorder({ client: counting, nodeName: 'n', logger, ...options })).toThrow(
         Object.keys(options)[0],
       );
     }

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import {
-  Backoff,
-  createCrashLoopBackoff,
+  BackOff,
+  createCrashLoopBackOff,
   doBackOff,
   type RuntimeContainerState,
   type RuntimePodStatus,
@@ -18,7 +18,7 @@ describe('flowcontrol.Backoff', () => {
   const id = '_idBackoff';
 
   it('TestSlowBackoff', () => {
-    const backoff = new Backoff({ clock, baseMs: 1000, maxMs: 50_000 });
+    const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 50_000 });
     const delays = [];
     for (const waitMs of [0, 0, 0, 0, 0, 0, 0, 0]) {
       backoff.next(id, clock.now());
@@ -32,7 +32,7 @@ describe('flowcontrol.Backoff', () => {
   });
 
   it('TestBackoffReset', () => {
-    const backoff = new Backoff({ clock, baseMs: 1000, maxMs: 5000 });
+    const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 5000 });
     const firstMs = clock.now();
     for (let i = 0; i < 3; i++) backoff.next(id, firstMs);
     // More than twice the longest delay after the last event it begins again.
@@ -43,13 +43,13 @@ describe('flowcontrol.Backoff', () => {
   });
 
   it('TestBackoffHighWaterMark', () => {
-    const backoff = new Backoff({ clock, baseMs: 1000, maxMs: 5000 });
+    const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 5000 });
     for (let i = 0; i < 10; i++) backoff.next(id, clock.now());
     expect(backoff.get(id)).toBe(5000);
   });
 
   it('TestBackoffGC', () => {
-    const backoff = new Backoff({ clock, baseMs: 1000, maxMs: 5000 });
+    const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 5000 });
     backoff.next(id, clock.now());
     clock.advance(9000);
     backoff.gc();
@@ -65,11 +65,11 @@ describe('flowcontrol.Backoff', () => {
     ['maxMs', { baseMs: 2, maxMs: Number.NaN }],
     ['expiresAfterMs', { baseMs: 1, maxMs: 1, expiresAfterMs: -1 }],
   ])('refuses a bad %s: %j', (path, options) => {
-    expect(() => new Backoff({ clock, ...options })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
+    expect(() => new BackOff({ clock, ...options })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
   });
 
   it('TestIsInBackOffSinceUpdate', () => {
-    const backoff = new Backoff({ clock, baseMs: 1000, maxMs: 10_000 });
+    const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 10_000 });
     const startMs = clock.now();
     expect(backoff.isInBackOffSinceUpdate(id, startMs)).toBe(false);
     const seen = [];
@@ -102,15 +102,15 @@ function statusWith(state: RuntimeContainerState, finishedAtMs = clock.now()): R
 
 describe('TestDoBackOff', () => {
   it('container running', () => {
-    expect(doBackOff(pod, container, statusWith('running'), createCrashLoopBackoff(clock))).toBeUndefined();
+    expect(doBackOff(pod, container, statusWith('running'), createCrashLoopBackOff(clock))).toBeUndefined();
   });
 
   it('not in backoff', () => {
-    expect(doBackOff(pod, container, statusWith('exited'), createCrashLoopBackoff(clock))).toBeUndefined();
+    expect(doBackOff(pod, container, statusWith('exited'), createCrashLoopBackOff(clock))).toBeUndefined();
   });
 
   it('in backoff', () => {
-    const backoff = createCrashLoopBackoff(clock);
+    const backoff = createCrashLoopBackOff(clock);
     doBackOff(pod, container, statusWith('exited'), backoff);
     clock.advance(1000);
     const finishedAtMs = clock.now();
@@ -126,7 +126,7 @@ describe('TestDoBackOff', () => {
 });
 
 /** Restarts a container that ends immediately each time; the delays in the words of its status. */
-function crashLoop(backoff: Backoff, restarts: number): (string | undefined)[] {
+function crashLoop(backoff: BackOff, restarts: number): (string | undefined)[] {
   return Array.from({ length: restarts }, () => {
     const status = statusWith('exited');
     const waits = doBackOff(pod, container, status, backoff);
@@ -139,7 +139,7 @@ function crashLoop(backoff: Backoff, restarts: number): (string | undefined)[] {
 
 describe('a crash loop', () => {
   it('is restarted immediately once, then after 10 s, doubling up to 5 min', () => {
-    expect(crashLoop(createCrashLoopBackoff(clock), 9)).toEqual([
+    expect(crashLoop(createCrashLoopBackOff(clock), 9)).toEqual([
       undefined,
       '10s',
       '20s',
@@ -153,7 +153,7 @@ describe('a crash loop', () => {
   });
 
   it('begins again after a run of more than 10 minutes', () => {
-    const backoff = createCrashLoopBackoff(clock);
+    const backoff = createCrashLoopBackOff(clock);
     crashLoop(backoff, 7);
     clock.advance(600_000);
     expect(crashLoop(backoff, 1)).toEqual(['5m0s']);
@@ -162,7 +162,7 @@ describe('a crash loop', () => {
   });
 
   it('does not apply to a container with another image', () => {
-    const backoff = createCrashLoopBackoff(clock);
+    const backoff = createCrashLoopBackOff(clock);
     crashLoop(backoff, 3);
     expect(doBackOff(pod, { ...container, image: 'foo:2' }, statusWith('exited'), backoff)).toBeUndefined();
     expect(doBackOff(pod, container, statusWith('exited'), backoff)).toBeDefined();

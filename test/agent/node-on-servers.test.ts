@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  type ApiRequests,
-  ApiEventRecorder,
+  type APIRequests,
+  APIEventRecorder,
   createEventClient,
   type Node,
   NodeReporter,
@@ -38,7 +38,7 @@ describe.each(contractServers)('Node, Lease and events as a node user: $name', (
   const read = async <T>(path: string): Promise<T> => (await server.http.request('GET', path)).body as T;
   const readNode = (): Promise<Node> => read(`/api/v1/nodes/${nodeName}`);
   let inFlight = 0;
-  const observed: ApiRequests = {
+  const observed: APIRequests = {
     request(...args) {
       inFlight++;
       return transport.request(...args).finally(() => inFlight--);
@@ -55,7 +55,7 @@ describe.each(contractServers)('Node, Lease and events as a node user: $name', (
   it.runIf(kind.available)(
     'registers, renews, reports changes and its end; a second agent takes the Node up',
     async () => {
-      const recorder = new ApiEventRecorder({ client: createEventClient(observed), nodeName, logger, clock });
+      const recorder = new APIEventRecorder({ client: createEventClient(observed), nodeName, logger, clock });
       let addresses = [{ type: 'InternalIP', address: '10.0.0.1' }];
       const create = (hostname: string): NodeReporter =>
         new NodeReporter({

@@ -8,7 +8,7 @@ import {
   type ObjectEvent,
 } from 'kubelet-status-manager/agent';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
-import { ApiServer, FakeClock, settle } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 const start = '2026-01-02T03:04:05Z';
@@ -16,7 +16,7 @@ const capacity = { cpu: '2', memory: '4Gi', pods: '110' };
 const leasePath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a';
 
 let clock: FakeClock;
-let server: ApiServer;
+let server: APIServer;
 let transport: KubeTransport;
 let admin: KubeTransport;
 let logger: ReturnType<typeof recordingLogger>;
@@ -26,7 +26,7 @@ let readyErrors: string[];
 let reporter: NodeReporter;
 beforeEach(async () => {
   clock = new FakeClock(start);
-  server = await ApiServer.start({ clock, nodeUsers: ['node-a'] });
+  server = await APIServer.start({ clock, nodeUsers: ['node-a'] });
   transport = createKubeTransport(server.kubeconfig('node-a'));
   admin = createKubeTransport(server.kubeconfig());
   logger = recordingLogger();

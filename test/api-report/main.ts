@@ -14,13 +14,13 @@ import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const { write } = parseArgs({ options: { write: { type: 'boolean', default: false } } }).values;
 
-interface PackageJson {
+interface PackageJSON {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
 }
 
 /** Name of the report → declarations of the export. */
 function entryPoints(): [name: string, types: string][] {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJson;
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJSON;
   return Object.entries(exports).flatMap(([path, target]) =>
     typeof target === 'string' ? [] : [[path === '.' ? 'index' : path.slice('./'.length), target.types]],
   );

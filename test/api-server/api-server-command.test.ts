@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPodClient } from 'kubelet-status-manager/http';
-import { ApiServer } from 'kubelet-status-manager/testing';
-import { runApiServerCommand } from '../../src/api-server/command/api-server-command.ts';
+import { APIServer } from 'kubelet-status-manager/testing';
+import { runAPIServerCommand } from '../../src/api-server/command/api-server-command.ts';
 
 const { signal } = new AbortController();
 let directory: string;
@@ -32,7 +32,7 @@ function run(...args: string[]): Run {
   let end = (): void => {};
   let start: (line: string) => void;
   const started = new Promise<string>((resolve) => (start = resolve));
-  const ended = runApiServerCommand(args, {
+  const ended = runAPIServerCommand(args, {
     end: new Promise((resolve) => (end = resolve)),
     writeOut: (text) => {
       out.push(text);
@@ -100,7 +100,7 @@ describe('kubelet-status-manager-apiserver', () => {
   });
 
   it('ends with 1 when the port is taken, or the kubeconfig cannot be written', async () => {
-    const other = await ApiServer.start();
+    const other = await APIServer.start();
     const taken = run('--port', new URL(other.url).port);
     expect(await taken.ended).toBe(1);
     expect(taken.errors.join('')).toContain('EADDRINUSE');

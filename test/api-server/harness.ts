@@ -1,14 +1,14 @@
 import { request as httpRequest } from 'node:http';
 import { afterEach } from 'vitest';
-import { ApiServer, type ApiServerOptions } from '../../src/api-server/index.ts';
-import { KubeHttp } from '../support/kube-http.ts';
+import { APIServer, type APIServerOptions } from '../../src/api-server/index.ts';
+import { KubeHTTP } from '../support/kube-http.ts';
 
 export const PODS = '/api/v1/namespaces/default/pods';
 
 /** Plain HTTP, so that a test can write headers as it likes; closed after the test. */
 export interface Harness {
-  readonly server: ApiServer;
-  readonly http: KubeHttp;
+  readonly server: APIServer;
+  readonly http: KubeHTTP;
 }
 
 const cleanups: (() => Promise<void>)[] = [];
@@ -17,10 +17,10 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
-export async function startServer(options: ApiServerOptions = {}): Promise<Harness> {
-  const server = await ApiServer.start({ tls: false, ...options });
+export async function startServer(options: APIServerOptions = {}): Promise<Harness> {
+  const server = await APIServer.start({ tls: false, ...options });
   const caData = Buffer.from(server.certificateAuthority).toString('base64');
-  const http = new KubeHttp({ url: server.url, token: server.token, ...(caData === '' ? {} : { caData }) });
+  const http = new KubeHTTP({ url: server.url, token: server.token, ...(caData === '' ? {} : { caData }) });
   cleanups.push(
     () => server.close(),
     () => http.close(),
@@ -35,7 +35,7 @@ export interface RawResponse {
 
 /** A request whose every header is the test's, Host and Origin too. */
 export function rawRequest(
-  server: ApiServer,
+  server: APIServer,
   options: { readonly method?: string; readonly path?: string; readonly headers?: Readonly<Record<string, string>> },
   body?: string,
 ): Promise<RawResponse> {

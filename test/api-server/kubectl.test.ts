@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiServer } from '../../src/testing/index.ts';
+import { APIServer } from '../../src/testing/index.ts';
 
 const probe = spawnSync('kubectl', ['version', '--client', '--output=json'], { encoding: 'utf8' });
 const reason = probe.status === 0 ? '' : ' (skipped: kubectl is not installed)';
@@ -16,8 +16,8 @@ interface Outcome {
   readonly stderr: string;
 }
 
-describe.skipIf(reason !== '')(`kubectl against ApiServer${reason}`, () => {
-  let server: ApiServer;
+describe.skipIf(reason !== '')(`kubectl against APIServer${reason}`, () => {
+  let server: APIServer;
   let home: string;
   let kubeconfig: string;
 
@@ -26,7 +26,7 @@ describe.skipIf(reason !== '')(`kubectl against ApiServer${reason}`, () => {
     kubeconfig = join(home, 'kubeconfig');
   });
   beforeEach(async ({ onTestFinished }) => {
-    server = await ApiServer.start();
+    server = await APIServer.start();
     onTestFinished(() => server.close());
     await writeFile(kubeconfig, server.kubeconfigYaml(), { mode: 0o600 });
   });

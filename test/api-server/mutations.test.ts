@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import { APIServer } from 'kubelet-status-manager/testing';
 
 const { signal } = new AbortController();
 const reference = { namespace: 'default', name: 'p' };
 const pod: Pod = { metadata: { name: 'p' }, spec: { nodeName: 'node-a', containers: [{ name: 'c', image: 'i' }] } };
 
-describe('ApiServer.mutate, as a mutating webhook', () => {
-  let server: ApiServer;
-  let client: HttpPodClient;
+describe('APIServer.mutate, as a mutating webhook', () => {
+  let server: APIServer;
+  let client: HTTPPodClient;
   beforeEach(async () => {
-    server = await ApiServer.start({ tls: false });
+    server = await APIServer.start({ tls: false });
     client = createPodClient(server.kubeconfig());
   });
   afterEach(async () => {

@@ -3,7 +3,7 @@ import type { Json } from '../support/kube-http.ts';
 import { PODS, podOf, startServer } from './harness.ts';
 
 /*
- * What an earlier ApiServer did otherwise than a cluster, each with its story. test/contract/comparison holds all of
+ * What an earlier APIServer did otherwise than a cluster, each with its story. test/contract/comparison holds all of
  * it to a real kube-apiserver.
  */
 const MERGE = 'application/merge-patch+json';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PODS, podOf, startServer } from './harness.ts';
 
-/** Requests that kube-apiserver serves and ApiServer does not: each refusal names the limit and the way out. */
+/** Requests that kube-apiserver serves and APIServer does not: each refusal names the limit and the way out. */
 const refusals: readonly {
   readonly title: string;
   readonly method?: string;
@@ -64,7 +64,7 @@ const refusals: readonly {
   },
 ];
 
-describe('what ApiServer cannot do, it refuses', () => {
+describe('what APIServer cannot do, it refuses', () => {
   it.for(refusals)('$title', async ({ method = 'GET', path, headers, contentType, body, code, message }) => {
     const { server, http } = await startServer();
     server.pods.create(podOf('p'));

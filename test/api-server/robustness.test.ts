@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ApiServer } from '../../src/api-server/index.ts';
+import { APIServer } from '../../src/api-server/index.ts';
 import { PODS, podOf, rawRequest, startServer } from './harness.ts';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MERGE_PATCH = 'application/merge-patch+json';
 
-describe('what could exhaust ApiServer', () => {
+describe('what could exhaust APIServer', () => {
   it('refuses a JSON patch whose copies double the object 21 times (it took 946 MB and 25 s)', async () => {
     const { server, http } = await startServer();
     server.pods.create(podOf('p'));
@@ -113,15 +113,15 @@ describe('what goes wrong in the caller', () => {
     });
     expect((await http.request('GET', PODS)).status).toBe(200);
     expect(await warning).toEqual([
-      expect.objectContaining({ name: 'ApiServerWarning', message: 'onRequest threw: of the test' }),
+      expect.objectContaining({ name: 'APIServerWarning', message: 'onRequest threw: of the test' }),
     ]);
     expect((await http.request('GET', PODS)).status).toBe(200);
   });
 });
 
-describe('ApiServer in a log', () => {
+describe('APIServer in a log', () => {
   it('does not show its tokens', async () => {
-    await using server = await ApiServer.start({ token: 'secret-of-the-admin', nodeUsers: ['node-a'] });
+    await using server = await APIServer.start({ token: 'secret-of-the-admin', nodeUsers: ['node-a'] });
     const texts = [inspect(server, { depth: 9, showHidden: true }), JSON.stringify(server)];
     for (const text of texts) {
       expect(text).not.toContain('secret-of-the-admin');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ApiServer } from '../../src/api-server/index.ts';
+import { APIServer } from '../../src/api-server/index.ts';
 import { PODS, podOf, rawRequest, startServer } from './harness.ts';
 
-describe('who may talk to ApiServer', () => {
+describe('who may talk to APIServer', () => {
   it('listens on 127.0.0.1', async () => {
     const { server } = await startServer();
     expect(new URL(server.url).hostname).toBe('127.0.0.1');
@@ -129,6 +129,6 @@ describe('who may talk to ApiServer', () => {
 
   it('fails to start on a port that is taken', async () => {
     const { server } = await startServer();
-    await expect(ApiServer.start({ port: Number(new URL(server.url).port) })).rejects.toThrow(/EADDRINUSE/);
+    await expect(APIServer.start({ port: Number(new URL(server.url).port) })).rejects.toThrow(/EADDRINUSE/);
   });
 });

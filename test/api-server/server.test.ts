@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { ApiServer, type RequestRecord } from '../../src/api-server/index.ts';
+import { APIServer, type RequestRecord } from '../../src/api-server/index.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { KubeHttp } from '../support/kube-http.ts';
+import { KubeHTTP } from '../support/kube-http.ts';
 import { PODS, podOf, startServer } from './harness.ts';
 
 const status = 'application/strategic-merge-patch+json';
 const gone = /ECONNREFUSED|other side closed|ECONNRESET/;
 
-describe('ApiServer', () => {
+describe('APIServer', () => {
   it('gives a kubeconfig for the admin and for a node, as an object and as text', async () => {
     const { server } = await startServer({ tls: true, nodeUsers: ['node-a'] });
     expect(server.kubeconfig()).toMatchObject({
@@ -21,7 +21,7 @@ describe('ApiServer', () => {
   });
 
   it.for([{ latencyMs: -1 }, { latencyMs: NaN }, { historyLimit: 0 }])('refuses to start with %o', async (options) => {
-    await expect(ApiServer.start(options)).rejects.toThrow(RangeError);
+    await expect(APIServer.start(options)).rejects.toThrow(RangeError);
   });
 
   it('takes its times from the clock', async () => {
@@ -110,7 +110,7 @@ describe('ApiServer', () => {
   it('throws from `pods` the error that HTTP would respond with', async () => {
     const { server } = await startServer();
     expect(() => server.pods.patch('default', 'p', {})).toThrow(
-      expect.objectContaining({ name: 'ApiStatusError', code: 404, reason: 'NotFound' }),
+      expect.objectContaining({ name: 'APIStatusError', code: 404, reason: 'NotFound' }),
     );
     server.pods.create(podOf('p'));
     expect(() => server.pods.create(podOf('p'))).toThrow(
@@ -122,7 +122,7 @@ describe('ApiServer', () => {
   });
 });
 
-describe('the end of ApiServer', () => {
+describe('the end of APIServer', () => {
   it('leaves no timer behind, whatever is under way', async () => {
     const clock = new FakeClock();
     const { server, http } = await startServer({ clock });
@@ -164,11 +164,11 @@ describe('the end of ApiServer', () => {
   it('comes with `await using`, and twice does no harm', async () => {
     let url: string;
     {
-      await using server = await ApiServer.start({ tls: false });
+      await using server = await APIServer.start({ tls: false });
       ({ url } = server);
       await server.close();
     }
-    const http = new KubeHttp({ url });
+    const http = new KubeHTTP({ url });
     await expect(http.request('GET', '/healthz')).rejects.toThrow(gone);
     await http.close();
   });
@@ -185,7 +185,7 @@ describe('the end of ApiServer', () => {
   });
 });
 
-describe('a watch of ApiServer', () => {
+describe('a watch of APIServer', () => {
   it('sends a bookmark a minute, and ends at timeoutSeconds', async () => {
     const clock = new FakeClock();
     const { server, http } = await startServer({ clock });

@@ -7,7 +7,7 @@ import {
   StatusManager,
   systemClock,
 } from '../../src/status-manager/index.ts';
-import { createPodClient, type HttpPodClient } from '../../src/kube/http/index.ts';
+import { createPodClient, type HTTPPodClient } from '../../src/kube/http/index.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../src/kube/informer/index.ts';
 import { reportingLogger } from './agent-reports.ts';
 import { kubeConfig } from './kube-config.ts';
@@ -27,7 +27,7 @@ export class Agent {
   readonly #random: Random;
   readonly #clock: Clock & { jump(ms: number): void };
   readonly #logger: Logger;
-  readonly #client: HttpPodClient;
+  readonly #client: HTTPPodClient;
   readonly #pods: InformerPodManager;
   readonly #lives = new Map<string, PodLife>();
   readonly #ledger = new OutcomeLedger();

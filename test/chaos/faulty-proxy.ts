@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import {
-  Agent as HttpAgent,
+  Agent as HTTPAgent,
   createServer,
   type IncomingMessage,
   request as httpRequest,
@@ -8,12 +8,12 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Agent as HTTPSAgent, request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Json } from '../support/kube-http.ts';
 import { fault, type Fault, type FaultOf } from '../../src/api-server/faults/fault.ts';
 import type { FaultRequest } from '../../src/api-server/faults/fault-match.ts';
-import { HttpExchange } from '../../src/api-server/faults/http-exchange.ts';
+import { HTTPExchange } from '../../src/api-server/faults/http-exchange.ts';
 import { LoopLag } from './loop-lag.ts';
 import { type ChaosFault, FaultSchedule, htmlPage, kitFault, type RequestKind } from './faults.ts';
 
@@ -74,7 +74,7 @@ export class FaultyProxy {
   readonly #options: FaultyProxyOptions;
   readonly #schedule: FaultSchedule;
   readonly #server: Server;
-  readonly #upstream: HttpAgent | HttpsAgent;
+  readonly #upstream: HTTPAgent | HTTPSAgent;
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #lag = new LoopLag();
@@ -95,7 +95,7 @@ export class FaultyProxy {
   private constructor(options: FaultyProxyOptions) {
     this.#options = options;
     this.#schedule = new FaultSchedule(options.seed);
-    this.#upstream = isHttps(options.target) ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+    this.#upstream = isHTTPS(options.target) ? new HTTPSAgent({ keepAlive: true }) : new HTTPAgent({ keepAlive: true });
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.keepAliveTimeout = 0;
     this.#server.requestTimeout = 0;
@@ -148,7 +148,7 @@ export class FaultyProxy {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const exchange = new HttpExchange(request, response);
+    const exchange = new HTTPExchange(request, response);
     const target = classify(exchange);
     const now = Date.now();
     const fault = this.#areFaultsStopped
@@ -191,7 +191,7 @@ export class FaultyProxy {
     request: IncomingMessage,
     body: Buffer,
     response: ServerResponse,
-    exchange: HttpExchange,
+    exchange: HTTPExchange,
     call: Call,
     fault: ChaosFault | undefined,
     signal: AbortSignal,
@@ -207,7 +207,7 @@ export class FaultyProxy {
   }
 
   /** Faults that keep a request from the API server. */
-  #isMetBefore(fault: Fault, exchange: HttpExchange, call: Call): boolean {
+  #isMetBefore(fault: Fault, exchange: HTTPExchange, call: Call): boolean {
     switch (fault.kind) {
       case 'status':
         call.retryAfterMs = fault.retryAfterMs;
@@ -232,7 +232,7 @@ export class FaultyProxy {
     { kind, random }: ChaosFault,
     buffered: BufferedResponse,
     response: ServerResponse,
-    exchange: HttpExchange,
+    exchange: HTTPExchange,
     call: Call,
   ): Promise<void> {
     const { body } = buffered;
@@ -276,7 +276,7 @@ export class FaultyProxy {
   async #watch(
     request: IncomingMessage,
     response: ServerResponse,
-    exchange: HttpExchange,
+    exchange: HTTPExchange,
     call: Call,
     fault: ChaosFault | undefined,
     signal: AbortSignal,
@@ -330,7 +330,7 @@ export class FaultyProxy {
     };
     const url = new URL(request.url ?? '/', this.#options.target);
     return new Promise((resolve, reject) => {
-      const upstream = (isHttps(this.#options.target) ? httpsRequest : httpRequest)(url, options, resolve);
+      const upstream = (isHTTPS(this.#options.target) ? httpsRequest : httpRequest)(url, options, resolve);
       upstream.on('error', reject);
       upstream.end(body);
     });
@@ -405,7 +405,7 @@ function parse(json: Buffer): unknown {
 }
 
 /** Sends the response of the fault instead of a response of the API server. */
-function respond(exchange: HttpExchange, call: Call, fault: FaultOf<'status' | 'body'>, status: number): void {
+function respond(exchange: HTTPExchange, call: Call, fault: FaultOf<'status' | 'body'>, status: number): void {
   end(call, 'response');
   call.status = status;
   exchange.respond(fault);
@@ -453,6 +453,6 @@ function cutAt(body: Buffer, piece: number, pieces: number): number {
   return Math.floor((body.length * piece) / pieces);
 }
 
-function isHttps(url: string): boolean {
+function isHTTPS(url: string): boolean {
   return url.startsWith('https:');
 }

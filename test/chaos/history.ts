@@ -1,4 +1,4 @@
-import type { Json, KubeHttp, WatchStream } from '../support/kube-http.ts';
+import type { Json, KubeHTTP, WatchStream } from '../support/kube-http.ts';
 
 /** One version of a pod on the API server. */
 export interface HistoryEvent {
@@ -17,14 +17,14 @@ const retryMs = 100;
  */
 export class HistoryRecorder {
   readonly events: HistoryEvent[] = [];
-  readonly #http: KubeHttp;
+  readonly #http: KubeHTTP;
   readonly #known = new Map<string, Json>();
   #lastVersion = 0;
   #watch: WatchStream | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
 
-  constructor(http: KubeHttp) {
+  constructor(http: KubeHTTP) {
     this.#http = http;
   }
 

@@ -1,6 +1,6 @@
-import { ApiServer, type HistoryEntry } from '../../src/testing/index.ts';
+import { APIServer, type HistoryEntry } from '../../src/testing/index.ts';
 import { startControlPlane } from '../support/control-plane.ts';
-import { KubeHttp } from '../support/kube-http.ts';
+import { KubeHTTP } from '../support/kube-http.ts';
 import { type HistoryEvent, HistoryRecorder } from './history.ts';
 
 export const nodeName = 'node-a';
@@ -12,7 +12,7 @@ export interface ChaosServer {
   readonly ca: string;
   readonly nodeToken: string;
   /** Sends requests as the admin, without the proxy. */
-  readonly http: KubeHttp;
+  readonly http: KubeHTTP;
   /** Stops the server gracefully, or as a crash would. */
   down(how: 'stop' | 'kill'): Promise<void>;
   up(): Promise<void>;
@@ -28,13 +28,13 @@ export type ServerKind = (typeof serverKinds)[number];
 
 /** @param podNames of all pods of the run, as `namespace/name` */
 export function startServer(kind: ServerKind, podNames: readonly string[]): Promise<ChaosServer> {
-  return kind === 'memory' ? startApiServer(podNames) : startKubeApiServer();
+  return kind === 'memory' ? startAPIServer(podNames) : startKubeAPIServer();
 }
 
-async function startApiServer(podNames: readonly string[]): Promise<ChaosServer> {
-  const server = await ApiServer.start({ nodeUsers: [nodeName], historyLimit: 1_000_000 });
+async function startAPIServer(podNames: readonly string[]): Promise<ChaosServer> {
+  const server = await APIServer.start({ nodeUsers: [nodeName], historyLimit: 1_000_000 });
   const ca = server.certificateAuthority;
-  const http = new KubeHttp({ url: server.url, caData: Buffer.from(ca).toString('base64'), token: server.token });
+  const http = new KubeHTTP({ url: server.url, caData: Buffer.from(ca).toString('base64'), token: server.token });
   await createNode(http);
   const events: HistoryEvent[] = [];
   /** Called before the server compacts its history. */
@@ -69,10 +69,10 @@ async function startApiServer(podNames: readonly string[]): Promise<ChaosServer>
   };
 }
 
-async function startKubeApiServer(): Promise<ChaosServer> {
+async function startKubeAPIServer(): Promise<ChaosServer> {
   const controlPlane = await startControlPlane({ nodeNames: [nodeName] });
   const { url, caData, adminToken } = controlPlane;
-  const http = new KubeHttp({ url, caData, token: adminToken });
+  const http = new KubeHTTP({ url, caData, token: adminToken });
   await createNode(http);
   const recorder = new HistoryRecorder(http);
   await recorder.start();
@@ -81,8 +81,8 @@ async function startKubeApiServer(): Promise<ChaosServer> {
     ca: Buffer.from(caData, 'base64').toString(),
     nodeToken: controlPlane.nodeToken(nodeName),
     http,
-    down: (how) => (how === 'kill' ? controlPlane.killApiServer() : controlPlane.stopApiServer()),
-    up: () => controlPlane.startApiServer(),
+    down: (how) => (how === 'kill' ? controlPlane.killAPIServer() : controlPlane.stopAPIServer()),
+    up: () => controlPlane.startAPIServer(),
     history: async () => {
       await recorder.stop();
       return recorder.events;
@@ -98,7 +98,7 @@ function historyEvent({ type, resourceVersion, object }: HistoryEntry): HistoryE
   return { type, resourceVersion: Number(resourceVersion), pod: object };
 }
 
-async function createNode(http: KubeHttp): Promise<void> {
+async function createNode(http: KubeHTTP): Promise<void> {
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } };
   const { status } = await http.request('POST', '/api/v1/nodes', { body });
   if (status !== 201) throw new Error(`Cannot create the Node: ${status}`);

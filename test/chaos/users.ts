@@ -1,4 +1,4 @@
-import type { Json, KubeHttp } from '../support/kube-http.ts';
+import type { Json, KubeHTTP } from '../support/kube-http.ts';
 import type { Random } from './random.ts';
 import { nodeName } from './servers.ts';
 
@@ -43,7 +43,7 @@ export function makePod(name: string, random: Random): Json {
 export class Users {
   /** The number of successful actions, by kind. */
   readonly actions: Record<string, number> = {};
-  readonly #http: KubeHttp;
+  readonly #http: KubeHTTP;
   readonly #random: Random;
   readonly #makePod: (name: string, random: Random) => Json;
   readonly #foreignVersions = new Map<string, number>();
@@ -52,7 +52,7 @@ export class Users {
   #wake: (() => void)[] = [];
 
   /** @param makePod the pod that is created next under this name */
-  constructor(http: KubeHttp, random: Random, makePod: (name: string, random: Random) => Json) {
+  constructor(http: KubeHTTP, random: Random, makePod: (name: string, random: Random) => Json) {
     this.#http = http;
     this.#random = random;
     this.#makePod = makePod;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { classifyApiError } from '../../src/kube/client/api-error.ts';
+import { classifyAPIError } from '../../src/kube/client/api-error.ts';
 import type { FailureClass } from '../../src/kube/client/api-error.ts';
 import type { PatchType, ClosablePodClient, PodStatusPatch } from '../../src/kube/client/pod-client.ts';
 import type { RequestVerb } from '../../src/kube/client/pod-client.ts';
@@ -188,7 +188,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         it.for(failures)('$what: $expected ($code)', async ({ request, verb, patchType, expected, code }) => {
           const error = await failureOf(request(await createPod()));
           expect(error).toMatchObject({ kind: 'http', statusCode: code });
-          expect(classifyApiError(error, verb, patchType)).toBe(expected);
+          expect(classifyAPIError(error, verb, patchType)).toBe(expected);
         });
 
         it("a node user's PATCH of another node's pod: forbidden (403)", async () => {
@@ -196,7 +196,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
           const patch = strategic(uid, { phase: 'Running' });
           const error = await failureOf(nodeClient.patchPodStatus(ref, patch, { signal }));
           expect(error).toMatchObject({ statusCode: 403, reason: 'Forbidden' });
-          expect(classifyApiError(error, 'patch')).toBe('forbidden');
+          expect(classifyAPIError(error, 'patch')).toBe('forbidden');
         });
 
         it('causes: reason and field', async () => {
@@ -212,7 +212,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
           const error = await failureOf(unauthenticated.getPod(ref, { signal }));
           await unauthenticated.close();
           expect(error.statusCode).toBe(401);
-          expect(classifyApiError(error, 'get')).toBe('transient');
+          expect(classifyAPIError(error, 'get')).toBe('transient');
           expect(`${error.message} ${error.stack}`).not.toContain('unknown-token');
         });
       });

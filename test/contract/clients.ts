@@ -1,6 +1,6 @@
 import { createPodClient } from '../../src/kube/http/index.ts';
 import { createCoreV1PodClient } from '../../src/kube/client/core-v1-pod-client.ts';
-import { ApiError } from '../../src/kube/client/api-error.ts';
+import { APIError } from '../../src/kube/client/api-error.ts';
 import type { ClosablePodClient, PodStatusPatch } from '../../src/kube/client/pod-client.ts';
 import { clientNodeMajor, loadClientNode } from '../support/client-node.ts';
 
@@ -53,12 +53,12 @@ export const strategic = (uid: string, status: Record<string, unknown>): PodStat
   body: { metadata: { uid }, status },
 });
 
-/** Resolves with the `ApiError` that the request rejects with; throws for anything else. */
-export async function failureOf(request: Promise<unknown>): Promise<ApiError> {
+/** Resolves with the `APIError` that the request rejects with; throws for anything else. */
+export async function failureOf(request: Promise<unknown>): Promise<APIError> {
   const error: unknown = await request.then(
     () => new Error('Expected the request to fail'),
     (reason: unknown) => reason,
   );
-  if (error instanceof ApiError) return error;
-  throw new Error('Expected an ApiError', { cause: error });
+  if (error instanceof APIError) return error;
+  throw new Error('Expected an APIError', { cause: error });
 }

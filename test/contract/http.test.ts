@@ -9,7 +9,7 @@ import { type ContractServer, contractServers, START_TIMEOUT_MS } from './server
 
 /*
  * How an API server responds to the requests that matter here. Every expectation was observed on
- * kube-apiserver v1.37.1. The in-memory ApiServer must behave the same, and so must older servers,
+ * kube-apiserver v1.37.1. The in-memory APIServer must behave the same, and so must older servers,
  * except for the differences in version-facts.ts.
  */
 for (const kind of contractServers) {

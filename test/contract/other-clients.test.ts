@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ApiServer } from '../../src/testing/index.ts';
+import { APIServer } from '../../src/testing/index.ts';
 
 /** A Python that has the clients: the environment variable PYTHON, or `python3`. */
 const python = process.env['PYTHON'] ?? 'python3';
@@ -17,11 +17,11 @@ const unless = (isThere: boolean, what: string): string => (isThere ? '' : ` (sk
 
 interface Outcome {
   readonly output: string;
-  readonly server: ApiServer;
+  readonly server: APIServer;
 }
 
 /**
- * Runs a program with the kubeconfig of a new ApiServer that has the Node node-a, until it exits or until it
+ * Runs a program with the kubeconfig of a new APIServer that has the Node node-a, until it exits or until it
  * prints `words`.
  */
 async function run(
@@ -29,7 +29,7 @@ async function run(
   parameters: (folder: string) => Promise<string[]>,
   words?: string,
 ): Promise<Outcome> {
-  const server = await ApiServer.start();
+  const server = await APIServer.start();
   const folder = await mkdtemp(join(tmpdir(), 'other-client-'));
   onTestFinished(async () => {
     await server.close();
@@ -56,7 +56,7 @@ const script = (text: string) => async (folder: string) => {
   return [file];
 };
 
-describe('other clients on ApiServer', () => {
+describe('other clients on APIServer', () => {
   const hasKubernetes = hasPython('kubernetes');
   it.skipIf(!hasKubernetes)(`Python kubernetes${unless(hasKubernetes, 'it')}`, { timeout: 30_000 }, async () => {
     const { output } = await run(
@@ -119,7 +119,7 @@ def created(name, **_):
     `virtual-kubelet is told that config maps are not served${unless(hasOracle, 'the program')}`,
     { timeout: 60_000 },
     async () => {
-      const words = 'ApiServer does not serve configmaps';
+      const words = 'APIServer does not serve configmaps';
       const { output, server } = await run(oracle, () => Promise.resolve(['bench-vk', '2', '2']), words);
       expect(output).toContain(words);
       expect(server.pods.list()).toEqual([]);

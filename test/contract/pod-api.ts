@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Json, KubeHttp, KubeRequestOptions, KubeResponse } from '../support/kube-http.ts';
+import type { Json, KubeHTTP, KubeRequestOptions, KubeResponse } from '../support/kube-http.ts';
 
 export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
 export const MERGE_PATCH = 'application/merge-patch+json';
@@ -38,10 +38,10 @@ export function podManifest(name: string, overrides: { metadata?: Json; spec?: J
 }
 
 /** The requests of the cases for pods in `default`, as the server's admin unless a token is given. */
-export class PodApi {
-  readonly #http: KubeHttp;
+export class PodAPI {
+  readonly #http: KubeHTTP;
 
-  constructor(http: KubeHttp) {
+  constructor(http: KubeHTTP) {
     this.#http = http;
   }
 

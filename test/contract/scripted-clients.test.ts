@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ApiError, FailureClass } from '../../src/kube/client/api-error.ts';
-import { classifyApiError } from '../../src/kube/client/api-error.ts';
+import type { APIError, FailureClass } from '../../src/kube/client/api-error.ts';
+import { classifyAPIError } from '../../src/kube/client/api-error.ts';
 import type { ClosablePodClient } from '../../src/kube/client/pod-client.ts';
-import { type HttpServer, type ScriptedResponse, startHttpServer } from '../support/http-server.ts';
+import { type HTTPServer, type ScriptedResponse, startHTTPServer } from '../support/http-server.ts';
 import { type ContractClientKind, contractClients, failureOf, strategic } from './clients.ts';
 
 /* Responses and failures that no server produces on demand, the same for every `PodClient`. */
@@ -10,11 +10,11 @@ import { type ContractClientKind, contractClients, failureOf, strategic } from '
 const { signal } = new AbortController();
 
 describe.for(contractClients)('$name on a scripted server', ({ create }: ContractClientKind) => {
-  let server: HttpServer;
+  let server: HTTPServer;
   let client: ClosablePodClient;
   const ref = { namespace: 'default', name: 'p' };
   beforeEach(async () => {
-    server = await startHttpServer();
+    server = await startHTTPServer();
     client = await create({ url: server.url, token: 'secret-token' });
   });
   afterEach(async () => {
@@ -62,7 +62,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
   });
 
-  it.for<[string, ScriptedResponse, Partial<ApiError>, FailureClass]>([
+  it.for<[string, ScriptedResponse, Partial<APIError>, FailureClass]>([
     [
       '200 with HTML',
       { body: '<html></html>', headers: { 'content-type': 'text/html' } },
@@ -97,7 +97,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
       'throttled',
     ],
     ['a reset connection', { fault: 'reset' }, { kind: 'network' }, 'transient'],
-  ])('%s becomes an ApiError', async ([, response, expected, expectedClass]) => {
+  ])('%s becomes an APIError', async ([, response, expected, expectedClass]) => {
     server.respondWith(response, response);
     for (const [verb, request] of [
       ['get', () => client.getPod(ref, { signal })],
@@ -105,7 +105,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     ] as const) {
       const error = await failureOf(request());
       expect(error).toMatchObject(expected);
-      expect(classifyApiError(error, verb)).toBe(expectedClass);
+      expect(classifyAPIError(error, verb)).toBe(expectedClass);
       expect(`${error.message} ${error.stack}`).not.toContain('secret-token');
     }
     expect(server.requests).toHaveLength(2);
@@ -113,18 +113,18 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
 
   it('a truncated body is transient, whatever kind of error it is', async () => {
     server.respondWith({ fault: 'cut-body', body: { ...pod, padding: 'x'.repeat(10_000) } });
-    expect(classifyApiError(await failureOf(client.getPod(ref, { signal })), 'get')).toBe('transient');
+    expect(classifyAPIError(await failureOf(client.getPod(ref, { signal })), 'get')).toBe('transient');
   });
 
   it('a refused connection is transient', async () => {
-    const gone = await startHttpServer();
+    const gone = await startHTTPServer();
     const { url } = gone;
     await gone[Symbol.asyncDispose]();
     const unconnected = await create({ url, token: 'secret-token' });
     const error = await failureOf(unconnected.getPod(ref, { signal }));
     await unconnected.close();
     expect(error).toMatchObject({ kind: 'network', statusCode: undefined });
-    expect(classifyApiError(error, 'get')).toBe('transient');
+    expect(classifyAPIError(error, 'get')).toBe('transient');
   });
 
   it('sends nothing when the signal is already aborted', async () => {

@@ -1,12 +1,12 @@
-import { ApiServer } from '../../src/api-server/index.ts';
+import { APIServer } from '../../src/api-server/index.ts';
 import {
   controlPlaneAvailable,
-  kubeApiServerVersion,
+  kubeAPIServerVersion,
   moreControlPlaneAssets,
   startControlPlane,
 } from '../support/control-plane.ts';
-import { KubeHttp } from '../support/kube-http.ts';
-import { PodApi } from './pod-api.ts';
+import { KubeHTTP } from '../support/kube-http.ts';
+import { PodAPI } from './pod-api.ts';
 import { isAsNewest, type VersionFactName } from './version-facts.ts';
 
 /** A running server with the Nodes node-a and node-b, and a user for node-c that has no Node yet. */
@@ -17,8 +17,8 @@ export interface ContractServer {
   readonly adminToken: string;
   nodeToken(nodeName: string): string;
   /** Sends requests as the admin. */
-  readonly http: KubeHttp;
-  readonly pods: PodApi;
+  readonly http: KubeHTTP;
+  readonly pods: PodAPI;
   /** Compacts the server's history, so that a watch from an earlier resourceVersion is too old. */
   forgetHistory(): Promise<void>;
   /** Stops the server as a crash would; connections are cut. */
@@ -32,7 +32,7 @@ export interface ContractServerKind {
   /** The reason if it is not available. */
   readonly name: string;
   readonly available: boolean;
-  /** The version of kube-apiserver, or the version that ApiServer imitates: `1.37.1`. */
+  /** The version of kube-apiserver, or the version that APIServer imitates: `1.37.1`. */
   readonly version: string;
   /** Whether it behaves as the newest version does; see version-facts.ts. */
   isAsNewest(fact: VersionFactName): boolean;
@@ -46,8 +46,8 @@ export const START_TIMEOUT_MS = 90_000;
 
 const newestVersion = '1.37.1';
 
-function kubeApiServer(assets: string): ContractServerKind {
-  const version = kubeApiServerVersion(assets);
+function kubeAPIServer(assets: string): ContractServerKind {
+  const version = kubeAPIServerVersion(assets);
   return {
     name: version === newestVersion ? 'kube-apiserver' : `kube-apiserver ${version}`,
     available: true,
@@ -56,7 +56,7 @@ function kubeApiServer(assets: string): ContractServerKind {
     async start() {
       const controlPlane = await startControlPlane({ assets, nodeNames: NODE_NAMES });
       const { url, caData, adminToken } = controlPlane;
-      const http = new KubeHttp({ url, caData, token: adminToken });
+      const http = new KubeHTTP({ url, caData, token: adminToken });
       await createNodes(http);
       return {
         url,
@@ -64,14 +64,14 @@ function kubeApiServer(assets: string): ContractServerKind {
         adminToken,
         nodeToken: (nodeName) => controlPlane.nodeToken(nodeName),
         http,
-        pods: new PodApi(http),
+        pods: new PodAPI(http),
         // Its watch cache starts empty.
         forgetHistory: async () => {
-          await controlPlane.killApiServer();
-          await controlPlane.startApiServer();
+          await controlPlane.killAPIServer();
+          await controlPlane.startAPIServer();
         },
-        kill: () => controlPlane.killApiServer(),
-        startAgain: () => controlPlane.startApiServer(),
+        kill: () => controlPlane.killAPIServer(),
+        startAgain: () => controlPlane.startAPIServer(),
         stop: async () => {
           await http.close();
           await controlPlane.stop();
@@ -92,16 +92,16 @@ function skipped(reason: string): ContractServerKind {
   };
 }
 
-const inMemoryApiServer: ContractServerKind = {
-  name: 'ApiServer',
+const inMemoryAPIServer: ContractServerKind = {
+  name: 'APIServer',
   available: true,
   version: newestVersion,
   isAsNewest: () => true,
   async start() {
-    const server = await ApiServer.start({ nodeUsers: NODE_NAMES });
+    const server = await APIServer.start({ nodeUsers: NODE_NAMES });
     const { url, token } = server;
     const caData = Buffer.from(server.certificateAuthority).toString('base64');
-    const http = new KubeHttp({ url, caData, token });
+    const http = new KubeHTTP({ url, caData, token });
     for (const name of EXISTING_NODES) server.nodes.create(name);
     return {
       url,
@@ -109,7 +109,7 @@ const inMemoryApiServer: ContractServerKind = {
       adminToken: token,
       nodeToken: (nodeName) => server.nodeToken(nodeName),
       http,
-      pods: new PodApi(http),
+      pods: new PodAPI(http),
       forgetHistory: () => Promise.resolve(server.compact()),
       kill: () => server.kill(),
       startAgain: () => server.startAgain(),
@@ -123,14 +123,14 @@ const inMemoryApiServer: ContractServerKind = {
 
 const { available, reason } = controlPlaneAvailable();
 
-/** The in-memory ApiServer, and each kube-apiserver that the environment names. */
+/** The in-memory APIServer, and each kube-apiserver that the environment names. */
 export const contractServers: readonly ContractServerKind[] = [
-  inMemoryApiServer,
-  available ? kubeApiServer(process.env['KUBEBUILDER_ASSETS']!) : skipped(reason),
-  ...moreControlPlaneAssets().map(kubeApiServer),
+  inMemoryAPIServer,
+  available ? kubeAPIServer(process.env['KUBEBUILDER_ASSETS']!) : skipped(reason),
+  ...moreControlPlaneAssets().map(kubeAPIServer),
 ];
 
-async function createNodes(http: KubeHttp): Promise<void> {
+async function createNodes(http: KubeHTTP): Promise<void> {
   for (const name of EXISTING_NODES) {
     await http.request('POST', '/api/v1/nodes', { body: { apiVersion: 'v1', kind: 'Node', metadata: { name } } });
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
 import { coveredVersionOf, coveredVersions, versionFacts } from './version-facts.ts';
 
-/* Observes each fact of the table on each server. The in-memory ApiServer behaves as the newest version. */
+/* Observes each fact of the table on each server. The in-memory APIServer behaves as the newest version. */
 for (const { name, available, version, start } of contractServers) {
   const isCovered = coveredVersions.some((covered) => version.startsWith(`${covered}.`));
   describe.skipIf(!available || !isCovered)(`facts by version on ${name}`, () => {

@@ -8,7 +8,7 @@ import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
 import { type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
-import type { HttpPodClient } from 'kubelet-status-manager/http';
+import type { HTTPPodClient } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { Registry } from 'prom-client';
@@ -77,7 +77,7 @@ export async function withMetrics(client: PodClient, podManager: PodManager): Pr
   return { manager, body };
 }
 
-export async function whoMayDoWhat(podClient: HttpPodClient, nodeName: string): Promise<void> {
+export async function whoMayDoWhat(podClient: HTTPPodClient, nodeName: string): Promise<void> {
   const report = await checkAccess(podClient, { nodeName, parts: ['status-manager', 'informer'] });
   if (!report.isComplete) console.error(report.explain());
 }

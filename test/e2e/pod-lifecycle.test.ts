@@ -171,8 +171,8 @@ for (const { serverKind, clientKind, title } of setups) {
       ]);
     });
 
-    it.skipIf(title.startsWith('ApiServer'))(
-      'names a foreign writer of Ready, but not a writer of another condition (the ApiServer has no managedFields)',
+    it.skipIf(title.startsWith('APIServer'))(
+      'names a foreign writer of Ready, but not a writer of another condition (the APIServer has no managedFields)',
       async () => {
         await startNode();
         const { name, uid } = await bringUp();

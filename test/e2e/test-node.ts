@@ -8,7 +8,7 @@ import {
 import type { ClosablePodClient } from '../../src/kube/client/pod-client.ts';
 import type { ContractClientKind } from '../contract/clients.ts';
 import type { ContractServer } from '../contract/servers.ts';
-import { type Json, KubeHttp, type WatchStream } from '../support/kube-http.ts';
+import { type Json, KubeHTTP, type WatchStream } from '../support/kube-http.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { RecordingClient } from './recording-client.ts';
 
@@ -30,7 +30,7 @@ export class TestNode {
   readonly manager: StatusManager;
   readonly podManager = new BasicPodManager();
   readonly client: RecordingClient;
-  readonly http: KubeHttp;
+  readonly http: KubeHTTP;
   readonly logger = recordingLogger();
   /** UIDs of pods with containers that could be running. */
   readonly couldBeRunning = new Set<string>();
@@ -45,13 +45,13 @@ export class TestNode {
   static async start(server: ContractServer, kind: ContractClientKind, options: TestNodeOptions): Promise<TestNode> {
     const token = server.nodeToken(NODE_NAME);
     const podClient = await kind.create({ ...server, token });
-    const node = new TestNode(podClient, new KubeHttp({ ...server, token }), options);
+    const node = new TestNode(podClient, new KubeHTTP({ ...server, token }), options);
     await node.watchPods();
     node.manager.start();
     return node;
   }
 
-  private constructor(podClient: ClosablePodClient, http: KubeHttp, options: TestNodeOptions) {
+  private constructor(podClient: ClosablePodClient, http: KubeHTTP, options: TestNodeOptions) {
     this.#podClient = podClient;
     this.client = new RecordingClient(podClient);
     this.http = http;

@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ContainerStatus, Pod, PodStatus } from 'kubelet-status-manager';
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { APIServer } from 'kubelet-status-manager/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { agentIsBuilt, livingGroups, mainFile, RunningAgent } from './node-agent/run-agent.ts';
 
 describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run `npm run build` first)'}`, () => {
   let directory: string;
   let home: string;
-  let server: ApiServer;
+  let server: APIServer;
   let args: readonly string[];
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'na-restart-'));
     home = join(directory, 'h');
     mkdirSync(home);
-    server = await ApiServer.start();
+    server = await APIServer.start();
     const kubeconfig = join(directory, 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(server.kubeconfig()), { mode: 0o600 });
     args = ['--kubeconfig', kubeconfig, '--node-name', 'n1'];

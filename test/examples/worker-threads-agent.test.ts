@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container, ContainerStatus, Pod, PodSpec, PodStatus } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent } from 'kubelet-status-manager/agent';
-import { ApiServer, silentLogger } from 'kubelet-status-manager/testing';
+import { APIServer, silentLogger } from 'kubelet-status-manager/testing';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { WorkerThreadsRuntime } from '../../examples/worker-threads-agent/worker-threads-runtime.ts';
 
@@ -19,14 +19,14 @@ const modules = {
 
 describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
   let directory: string;
-  let server: ApiServer;
+  let server: APIServer;
   let runtime: WorkerThreadsRuntime;
   let agent: NodeAgent;
   let created = 0;
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'threads-'));
     for (const [name, text] of Object.entries(modules)) writeFileSync(join(directory, name), text);
-    server = await ApiServer.start({ nodeUsers: ['threads'] });
+    server = await APIServer.start({ nodeUsers: ['threads'] });
     runtime = new WorkerThreadsRuntime(directory);
     agent = createNodeAgent({
       nodeName: 'threads',

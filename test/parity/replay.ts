@@ -1,6 +1,6 @@
 import isEqual from 'lodash/isEqual.js';
 import {
-  ApiError,
+  APIError,
   BasicPodManager,
   generateAllContainersRestartingCondition,
   generateContainersReadyCondition,
@@ -198,7 +198,7 @@ class Replay {
       serverStatus: pod?.status,
     });
     const { failure, recreation } = this.#events.apply(`${namespace}/${name}`, verb, pod !== undefined);
-    if (failure !== undefined) throw new ApiError('scripted failure', { kind: 'http', statusCode: failure });
+    if (failure !== undefined) throw new APIError('scripted failure', { kind: 'http', statusCode: failure });
     if (recreation !== undefined) return () => this.#server.put(recreation);
   }
 

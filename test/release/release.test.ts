@@ -9,10 +9,10 @@ import { parse } from 'yaml';
 const github = fileURLToPath(new URL('../../.github/', import.meta.url));
 
 /** Runs check-release.mjs beside these files. */
-function checkRelease(packageJson: object, changelog: string, ...args: string[]) {
+function checkRelease(packageJSON: object, changelog: string, ...args: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(packageJson));
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(packageJSON));
   writeFileSync(join(folder, 'CHANGELOG.md'), changelog);
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(github, 'check-release.mjs'), ...args], {
     cwd: folder,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../src/kube/client/api-error.ts';
+import { APIError } from '../../src/kube/client/api-error.ts';
 import type { RequestOptions } from '../../src/kube/client/pod-client.ts';
 import type { Journal } from '../../src/status-manager/journal/journal.ts';
 import type { PodCause, PodExplanation } from '../../src/status-manager/explain/explanation.ts';
@@ -13,8 +13,8 @@ const always = Number.POSITIVE_INFINITY;
 const start = '2026-01-02T03:04:05Z';
 const deletion = { deletionTimestamp: '2026-01-02T03:04:35Z', deletionGracePeriodSeconds: 30 };
 
-function httpError(statusCode: number, message: string, retryAfterMs?: number): ApiError {
-  return new ApiError(message, { kind: 'http', statusCode, retryAfterMs });
+function httpError(statusCode: number, message: string, retryAfterMs?: number): APIError {
+  return new APIError(message, { kind: 'http', statusCode, retryAfterMs });
 }
 
 /** A request that waits for a connection for good. */
@@ -378,7 +378,7 @@ const rows = {
           running((h) =>
             h.client.fail(
               {},
-              new ApiError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' }),
+              new APIError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' }),
               always,
             ),
           ),

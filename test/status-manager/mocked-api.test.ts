@@ -4,7 +4,7 @@ import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { getTestPod, testPodUID as uid } from './fixture.ts';
 
 /** The example of the README. */
-function mockedApi(pod: Pod) {
+function mockedAPI(pod: Pod) {
   let onServer = pod;
   const api = {
     readNamespacedPod: vi.fn<() => Promise<Pod>>(async () => onServer),
@@ -21,7 +21,7 @@ function mockedApi(pod: Pod) {
 describe('a mock of CoreV1Api', () => {
   it('works with toHaveBeenCalledWith and JSON: the call options once were circular', async () => {
     const pod = getTestPod();
-    const { api, onServer } = mockedApi(pod);
+    const { api, onServer } = mockedAPI(pod);
     const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
     manager.setPodStatus(pod, { phase: 'Running' });
     await manager.syncBatch(false);
@@ -36,7 +36,7 @@ describe('a mock of CoreV1Api', () => {
 
   it('that applies the patch does not get the same patch again', async () => {
     const pod = getTestPod();
-    const { api } = mockedApi(pod);
+    const { api } = mockedAPI(pod);
     const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
     manager.setPodStatus(pod, { phase: 'Running' });
     for (let i = 0; i < 5; i++) await manager.syncBatch(true);

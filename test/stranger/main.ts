@@ -20,12 +20,12 @@ import { RunningCommand, shellEnvironment } from './running-command.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const limitSeconds = 120;
 
-interface PackageJson {
+interface PackageJSON {
   readonly exports: Readonly<Record<string, string | object>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-const { exports, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJson;
+const { exports, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJSON;
 const work = mkdtempSync(join(tmpdir(), 'stranger-'));
 
 function pack(): string {

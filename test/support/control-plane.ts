@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { KubeHttp } from './kube-http.ts';
+import { KubeHTTP } from './kube-http.ts';
 import { ProcessGroup, type ServerProcess } from './process-group.ts';
 
 /*
@@ -62,11 +62,11 @@ export interface ControlPlane {
   /** @param user `'admin'` or a node's name */
   kubeConfig(user: string): KubeConfigObject;
   /** Stops the API server gracefully (SIGTERM). */
-  stopApiServer(): Promise<void>;
+  stopAPIServer(): Promise<void>;
   /** Stops the API server as a crash would (SIGKILL). */
-  killApiServer(): Promise<void>;
+  killAPIServer(): Promise<void>;
   /** Starts it again on the same port and data, and waits until it is ready. */
-  startApiServer(): Promise<void>;
+  startAPIServer(): Promise<void>;
   /** Stops both servers and removes the data. May be called twice. */
   stop(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export function moreControlPlaneAssets(): string[] {
 }
 
 /** The version of the kube-apiserver in this folder: `1.37.1`. */
-export function kubeApiServerVersion(assets: string): string {
+export function kubeAPIServerVersion(assets: string): string {
   const text = execFileSync(path.join(assets, 'kube-apiserver'), ['--version'], { encoding: 'utf8' });
   const version = /\bv(\d+\.\d+\.\d+)/.exec(text)?.[1];
   if (version === undefined) throw new Error(`kube-apiserver --version printed ${JSON.stringify(text)}`);
@@ -145,7 +145,7 @@ async function startOnce({
   let caData = '';
   let apiServer: ServerProcess | undefined;
 
-  async function startApiServer(): Promise<void> {
+  async function startAPIServer(): Promise<void> {
     if (apiServer?.isAlive() === true) return;
     apiServer = processes.start('kube-apiserver', path.join(assets, 'kube-apiserver'), [
       `--etcd-servers=${etcdUrl}`,
@@ -184,7 +184,7 @@ async function startOnce({
   try {
     // An API server would connect to any etcd on this port, so ours must be running before it is started.
     await waitFor(async () => (await fetch(`${etcdUrl}/health`)).ok, [etcd]);
-    await startApiServer();
+    await startAPIServer();
   } catch (error) {
     await processes.end();
     throw error;
@@ -197,9 +197,9 @@ async function startOnce({
     dir,
     nodeToken: token,
     kubeConfig: (user) => kubeConfig(url, caData, user, token(user)),
-    stopApiServer: async () => apiServer?.kill('SIGTERM'),
-    killApiServer: async () => apiServer?.kill('SIGKILL'),
-    startApiServer,
+    stopAPIServer: async () => apiServer?.kill('SIGTERM'),
+    killAPIServer: async () => apiServer?.kill('SIGKILL'),
+    startAPIServer,
     stop: () => processes.end(),
   };
 }
@@ -240,7 +240,7 @@ async function waitUntilReady(
   let caData = '';
   await waitFor(async () => {
     caData = (await readFile(certFile)).toString('base64');
-    const http = new KubeHttp({ url, token, caData });
+    const http = new KubeHTTP({ url, token, caData });
     try {
       const ready = await http.request('GET', '/readyz');
       return ready.status === 200 && (await http.request('GET', '/api/v1/namespaces/default')).status === 200;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHTTPServer } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHTTPSServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 
 export interface RecordedRequest {
@@ -26,7 +26,7 @@ export interface ScriptedResponse {
   readonly fault?: 'hang' | 'reset' | 'cut-body';
 }
 
-export interface HttpServer extends AsyncDisposable {
+export interface HTTPServer extends AsyncDisposable {
   readonly url: string;
   /** The certificate to trust, base64 of PEM as in a kubeconfig; empty without TLS. */
   readonly caData: string;
@@ -42,7 +42,7 @@ export interface HttpServer extends AsyncDisposable {
 const testdata = new URL('./testdata/', import.meta.url);
 
 /** A local server that records requests and sends scripted responses. */
-export async function startHttpServer(options: { readonly tls?: boolean } = {}): Promise<HttpServer> {
+export async function startHTTPServer(options: { readonly tls?: boolean } = {}): Promise<HTTPServer> {
   const requests: RecordedRequest[] = [];
   const script: ScriptedResponse[] = [];
   const sockets = new Map<Socket, number>();
@@ -70,8 +70,8 @@ export async function startHttpServer(options: { readonly tls?: boolean } = {}):
 
   const certificate = readFileSync(new URL('test-only-tls-cert.pem', testdata));
   const server = options.tls
-    ? createHttpsServer({ cert: certificate, key: readFileSync(new URL('test-only-tls-key.pem', testdata)) }, onRequest)
-    : createHttpServer(onRequest);
+    ? createHTTPSServer({ cert: certificate, key: readFileSync(new URL('test-only-tls-key.pem', testdata)) }, onRequest)
+    : createHTTPServer(onRequest);
   // The client must close idle connections.
   server.keepAliveTimeout = 0;
   server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {

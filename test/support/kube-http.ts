@@ -1,6 +1,6 @@
 import { Agent, request as undiciRequest } from 'undici';
 
-export interface KubeHttpOptions {
+export interface KubeHTTPOptions {
   /** The URL of the API server, without a path: `https://127.0.0.1:6443`. */
   readonly url: string;
   /** The bearer token of requests that have none. */
@@ -44,12 +44,12 @@ export interface WatchStream extends AsyncIterable<WatchEvent> {
 }
 
 /** A small JSON requester for tests: no retries, no interpretation of status codes. */
-export class KubeHttp {
+export class KubeHTTP {
   readonly #url: string;
   readonly #token: string | undefined;
   readonly #agent: Agent;
 
-  constructor(options: KubeHttpOptions) {
+  constructor(options: KubeHTTPOptions) {
     this.#url = options.url;
     this.#token = options.token;
     this.#agent = new Agent({
@@ -63,7 +63,7 @@ export class KubeHttp {
     return {
       status: response.statusCode,
       headers: response.headers,
-      body: parseIfJson(await response.body.text(), String(response.headers['content-type'] ?? '')),
+      body: parseIfJSON(await response.body.text(), String(response.headers['content-type'] ?? '')),
     };
   }
 
@@ -109,7 +109,7 @@ export class KubeHttp {
   }
 }
 
-function parseIfJson(text: string, contentType: string): Json {
+function parseIfJSON(text: string, contentType: string): Json {
   return contentType.startsWith('application/json') && text !== '' ? JSON.parse(text) : text;
 }
 

@@ -11,10 +11,10 @@ export const whereSharedTraces = hasSharedTraces ? '' : ' (skipped: ../shared/tr
 
 /** The JSON documents of a recorded file, one per line. */
 export function readSharedTrace<T>(file: string): T[] {
-  return parseJsonLines(gunzipSync(readFileSync(new URL(file, folder))).toString('utf8'));
+  return parseJSONLines(gunzipSync(readFileSync(new URL(file, folder))).toString('utf8'));
 }
 
-export function parseJsonLines<T>(text: string): T[] {
+export function parseJSONLines<T>(text: string): T[] {
   return text
     .split('\n')
     .filter((line) => line !== '')

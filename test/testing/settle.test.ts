@@ -1,23 +1,23 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { settleWithin } from '../../src/testing/settle.ts';
-import { ApiServer, FakeClock, FakePodClient, fault, settle, silentLogger } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, FakePodClient, fault, settle, silentLogger } from 'kubelet-status-manager/testing';
 
 const podNamed = (name: string): object => ({
   metadata: { name },
   spec: { nodeName: 'node-a', containers: [{ name: 'c', image: 'i' }] },
 });
 
-describe('settle, with an ApiServer', () => {
-  let server: ApiServer;
-  let client: HttpPodClient;
+describe('settle, with an APIServer', () => {
+  let server: APIServer;
+  let client: HTTPPodClient;
   let manager: StatusManager;
   let pods: Pod[];
   const clock = new FakeClock();
 
   async function start(count: number): Promise<void> {
-    server = await ApiServer.start({ clock });
+    server = await APIServer.start({ clock });
     client = createPodClient(server.kubeconfig());
     pods = Array.from({ length: count }, (_, index) => server.pods.create(podNamed(`p-${index}`)));
     const podManager = new BasicPodManager();

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Pod, StatusManager } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
 import {
-  ApiServer,
+  APIServer,
   FakeClock,
   FakePodClient,
   settle,
@@ -53,12 +53,12 @@ describe('SyncedPodManager, of a FakePodClient', () => {
   });
 });
 
-describe('SyncedPodManager, of an ApiServer', () => {
-  let server: ApiServer;
+describe('SyncedPodManager, of an APIServer', () => {
+  let server: APIServer;
   afterEach(() => server.close());
 
   it('shows pods that are created, written by the manager and deleted', async () => {
-    server = await ApiServer.start({ tls: false });
+    server = await APIServer.start({ tls: false });
     const client = createPodClient(server.kubeconfig());
     const podManager = new SyncedPodManager(server.pods);
     const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, logger: silentLogger });
@@ -79,12 +79,12 @@ describe('SyncedPodManager, of an ApiServer', () => {
   });
 });
 
-describe('ApiServer, without HTTP', () => {
-  let server: ApiServer;
+describe('APIServer, without HTTP', () => {
+  let server: APIServer;
   afterEach(() => server.close());
 
   it('makes, changes and removes Nodes and Namespaces', async () => {
-    server = await ApiServer.start({ tls: false });
+    server = await APIServer.start({ tls: false });
     const node = server.nodes.create('node-a');
     expect(node).toMatchObject({ kind: 'Node', metadata: { name: 'node-a' } });
     server.nodes.create({ metadata: { name: 'node-b', labels: { zone: 'x' } } });

@@ -1,4 +1,4 @@
-import { ApiError } from 'kubelet-status-manager';
+import { APIError } from 'kubelet-status-manager';
 import { type KubeTransport, pathSegment } from 'kubelet-status-manager/http';
 
 /** The data of a ConfigMap or Secret, by key. */
@@ -20,7 +20,7 @@ export function createConfigObjects(transport: Pick<KubeTransport, 'request'>): 
       try {
         return configData((await transport.request('GET', path)).json() as ConfigObject, kind);
       } catch (error) {
-        if (error instanceof ApiError && error.statusCode === 404) return undefined;
+        if (error instanceof APIError && error.statusCode === 404) return undefined;
         throw error;
       }
     },

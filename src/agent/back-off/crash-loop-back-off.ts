@@ -2,16 +2,16 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { Backoff } from './flowcontrol-backoff.ts';
+import { BackOff } from './flowcontrol-backoff.ts';
 
 /** 10 seconds, doubled up to 5 minutes; reset after a run of more than 10 minutes. Source: kubelet `crashLoopBackOff`. */
-export function createCrashLoopBackoff(clock: Pick<Clock, 'now'>): Backoff {
-  return new Backoff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
+export function createCrashLoopBackOff(clock: Pick<Clock, 'now'>): BackOff {
+  return new BackOff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
 }
 
 /** 10 seconds, doubled up to 5 minutes. Source: kubelet `imageBackOff`. */
-export function createImagePullBackoff(clock: Pick<Clock, 'now'>): Backoff {
-  return new Backoff({ clock, baseMs: 10_000, maxMs: 300_000 });
+export function createImagePullBackOff(clock: Pick<Clock, 'now'>): BackOff {
+  return new BackOff({ clock, baseMs: 10_000, maxMs: 300_000 });
 }
 
 /** A container whose start is delayed. */
@@ -31,7 +31,7 @@ export function doBackOff(
   pod: Pod,
   container: Container | EphemeralContainer,
   runtimeStatus: RuntimePodStatus,
-  backoff: Backoff,
+  backoff: BackOff,
 ): CrashLoop | undefined {
   const exited = runtimeStatus.containers.find(({ name, state }) => name === container.name && state === 'exited');
   if (exited === undefined) return undefined;

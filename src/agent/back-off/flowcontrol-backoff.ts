@@ -1,8 +1,8 @@
 import type { Clock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 
-/** Options of `Backoff`. */
-export interface BackoffOptions {
+/** Options of `BackOff`. */
+export interface BackOffOptions {
   /** The wall clock, because the times of events are wall times. */
   readonly clock: Pick<Clock, 'now'>;
   /** The delay after the first event, in milliseconds. */
@@ -23,7 +23,7 @@ interface Entry {
  * periodically: it removes expired entries.
  * Source: client-go `flowcontrol.Backoff`, without jitter.
  */
-export class Backoff {
+export class BackOff {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #baseMs: number;
   readonly #maxMs: number;
@@ -31,7 +31,7 @@ export class Backoff {
   readonly #entries = new Map<string, Entry>();
 
   /** @throws StatusManagerError INVALID_OPTION unless 0 < `baseMs` ≤ `maxMs` */
-  constructor({ clock, baseMs, maxMs, expiresAfterMs = 2 * maxMs }: BackoffOptions) {
+  constructor({ clock, baseMs, maxMs, expiresAfterMs = 2 * maxMs }: BackOffOptions) {
     requireAtLeast('baseMs', baseMs, Number.MIN_VALUE);
     requireAtLeast('maxMs', maxMs, baseMs);
     requireAtLeast('expiresAfterMs', expiresAfterMs, 0);

@@ -6,7 +6,7 @@ import type { PodSink } from './pod-config.ts';
 import type { PodSource } from './pod-source.ts';
 
 /** The node's pods on the API server, for example an `InformerPodManager`, which its owner starts. */
-export interface ApiPods {
+export interface APIPods {
   /** Resolves when the first list has been received. */
   whenSynced(): Promise<void>;
   /** Calls the listener for all known pods, and for every later change. Returns a function that unsubscribes. */
@@ -24,9 +24,9 @@ export interface ApiPods {
  * The pods of the API server, including mirror pods. Nothing is delivered before the first list has
  * been received, however long that takes. Source: kubelet `NewSourceApiserver`.
  */
-export class ApiSource implements PodSource {
+export class APISource implements PodSource {
   readonly name = 'api';
-  readonly #apiPods: ApiPods;
+  readonly #apiPods: APIPods;
   readonly #logger: Logger;
   readonly #pods = new Map<string, Pod>();
   #unsubscribe: (() => void) | undefined;
@@ -34,7 +34,7 @@ export class ApiSource implements PodSource {
   /** False until the first list is complete. */
   #isSynced = false;
 
-  constructor(apiPods: ApiPods, logger: Logger) {
+  constructor(apiPods: APIPods, logger: Logger) {
     this.#apiPods = apiPods;
     this.#logger = logger;
   }

@@ -9,7 +9,7 @@ import type { PodSink } from './pod-config.ts';
 import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
 
 /** Options of the pod source that reads a URL. */
-export interface HttpSourceOptions {
+export interface HTTPSourceOptions {
   /** URL of a Pod or a PodList: http or https, without user and password. */
   readonly url: string;
   /** Headers that are sent with each request. Never logged. */
@@ -32,9 +32,9 @@ const requestTimeoutMs = 10_000;
  * Divergence: a body that is served again after an empty one brings its pods back. The kubelet skips a
  * body that it has read before, so the pods stay away until the body changes.
  */
-export class HttpSource implements PodSource {
+export class HTTPSource implements PodSource {
   readonly name = 'http';
-  readonly #options: HttpSourceOptions;
+  readonly #options: HTTPSourceOptions;
   readonly #failures: FailureLog;
   readonly #stopped = new AbortController();
   #sink: PodSink | undefined;
@@ -44,7 +44,7 @@ export class HttpSource implements PodSource {
   #lastText: string | undefined;
 
   /** @throws StatusManagerError INVALID_OPTION */
-  constructor(options: HttpSourceOptions) {
+  constructor(options: HTTPSourceOptions) {
     requireDuration('httpCheckFrequencyMs', options.httpCheckFrequencyMs);
     this.#options = options;
     const isUsable = URL.canParse(options.url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(options.url).href);

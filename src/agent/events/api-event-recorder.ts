@@ -1,4 +1,4 @@
-import { ApiError } from '../../kube/client/api-error.ts';
+import { APIError } from '../../kube/client/api-error.ts';
 import { type Clock, systemClock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -12,8 +12,8 @@ import type { KubeEvent } from './kube-event.ts';
 import { podReference } from './object-reference.ts';
 import { RefillingTokens } from './refilling-tokens.ts';
 
-/** Options of `ApiEventRecorder`. */
-export interface ApiEventRecorderOptions {
+/** Options of `APIEventRecorder`. */
+export interface APIEventRecorderOptions {
   readonly client: EventClient;
   /** The host in the events' source. */
   readonly nodeName: string;
@@ -30,7 +30,7 @@ export interface ApiEventRecorderOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** State of an `ApiEventRecorder`, for debugging. */
+/** State of an `APIEventRecorder`, for debugging. */
 export interface EventRecorderInspection {
   /** Number of events that are waiting to be written. */
   readonly queued: number;
@@ -54,8 +54,8 @@ const defaultBurst = 100;
  * server refuses it, or if 1,000 events are waiting. `event` never throws and never waits.
  * Source: client-go `record.EventBroadcaster`, `EventRecorder`.
  */
-export class ApiEventRecorder implements EventRecorder {
-  readonly #options: ApiEventRecorderOptions;
+export class APIEventRecorder implements EventRecorder {
+  readonly #options: APIEventRecorderOptions;
   readonly #clock: Clock;
   readonly #correlator: EventCorrelator;
   readonly #failures: FailureLog;
@@ -68,7 +68,7 @@ export class ApiEventRecorder implements EventRecorder {
   #lastNameNs = 0n;
 
   /** @throws StatusManagerError INVALID_OPTION unless `qps` and `burst` are positive */
-  constructor(options: ApiEventRecorderOptions) {
+  constructor(options: APIEventRecorderOptions) {
     const { qps = defaultQPS, burst = defaultBurst } = options;
     if (!(qps > 0)) refuseOption('qps', 'a number > 0');
     if (!(burst >= 1)) refuseOption('burst', 'a number >= 1');
@@ -209,7 +209,7 @@ export class ApiEventRecorder implements EventRecorder {
 }
 
 function statusCodeOf(error: unknown): number | undefined {
-  return error instanceof ApiError ? error.statusCode : undefined;
+  return error instanceof APIError ? error.statusCode : undefined;
 }
 
 /** True when the API server has refused the event and would refuse it again. */

@@ -1,7 +1,7 @@
-import type { ApiRequests } from '../api-requests.ts';
+import type { APIRequests } from '../api-requests.ts';
 import type { KubeEvent, KubeEventPatch } from './kube-event.ts';
 
-/** Where events are written to. Both reject with an `ApiError`. Source: client-go `record.EventSink`. */
+/** Where events are written to. Both reject with an `APIError`. Source: client-go `record.EventSink`. */
 export interface EventClient {
   /** Resolves with the created Event. */
   create(event: KubeEvent, signal: AbortSignal): Promise<KubeEvent>;
@@ -10,7 +10,7 @@ export interface EventClient {
 }
 
 /** Writes events through `transport`, for example a `KubeTransport`. */
-export function createEventClient(transport: ApiRequests): EventClient {
+export function createEventClient(transport: APIRequests): EventClient {
   const pathOf = ({ metadata: { namespace } }: KubeEvent): string =>
     `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
   return {

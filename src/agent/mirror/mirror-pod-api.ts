@@ -1,19 +1,19 @@
 import type { Pod } from '../../kube/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
-import type { ApiRequests } from '../api-requests.ts';
+import type { APIRequests } from '../api-requests.ts';
 
-/** The requests that mirror pods need. Each rejects with an `ApiError` unless the response is a 2xx. */
-export interface MirrorPodApi {
+/** The requests that mirror pods need. Each rejects with an `APIError` unless the response is a 2xx. */
+export interface MirrorPodAPI {
   /** POST; resolves with the created pod. */
   createPod(pod: Pod, signal: AbortSignal): Promise<Pod>;
-  /** GET; rejects with an `ApiError`, 404 when the pod does not exist. */
+  /** GET; rejects with an `APIError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, signal: AbortSignal): Promise<Pod>;
   /** DELETE with grace period 0 and the UID as a precondition (409 if it differs). */
   deletePod(pod: PodReference, uid: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Sends the requests through `transport`, for example a `KubeTransport`, as the node's user. */
-export function createMirrorPodApi(transport: ApiRequests): MirrorPodApi {
+export function createMirrorPodAPI(transport: APIRequests): MirrorPodAPI {
   const listPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const podPath = ({ namespace, name }: PodReference): string => `${listPath(namespace)}/${encodeURIComponent(name)}`;
   return {

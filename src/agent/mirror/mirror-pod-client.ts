@@ -1,9 +1,9 @@
-import { describeApiError } from '../../kube/client/api-error.ts';
+import { describeAPIError } from '../../kube/client/api-error.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFields } from '../log-fields.ts';
-import type { MirrorPodApi } from './mirror-pod-api.ts';
+import type { MirrorPodAPI } from './mirror-pod-api.ts';
 import { configMirrorAnnotation, podHash } from './mirror-pod-hash.ts';
 
 /** The members of the Node that are read. */
@@ -15,7 +15,7 @@ export interface MirrorNode {
 
 /** Options of `MirrorPodClient`. */
 export interface MirrorPodClientOptions {
-  readonly api: MirrorPodApi;
+  readonly api: MirrorPodAPI;
   readonly nodeName: string;
   /** Resolves with the last known Node; rejects while it is not registered. */
   readonly getNode: (signal: AbortSignal) => Promise<MirrorNode>;
@@ -58,7 +58,7 @@ export class MirrorPodClient {
     try {
       await api.createPod(mirrorPod, signal);
     } catch (thrown) {
-      if (describeApiError(thrown).reason !== 'AlreadyExists') throw thrown;
+      if (describeAPIError(thrown).reason !== 'AlreadyExists') throw thrown;
       const existing = await api.getPod(referenceOf(pod), signal);
       if (existing.metadata?.annotations?.[configMirrorAnnotation] !== hash) throw thrown;
     }
@@ -74,7 +74,7 @@ export class MirrorPodClient {
       await api.deletePod(referenceOf(mirrorPod), mirrorPod.metadata?.uid ?? '', signal);
       return true;
     } catch (thrown) {
-      const { statusCode, message } = describeApiError(thrown);
+      const { statusCode, message } = describeAPIError(thrown);
       if (statusCode !== 404 && statusCode !== 409)
         logger.error({ ...podFields(mirrorPod), reason: message }, 'Failed to delete mirror pod');
       return false;

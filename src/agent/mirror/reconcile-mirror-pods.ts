@@ -1,4 +1,4 @@
-import { describeApiError } from '../../kube/client/api-error.ts';
+import { describeAPIError } from '../../kube/client/api-error.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
@@ -44,7 +44,7 @@ export async function tryReconcileMirrorPod(
     await client.createMirrorPod(staticPod, signal);
     logger.info(podFields(staticPod), 'Created mirror pod');
   } catch (thrown) {
-    const fields = { ...podFields(staticPod), reason: describeApiError(thrown).message };
+    const fields = { ...podFields(staticPod), reason: describeAPIError(thrown).message };
     logger.error(fields, 'Failed to create mirror pod');
   }
 }

@@ -1,15 +1,15 @@
-import { createPodClient, type HttpPodClient } from '../../kube/http/http-pod-client.ts';
+import { createPodClient, type HTTPPodClient } from '../../kube/http/http-pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { ApiRequests } from '../api-requests.ts';
+import type { APIRequests } from '../api-requests.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { refuseOption } from '../require-option.ts';
 
 /** The agent's connection to the API server. */
-export interface ApiConnection {
-  readonly podClient: HttpPodClient;
+export interface APIConnection {
+  readonly podClient: HTTPPodClient;
   /** Requests, which `abort` aborts. */
-  readonly requests: ApiRequests;
+  readonly requests: APIRequests;
   /** Aborts the requests in flight, and rejects new ones. */
   abort(): void;
   /** Closes the connections if the agent created them. */
@@ -17,13 +17,13 @@ export interface ApiConnection {
 }
 
 /** @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig */
-export function openApiConnection(
+export function openAPIConnection(
   client: NonNullable<NodeAgentOptions['client']>,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
-): ApiConnection {
+): APIConnection {
   if (typeof client !== 'object' || client === null)
     refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
-  const isOwn = !isHttpPodClient(client);
+  const isOwn = !isHTTPPodClient(client);
   const podClient = isOwn ? createPodClient(client, { clock, logger }) : client;
   const { transport } = podClient;
   const aborted = new AbortController();
@@ -52,8 +52,8 @@ export function openApiConnection(
   };
 }
 
-function isHttpPodClient(client: object): client is HttpPodClient {
-  const { transport, getPod } = client as Partial<HttpPodClient>;
+function isHTTPPodClient(client: object): client is HTTPPodClient {
+  const { transport, getPod } = client as Partial<HTTPPodClient>;
   if (typeof getPod === 'function' && transport === undefined)
     refuseOption('client', 'a client of createPodClient, which has the connections of a pod client as `transport`');
   return typeof getPod === 'function' && typeof transport?.request === 'function';

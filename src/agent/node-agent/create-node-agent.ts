@@ -9,18 +9,18 @@ import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.t
 import { StatusManager } from '../../status-manager/status-manager.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
-import { type ApiPods, ApiSource } from '../config/api-source.ts';
+import { type APIPods, APISource } from '../config/api-source.ts';
 import { ContainerGC } from '../container-gc/container-gc.ts';
 import { FileSource } from '../config/file-source.ts';
-import { HttpSource } from '../config/http-source.ts';
+import { HTTPSource } from '../config/http-source.ts';
 import { PodConfig } from '../config/pod-config.ts';
 import type { PodSource } from '../config/pod-source.ts';
-import { ApiEventRecorder } from '../events/api-event-recorder.ts';
+import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFields } from '../log-fields.ts';
-import { createMirrorPodApi } from '../mirror/mirror-pod-api.ts';
+import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
 import { readyErrorsOf } from '../node/ready-errors.ts';
@@ -37,7 +37,7 @@ import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import { handlePodCleanups } from '../sync-loop/pod-cleanups.ts';
 import { SyncHandler } from '../sync-loop/sync-handler.ts';
 import { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
-import { type ApiConnection, openApiConnection } from './api-connection.ts';
+import { type APIConnection, openAPIConnection } from './api-connection.ts';
 import { NodeAgent } from './node-agent.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 import { requireNodeAgentOptions } from './require-node-agent-options.ts';
@@ -62,7 +62,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const clock = resolveClock(options.clock, logger);
   const random = resolveRandom(options.random, logger);
   const agentStartedAtMs = clock.now();
-  const connection = options.client === undefined ? undefined : openApiConnection(options.client, { clock, logger });
+  const connection = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
   const runtimeCalls = new AbortController();
   setMaxListeners(0, runtimeCalls.signal);
   const runtime = boundedRuntime(options.runtime, {
@@ -71,7 +71,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   const ownEventRecorder =
     connection !== undefined && options.eventRecorder === undefined
-      ? new ApiEventRecorder({ client: createEventClient(connection.requests), nodeName, logger, clock, random })
+      ? new APIEventRecorder({ client: createEventClient(connection.requests), nodeName, logger, clock, random })
       : undefined;
   const eventRecorder: EventRecorder =
     ownEventRecorder ?? guardedEventRecorder(options.eventRecorder ?? { event: () => {} }, logger);
@@ -216,7 +216,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
             allocationManager.removeOrphanedPods(podUIDs);
             podSyncer.removeOrphanedPods(podUIDs);
           },
-          gcBackoffs: () => podSyncer.gcBackoffs(),
+          gcBackOffs: () => podSyncer.gcBackOffs(),
         },
         signal,
       ),
@@ -288,12 +288,12 @@ function createSources(
   const { api, file, http } = sources;
   return [
     ...(file === undefined ? [] : [new FileSource({ ...file, nodeName, clock, logger })]),
-    ...(http === undefined ? [] : [new HttpSource({ ...http, nodeName, clock, logger })]),
-    ...(informer === undefined ? [] : [new ApiSource(filteredPods(informer, api?.filter, logger), logger)]),
+    ...(http === undefined ? [] : [new HTTPSource({ ...http, nodeName, clock, logger })]),
+    ...(informer === undefined ? [] : [new APISource(filteredPods(informer, api?.filter, logger), logger)]),
   ];
 }
 
-function filteredPods(apiPods: ApiPods, filter: ((pod: Pod) => boolean) | undefined, logger: Logger): ApiPods {
+function filteredPods(apiPods: APIPods, filter: ((pod: Pod) => boolean) | undefined, logger: Logger): APIPods {
   if (filter === undefined) return apiPods;
   /** If the filter throws, the change is ignored. */
   const passes = (pod: Pod): boolean => {
@@ -320,13 +320,13 @@ function filteredPods(apiPods: ApiPods, filter: ((pod: Pod) => boolean) | undefi
 }
 
 function createMirrorPods(
-  { requests }: ApiConnection,
+  { requests }: APIConnection,
   { nodeName, clock, logger }: Surroundings & { readonly nodeName: string },
 ): MirrorPods {
   const nodePath = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
   const getNode = async (signal: AbortSignal): Promise<MirrorNode> =>
     (await requests.request('GET', nodePath, { signal })).json() as MirrorNode;
-  const client = new MirrorPodClient({ api: createMirrorPodApi(requests), nodeName, getNode, logger });
+  const client = new MirrorPodClient({ api: createMirrorPodAPI(requests), nodeName, getNode, logger });
   return new MirrorPods({ client, clock, logger });
 }
 

@@ -8,11 +8,11 @@ import type { Pod } from '../../kube/types.ts';
 import type { PodStartupLatency } from '../../status-manager/sync/pod-syncer.ts';
 import type { StatusManager } from '../../status-manager/status-manager.ts';
 import type { StatusManagerOptions } from '../../status-manager/options.ts';
-import type { HttpPodClient } from '../../kube/http/http-pod-client.ts';
+import type { HTTPPodClient } from '../../kube/http/http-pod-client.ts';
 import type { KubeConfigSource } from '../../kube/http/kube-config-types.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { FileSourceOptions } from '../config/file-source.ts';
-import type { HttpSourceOptions } from '../config/http-source.ts';
+import type { HTTPSourceOptions } from '../config/http-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
 import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
@@ -36,7 +36,7 @@ export interface NodeAgentSources {
   /** Manifests of static pods in a folder or in one file. Default: none. */
   readonly file?: Pick<FileSourceOptions, 'path' | 'parse' | 'fileCheckFrequencyMs'> | undefined;
   /** Manifests of static pods at a URL. Default: none. */
-  readonly http?: Pick<HttpSourceOptions, 'url' | 'header' | 'parse' | 'httpCheckFrequencyMs'> | undefined;
+  readonly http?: Pick<HTTPSourceOptions, 'url' | 'header' | 'parse' | 'httpCheckFrequencyMs'> | undefined;
 }
 
 /** Options of the agent's Node; see `NodeReporterOptions` for the members that are not described here. */
@@ -75,7 +75,7 @@ export interface NodeAgentOptions {
    * `createPodClient`, which the agent does not close. Without a client, the agent runs only static pods,
    * and has no Node, events or mirror pods.
    */
-  readonly client?: HttpPodClient | KubeConfigSource | undefined;
+  readonly client?: HTTPPodClient | KubeConfigSource | undefined;
   /** Runs the containers. */
   readonly runtime: ContainerRuntime;
   /** Default: only the API server. */

@@ -14,7 +14,7 @@ import type { PodConfig, PodSink } from '../config/pod-config.ts';
 import type { PodSource } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
-import type { ApiEventRecorder } from '../events/api-event-recorder.ts';
+import type { APIEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
@@ -27,7 +27,7 @@ import { refuseOption, requireBoolean, requireMembers } from '../require-option.
 import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import { Ticker } from '../sync-loop/ticker.ts';
-import type { ApiConnection } from './api-connection.ts';
+import type { APIConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './node-agent-options.ts';
 import { shutdownRejection } from './shutdown-status.ts';
@@ -39,12 +39,12 @@ export interface NodeAgentParts {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Undefined without a client, like the next three members. */
-  readonly connection: ApiConnection | undefined;
+  readonly connection: APIConnection | undefined;
   readonly informer: InformerPodManager | undefined;
   readonly mirrorPods: MirrorPods | undefined;
   readonly nodeReporter: NodeReporter | undefined;
   /** Also undefined if the caller passed an event recorder. */
-  readonly ownEventRecorder: ApiEventRecorder | undefined;
+  readonly ownEventRecorder: APIEventRecorder | undefined;
   readonly eventRecorder: EventRecorder;
   readonly statusManager: AgentStatusManager;
   readonly podManager: BasicPodManager;
@@ -155,7 +155,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#starting = Promise.all([
       this.#logMissingAccess(),
       this.#startNodeReporter(),
-      apiSource && apiSink && this.#startApiSource(apiSource, apiSink),
+      apiSource && apiSink && this.#startAPISource(apiSource, apiSink),
     ]);
   }
 
@@ -294,7 +294,7 @@ export class NodeAgent implements AsyncDisposable {
     if (!this.#stopSignal.signal.aborted) nodeReporter.start();
   }
 
-  async #startApiSource(source: PodSource, sink: PodSink): Promise<void> {
+  async #startAPISource(source: PodSource, sink: PodSink): Promise<void> {
     const { nodeReporter, informer, clock } = this.#parts;
     try {
       await nodeReporter?.whenRegistered();

@@ -1,6 +1,6 @@
-import { ApiError } from '../../kube/client/api-error.ts';
+import { APIError } from '../../kube/client/api-error.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { ApiRequests } from '../api-requests.ts';
+import type { APIRequests } from '../api-requests.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { Lease, Node } from './node-types.ts';
 
@@ -10,13 +10,13 @@ const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leas
 
 /** The requests of a node for its Node and its Lease. Each has a time-out of 10 s; `signal` aborts them. */
 export class NodeClient {
-  readonly #transport: ApiRequests;
+  readonly #transport: APIRequests;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #nodePath: string;
   readonly #leasePath: string;
 
-  constructor(transport: ApiRequests, nodeName: string, clock: Clock, signal: AbortSignal) {
+  constructor(transport: APIRequests, nodeName: string, clock: Clock, signal: AbortSignal) {
     this.#transport = transport;
     this.#clock = clock;
     this.#signal = signal;
@@ -80,5 +80,5 @@ export class NodeClient {
 
 /** True for a response with this status code. */
 export function isResponse(error: unknown, statusCode: number): boolean {
-  return error instanceof ApiError && error.statusCode === statusCode;
+  return error instanceof APIError && error.statusCode === statusCode;
 }

@@ -16,7 +16,7 @@ export interface NodeLeaseOptions {
 }
 
 const maxUpdateRetries = 5;
-const maxBackoffMs = 7000;
+const maxBackOffMs = 7000;
 
 /**
  * The Lease that tells the control plane that the node is alive. An update is based on the last
@@ -73,7 +73,7 @@ export class NodeLease {
   /** Source: `backoffEnsureLease`. */
   async #backoffEnsure(): Promise<{ lease: Lease; isCreated: boolean } | undefined> {
     const { client, clock, signal } = this.#options;
-    for (let waitMs = 200; !signal.aborted; waitMs = Math.min(2 * waitMs, maxBackoffMs)) {
+    for (let waitMs = 200; !signal.aborted; waitMs = Math.min(2 * waitMs, maxBackOffMs)) {
       try {
         return { lease: await client.getLease(), isCreated: false };
       } catch (error) {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
-import type { ApiRequests } from '../api-requests.ts';
+import type { APIRequests } from '../api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';
 
@@ -10,7 +10,7 @@ export interface NodeReporterOptions {
   /** Name of the Node; also the name of its Lease, and the holder identity. */
   readonly nodeName: string;
   /** Sends the requests as the node's user. A `KubeTransport` reserves connections for heartbeats. */
-  readonly transport: ApiRequests;
+  readonly transport: APIRequests;
   readonly logger: Logger;
   /** Default: the system clock. */
   readonly clock?: Clock | undefined;

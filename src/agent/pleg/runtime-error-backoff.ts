@@ -5,7 +5,7 @@ const maxMs = 5000;
  * The delay before the sync loop checks the runtime again after errors: 100 ms, doubled each time, at
  * most 5 s. Source: kubelet `syncLoop`.
  */
-export class RuntimeErrorBackoff {
+export class RuntimeErrorBackOff {
   #nextMs = baseMs;
 
   /** The delay after another check that found errors. */

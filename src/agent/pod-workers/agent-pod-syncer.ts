@@ -9,8 +9,8 @@ import type { StatusManagerLike } from '../../status-manager/status-manager-like
 import { boundedCall } from '../bounded-call.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { ResizeProgress } from '../allocation/resize-progress.ts';
-import { createCrashLoopBackoff } from '../back-off/crash-loop-back-off.ts';
-import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
+import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
@@ -120,7 +120,7 @@ export class AgentPodSyncer implements PodSyncer {
   readonly #actuatedResources: ActuatedResources | undefined;
   readonly #resizeProgress: ResizeProgress;
   readonly #runtimeManager: RuntimeManager;
-  readonly #crashLoopBackoff: Backoff;
+  readonly #crashLoopBackOff: BackOff;
   readonly #reasonCache = new ReasonCache();
 
   /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
@@ -131,7 +131,7 @@ export class AgentPodSyncer implements PodSyncer {
     const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
     this.podCache = options.podCache ?? runtimePodCache(runtime);
     this.#options = options;
-    this.#crashLoopBackoff = createCrashLoopBackoff(clock);
+    this.#crashLoopBackOff = createCrashLoopBackOff(clock);
     this.#eventRecorder = eventRecorder;
     this.#actuatedResources =
       runtime.updateContainerResources && new ActuatedResources(options.actuatedState ?? new MemoryState(), logger);
@@ -142,7 +142,7 @@ export class AgentPodSyncer implements PodSyncer {
       clock,
       logger,
       eventRecorder,
-      crashLoopBackoff: this.#crashLoopBackoff,
+      crashLoopBackOff: this.#crashLoopBackOff,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
       probeResults: probeManager?.results ?? noProbeResults,
       actuatedResources,
@@ -237,8 +237,8 @@ export class AgentPodSyncer implements PodSyncer {
   }
 
   /** Removes expired back-off entries; call it periodically. */
-  gcBackoffs(): void {
-    this.#crashLoopBackoff.gc();
+  gcBackOffs(): void {
+    this.#crashLoopBackOff.gc();
   }
 
   #generateStatus(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {

@@ -3,13 +3,13 @@ import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
 import { ContainerConfigError } from '../runtime/container-config-error.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { BackoffError } from './backoff-error.ts';
+import { BackOffError } from './backoff-error.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
@@ -24,7 +24,7 @@ export interface ContainerStarterOptions {
   readonly handlerRunner: HandlerRunner;
   readonly killer: ContainerKiller;
   readonly actuatedResources: ActuatedResources | undefined;
-  readonly crashLoopBackoff: Backoff;
+  readonly crashLoopBackOff: BackOff;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
 }
@@ -79,12 +79,12 @@ export class ContainerStarter {
   }
 
   #checkBackOff({ pod, container, runtimeStatus }: StartRequest): void {
-    const crashLoop = doBackOff(pod, container, runtimeStatus, this.#options.crashLoopBackoff);
+    const crashLoop = doBackOff(pod, container, runtimeStatus, this.#options.crashLoopBackOff);
     if (crashLoop === undefined) return;
     const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
     const message = `Back-off restarting failed container ${container.name} in pod ${name}_${namespace}(${uid})`;
     this.#event({ pod, container }, 'Warning', 'BackOff', message);
-    const cause = new BackoffError('CrashLoopBackOff', crashLoop.untilMs);
+    const cause = new BackOffError('CrashLoopBackOff', crashLoop.untilMs);
     throw new SyncFailure('CrashLoopBackOff', crashLoop.message, { cause });
   }
 

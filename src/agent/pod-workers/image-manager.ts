@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod } from '../../kube/types.ts';
-import { createImagePullBackoff } from '../back-off/crash-loop-back-off.ts';
-import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
+import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodEvent } from '../events/event-recorder.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
@@ -20,14 +20,14 @@ export interface ImageManagerOptions {
  */
 export class ImageManager {
   readonly #options: ImageManagerOptions;
-  readonly #backoff: Backoff;
+  readonly #backoff: BackOff;
   /** Why the last pull failed, by back-off key. */
   readonly #failures = new Map<string, string>();
 
   constructor(options: ImageManagerOptions) {
     this.#options = options;
     // Monotonic like Go's times: a step of the wall clock does not prolong a back-off.
-    this.#backoff = createImagePullBackoff({ now: () => options.clock.monotonicMs() });
+    this.#backoff = createImagePullBackOff({ now: () => options.clock.monotonicMs() });
   }
 
   /**

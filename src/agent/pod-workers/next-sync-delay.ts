@@ -1,4 +1,4 @@
-import { minBackoffExpiration } from './backoff-error.ts';
+import { minBackOffExpiration } from './backoff-error.ts';
 
 /** How the sync of a pod ended. */
 export interface SyncOutcome {
@@ -30,7 +30,7 @@ export function nextSyncDelayMs(
 ): number {
   if (isPhaseTransition) return 0;
   if (error === undefined) return withJitter(resyncIntervalMs, random);
-  const untilMs = minBackoffExpiration(error);
+  const untilMs = minBackOffExpiration(error);
   const backoffMs = untilMs === undefined ? backOffPeriodMs : untilMs - nowMs;
   return withJitter(Math.min(Math.max(0, backoffMs), resyncIntervalMs), random);
 }

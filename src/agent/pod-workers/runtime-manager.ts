@@ -6,7 +6,7 @@ import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { updateContainers } from '../allocation/update-containers.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
-import type { Backoff } from '../back-off/flowcontrol-backoff.ts';
+import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -25,7 +25,7 @@ export interface RuntimeManagerOptions {
   /** Undefined if containers are not resized. */
   readonly actuatedResources: ActuatedResources | undefined;
   readonly handlerRunner: HandlerRunner;
-  readonly crashLoopBackoff: Backoff;
+  readonly crashLoopBackOff: BackOff;
   /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
   readonly onPodSandboxReady: (pod: Pod) => void;
   readonly clock: Clock;

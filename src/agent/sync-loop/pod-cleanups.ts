@@ -23,7 +23,7 @@ export interface PodCleanupsOptions {
   /** Removes stored data of all pods except these. */
   readonly removeOrphanedPods: (remainingPodUIDs: ReadonlySet<string>) => void;
   /** Removes expired back-off entries. */
-  readonly gcBackoffs: () => void;
+  readonly gcBackOffs: () => void;
   readonly logger: Logger;
 }
 
@@ -78,7 +78,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
     podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
   }
-  options.gcBackoffs();
+  options.gcBackOffs();
 }
 
 /** Source: kubelet `filterTerminalPodsToDelete`. */

@@ -4,7 +4,7 @@ import type { PodConfigUpdate, PodSourceName } from '../config/pod-update.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
 import { sleep } from '../node/jitter-until.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
-import { RuntimeErrorBackoff } from '../pleg/runtime-error-backoff.ts';
+import { RuntimeErrorBackOff } from '../pleg/runtime-error-backoff.ts';
 import type { ProbeType } from '../prober/probe-results.ts';
 import type { ProbeUpdate } from '../prober/probe-results-manager.ts';
 import type { SyncHandler } from './sync-handler.ts';
@@ -81,7 +81,7 @@ export class AgentSyncLoop {
   #isSyncDue = false;
   #isHousekeepingDue = false;
   readonly #seenSources = new Set<PodSourceName>();
-  readonly #backoff = new RuntimeErrorBackoff();
+  readonly #backoff = new RuntimeErrorBackOff();
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
   readonly #channels: readonly (() => Work | undefined)[];

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ApiServer } from '../index.ts';
+import { APIServer } from '../index.ts';
 
 /** ended: by a signal. failed: it could not start. usage: the arguments are wrong. */
 const exitCodes = { ended: 0, failed: 1, usage: 2 } as const;
@@ -38,7 +38,7 @@ interface Options {
 }
 
 /** Runs the server until `end`; resolves with the exit code when nothing of it is left. */
-export async function runApiServerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
+export async function runAPIServerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
   const { end, writeOut, writeError } = environment;
   let options: Options | 'help';
   try {
@@ -52,10 +52,10 @@ export async function runApiServerCommand(args: readonly string[], environment: 
     return exitCodes.ended;
   }
   const { port, tls, nodes } = options;
-  let server: ApiServer | undefined;
+  let server: APIServer | undefined;
   let directory: string | undefined;
   try {
-    server = await ApiServer.start({ port, tls, nodeUsers: nodes });
+    server = await APIServer.start({ port, tls, nodeUsers: nodes });
     directory = options.kubeconfig === undefined ? mkdtempSync(join(tmpdir(), 'api-server-')) : undefined;
     const file = options.kubeconfig ?? join(directory!, 'kubeconfig');
     writeSecret(file, server.kubeconfigYaml());

@@ -1,18 +1,18 @@
-import { ApiError } from '../../kube/client/api-error.ts';
+import { APIError } from '../../kube/client/api-error.ts';
 import { expired, type Fault } from './fault.ts';
 
 /** What a client's request rejects with when it meets this fault over HTTP. */
-export function errorOfFault(fault: Exclude<Fault, { kind: 'delay' | 'hang' | 'end' }>): ApiError {
+export function errorOfFault(fault: Exclude<Fault, { kind: 'delay' | 'hang' | 'end' }>): APIError {
   switch (fault.kind) {
     case 'status': {
       const { code, reason, message, causes, retryAfterMs } = fault;
-      return new ApiError(message, { kind: 'http', statusCode: code, reason, causes, retryAfterMs });
+      return new APIError(message, { kind: 'http', statusCode: code, reason, causes, retryAfterMs });
     }
     case 'expire':
-      return new ApiError(expired.message, { kind: 'http', statusCode: expired.code, reason: expired.reason });
+      return new APIError(expired.message, { kind: 'http', statusCode: expired.code, reason: expired.reason });
     case 'body':
-      return new ApiError('the response is no pod (the test asked for it)', { kind: 'invalid-response' });
+      return new APIError('the response is no pod (the test asked for it)', { kind: 'invalid-response' });
     default:
-      return new ApiError('the connection was cut (the test asked for it)', { kind: 'network' });
+      return new APIError('the connection was cut (the test asked for it)', { kind: 'network' });
   }
 }

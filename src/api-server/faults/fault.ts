@@ -1,4 +1,4 @@
-import type { ApiErrorCause } from '../../kube/client/api-error.ts';
+import type { APIErrorCause } from '../../kube/client/api-error.ts';
 
 /** What goes wrong with one request. Made by `fault`. */
 export type Fault =
@@ -7,7 +7,7 @@ export type Fault =
       readonly code: number;
       readonly reason: string;
       readonly message: string;
-      readonly causes: readonly ApiErrorCause[];
+      readonly causes: readonly APIErrorCause[];
       readonly retryAfterMs: number | undefined;
     }
   | { readonly kind: 'body'; readonly contentType: string; readonly text: string }
@@ -25,7 +25,7 @@ export interface FaultStatus {
   readonly reason?: string;
   readonly message?: string;
   /** Of a 422, for example `{ field: 'metadata.uid', reason: 'FieldValueInvalid' }`. */
-  readonly causes?: readonly ApiErrorCause[];
+  readonly causes?: readonly APIErrorCause[];
   /** Rounded up to whole seconds, the only unit of `Retry-After`. */
   readonly retryAfterMs?: number;
 }
@@ -47,7 +47,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** The faults that `ApiServer.faults` and `FakePodClient.faults` take. Each returns a value, and does nothing yet. */
+/** The faults that `APIServer.faults` and `FakePodClient.faults` take. Each returns a value, and does nothing yet. */
 export const fault = {
   /**
    * The request is not processed; the response is a `Status` of this code: 409, 429, 503, ….

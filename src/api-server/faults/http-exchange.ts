@@ -3,7 +3,7 @@ import { expired, type Fault, type FaultOf } from './fault.ts';
 import { type FaultRequest, requestOf, type RunningRequest } from './fault-match.ts';
 
 /** One request and its response, on which faults act. */
-export class HttpExchange implements RunningRequest {
+export class HTTPExchange implements RunningRequest {
   readonly verb: FaultRequest['verb'];
   readonly resource: string;
   readonly subresource: string;

@@ -3,14 +3,14 @@ import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { RequestsInFlight } from '../requests-in-flight.ts';
 import type { Fault } from './fault.ts';
 import { FaultPlan } from './faults.ts';
-import { HttpExchange } from './http-exchange.ts';
+import { HTTPExchange } from './http-exchange.ts';
 
 /** Applies the faults that are asked for to the requests of one HTTP server. */
-export class HttpFaults {
+export class HTTPFaults {
   readonly plan = new FaultPlan();
   readonly inFlight = new RequestsInFlight();
   readonly #clock: Clock;
-  readonly #open = new Set<HttpExchange>();
+  readonly #open = new Set<HTTPExchange>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -26,7 +26,7 @@ export class HttpFaults {
     latencyMs: number,
     process: () => Promise<void>,
   ): Promise<void> {
-    const exchange = new HttpExchange(request, response);
+    const exchange = new HTTPExchange(request, response);
     const untrack = this.plan.track(exchange);
     this.#open.add(exchange);
     const end = exchange.verb === 'watch' ? this.inFlight.beginWatch() : this.inFlight.begin();
@@ -44,7 +44,7 @@ export class HttpFaults {
     for (const exchange of this.#open) exchange.abandon();
   }
 
-  async #meet(fault: Fault | undefined, exchange: HttpExchange, process: () => Promise<void>): Promise<void> {
+  async #meet(fault: Fault | undefined, exchange: HTTPExchange, process: () => Promise<void>): Promise<void> {
     if (fault === undefined) return process();
     switch (fault.kind) {
       case 'delay':
@@ -66,7 +66,7 @@ export class HttpFaults {
   }
 
   /** On the real clock a request that waits is as any other; on another one it waits for the test. */
-  async #wait(ms: number, { closed, verb }: HttpExchange): Promise<void> {
+  async #wait(ms: number, { closed, verb }: HTTPExchange): Promise<void> {
     const wait = sleep(this.#clock, ms, closed);
     await (this.#clock === systemClock || verb === 'watch' ? wait : this.inFlight.holding(wait));
   }

@@ -1,5 +1,5 @@
-import { ApiError, describeApiError } from '../client/api-error.ts';
-import type { ApiRequests } from '../client/api-requests.ts';
+import { APIError, describeAPIError } from '../client/api-error.ts';
+import type { APIRequests } from '../client/api-requests.ts';
 import { type ApiClientMaker, isApiClientMaker, requestsOfKubeConfig } from '../client/kube-config-requests.ts';
 import { refuseArgument } from '../../shared/errors.ts';
 import { isObject } from '../../shared/json.ts';
@@ -13,7 +13,7 @@ import { type AccessPart, type Permission, permissionsOf } from './permissions.t
  * The client whose user is checked: a `KubeTransport` or the client of `createPodClient()` of
  * `kubelet-status-manager/http`, any object with such a method `request`, or client-node's `KubeConfig`.
  */
-export type AccessClient = ApiRequests | { readonly transport: ApiRequests } | ApiClientMaker;
+export type AccessClient = APIRequests | { readonly transport: APIRequests } | ApiClientMaker;
 
 /** Options of `checkAccess`. */
 export interface AccessOptions {
@@ -34,7 +34,7 @@ const selfPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
  * node has a pod, it also sends a PATCH of that pod's status with `dryRun=All` and no change. The dry run
  * shows what admission refuses, for example NodeRestriction or a webhook. Writes nothing.
  *
- * Rejects with an `ApiError` if the API server does not respond, or does not accept the credentials
+ * Rejects with an `APIError` if the API server does not respond, or does not accept the credentials
  * (401). A review that the API server refuses is `unknown` in the report.
  * @throws StatusManagerError INVALID_ARGUMENT
  */
@@ -60,25 +60,25 @@ export async function checkAccess(client: AccessClient, options: AccessOptions):
   return new AccessReport({ nodeName, parts, user, checks });
 }
 
-function requestsOf(client: AccessClient): ApiRequests {
+function requestsOf(client: AccessClient): APIRequests {
   const candidate: unknown = client;
-  if (isApiRequests(candidate)) return candidate;
-  if (isObject(candidate) && isApiRequests(candidate['transport'])) return candidate['transport'];
+  if (isAPIRequests(candidate)) return candidate;
+  if (isObject(candidate) && isAPIRequests(candidate['transport'])) return candidate['transport'];
   if (isApiClientMaker(candidate)) return requestsOfKubeConfig(candidate);
   return refuseArgument('client', 'a KubeTransport, the client of createPodClient() or a KubeConfig', client);
 }
 
-function isApiRequests(value: unknown): value is ApiRequests {
+function isAPIRequests(value: unknown): value is APIRequests {
   return isObject(value) && typeof value['request'] === 'function';
 }
 
 /** The requests of one check. */
 class AccessAsker {
-  readonly #requests: ApiRequests;
+  readonly #requests: APIRequests;
   readonly #nodeName: string;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(requests: ApiRequests, nodeName: string, signal: AbortSignal | undefined) {
+  constructor(requests: APIRequests, nodeName: string, signal: AbortSignal | undefined) {
     this.#requests = requests;
     this.#nodeName = nodeName;
     this.#signal = signal;
@@ -88,7 +88,7 @@ class AccessAsker {
   async whoAmI(): Promise<{ readonly name: string; readonly groups: readonly string[] } | undefined> {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const review = await this.#ask('POST', selfPath, { body });
-    if (review instanceof ApiError) return undefined;
+    if (review instanceof APIError) return undefined;
     const userInfo = memberOf(memberOf(review, 'status'), 'userInfo');
     const name = memberOf(userInfo, 'username');
     const groups = memberOf(userInfo, 'groups');
@@ -96,10 +96,10 @@ class AccessAsker {
   }
 
   /** Returns any pod of the node. */
-  async findPod(): Promise<Pod | ApiError | undefined> {
+  async findPod(): Promise<Pod | APIError | undefined> {
     const query = { fieldSelector: `spec.nodeName=${this.#nodeName}`, limit: '1' };
     const list = await this.#ask('GET', '/api/v1/pods', { query });
-    if (list instanceof ApiError) return list;
+    if (list instanceof APIError) return list;
     const items = memberOf(list, 'items');
     return Array.isArray(items) ? (items[0] as Pod | undefined) : undefined;
   }
@@ -117,7 +117,7 @@ class AccessAsker {
       },
     };
     const review = await this.#ask('POST', reviewPath, { body });
-    if (review instanceof ApiError) return { ...permission, by: 'review', result: 'unknown', reason: review.message };
+    if (review instanceof APIError) return { ...permission, by: 'review', result: 'unknown', reason: review.message };
     const status = memberOf(review, 'status');
     const reason = memberOf(status, 'reason');
     return {
@@ -129,16 +129,16 @@ class AccessAsker {
   }
 
   /** The Node authorizer only allows a node to GET pods by name that are bound to it. */
-  async reviewGetOfPod(permission: Permission, pod: Pod | ApiError | undefined): Promise<AccessCheck> {
-    if (pod === undefined || pod instanceof ApiError) {
+  async reviewGetOfPod(permission: Permission, pod: Pod | APIError | undefined): Promise<AccessCheck> {
+    if (pod === undefined || pod instanceof APIError) {
       return { ...permission, by: 'review', result: 'unknown', reason: noPodReason(pod) };
     }
     const { namespace = '', name = '' } = pod.metadata ?? {};
     return this.review({ ...permission, namespace, name });
   }
 
-  async tryPatch(pod: Pod | ApiError | undefined): Promise<AccessCheck> {
-    const isFound = pod !== undefined && !(pod instanceof ApiError);
+  async tryPatch(pod: Pod | APIError | undefined): Promise<AccessCheck> {
+    const isFound = pod !== undefined && !(pod instanceof APIError);
     const { namespace = '', name = '', uid } = (isFound && pod.metadata) || {};
     const check = {
       ...{ verb: 'patch', group: '', resource: 'pods', subresource: 'status', fieldSelector: '', namespace, name },
@@ -152,7 +152,7 @@ class AccessAsker {
       body: { metadata: { uid } },
       contentType: 'application/strategic-merge-patch+json',
     });
-    if (!(response instanceof ApiError)) return { ...check, result: 'allowed', reason: undefined };
+    if (!(response instanceof APIError)) return { ...check, result: 'allowed', reason: undefined };
     return { ...check, result: isRefusal(response) ? 'denied' : 'unknown', reason: response.message };
   }
 
@@ -160,12 +160,12 @@ class AccessAsker {
   async #ask(
     method: string,
     path: string,
-    options: NonNullable<Parameters<ApiRequests['request']>[2]>,
+    options: NonNullable<Parameters<APIRequests['request']>[2]>,
   ): Promise<unknown> {
     try {
       return (await this.#requests.request(method, path, { ...options, signal: this.#signal })).json();
     } catch (rejection) {
-      const error = describeApiError(rejection);
+      const error = describeAPIError(rejection);
       if (error.kind !== 'http' || error.statusCode === 401) throw error;
       return error;
     }
@@ -173,11 +173,11 @@ class AccessAsker {
 }
 
 /** A 4xx response, except that the pod is gone or has changed (404, 409), or a pause (429). */
-function isRefusal({ statusCode = 0 }: ApiError): boolean {
+function isRefusal({ statusCode = 0 }: APIError): boolean {
   return statusCode >= 400 && statusCode < 500 && ![404, 409, 429].includes(statusCode);
 }
 
-function noPodReason(pod: ApiError | undefined): string {
+function noPodReason(pod: APIError | undefined): string {
   return pod === undefined
     ? 'the node has no pod to try it on'
     : `the pods of the node cannot be listed: ${pod.message}`;

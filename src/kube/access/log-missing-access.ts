@@ -1,4 +1,4 @@
-import { describeApiError } from '../client/api-error.ts';
+import { describeAPIError } from '../client/api-error.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveLogger } from '../../shared/ports.ts';
 import { type AccessClient, type AccessOptions, checkAccess } from './check-access.ts';
@@ -24,6 +24,6 @@ export async function logMissingAccess(
     logger.warn({ nodeName, user: report.user, missing, rbac: report.rbac }, report.explain());
   } catch (error) {
     if (options.signal?.aborted === true) return;
-    logger.warn({ nodeName, reason: describeApiError(error).message }, 'The permissions could not be checked');
+    logger.warn({ nodeName, reason: describeAPIError(error).message }, 'The permissions could not be checked');
   }
 }

@@ -57,7 +57,7 @@ export async function createAgentPool(options: AgentOptions): Promise<Dispatcher
 
 /**
  * Resolves with a `ResponseContext` of client-node. Rejects with undici's error, the signal's reason,
- * or an `ApiError` `invalid-response`.
+ * or an `APIError` `invalid-response`.
  */
 export async function sendThrough(
   pool: Dispatcher,

@@ -5,7 +5,7 @@ import { redact, redactLikelySecrets } from './redact.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */
-export type ApiErrorKind =
+export type APIErrorKind =
   /** A response outside 2xx; `statusCode` says which. */
   | 'http'
   /** No response: refused, reset, TLS, name resolution. */
@@ -22,19 +22,19 @@ export type ApiErrorKind =
   | 'unknown';
 
 /** One entry of a Status' `details.causes`. */
-export interface ApiErrorCause {
+export interface APIErrorCause {
   readonly reason?: string;
   /** Path of the member at fault, for example `metadata.uid`. */
   readonly field?: string;
   readonly message?: string;
 }
 
-/** The members of an `ApiError`, which documents them. */
-export interface ApiErrorOptions extends ErrorOptions {
-  readonly kind: ApiErrorKind;
+/** The members of an `APIError`, which documents them. */
+export interface APIErrorOptions extends ErrorOptions {
+  readonly kind: APIErrorKind;
   readonly statusCode?: number | undefined;
   readonly reason?: string | undefined;
-  readonly causes?: readonly ApiErrorCause[] | undefined;
+  readonly causes?: readonly APIErrorCause[] | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -43,19 +43,19 @@ export interface ApiErrorOptions extends ErrorOptions {
  * safe to log: never headers, credentials, a request body or a complete response. `cause` is what the
  * client rejected with, and is not safe to log.
  */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly kind: ApiErrorKind;
+export class APIError extends Error {
+  override readonly name = 'APIError';
+  readonly kind: APIErrorKind;
   /** Absent when there was no response. */
   readonly statusCode: number | undefined;
   /** The `Status.reason` of the response, for example `NotFound`. */
   readonly reason: string | undefined;
   /** The `Status.details.causes` of the response; empty when there are none. */
-  readonly causes: readonly ApiErrorCause[];
+  readonly causes: readonly APIErrorCause[];
   /** What the server asked to wait, between 0 and 300,000 ms. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: ApiErrorOptions) {
+  constructor(message: string, options: APIErrorOptions) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.kind = options.kind;
     this.statusCode = options.statusCode;
@@ -89,7 +89,7 @@ export const failureClasses = [
 export type FailureClass = (typeof failureClasses)[number];
 
 /** Classifies a failed request; `patchType` is that of the PATCH, strategic merge when absent. */
-export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?: PatchType): FailureClass {
+export function classifyAPIError(error: APIError, verb: RequestVerb, patchType?: PatchType): FailureClass {
   if (error.kind === 'aborted') return 'aborted';
   const { statusCode } = error;
   if (error.kind !== 'http' || statusCode === undefined) return 'transient';
@@ -114,7 +114,7 @@ export function classifyApiError(error: ApiError, verb: RequestVerb, patchType?:
   }
 }
 
-function isStaleUnprocessable(error: ApiError, patchType: PatchType | undefined): boolean {
+function isStaleUnprocessable(error: APIError, patchType: PatchType | undefined): boolean {
   if (error.causes.some((cause) => cause.field === 'metadata.uid')) return true;
   // A failed JSON-patch `test` looks like this: it has no cause.
   return patchType === 'application/json-patch+json' && error.reason === 'Invalid' && error.causes.length === 0;
@@ -131,12 +131,12 @@ export interface RequestFacts {
 /**
  * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
- * fetch, undici and node-fetch, strings, null. An `ApiError` comes back unchanged. Decides by
+ * fetch, undici and node-fetch, strings, null. An `APIError` comes back unchanged. Decides by
  * members, never by the text of a message. `now` (ms since the epoch) is needed only for a
  * `Retry-After` that is a date. `request` is what is known of the request.
  */
-export function describeApiError(error: unknown, now?: number, request: RequestFacts = {}): ApiError {
-  if (error instanceof ApiError) return error;
+export function describeAPIError(error: unknown, now?: number, request: RequestFacts = {}): APIError {
+  if (error instanceof APIError) return error;
   const response = memberOf(error, 'response');
   const status = findStatus(error, response);
   const statusCode = [
@@ -150,7 +150,7 @@ export function describeApiError(error: unknown, now?: number, request: RequestF
   const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
   const reason = text(memberOf(status, 'reason'), secrets);
   const message = text(memberOf(status, 'message'), secrets);
-  return new ApiError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
+  return new APIError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
     // Below 400 the server reports no failure: the response is not what was asked for.
     kind: statusCode >= 400 ? 'http' : 'invalid-response',
     statusCode,
@@ -161,16 +161,16 @@ export function describeApiError(error: unknown, now?: number, request: RequestF
   });
 }
 
-/** Why a request with this aborted signal failed: its reason if that is an `ApiError`, `timeout` for a `TimeoutError`, else `aborted`. */
-export function describeAbort(signal: Pick<AbortSignalLike, 'reason'>): ApiError {
-  if (signal.reason instanceof ApiError) return signal.reason;
-  const error = describeApiError(signal.reason);
+/** Why a request with this aborted signal failed: its reason if that is an `APIError`, `timeout` for a `TimeoutError`, else `aborted`. */
+export function describeAbort(signal: Pick<AbortSignalLike, 'reason'>): APIError {
+  if (signal.reason instanceof APIError) return signal.reason;
+  const error = describeAPIError(signal.reason);
   if (error.kind === 'timeout' || error.kind === 'aborted') return error;
-  return new ApiError('request aborted', { kind: 'aborted', cause: signal.reason });
+  return new APIError('request aborted', { kind: 'aborted', cause: signal.reason });
 }
 
 /** Names and codes of errors by what they mean; the first kind that has one of an error's marks counts. */
-const kindsByMark: readonly (readonly [ApiErrorKind, readonly string[]])[] = [
+const kindsByMark: readonly (readonly [APIErrorKind, readonly string[]])[] = [
   [
     'timeout',
     [
@@ -188,7 +188,7 @@ const kindsByMark: readonly (readonly [ApiErrorKind, readonly string[]])[] = [
   ['invalid-response', ['SyntaxError', 'invalid-json']],
 ];
 
-function describeWithoutResponse(error: unknown, { host, secrets = [] }: RequestFacts): ApiError {
+function describeWithoutResponse(error: unknown, { host, secrets = [] }: RequestFacts): APIError {
   const { names, codes, address } = readMarks(error);
   const marks = [...new Set([...names, ...codes])];
   const [kind] = kindsByMark.find(([, known]) => marks.some((mark) => known.includes(mark))) ?? [
@@ -197,7 +197,7 @@ function describeWithoutResponse(error: unknown, { host, secrets = [] }: Request
   const server = host ?? address;
   const what = server === undefined ? 'request failed' : `request to ${server} failed`;
   const detail = kind === 'unknown' ? describeUnknown(error, secrets) : marks.join(', ');
-  return new ApiError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
+  return new APIError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
 }
 
 /** HTTP clients quote a header in such messages, token and all. */
@@ -264,12 +264,12 @@ function findStatus(error: unknown, response: unknown): unknown {
   return body;
 }
 
-function readCauses(status: unknown, secrets: readonly string[]): ApiErrorCause[] {
+function readCauses(status: unknown, secrets: readonly string[]): APIErrorCause[] {
   const causes = memberOf(memberOf(status, 'details'), 'causes');
   if (!Array.isArray(causes)) return [];
   return causes.map((cause: unknown) => {
     const members = ['reason', 'field', 'message'].map((member) => [member, text(memberOf(cause, member), secrets)]);
-    return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as ApiErrorCause;
+    return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as APIErrorCause;
   });
 }
 

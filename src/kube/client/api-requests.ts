@@ -1,15 +1,15 @@
 /** What is read of a response. */
-export interface ApiResponse {
+export interface APIResponse {
   /** The parsed body. */
   json(): unknown;
 }
 
 /**
  * Requests to the API server as one user; a `KubeTransport` of `kubelet-status-manager/http`
- * is one. Everything but a 2xx response rejects with an `ApiError`. Requests for the Node and its Lease
+ * is one. Everything but a 2xx response rejects with an `APIError`. Requests for the Node and its Lease
  * must not wait behind others.
  */
-export interface ApiRequests {
+export interface APIRequests {
   /** Sends one request and reads its response. */
   request(
     method: string,
@@ -20,7 +20,7 @@ export interface ApiRequests {
       readonly contentType?: string | undefined;
       readonly signal?: AbortSignal | undefined;
     },
-  ): Promise<ApiResponse>;
+  ): Promise<APIResponse>;
   /** Closes connections that are not in use: after repeated failures they may be dead. */
   closeIdle?(): Promise<void>;
 }

@@ -12,7 +12,7 @@ export interface BufferedResponse {
 
 /**
  * One request with its buffered response, without the stream that undici's `request` makes of it.
- * Rejects with undici's error, with the signal's reason, or with an `ApiError` for a response longer
+ * Rejects with undici's error, with the signal's reason, or with an `APIError` for a response longer
  * than `maxBytes`.
  */
 export function requestBuffered(

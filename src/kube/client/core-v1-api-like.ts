@@ -1,7 +1,7 @@
-import type { JsonPatchOperation, PodReference, StrategicMergePatchBody } from './pod-client.ts';
+import type { JSONPatchOperation, PodReference, StrategicMergePatchBody } from './pod-client.ts';
 
 export interface PatchNamespacedPodStatusRequest extends PodReference {
-  readonly body: StrategicMergePatchBody | readonly JsonPatchOperation[];
+  readonly body: StrategicMergePatchBody | readonly JSONPatchOperation[];
 }
 
 /** Only the body carries the options: the API server reads query parameters when there is none. */

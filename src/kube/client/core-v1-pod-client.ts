@@ -7,7 +7,7 @@ import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
 import { positiveIntegerOption } from '../../shared/validate.ts';
-import { ApiError, describeAbort, describeApiError } from './api-error.ts';
+import { APIError, describeAbort, describeAPIError } from './api-error.ts';
 import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
 import type {
   ClosablePodClient,
@@ -40,7 +40,7 @@ export interface CoreV1PodClientOptions {
  * A `PodClient` over client-node's generated `CoreV1Api` (1.4 or 2.x) or a mock of it. Pods are the
  * server's own JSON, with unknown members and with times as strings. Adds what client-node lacks:
  * the patch's content type, an abort that works even while credentials are fetched, keep-alive
- * connections, and `Retry-After`. Rejects with `ApiError` only. Of a mock, which runs no middleware,
+ * connections, and `Retry-After`. Rejects with `APIError` only. Of a mock, which runs no middleware,
  * the return value is used; when that is nothing, or `{}`, the error is an `invalid-response` that
  * names the method.
  */
@@ -120,14 +120,14 @@ class CoreV1PodClient implements ClosablePodClient {
     const response = middleware.response === undefined ? returned : parseJSON(middleware.response.text);
     const isDelete = method === 'deleteNamespacedPod';
     if (isDelete ? isNonEmptyObject(response) : isPod(response)) return response;
-    throw new ApiError(`${method} returned something other than ${isDelete ? 'a pod or a Status' : 'a pod'}`, {
+    throw new APIError(`${method} returned something other than ${isDelete ? 'a pod or a Status' : 'a pod'}`, {
       kind: 'invalid-response',
       statusCode: middleware.response?.statusCode,
     });
   }
 
-  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignalLike): ApiError {
-    const failure = signal.aborted ? describeAbort(signal) : describeApiError(error, this.#clock.now(), facts);
+  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignalLike): APIError {
+    const failure = signal.aborted ? describeAbort(signal) : describeAPIError(error, this.#clock.now(), facts);
     const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
     if (connection !== undefined && (noResponse || failure.statusCode === 401)) {
       // Not awaited: the connection closes when its last request has ended.

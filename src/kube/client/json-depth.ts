@@ -1,4 +1,4 @@
-import { ApiError } from './api-error.ts';
+import { APIError } from './api-error.ts';
 
 /** More than any Kubernetes object has. A deeper one is expensive to parse and to compare. */
 const maxJSONDepth = 1_000;
@@ -34,10 +34,10 @@ export function isNestedTooDeeply(text: string): boolean {
   return false;
 }
 
-/** Throws an `ApiError` `invalid-response` for a body that `isNestedTooDeeply`. */
+/** Throws an `APIError` `invalid-response` for a body that `isNestedTooDeeply`. */
 export function refuseDeepJSON(text: string, statusCode: number): void {
   if (!isNestedTooDeeply(text)) return;
-  throw new ApiError(`the response (${statusCode}) is nested deeper than ${maxJSONDepth} levels`, {
+  throw new APIError(`the response (${statusCode}) is nested deeper than ${maxJSONDepth} levels`, {
     kind: 'invalid-response',
     statusCode,
   });

@@ -1,5 +1,5 @@
-import { ApiError, describeApiError } from './api-error.ts';
-import type { ApiRequests } from './api-requests.ts';
+import { APIError, describeAPIError } from './api-error.ts';
+import type { APIRequests } from './api-requests.ts';
 import type { Observable } from './generated-configuration.ts';
 import { isSuccess } from './response-body.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
@@ -38,7 +38,7 @@ export function isApiClientMaker(value: unknown): value is ApiClientMaker {
 }
 
 /** Sends any request the way that client-node's own APIs do, with the credentials of the kubeconfig. */
-export function requestsOfKubeConfig(kubeConfig: ApiClientMaker): ApiRequests {
+export function requestsOfKubeConfig(kubeConfig: ApiClientMaker): APIRequests {
   const configuration = readConfiguration(kubeConfig);
   return {
     async request(method, path, { query = {}, body, contentType = 'application/json', signal } = {}) {
@@ -55,7 +55,7 @@ export function requestsOfKubeConfig(kubeConfig: ApiClientMaker): ApiRequests {
         await authMethods.default?.applySecurityAuthentication(context);
         return httpApi.send(context).toPromise();
       });
-      if (!isSuccess(statusCode)) throw describeApiError({ statusCode, headers, body: text });
+      if (!isSuccess(statusCode)) throw describeAPIError({ statusCode, headers, body: text });
       return { json: () => parseResponse(text) };
     },
   };
@@ -66,13 +66,13 @@ async function send(call: () => Promise<ResponseContext>) {
     const { httpStatusCode: statusCode, headers, body } = await call();
     return { statusCode, headers, text: await body.text() };
   } catch (error) {
-    throw describeApiError(error);
+    throw describeAPIError(error);
   }
 }
 
 function parseResponse(text: string): unknown {
   const value = parseJSON(text);
-  if (value === undefined) throw new ApiError('the response is not JSON', { kind: 'invalid-response' });
+  if (value === undefined) throw new APIError('the response is not JSON', { kind: 'invalid-response' });
   return value;
 }
 

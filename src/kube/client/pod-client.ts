@@ -26,7 +26,7 @@ export interface StrategicMergePatchBody {
 }
 
 /** One operation of a JSON patch, RFC 6902. */
-export interface JsonPatchOperation {
+export interface JSONPatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'test';
   readonly path: string;
   readonly value?: unknown;
@@ -38,7 +38,7 @@ export type PatchType = 'application/strategic-merge-patch+json' | 'application/
 /** A patch of a pod’s status with its content type. */
 export type PodStatusPatch =
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
-  | { readonly type: 'application/json-patch+json'; readonly body: readonly JsonPatchOperation[] };
+  | { readonly type: 'application/json-patch+json'; readonly body: readonly JSONPatchOperation[] };
 
 /** The precondition and grace period of a deletion. */
 export interface DeletePodOptions {
@@ -64,7 +64,7 @@ export interface RequestOptions {
 
 /**
  * The three requests that the sync path makes. Each rejects on anything but a 2xx response with a
- * value that `describeApiError` understands, best an `ApiError`; pods are raw JSON objects as the
+ * value that `describeAPIError` understands, best an `APIError`; pods are raw JSON objects as the
  * API server wrote them, unknown members included. Never retries on its own.
  */
 export interface PodClient {
@@ -73,7 +73,7 @@ export interface PodClient {
    * large as the number of connections, so that no request waits for one. Absent: no bound.
    */
   readonly inFlightBound?: InFlightBound | undefined;
-  /** GET; resolves with the pod. Rejects with an `ApiError`, 404 when the pod does not exist. */
+  /** GET; resolves with the pod. Rejects with an `APIError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
   /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */
   patchPodStatus(pod: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod>;

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { ApiError } from './api-error.ts';
+import { APIError } from './api-error.ts';
 import { refuseDeepJSON } from './json-depth.ts';
 
 /** The default limit of a response. A list of ten thousand large pods has some 200 MB. */
@@ -14,7 +14,7 @@ export const maxPodBytes = 16 * 1024 * 1024;
 const unzip = promisify(gunzip);
 
 /**
- * The text of a response body, unzipped if needed. Throws an `ApiError` `invalid-response` for any
+ * The text of a response body, unzipped if needed. Throws an `APIError` `invalid-response` for any
  * other encoding, and for a text longer than `maxBytes`.
  */
 export async function decodeBody(
@@ -35,22 +35,22 @@ export function isSuccess(statusCode: number): boolean {
   return statusCode >= 200 && statusCode < 300;
 }
 
-/** Throws an `ApiError` `invalid-response` for text that is not JSON or is nested too deeply. */
+/** Throws an `APIError` `invalid-response` for text that is not JSON or is nested too deeply. */
 export function parseJSONBody(text: string, statusCode: number): unknown {
   refuseDeepJSON(text, statusCode);
   try {
     return JSON.parse(text);
   } catch {
-    throw new ApiError(`the response (${statusCode}) is not JSON`, { kind: 'invalid-response', statusCode });
+    throw new APIError(`the response (${statusCode}) is not JSON`, { kind: 'invalid-response', statusCode });
   }
 }
 
-export function tooLong(maxBytes: number): ApiError {
-  return new ApiError(`the response is longer than ${maxBytes} bytes`, { kind: 'invalid-response' });
+export function tooLong(maxBytes: number): APIError {
+  return new APIError(`the response is longer than ${maxBytes} bytes`, { kind: 'invalid-response' });
 }
 
-function unreadableEncoding(): ApiError {
-  return new ApiError('the response is compressed with an encoding that is not supported', {
+function unreadableEncoding(): APIError {
+  return new APIError('the response is compressed with an encoding that is not supported', {
     kind: 'invalid-response',
   });
 }

@@ -1,6 +1,6 @@
-import { Agent as HttpAgent } from 'node:http';
+import { Agent as HTTPAgent } from 'node:http';
 import type { AgentOptions } from 'node:https';
-import { Agent as HttpsAgent } from 'node:https';
+import { Agent as HTTPSAgent } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
 import type { Dispatcher } from 'undici/index.js';
 import { isObject } from '../../shared/json.ts';
@@ -9,7 +9,7 @@ import { canBePooled, createAgentPool } from './agent-pool.ts';
 /** What is used of client-node's `RequestContext`: agents are 1.4's, dispatchers 2.x's. */
 export interface ConnectionContext {
   getAgent?(): unknown;
-  setAgent?(agent: HttpAgent): void;
+  setAgent?(agent: HTTPAgent): void;
   getDispatcher?(): unknown;
   setDispatcher?(dispatcher: Pick<Dispatcher, 'close'>): void;
 }
@@ -73,7 +73,7 @@ function shareAgent(given: PlainAgent): SharedConnection {
   const options = { ...given.options };
   let pool: Promise<Dispatcher | undefined> | undefined;
   const keepAlive = { ...options, keepAlive: true, timeout: IDLE_SOCKET_TIMEOUT_MS };
-  const agent = given instanceof HttpsAgent ? new HttpsAgent(keepAlive) : new HttpAgent(keepAlive);
+  const agent = given instanceof HTTPSAgent ? new HTTPSAgent(keepAlive) : new HTTPAgent(keepAlive);
   return {
     replaces: (other) =>
       isPlainAgent(other) && other.constructor === agent.constructor && haveSameOptions(other.options, options),
@@ -105,13 +105,13 @@ function isSame(some: unknown, other: unknown): boolean {
 }
 
 /** An agent of Node itself, whose behaviour is all in its options. */
-type PlainAgent = HttpAgent & { readonly options: AgentOptions };
+type PlainAgent = HTTPAgent & { readonly options: AgentOptions };
 
 function isPlainAgent(agent: unknown): agent is PlainAgent {
-  return agent instanceof HttpAgent && (agent.constructor === HttpAgent || agent.constructor === HttpsAgent);
+  return agent instanceof HTTPAgent && (agent.constructor === HTTPAgent || agent.constructor === HTTPSAgent);
 }
 
 /** A dispatcher of whichever undici client-node brings along. */
 function isDispatcher(value: unknown): value is Pick<Dispatcher, 'close'> {
-  return !(value instanceof HttpAgent) && isObject(value) && typeof value['close'] === 'function';
+  return !(value instanceof HTTPAgent) && isObject(value) && typeof value['close'] === 'function';
 }

@@ -32,9 +32,9 @@ function describeMisfit(client: unknown): string {
   if (hasMethod(client, 'makeApiClient'))
     return `${expected}, got a KubeConfig: pass kubeConfig.makeApiClient(CoreV1Api)`;
   // Names what is missing of the one that it resembles more.
-  const missingOfApi = missingMethods(client, coreV1ApiMethods);
+  const missingOfAPI = missingMethods(client, coreV1ApiMethods);
   const missingOfPort = missingMethods(client, podClientMethods);
-  const missing = missingOfPort.length < missingOfApi.length ? missingOfPort : missingOfApi;
+  const missing = missingOfPort.length < missingOfAPI.length ? missingOfPort : missingOfAPI;
   return `${expected}, got an object without ${missing.map((method) => `\`${method}\``).join(', ')}`;
 }
 

@@ -34,7 +34,7 @@ export class TokenBucket {
     return this.#tokensPerMs === Number.POSITIVE_INFINITY;
   }
 
-  /** Resolves when there is a token, first come first served; rejects with an `ApiError` when `signal` aborts. */
+  /** Resolves when there is a token, first come first served; rejects with an `APIError` when `signal` aborts. */
   async take(signal: AbortSignalLike): Promise<void> {
     if (this.isUnlimited) return;
     const turn = this.#lastInQueue.then(() => this.#takeInTurn(signal));

@@ -2,7 +2,7 @@ import type { AbortSignalLike } from '../../shared/abort.ts';
 import { describeAbort } from './api-error.ts';
 
 /**
- * As `work`, but rejects as soon as the signal is aborted, with the `ApiError` that says why: for
+ * As `work`, but rejects as soon as the signal is aborted, with the `APIError` that says why: for
  * work that ignores the signal. Leaves no listener behind.
  */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignalLike | undefined): Promise<T> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { type Logger, thrownFields } from '../../shared/logger.ts';
-import { ApiError, describeAbort } from '../client/api-error.ts';
+import { APIError, describeAbort } from '../client/api-error.ts';
 import { InFlightBound } from '../client/in-flight-bound.ts';
 import type { KubeRequestOptions } from './kube-transport.ts';
 
@@ -26,7 +26,7 @@ export class ConnectionQueue {
 
   /**
    * Takes a connection; `leave()` gives it back. Undefined when one was free, else a promise that
-   * rejects with an `ApiError`: `connection-wait` after `waitTimeoutMs`, or what the signal says.
+   * rejects with an `APIError`: `connection-wait` after `waitTimeoutMs`, or what the signal says.
    */
   enter(request: QueuedRequest): Promise<void> | undefined {
     return this.#bound.tryEnter() ? undefined : this.#wait(request);
@@ -57,7 +57,7 @@ export class ConnectionQueue {
       const timeout = clock.afterFunc(waitTimeoutMs, () => {
         end();
         const message = `no connection became free within ${waitTimeoutMs} ms (all ${this.#bound.size} are in use)`;
-        reject(new ApiError(message, { kind: 'connection-wait' }));
+        reject(new APIError(message, { kind: 'connection-wait' }));
       });
       signal?.addEventListener('abort', onAbort);
       this.#bound.wait(waiter, () => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { readRegularFile, RegularFileError } from '../../shared/regular-file.ts';
-import { ApiError, describeApiError } from '../client/api-error.ts';
+import { APIError, describeAPIError } from '../client/api-error.ts';
 import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
 import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
@@ -101,7 +101,7 @@ export class CredentialSource {
     } catch (error) {
       // The caller gets the 401. The next request gets this error.
       this.#options.logger.warn(
-        { error: describeApiError(error).message },
+        { error: describeAPIError(error).message },
         'Failed to renew the credentials after a 401',
       );
       return undefined;
@@ -131,8 +131,8 @@ export class CredentialSource {
       return this.#current;
     } catch (error) {
       // The configuration is wrong, or a plugin failed: the previous credentials cannot be used any more.
-      if (error instanceof ApiError || error instanceof StatusManagerError || this.#current === undefined)
-        throw asApiError(error);
+      if (error instanceof APIError || error instanceof StatusManagerError || this.#current === undefined)
+        throw asAPIError(error);
       logger.warn(
         { reason: describeFileError(error) },
         'Failed to read the credentials again, using the previous ones',
@@ -208,7 +208,7 @@ async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnT
   } catch (error) {
     if (error instanceof StatusManagerError) throw error;
     // Not its message, and not as `cause`: it may hold the output of a command, token and all.
-    throw new ApiError(`client-node's auth provider failed (${error instanceof Error ? error.name : typeof error})`, {
+    throw new APIError(`client-node's auth provider failed (${error instanceof Error ? error.name : typeof error})`, {
       kind: 'network',
     });
   }
@@ -247,15 +247,15 @@ function escapeHeaderKey(key: string): string {
   );
 }
 
-function asApiError(error: unknown): unknown {
-  if (error instanceof ApiError || error instanceof StatusManagerError) return error;
-  return new ApiError(`credentials could not be read: ${describeFileError(error)}`, { kind: 'network' });
+function asAPIError(error: unknown): unknown {
+  if (error instanceof APIError || error instanceof StatusManagerError) return error;
+  return new APIError(`credentials could not be read: ${describeFileError(error)}`, { kind: 'network' });
 }
 
 /** Names the file and the reason, never what is in it. */
 function describeFileError(error: unknown): string {
   if (error instanceof RegularFileError) return error.message;
   const { code, path } = error as { code?: unknown; path?: unknown };
-  if (typeof code !== 'string') return describeApiError(error).message;
+  if (typeof code !== 'string') return describeAPIError(error).message;
   return typeof path === 'string' ? `${code} ${path}` : code;
 }

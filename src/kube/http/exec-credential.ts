@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../shared/clock.ts';
 import { canonicalTime, epochMsOf } from '../../shared/time.ts';
 import { parseJSON } from '../../shared/json.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { ApiError, type ApiErrorKind } from '../client/api-error.ts';
+import { APIError, type APIErrorKind } from '../client/api-error.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 import { redactLikelySecrets } from '../client/redact.ts';
 import type { ExecConfig, KubeCluster } from './kube-config-types.ts';
@@ -38,7 +38,7 @@ export interface ExecOptions {
  * Runs a credential plugin once, without a terminal and without a shell, in a process group of its
  * own, which is killed after `timeoutMs` or when the signal is aborted. The beginning of its stderr,
  * where plugins explain themselves, is logged at debug, without what is or looks like a secret.
- * Rejects with an `ApiError` that never quotes what the plugin printed.
+ * Rejects with an `APIError` that never quotes what the plugin printed.
  * Source: client-go `plugin/pkg/client/auth/exec`.
  */
 export async function runExecPlugin(
@@ -172,6 +172,6 @@ function readCredential(exec: ExecConfig, output: string): ExecCredential {
   return { token, cert, key, expiresAtMs: expiry === null ? undefined : epochMsOf(expiry) };
 }
 
-function failure(exec: ExecConfig, problem: string, kind: ApiErrorKind = 'network'): ApiError {
-  return new ApiError(`credential plugin \`${exec.command}\` ${problem}`, { kind });
+function failure(exec: ExecConfig, problem: string, kind: APIErrorKind = 'network'): APIError {
+  return new APIError(`credential plugin \`${exec.command}\` ${problem}`, { kind });
 }

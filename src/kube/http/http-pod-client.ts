@@ -1,6 +1,6 @@
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
-import { ApiError } from '../client/api-error.ts';
+import { APIError } from '../client/api-error.ts';
 import { InFlightBound } from '../client/in-flight-bound.ts';
 import type { ClosablePodClient, RequestOptions } from '../client/pod-client.ts';
 import { maxPodBytes } from '../client/response-body.ts';
@@ -11,7 +11,7 @@ import { createKubeTransport } from './transport.ts';
 import { type KubeTransportOptions, resolveTransportOptions } from './transport-options.ts';
 
 /** A `PodClient` over this package's own transport, which an informer or an agent may use as well. */
-export interface HttpPodClient extends ClosablePodClient {
+export interface HTTPPodClient extends ClosablePodClient {
   readonly transport: KubeTransport;
   /** As many as the transport has connections. */
   readonly inFlightBound: InFlightBound;
@@ -21,11 +21,11 @@ export interface HttpPodClient extends ClosablePodClient {
 
 /**
  * Requests and responses are raw JSON over shared keep-alive connections: no field is lost and no
- * time is converted. Rejects with `ApiError`, or for a name that no pod can have with
+ * time is converted. Rejects with `APIError`, or for a name that no pod can have with
  * `StatusManagerError` INVALID_ARGUMENT.
  * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
  */
-export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HttpPodClient {
+export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HTTPPodClient {
   const transport = createKubeTransport(kubeConfig, options);
   const { connections, clock, logger } = resolveTransportOptions(options);
   const request = async (
@@ -63,5 +63,5 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
 
 function asPod(response: unknown): Pod {
   if (isObject(response) && response['kind'] === 'Pod' && isObject(response['metadata'])) return response;
-  throw new ApiError('the response is not a pod', { kind: 'invalid-response' });
+  throw new APIError('the response is not a pod', { kind: 'invalid-response' });
 }

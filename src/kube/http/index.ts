@@ -1,6 +1,6 @@
 export { pathSegment } from './api-path.ts';
 export type { AbortSignalLike } from '../../shared/abort.ts';
-export type { HttpPodClient } from './http-pod-client.ts';
+export type { HTTPPodClient } from './http-pod-client.ts';
 export { createPodClient } from './http-pod-client.ts';
 export type { InClusterConfigOptions } from './in-cluster-config.ts';
 export { inClusterConfig } from './in-cluster-config.ts';

@@ -32,20 +32,20 @@ export interface KubeResponse {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** The parsed text, nothing lost or converted; throws an `ApiError` `invalid-response` when it is not JSON. */
+  /** The parsed text, nothing lost or converted; throws an `APIError` `invalid-response` when it is not JSON. */
   json(): unknown;
 }
 
 /** A response that is read as it arrives. */
 export interface KubeStream {
   readonly statusCode: number;
-  /** To be read once; leaving the loop ends the request. Throws `ApiError`s. */
+  /** To be read once; leaving the loop ends the request. Throws `APIError`s. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /**
  * Requests to one API server as one kubeconfig user. Everything but a 2xx response rejects with an
- * `ApiError`, which never contains credentials. After a 401 the credentials are read again and, when
+ * `APIError`, which never contains credentials. After a 401 the credentials are read again and, when
  * they have changed, the request is sent once more; nothing else is ever retried.
  */
 export interface KubeTransport {

@@ -1,7 +1,7 @@
 import { type Dispatcher, errors } from 'undici/index.js';
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { ApiError, describeAbort, describeApiError } from '../client/api-error.ts';
+import { APIError, describeAbort, describeAPIError } from '../client/api-error.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 import { secretsOf } from '../client/redact.ts';
 import { untilAborted } from '../client/until-aborted.ts';
@@ -168,14 +168,14 @@ class UndiciTransport implements KubeTransport {
     try {
       return await this.#sendAs(credentials, call);
     } catch (error) {
-      if ((error as ApiError).statusCode !== 401) throw error;
+      if ((error as APIError).statusCode !== 401) throw error;
       const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
       if (renewed === undefined) throw error;
       return this.#sendAs(renewed, call);
     }
   }
 
-  /** Rejects with an `ApiError` for anything but a 2xx response. */
+  /** Rejects with an `APIError` for anything but a 2xx response. */
   async #sendAs<Response extends BufferedResponse | Dispatcher.ResponseData>(
     credentials: Credentials,
     { method, path, headers, body, signal, connection, send }: Call<Response>,
@@ -221,26 +221,26 @@ class UndiciTransport implements KubeTransport {
   async #describe(
     { statusCode, headers, body }: BufferedResponse | Dispatcher.ResponseData,
     credentials: Credentials,
-  ): Promise<ApiError> {
+  ): Promise<APIError> {
     // The status code counts, even if a proxy has damaged the body.
     const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
     const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
-    const { message, kind, reason, causes, retryAfterMs } = describeApiError(
+    const { message, kind, reason, causes, retryAfterMs } = describeAPIError(
       { statusCode, headers, body: text },
       this.#clock.now(),
       // Some gateways quote the request in their response.
       { secrets: secretsOf(credentials.headers['authorization']) },
     );
     // Without `cause`: the complete response does not belong in a log.
-    return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
+    return new APIError(message, { kind, statusCode, reason, causes, retryAfterMs });
   }
 
-  #failure(error: unknown, signal: AbortSignalLike | undefined): ApiError {
-    if (error instanceof ApiError) return error;
+  #failure(error: unknown, signal: AbortSignalLike | undefined): APIError {
+    if (error instanceof APIError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#closed) return closedError();
-    const { message, kind, statusCode } = describeApiError(error, undefined, { host: this.#host });
-    const failure = new ApiError(message, {
+    const { message, kind, statusCode } = describeAPIError(error, undefined, { host: this.#host });
+    const failure = new APIError(message, {
       // Not aborted by us: undici reports a proxy that refuses the tunnel in the same way.
       kind: kind === 'aborted' ? 'network' : kind,
       statusCode,
@@ -273,6 +273,6 @@ function readServer(server: string): URL {
   throw invalid('clusters[].cluster.server', 'to be an http or https URL without user, query and fragment');
 }
 
-function closedError(): ApiError {
-  return new ApiError('the transport is closed', { kind: 'aborted' });
+function closedError(): APIError {
+  return new APIError('the transport is closed', { kind: 'aborted' });
 }

@@ -72,15 +72,15 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     this.#source.start({
       replace: (pods) => {
         received();
-        this.#pods.replaceApiPods(pods);
+        this.#pods.replaceAPIPods(pods);
       },
       upsert: (pod) => {
         received();
-        this.#pods.upsertApiPod(pod);
+        this.#pods.upsertAPIPod(pod);
       },
       remove: (pod) => {
         received();
-        this.#pods.removeApiPod(pod);
+        this.#pods.removeAPIPod(pod);
       },
       bookmark: received,
       synced: () => {

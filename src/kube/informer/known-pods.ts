@@ -61,22 +61,22 @@ export class KnownPods {
     return end;
   }
 
-  replaceApiPods(pods: readonly Pod[]): void {
+  replaceAPIPods(pods: readonly Pod[]): void {
     const present = new Map<string, Pod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
     // Removals first: removing a pod from a BasicPodManager also removes a newer pod with its name.
     for (const [name, known] of this.#apiPods)
-      if (uidOf(present.get(name)) !== uidOf(known)) this.#removeApiPod(name, known);
-    for (const pod of present.values()) this.upsertApiPod(pod);
+      if (uidOf(present.get(name)) !== uidOf(known)) this.#removeAPIPod(name, known);
+    for (const pod of present.values()) this.upsertAPIPod(pod);
   }
 
-  upsertApiPod(pod: Pod): void {
+  upsertAPIPod(pod: Pod): void {
     if (!this.#isUsable(pod)) return;
     const name = getPodFullName(pod);
     let known = this.#apiPods.get(name);
     const isReplaced = known !== undefined && (uidOf(known) !== uidOf(pod) || isMirrorPod(known) !== isMirrorPod(pod));
     if (known !== undefined && isReplaced) {
-      this.#removeApiPod(name, known);
+      this.#removeAPIPod(name, known);
       known = undefined;
     }
     // The same version again, for example after a relist: keep the object that was handed out.
@@ -89,11 +89,11 @@ export class KnownPods {
     this.#set(pod, known);
   }
 
-  removeApiPod(pod: Pod): void {
+  removeAPIPod(pod: Pod): void {
     if (!this.#isUsable(pod)) return;
     const name = getPodFullName(pod);
     const known = this.#apiPods.get(name);
-    if (known !== undefined && uidOf(known) === uidOf(pod)) this.#removeApiPod(name, known, pod);
+    if (known !== undefined && uidOf(known) === uidOf(pod)) this.#removeAPIPod(name, known, pod);
   }
 
   setStaticPods(pods: Iterable<Pod>): void {
@@ -122,7 +122,7 @@ export class KnownPods {
     }
   }
 
-  #removeApiPod(name: string, known: Pod, last = known): void {
+  #removeAPIPod(name: string, known: Pod, last = known): void {
     this.#apiPods.delete(name);
     this.#remove(known, last);
   }

@@ -1,4 +1,4 @@
-import { ApiError } from '../client/api-error.ts';
+import { APIError } from '../client/api-error.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 
 const newline = 10;
@@ -6,7 +6,7 @@ const newline = 10;
 /**
  * The lines of a byte stream. Each is decoded on its own, so a character that is split over two
  * chunks is decoded correctly. The text after the last newline comes last, if there is any. Throws
- * an `ApiError` `invalid-response` for a line longer than `maxLineBytes`.
+ * an `APIError` `invalid-response` for a line longer than `maxLineBytes`.
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -15,7 +15,7 @@ export async function* readLines(
   const line = new ChunkBuffer();
   const add = (part: Uint8Array): void => {
     if (line.length + part.length > maxLineBytes)
-      throw new ApiError(`a watch event is longer than ${maxLineBytes} bytes`, { kind: 'invalid-response' });
+      throw new APIError(`a watch event is longer than ${maxLineBytes} bytes`, { kind: 'invalid-response' });
     line.add(part);
   };
   for await (const chunk of chunks) {

@@ -1,4 +1,4 @@
-import { ApiError, describeApiError } from '../client/api-error.ts';
+import { APIError, describeAPIError } from '../client/api-error.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
 
@@ -38,7 +38,7 @@ export async function listPods(
         throw invalidResponse('the server returned the same continue token again');
       query = { limit: PAGE_SIZE, continue: page.continueToken };
     } catch (error) {
-      if (isExpired || query.continue === undefined || !isResourceVersionExpired(describeApiError(error))) throw error;
+      if (isExpired || query.continue === undefined || !isResourceVersionExpired(describeAPIError(error))) throw error;
       isExpired = true;
       pods = [];
       query = { resourceVersion };
@@ -47,7 +47,7 @@ export async function listPods(
 }
 
 /** The server does not have the resource version that a request names any more. */
-export function isResourceVersionExpired({ statusCode }: ApiError): boolean {
+export function isResourceVersionExpired({ statusCode }: APIError): boolean {
   return statusCode === 410;
 }
 
@@ -64,6 +64,6 @@ function readPage(response: unknown): PodList & { readonly continueToken: string
   throw invalidResponse('the response is not a list of pods');
 }
 
-function invalidResponse(message: string): ApiError {
-  return new ApiError(message, { kind: 'invalid-response' });
+function invalidResponse(message: string): APIError {
+  return new APIError(message, { kind: 'invalid-response' });
 }

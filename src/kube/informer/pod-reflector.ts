@@ -1,4 +1,4 @@
-import { ApiError, describeApiError } from '../client/api-error.ts';
+import { APIError, describeAPIError } from '../client/api-error.ts';
 import type { KubeTransport } from '../http/kube-transport.ts';
 import { type Clock, sleep, type Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -97,18 +97,18 @@ export class PodReflector implements PodSource {
           this.#noteHealthy();
         });
       });
-      if (!isHealthy) throw new ApiError('the watch ended as soon as it began', { kind: 'invalid-response' });
+      if (!isHealthy) throw new APIError('the watch ended as soon as it began', { kind: 'invalid-response' });
       return 0;
     } catch (error) {
       if (this.#stopping.signal.aborted) return 0;
       const tookMs = isHealthy ? 0 : clock.monotonicMs() - startedMs;
-      return this.#afterFailure(describeApiError(error, clock.now()), isOpened, tookMs);
+      return this.#afterFailure(describeAPIError(error, clock.now()), isOpened, tookMs);
     } finally {
       healthTimer?.stop();
     }
   }
 
-  #afterFailure(error: ApiError, isOpened: boolean, tookMs: number): number {
+  #afterFailure(error: APIError, isOpened: boolean, tookMs: number): number {
     const { clock } = this.#options;
     this.#restarts++;
     let delayMs: number;
@@ -129,7 +129,7 @@ export class PodReflector implements PodSource {
     if (fields !== undefined) logger.warn({ nodeName, ...fields }, 'The pods of the node can be watched again');
   }
 
-  #logFailure({ kind, statusCode, reason, message }: ApiError, tookMs: number, delayMs: number): void {
+  #logFailure({ kind, statusCode, reason, message }: APIError, tookMs: number, delayMs: number): void {
     const { logger, nodeName } = this.#options;
     const next = this.#resourceVersion === undefined ? 'list' : 'watch';
     const fields = { nodeName, kind, statusCode, reason, error: message, next, delayMs };
@@ -140,7 +140,7 @@ export class PodReflector implements PodSource {
   }
 
   /** Watches from this resource version keep failing, although the server can be reached. */
-  #isStuck({ kind, statusCode }: ApiError, isOpened: boolean): boolean {
+  #isStuck({ kind, statusCode }: APIError, isOpened: boolean): boolean {
     if (this.#stuckAt.resourceVersion !== this.#resourceVersion) {
       this.#stuckAt = { resourceVersion: this.#resourceVersion, failures: 0 };
     }
@@ -228,7 +228,7 @@ export class PodReflector implements PodSource {
 }
 
 /** The server does not have the resource version any more, or not yet, or refuses it. */
-function cannotWatchFromThere(error: ApiError): boolean {
+function cannotWatchFromThere(error: APIError): boolean {
   const { statusCode, causes } = error;
   const isTooLarge = causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
   return isResourceVersionExpired(error) || statusCode === 400 || isTooLarge;

@@ -1,4 +1,4 @@
-import { ApiError, describeApiError } from '../client/api-error.ts';
+import { APIError, describeAPIError } from '../client/api-error.ts';
 import { isNestedTooDeeply } from '../client/json-depth.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
@@ -15,7 +15,7 @@ const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const TYPES: readonly string[] = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] satisfies WatchEvent['type'][];
 
 /**
- * The events in the body of a watch. Throws an `ApiError`: the server's own for an ERROR event
+ * The events in the body of a watch. Throws an `APIError`: the server's own for an ERROR event
  * (status code 410 when the resourceVersion is too old), `invalid-response` for anything that is
  * not a complete event.
  */
@@ -31,10 +31,10 @@ function readEvent(line: string): WatchEvent {
     if (event['type'] === 'ERROR') throw describeStatus(event['object']);
     if (typeof event['type'] === 'string' && TYPES.includes(event['type'])) return event as unknown as WatchEvent;
   }
-  throw new ApiError('the watch sent something other than an event', { kind: 'invalid-response' });
+  throw new APIError('the watch sent something other than an event', { kind: 'invalid-response' });
 }
 
-function describeStatus(status: Record<string, unknown>): ApiError {
-  const { message, kind, statusCode, reason, causes, retryAfterMs } = describeApiError(status);
-  return new ApiError(message, { kind, statusCode, reason, causes, retryAfterMs });
+function describeStatus(status: Record<string, unknown>): APIError {
+  const { message, kind, statusCode, reason, causes, retryAfterMs } = describeAPIError(status);
+  return new APIError(message, { kind, statusCode, reason, causes, retryAfterMs });
 }

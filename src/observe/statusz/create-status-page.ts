@@ -6,7 +6,7 @@ import { readClientFiles } from './client-files.ts';
 import { isHostAllowed } from './host-check.ts';
 import { resolveOptions, type StatusPageOptions } from './options.ts';
 import { podDocument } from './pod-document.ts';
-import { jsonContent, RenderedJson } from './rendered-json.ts';
+import { jsonContent, RenderedJSON } from './rendered-json.ts';
 import { type Content, Responder } from './responder.ts';
 import { type Route, routeOf } from './route.ts';
 import { statusDocument } from './status-document.ts';
@@ -51,7 +51,7 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
     onPodRemoved: (pod) => timelines.statusChanged(pod.metadata!.uid!, getPodStatus(pod.metadata!.uid!) ?? {}),
     onOutcome: (outcome) => timelines.outcome(outcome),
   });
-  const pods = new RenderedJson(clock, refreshIntervalMs, () =>
+  const pods = new RenderedJSON(clock, refreshIntervalMs, () =>
     statusDocument({ inspection: manager.inspect(), getPodStatus, nowMs: clock.now(), nodeName, refreshIntervalMs }),
   );
   let isClosed = false;

@@ -23,7 +23,7 @@ interface Rendered {
 }
 
 /** A document that is rendered on request, at most once in each interval for all clients. */
-export class RenderedJson {
+export class RenderedJSON {
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #read: () => object;

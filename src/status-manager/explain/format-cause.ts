@@ -67,7 +67,7 @@ function formatHotLoop({ members, managers, timesSent }: CauseOf<'hot-loop'>): s
   return `${what} ${keeps} being undone${by}: written ${timesSent} times`;
 }
 
-/** `ApiError` puts the code and the reason in front; the sentence has the code already. */
+/** `APIError` puts the code and the reason in front; the sentence has the code already. */
 function withoutCode(message: string): string {
   return message.replace(/^\d{3} (?:[A-Za-z]+: )?/, '');
 }

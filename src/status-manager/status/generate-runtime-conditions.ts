@@ -117,8 +117,8 @@ function findContainer(
 }
 
 function exitRestartsAll(container: Container, exitCode: number, status: PodStatusInput | null | undefined): boolean {
-  const inApi = containerStatus(status, container.name)?.state?.terminated;
-  const exitCodes = inApi == null ? [exitCode] : [exitCode, inApi.exitCode ?? 0];
+  const inAPI = containerStatus(status, container.name)?.state?.terminated;
+  const exitCodes = inAPI == null ? [exitCode] : [exitCode, inAPI.exitCode ?? 0];
   return exitCodes.some((code) => matchingRestartRule(container, code)?.action === 'RestartAllContainers');
 }
 

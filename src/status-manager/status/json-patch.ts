@@ -1,4 +1,4 @@
-import type { JsonPatchOperation } from '../../kube/client/pod-client.ts';
+import type { JSONPatchOperation } from '../../kube/client/pod-client.ts';
 import { escapePathComponent } from 'fast-json-patch';
 
 import type { PodStatus } from '../../kube/types.ts';
@@ -18,12 +18,12 @@ import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
  * Members that only the server knows are never removed. The operations share structure with both
  * statuses: do not change them.
  */
-export function createStatusJsonPatch(
+export function createStatusJSONPatch(
   uid: string,
   serverStatus: unknown,
   targetStatus: PodStatus,
-): JsonPatchOperation[] | undefined {
-  const changes: JsonPatchOperation[] = [];
+): JSONPatchOperation[] | undefined {
+  const changes: JSONPatchOperation[] = [];
   if (isObject(serverStatus)) {
     patchMembers(changes, '/status', serverStatus, targetStatus as Raw, { members: podStatusMembers });
   } else if (Object.keys(targetStatus).length > 0) {
@@ -33,7 +33,7 @@ export function createStatusJsonPatch(
 }
 
 function patchMembers(
-  changes: JsonPatchOperation[],
+  changes: JSONPatchOperation[],
   path: string,
   server: Raw,
   target: Raw,
@@ -64,7 +64,7 @@ function patchMembers(
 
 /** Element by element when the keys are those of the server in its order, else the complete list. */
 function patchList(
-  changes: JsonPatchOperation[],
+  changes: JSONPatchOperation[],
   path: string,
   server: readonly unknown[],
   target: readonly unknown[],

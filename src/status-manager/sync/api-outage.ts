@@ -29,7 +29,7 @@ export interface OutageInspection {
   readonly message: string;
 }
 
-export interface ApiOutageOptions {
+export interface APIOutageOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly countUnsent: () => number;
@@ -44,13 +44,13 @@ export interface ApiOutageOptions {
  * of a sync counts as a success, because the API server has processed the request. A successful GET
  * does not count if the PATCH after it fails.
  */
-export class ApiOutage {
-  readonly #options: ApiOutageOptions;
+export class APIOutage {
+  readonly #options: APIOutageOptions;
   readonly #outage: Outage;
   #lastFailureMs = 0;
   #last: FailedRequest | undefined;
 
-  constructor(options: ApiOutageOptions) {
+  constructor(options: APIOutageOptions) {
     this.#options = options;
     this.#outage = new Outage(options.clock);
   }

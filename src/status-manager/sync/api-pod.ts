@@ -2,7 +2,7 @@ import { canonicalPodStatus } from '../status/canonical.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
 
 /** A pod as the API server shows it, or is trusted to show it. */
-export interface ApiPod {
+export interface APIPod {
   readonly pod: Pod;
   readonly uid: string;
   /** Of `pod`, in canonical form. */
@@ -12,6 +12,6 @@ export interface ApiPod {
 }
 
 /** The pod in a response of the API server. */
-export function apiPodOf(pod: Pod): ApiPod {
+export function apiPodOf(pod: Pod): APIPod {
   return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };
 }

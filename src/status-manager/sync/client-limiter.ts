@@ -42,7 +42,7 @@ export class ClientLimiter {
   }
 
   /**
-   * Resolves when a pod that is in flight may make one request; rejects with an `ApiError` when
+   * Resolves when a pod that is in flight may make one request; rejects with an `APIError` when
    * `signal` aborts. During a pause the pod leaves its place in flight to other clients.
    */
   async acquire(signal: AbortSignalLike): Promise<void> {

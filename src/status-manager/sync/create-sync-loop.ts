@@ -1,5 +1,5 @@
 import type { PodManager } from '../../kube/pod-manager.ts';
-import { ApiOutage } from './api-outage.ts';
+import { APIOutage } from './api-outage.ts';
 import { BackOff } from './back-off.ts';
 import { DroppedMembers } from './dropped-members.ts';
 import { FullBatch } from './full-batch.ts';
@@ -32,7 +32,7 @@ export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {
     backOff: new BackOff(random),
     podEvents,
     terminatingPods: new TerminatingPods({ ...options, podEvents }),
-    apiOutage: new ApiOutage({ ...options, countUnsent: () => cache.unsentUIDs().length }),
+    apiOutage: new APIOutage({ ...options, countUnsent: () => cache.unsentUIDs().length }),
   };
   return new SyncLoop({
     ...shared,

@@ -1,11 +1,11 @@
 import type { PodStatusPatch } from '../../kube/client/pod-client.ts';
-import { createStatusJsonPatch } from '../status/json-patch.ts';
+import { createStatusJSONPatch } from '../status/json-patch.ts';
 import { mergePodStatus } from '../status/merge.ts';
 import { isServerNewer } from '../status/server-newer.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
-import type { ApiPod } from './api-pod.ts';
+import type { APIPod } from './api-pod.ts';
 
 /** How a status is patched: see the option `patchStrategy`. */
 export type PatchStrategy = 'strategic-merge' | 'json-patch';
@@ -53,7 +53,7 @@ interface Merged {
  * to a patch or to `read-first`. Calls only the safety provider, and changes nothing.
  * Source: the first half of kubelet `syncPod`.
  */
-export function decide(status: PodStatus, api: ApiPod, facts: NodeFacts): Decision {
+export function decide(status: PodStatus, api: APIPod, facts: NodeFacts): Decision {
   const isTrusted = api.trustedAs !== undefined;
   if (facts.translatedUID !== '' && facts.translatedUID !== facts.uid) {
     if (isTrusted) return { kind: 'read-first' };
@@ -80,7 +80,7 @@ export function decide(status: PodStatus, api: ApiPod, facts: NodeFacts): Decisi
 }
 
 /** A status from the journal may be of a static pod that the pod manager has not been told of yet: it translates no UID. */
-function isOfStaticPod(api: ApiPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
+function isOfStaticPod(api: APIPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
   if (pod !== undefined) return isStaticPod(pod);
   return recordedAt !== undefined && translatedUID === api.uid && isMirrorPod(api.pod);
 }
@@ -90,11 +90,11 @@ function replacesAllConditions(apiStatus: PodStatus, merged: PodStatus): boolean
   return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
 }
 
-function createPatch(api: ApiPod, merged: PodStatus, patchStrategy: PatchStrategy): PodStatusPatch | undefined {
+function createPatch(api: APIPod, merged: PodStatus, patchStrategy: PatchStrategy): PodStatusPatch | undefined {
   if (patchStrategy === 'json-patch') {
     // A JSON patch compares text; a difference in the format alone is not sent.
     if (diffPodStatus(api.status, merged) === undefined) return undefined;
-    const body = createStatusJsonPatch(api.uid, api.pod.status, merged);
+    const body = createStatusJSONPatch(api.uid, api.pod.status, merged);
     return body && { type: 'application/json-patch+json', body };
   }
   const body = createStatusPatch(api.uid, api.status, merged);

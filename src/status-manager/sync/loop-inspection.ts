@@ -1,4 +1,4 @@
-import type { ApiOutage, OutageInspection } from './api-outage.ts';
+import type { APIOutage, OutageInspection } from './api-outage.ts';
 import type { BackOffEntry } from './back-off.ts';
 import type { PodRequests } from './pod-requests.ts';
 import type { HotLoop, ResendDetector } from './resend-detector.ts';
@@ -7,7 +7,7 @@ import { uidsThatMayWait, type WaitingFor, waitingFor, type WaitingForSources } 
 import type { WakeUp } from './wake-up.ts';
 
 export interface LoopInspectionSources extends WaitingForSources {
-  readonly apiOutage: ApiOutage;
+  readonly apiOutage: APIOutage;
   readonly wakeUp: WakeUp;
   readonly requests: PodRequests;
   readonly resendDetector: ResendDetector;

@@ -1,10 +1,10 @@
 import { type AbortSignalLike, LightAbortController, type LightAbortSignal } from '../../shared/abort.ts';
 import {
-  ApiError,
-  type ApiErrorKind,
-  classifyApiError,
+  APIError,
+  type APIErrorKind,
+  classifyAPIError,
   describeAbort,
-  describeApiError,
+  describeAPIError,
   type FailureClass,
 } from '../../kube/client/api-error.ts';
 import type {
@@ -47,10 +47,10 @@ export interface PodRequestsOptions {
 export class RequestFailure extends Error {
   readonly verb: RequestVerb;
   readonly failure: FailureClass;
-  readonly error: ApiError;
+  readonly error: APIError;
   readonly tookMs: number;
 
-  constructor(verb: RequestVerb, failure: FailureClass, error: ApiError, tookMs: number) {
+  constructor(verb: RequestVerb, failure: FailureClass, error: APIError, tookMs: number) {
     super(error.message);
     this.verb = verb;
     this.failure = failure;
@@ -119,8 +119,8 @@ export class PodRequests {
       this.#count(verb, 'ok', '2xx', startedMs);
       return response;
     } catch (rejection) {
-      const error = describeApiError(rejection, clock.now());
-      const classified = classifyApiError(error, verb, patchType);
+      const error = describeAPIError(rejection, clock.now());
+      const classified = classifyAPIError(error, verb, patchType);
       // The client aborted on its own, which for us is a request without a response.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
       this.#count(verb, failure, error.statusCode === undefined ? '<error>' : String(error.statusCode), startedMs);
@@ -150,10 +150,10 @@ export class PodRequests {
       const controller = new LightAbortController();
       let timer: Timer | undefined;
       let isSettled = false;
-      const giveUpAfter = (delayMs: number, message: string, kind: ApiErrorKind): void => {
+      const giveUpAfter = (delayMs: number, message: string, kind: APIErrorKind): void => {
         if (isSettled) return;
         timer?.stop();
-        timer = clock.afterFunc(delayMs, () => giveUp(new ApiError(`${message} within ${delayMs} ms`, { kind })));
+        timer = clock.afterFunc(delayMs, () => giveUp(new APIError(`${message} within ${delayMs} ms`, { kind })));
       };
       const onStarted = (): void => {
         giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
@@ -214,5 +214,5 @@ const signalProperty: PropertyDescriptor & ThisType<OptionsWithLazySignal> = {
 
 function requirePod(verb: RequestVerb, response: Pod | undefined): Pod {
   if (response !== undefined && isObject(response.metadata)) return response;
-  throw new ApiError(`The response to ${verb} is not a pod`, { kind: 'invalid-response' });
+  throw new APIError(`The response to ${verb} is not a pod`, { kind: 'invalid-response' });
 }

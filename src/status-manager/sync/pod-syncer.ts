@@ -1,6 +1,6 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import { ApiError, describeAbort, type FailureClass } from '../../kube/client/api-error.ts';
+import { APIError, describeAbort, type FailureClass } from '../../kube/client/api-error.ts';
 import type { PodReference, RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
@@ -12,7 +12,7 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
 import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
-import { type ApiPod, apiPodOf } from './api-pod.ts';
+import { type APIPod, apiPodOf } from './api-pod.ts';
 import { decide, type Decision, type PatchStrategy } from './decide.ts';
 import type { Outcomes } from './outcomes.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
@@ -58,7 +58,7 @@ export interface SyncFailure {
   readonly versioned: VersionedPodStatus;
   readonly verb: RequestVerb;
   readonly failure: FailureClass;
-  readonly error: ApiError;
+  readonly error: APIError;
   /** How long the request took. */
   readonly tookMs: number;
 }
@@ -108,7 +108,7 @@ type Plan = Decision & {
 interface ReadFirst {
   readonly kind: 'read-first';
   /** The response to a PATCH that was taken nevertheless; it shows what a GET would. */
-  readonly response?: ApiPod;
+  readonly response?: APIPod;
 }
 
 /**
@@ -127,7 +127,7 @@ export class PodSyncer {
 
   /** Never rejects for a request: a failed one is a result. */
   async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
-    let api: ApiPod | undefined;
+    let api: APIPod | undefined;
     const trusted = this.#trusted.take(uid);
     if (trusted !== undefined) {
       const result = await this.#write(uid, trusted, permits);
@@ -174,13 +174,13 @@ export class PodSyncer {
     this.#options.droppedMembers.forget(uid);
   }
 
-  async #read(versioned: VersionedPodStatus, permits: SyncPermits): Promise<ApiPod> {
+  async #read(versioned: VersionedPodStatus, permits: SyncPermits): Promise<APIPod> {
     await permits.acquire(permits.signal);
     return apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
   }
 
   /** The part after the GET. @param hasPatched `api` is the response to a PATCH of this sync */
-  async #write(uid: string, api: ApiPod, permits: SyncPermits, hasPatched = false): Promise<SyncResult | ReadFirst> {
+  async #write(uid: string, api: APIPod, permits: SyncPermits, hasPatched = false): Promise<SyncResult | ReadFirst> {
     const { cache, droppedMembers, outcomes, podStartupLatency, requests } = this.#options;
     let plan = this.#plan(uid, api);
     if (plan?.kind === 'patch') {
@@ -235,7 +235,7 @@ export class PodSyncer {
    * What is to be done by the cache as it is now and the object that the API server last showed;
    * undefined when nothing is cached. One critical section.
    */
-  #plan(uid: string, api: ApiPod): Plan | undefined {
+  #plan(uid: string, api: APIPod): Plan | undefined {
     const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
@@ -257,8 +257,8 @@ export class PodSyncer {
   #recordSent(
     uid: string,
     plan: Plan & { readonly kind: 'unchanged' | 'patch' },
-    api: ApiPod,
-    latest: ApiPod,
+    api: APIPod,
+    latest: APIPod,
     kind: 'written' | 'unchanged',
     canTrust: boolean,
   ): SyncResult {
@@ -290,11 +290,11 @@ export class PodSyncer {
   }
 
   /** The object shows exactly what was planned, so the next sync need not read it. */
-  #canTrust({ status }: ApiPod, merged: PodStatus): boolean {
+  #canTrust({ status }: APIPod, merged: PodStatus): boolean {
     return this.#options.readBeforePatch === 'when-stale' && equalJSON(status, merged);
   }
 
-  #drop(uid: string, api: ApiPod, versioned: VersionedPodStatus, reason: 'recreated' | 'outdated'): SyncResult {
+  #drop(uid: string, api: APIPod, versioned: VersionedPodStatus, reason: 'recreated' | 'outdated'): SyncResult {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     const message =
       reason === 'recreated'
@@ -305,10 +305,10 @@ export class PodSyncer {
     return gone;
   }
 
-  #waitForMirror(uid: string, api: ApiPod, versioned: VersionedPodStatus): SyncFailure {
+  #waitForMirror(uid: string, api: APIPod, versioned: VersionedPodStatus): SyncFailure {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
-    const error = new ApiError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
+    const error = new APIError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
     return { kind: 'failed', versioned, verb: 'get', failure: 'not-visible', error, tookMs: 0 };
   }
 

@@ -1,5 +1,5 @@
 import isEqualWith from 'lodash/isEqualWith.js';
-import type { JsonPatchOperation, PodStatusChanges, PodStatusPatch } from '../../kube/client/pod-client.ts';
+import type { JSONPatchOperation, PodStatusChanges, PodStatusPatch } from '../../kube/client/pod-client.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { managersOf } from '../status/managed-fields.ts';
@@ -84,12 +84,12 @@ function patchedMembers(patch: PodStatusPatch): string[] {
     const members = Object.keys(patch.body.status ?? {}).map((member) => member.replace(/^\$setElementOrder\//, ''));
     return [...new Set(members)];
   }
-  return [...new Set(changesOfJson(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
+  return [...new Set(changesOfJSON(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
 }
 
 /** What a patch writes, without what it tests, for a comparison that ignores times. */
 function changesOf({ type, body }: PodStatusPatch): unknown {
-  return type === 'application/json-patch+json' ? changesOfJson(body).map(withoutTimeValue) : body;
+  return type === 'application/json-patch+json' ? changesOfJSON(body).map(withoutTimeValue) : body;
 }
 
 const timeMembers: ReadonlySet<unknown> = new Set(['lastTransitionTime', 'lastProbeTime']);
@@ -113,11 +113,11 @@ function hasOnlyTimes(changes: unknown): boolean {
   );
 }
 
-function changesOfJson(body: readonly JsonPatchOperation[]): JsonPatchOperation[] {
+function changesOfJSON(body: readonly JSONPatchOperation[]): JSONPatchOperation[] {
   return body.filter(({ op }) => op !== 'test');
 }
 
-function withoutTimeValue(operation: JsonPatchOperation): JsonPatchOperation {
+function withoutTimeValue(operation: JSONPatchOperation): JSONPatchOperation {
   const isTime = timeMembers.has(lastMember(operation.path)) && 'value' in operation;
   return isTime ? { ...operation, value: null } : operation;
 }

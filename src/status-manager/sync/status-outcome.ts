@@ -1,4 +1,4 @@
-import type { ApiError, FailureClass } from '../../kube/client/api-error.ts';
+import type { APIError, FailureClass } from '../../kube/client/api-error.ts';
 
 /**
  * What happened to one version of a pod's status.
@@ -41,14 +41,14 @@ export type StatusOutcome = {
   /** The same patch was sent again and again, because somebody undoes it; the next one waits. */
   | { readonly outcome: 'hot-loop'; readonly nextTryInMs: number }
   /** The API server does not take it, or does not delete the pod; it is tried again, but rarely. */
-  | { readonly outcome: 'refused'; readonly error: ApiError; readonly nextTryInMs: number }
+  | { readonly outcome: 'refused'; readonly error: APIError; readonly nextTryInMs: number }
   /** The API server forbids the request (403); it is tried again. */
-  | { readonly outcome: 'forbidden'; readonly error: ApiError; readonly nextTryInMs: number }
+  | { readonly outcome: 'forbidden'; readonly error: APIError; readonly nextTryInMs: number }
   /** A request failed and is tried again. */
   | {
       readonly outcome: 'retried';
       readonly failure: FailureClass;
-      readonly error: ApiError;
+      readonly error: APIError;
       readonly nextTryInMs: number;
     }
 );

@@ -4,7 +4,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
 import { type Logger, thrownFields } from '../../shared/logger.ts';
 import type { Metrics } from '../metrics.ts';
-import type { ApiOutage } from './api-outage.ts';
+import type { APIOutage } from './api-outage.ts';
 import type { FullBatch } from './full-batch.ts';
 import { LoopInspection } from './loop-inspection.ts';
 import type { ManagerState } from './manager-state.ts';
@@ -20,7 +20,7 @@ export interface SyncLoopOptions extends SyncSchedulerOptions {
   readonly cache: PodStatusCache;
   readonly fullBatch: FullBatch;
   readonly terminatingPods: TerminatingPods;
-  readonly apiOutage: ApiOutage;
+  readonly apiOutage: APIOutage;
   readonly requests: PodRequests;
   readonly resendDetector: ResendDetector;
   readonly clock: Clock;

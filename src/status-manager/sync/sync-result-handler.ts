@@ -4,7 +4,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
-import type { ApiOutage } from './api-outage.ts';
+import type { APIOutage } from './api-outage.ts';
 import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
 import { failureClassTable, unknownError } from './failure-classes.ts';
@@ -18,7 +18,7 @@ import type { TerminatingPods } from './terminating-pods.ts';
 export interface SyncResultHandlerOptions {
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;
-  readonly apiOutage: ApiOutage;
+  readonly apiOutage: APIOutage;
   readonly outcomes: Outcomes;
   readonly terminatingPods: TerminatingPods;
   readonly podEvents: PodEvents;

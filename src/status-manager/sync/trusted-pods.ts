@@ -1,7 +1,7 @@
 import type { PodManager } from '../../kube/pod-manager.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { PodStatus } from '../../kube/types.ts';
-import type { ApiPod } from './api-pod.ts';
+import type { APIPod } from './api-pod.ts';
 
 /**
  * With `when-stale`: the API objects as our last requests left them. An object is trusted until the
@@ -10,7 +10,7 @@ import type { ApiPod } from './api-pod.ts';
  */
 export class TrustedPods {
   /** By the UID of the cached status: of a static pod its own, not its mirror's. */
-  readonly #pods = new Map<string, ApiPod>();
+  readonly #pods = new Map<string, APIPod>();
   readonly #podManager: PodManager;
   readonly #keepsRawStatus: boolean;
 
@@ -20,7 +20,7 @@ export class TrustedPods {
     this.#keepsRawStatus = keepsRawStatus;
   }
 
-  trust(uid: string, { pod, uid: apiUID }: ApiPod, status: PodStatus): void {
+  trust(uid: string, { pod, uid: apiUID }: APIPod, status: PodStatus): void {
     const { annotations, generation, deletionTimestamp, name, namespace, resourceVersion } = pod.metadata ?? {};
     const metadata = { name, namespace, uid: apiUID, annotations, generation, deletionTimestamp, resourceVersion };
     const rawStatus = this.#keepsRawStatus ? pod.status : undefined;
@@ -28,7 +28,7 @@ export class TrustedPods {
   }
 
   /** Hands out the object once, with the pod manager's pod for the safety provider; undefined: read first. */
-  take(uid: string): ApiPod | undefined {
+  take(uid: string): APIPod | undefined {
     const trusted = this.#pods.get(uid);
     if (trusted === undefined) return undefined;
     this.#pods.delete(uid);

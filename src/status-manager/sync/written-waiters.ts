@@ -1,4 +1,4 @@
-import type { ApiError } from '../../kube/client/api-error.ts';
+import type { APIError } from '../../kube/client/api-error.ts';
 import type { StatusOutcome } from './status-outcome.ts';
 
 /** What `whenWritten` resolves with. */
@@ -12,7 +12,7 @@ export type WrittenResult =
        * `no-client`: there is no client to write it with.
        */
       readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
-      readonly error?: ApiError;
+      readonly error?: APIError;
     };
 
 interface Waiter {

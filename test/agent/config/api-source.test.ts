@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { ApiSource } from 'kubelet-status-manager/agent';
+import { APISource } from 'kubelet-status-manager/agent';
 import { informerPodManagerFrom } from 'kubelet-status-manager/informer';
 import { silentLogger } from 'kubelet-status-manager/testing';
 
@@ -23,7 +23,7 @@ it('TestNewSourceApiserver_UpdatesAndMultiplePods', async () => {
   const { informer, tell } = newInformer();
   const pods = informerPodManagerFrom(informer);
   const lists: unknown[] = [];
-  const source = new ApiSource(pods, silentLogger);
+  const source = new APISource(pods, silentLogger);
   source.start((list) => lists.push(list.map(({ metadata }) => metadata?.name)));
   expect(lists).toEqual([]);
   pods.start();
@@ -44,7 +44,7 @@ it('TestNewSourceApiserverInitialEmptySendsEmptyPodUpdate', async () => {
   let sync = (): void => {};
   const synced = new Promise<void>((resolve) => (sync = resolve));
   const lists: unknown[] = [];
-  const source = new ApiSource({ whenSynced: () => synced, subscribe: () => () => {} }, silentLogger);
+  const source = new APISource({ whenSynced: () => synced, subscribe: () => () => {} }, silentLogger);
   source.start((list) => lists.push(list));
   expect(lists).toEqual([]);
   sync();

@@ -2,14 +2,14 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { HttpSource, type HttpSourceOptions } from 'kubelet-status-manager/agent';
+import { HTTPSource, type HTTPSourceOptions } from 'kubelet-status-manager/agent';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 
 let server: Server;
 let url: string;
 let clock: FakeClock;
 let logger: RecordingLogger;
-let source: HttpSource;
+let source: HTTPSource;
 let lists: Pod[][];
 let response: { status: number; body: string };
 let headers: IncomingHttpHeaders;
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 /** Starts, and resolves when the first request has been dealt with: then the next one is planned. */
-async function poll(options: Partial<HttpSourceOptions> = {}): Promise<void> {
+async function poll(options: Partial<HTTPSourceOptions> = {}): Promise<void> {
   const dealtWith = new Promise<void>((resolve) => {
     const observed = new Proxy(clock, {
       get: (target, member) =>
@@ -43,7 +43,7 @@ async function poll(options: Partial<HttpSourceOptions> = {}): Promise<void> {
             }
           : (Reflect.get(target, member) as () => unknown).bind(target),
     });
-    source = new HttpSource({ url, nodeName: 'node-a', clock: observed, logger, ...options });
+    source = new HTTPSource({ url, nodeName: 'node-a', clock: observed, logger, ...options });
     source.start((pods) => lists.push([...pods]));
   });
   await dealtWith;
@@ -128,12 +128,12 @@ describe('TestURLWithHeader', () => {
     expect(JSON.stringify(logger.lines)).not.toContain('hidden');
   });
 
-  it.each<[string, Partial<HttpSourceOptions>]>([
+  it.each<[string, Partial<HTTPSourceOptions>]>([
     ['url', { url: 'ftp://example.com' }],
     ['url', { url: 'https://user:hidden@example.com/' }],
     ['header', { header: { Authorization: 'hidden\nx' } }],
   ])('a bad %s is refused, without its value', (path, options) => {
-    const create = (): HttpSource => new HttpSource({ url, nodeName: 'n', clock, logger, ...options });
+    const create = (): HTTPSource => new HTTPSource({ url, nodeName: 'n', clock, logger, ...options });
     expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
     expect(create).not.toThrow('hidden');
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import {
-  createMirrorPodApi,
+  createMirrorPodAPI,
   deleteOrphanedMirrorPods,
   type MirrorNode,
   MirrorPodClient,
@@ -9,24 +9,24 @@ import {
   tryReconcileMirrorPod,
 } from 'kubelet-status-manager/agent';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
-import { ApiServer, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import { APIServer, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 
 const nodeName = 'node-a';
 const { signal } = new AbortController();
 
-let server: ApiServer;
+let server: APIServer;
 let transport: KubeTransport;
 let logger: RecordingLogger;
 let node: () => Promise<MirrorNode>;
 let client: MirrorPodClient;
 beforeEach(async () => {
-  server = await ApiServer.start({ nodeUsers: [nodeName] });
+  server = await APIServer.start({ nodeUsers: [nodeName] });
   transport = createKubeTransport(server.kubeconfig(nodeName));
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } };
   const created = (await transport.request('POST', '/api/v1/nodes', { body })).json() as MirrorNode;
   node = async () => created;
   logger = recordingLogger();
-  client = new MirrorPodClient({ api: createMirrorPodApi(transport), nodeName, getNode: () => node(), logger });
+  client = new MirrorPodClient({ api: createMirrorPodAPI(transport), nodeName, getNode: () => node(), logger });
 });
 afterEach(async () => {
   await transport.close();

@@ -1,7 +1,7 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
 import { createNodeAgent, type KubeEvent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
 import {
-  ApiServer,
+  APIServer,
   FakeClock,
   FakeContainerRuntime,
   type FakeContainerRuntimeOptions,
@@ -25,7 +25,7 @@ export class TestCluster implements AsyncDisposable {
   readonly #starts: { readonly podUID: string; readonly container: string; readonly seconds: number }[] = [];
   readonly #events: KubeEvent[] = [];
   readonly #startedMs = this.clock.now();
-  #server: ApiServer | undefined;
+  #server: APIServer | undefined;
   #agent: NodeAgent | undefined;
 
   private constructor({ runtime }: TestClusterOptions) {
@@ -39,7 +39,7 @@ export class TestCluster implements AsyncDisposable {
 
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
     const cluster = new TestCluster(options);
-    cluster.#server = await ApiServer.start({
+    cluster.#server = await APIServer.start({
       clock: cluster.clock,
       nodeUsers: [nodeName],
       onRequest: ({ method, path, status, body }) => {
@@ -54,7 +54,7 @@ export class TestCluster implements AsyncDisposable {
     return cluster;
   }
 
-  get server(): ApiServer {
+  get server(): APIServer {
     return this.#server!;
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { RuntimeErrorBackoff, type RuntimePod, RuntimePodCache } from 'kubelet-status-manager/agent';
+import { RuntimeErrorBackOff, type RuntimePod, RuntimePodCache } from 'kubelet-status-manager/agent';
 import { FakeClock } from 'kubelet-status-manager/testing';
 
 const pod: Pod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };
@@ -162,7 +162,7 @@ describe('the wall clock jumps', () => {
 });
 
 it('the sync loop waits from 100 ms, doubled up to 5 s, while the runtime has errors', () => {
-  const backoff = new RuntimeErrorBackoff();
+  const backoff = new RuntimeErrorBackOff();
   expect(Array.from({ length: 8 }, () => backoff.next())).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
   backoff.reset();
   expect(backoff.next()).toBe(100);

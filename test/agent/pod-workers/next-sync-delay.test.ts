@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { BackoffError, type PodWorkersOptions } from 'kubelet-status-manager/agent';
+import { BackOffError, type PodWorkersOptions } from 'kubelet-status-manager/agent';
 import { createPodWorkers, drainAllWorkers, newNamedPod } from './recording-pod-syncer.ts';
 
 const startMs = Date.parse('2000-01-01T00:00:00Z');
-const backoff = (seconds: number): BackoffError => new BackoffError('backoff error', startMs + seconds * 1000);
+const backoff = (seconds: number): BackOffError => new BackOffError('backoff error', startMs + seconds * 1000);
 
 /** After how many milliseconds a pod is due whose sync ended with `error`. */
 async function delayMsOf(error: Error | undefined, random: PodWorkersOptions['random'] = () => 0): Promise<number> {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
 import { MemoryState } from 'kubelet-status-manager';
 import {
-  createCrashLoopBackoff,
+  createCrashLoopBackOff,
   createHandlerRunner,
   noProbeResults,
   podStatusFromRuntime,
@@ -34,7 +34,7 @@ function newManager(): RuntimeManager {
   return new RuntimeManager({
     ...{ runtime, clock, logger: silentLogger, actuatedResources },
     probeResults: noProbeResults,
-    crashLoopBackoff: createCrashLoopBackoff(clock),
+    crashLoopBackOff: createCrashLoopBackOff(clock),
     handlerRunner: createHandlerRunner({ runtime, clock }),
     eventRecorder: { event: ({ reason }) => void events.push(reason) },
     onPodSandboxReady: ({ metadata }) => {

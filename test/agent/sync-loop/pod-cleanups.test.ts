@@ -54,7 +54,7 @@ async function cleanUp(): Promise<void> {
       ...{ podManager, podWorkers: t.workers, statusManager, runtime, logger: silentLogger },
       probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
       removeOrphanedPods: (uids) => void remaining.push([...uids]),
-      gcBackoffs: () => {},
+      gcBackOffs: () => {},
     },
     signal,
   );

@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
-import { ApiServer, FakeClock, fault, type Fault, settle, silentLogger } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, fault, type Fault, settle, silentLogger } from 'kubelet-status-manager/testing';
 
 const reference = { namespace: 'default', name: 'p' };
 const { signal } = new AbortController();
 
-let server: ApiServer;
-let client: HttpPodClient;
+let server: APIServer;
+let client: HTTPPodClient;
 let uid: string;
 
 async function start(clock?: FakeClock): Promise<void> {
-  server = await ApiServer.start({ tls: false, clock });
+  server = await APIServer.start({ tls: false, clock });
   client = createPodClient(server.kubeconfig());
   const pod = server.pods.create({
     metadata: { name: 'p' },
@@ -33,7 +33,7 @@ function patch(message: string): Promise<Pod> {
 
 const message = (): string | null | undefined => server.pods.get('default', 'p')?.status?.message;
 
-describe('ApiServer.faults', () => {
+describe('APIServer.faults', () => {
   beforeEach(() => start());
 
   it('the next PATCH of a pod gets 409, the one after that 429 with Retry-After, and then it is processed', async () => {
@@ -158,7 +158,7 @@ it('delay: on the server’s clock, and then the next fault', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-describe('ApiServer.faults of watches', () => {
+describe('APIServer.faults of watches', () => {
   let clock: FakeClock;
   let podManager: InformerPodManager;
   let seen: string[];

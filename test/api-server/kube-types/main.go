@@ -1,4 +1,4 @@
-// Writes src/testing/api-server/kube-types.ts: the Go structs of the kinds that ApiServer serves.
+// Writes src/testing/api-server/kube-types.ts: the Go structs of the kinds that APIServer serves.
 // Run it here for another release: go get k8s.io/api@VERSION && go mod tidy && go run . > FILE
 package main
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createNodeAgent, type NodeAgent } from '../../../src/agent/index.ts';
 import { fileJournal, openCheckpointState, systemClock } from '../../../src/status-manager/index.ts';
-import { createPodClient, type HttpPodClient } from '../../../src/kube/http/index.ts';
+import { createPodClient, type HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createConfigObjects } from '../../../examples/node-agent/pod-config/config-objects.ts';
 import { resolveContainerCommand } from '../../../examples/node-agent/pod-config/container-command.ts';
 import { Volumes } from '../../../examples/node-agent/pod-config/volumes.ts';
@@ -23,7 +23,7 @@ const addresses = ['127.0.0.1'];
 interface RunningAgent {
   readonly agent: NodeAgent;
   readonly runtime: ProcessRuntime;
-  readonly client: HttpPodClient;
+  readonly client: HTTPPodClient;
 }
 
 let starting: Promise<RunningAgent> | undefined;

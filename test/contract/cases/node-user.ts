@@ -139,12 +139,12 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
     });
 
     describe('mirror pods', () => {
-      let nodeUid: string;
+      let nodeUID: string;
       beforeAll(async () => {
-        nodeUid = (await server().http.request('GET', '/api/v1/nodes/node-a')).body.metadata.uid;
+        nodeUID = (await server().http.request('GET', '/api/v1/nodes/node-a')).body.metadata.uid;
       });
       const annotations = { 'kubernetes.io/config.mirror': 'hash' };
-      const owner = (uid = nodeUid): Json => [
+      const owner = (uid = nodeUID): Json => [
         { apiVersion: 'v1', kind: 'Node', name: 'node-a', uid, controller: true },
       ];
 

@@ -7,8 +7,8 @@ import { scenarios } from './scenarios.ts';
 import { sendRequest } from './send.ts';
 
 /*
- * Sends the same raw requests to the in-memory ApiServer and to a real kube-apiserver. All differences are in
- * the list of declared differences: either ApiServer rejects the request with a clear message, or the difference
+ * Sends the same raw requests to the in-memory APIServer and to a real kube-apiserver. All differences are in
+ * the list of declared differences: either APIServer rejects the request with a clear message, or the difference
  * is harmless.
  */
 const [inMemory, real] = contractServers;
@@ -23,7 +23,7 @@ describe('the raw requests of the comparison', () => {
   });
 });
 
-describe.skipIf(!available)(`ApiServer and ${name} respond alike`, () => {
+describe.skipIf(!available)(`APIServer and ${name} respond alike`, () => {
   const servers: ContractServer[] = [];
   beforeAll(async () => {
     servers.push(await inMemory!.start(), await real!.start());

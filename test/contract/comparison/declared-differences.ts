@@ -1,7 +1,7 @@
-/** Where ApiServer and a real kube-apiserver differ. docs/testing.md has the same list, which a test checks. */
+/** Where APIServer and a real kube-apiserver differ. docs/testing.md has the same list, which a test checks. */
 export interface DeclaredDifference {
   readonly id: string;
-  /** The difference, for users of ApiServer. Without a pipe character, because it is shown in a table. */
+  /** The difference, for users of APIServer. Without a pipe character, because it is shown in a table. */
   readonly text: string;
   /** Part of the error message (406, 415 or 501). Absent for a harmless difference. */
   readonly refusal?: string;

@@ -4,7 +4,7 @@ import type { Json } from '../../support/kube-http.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
 
 const { name, available, start } = contractServers[1]!;
-/** Documents that describe the kinds which ApiServer serves. */
+/** Documents that describe the kinds which APIServer serves. */
 const documents = [
   'api/v1',
   'apis/coordination.k8s.io/v1',

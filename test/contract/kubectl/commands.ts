@@ -3,7 +3,7 @@ export interface KubectlCommand {
   readonly command: string;
   /** The contents of the file for `-f FILE`, as JSON. */
   readonly file?: unknown;
-  /** Part of ApiServer's error message, if it rejects the command. */
+  /** Part of APIServer's error message, if it rejects the command. */
   readonly refusal?: string;
   /** The error has the same exit code and the same prefix, but a different text. */
   readonly wordsDiffer?: true;

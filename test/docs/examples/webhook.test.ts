@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { APIServer } from 'kubelet-status-manager/testing';
 
 it('a sidecar is injected', async () => {
-  await using server = await ApiServer.start();
+  await using server = await APIServer.start();
   server.namespaces.create('shop');
   server.mutate({ verb: 'create', resource: 'pods', namespace: 'shop' }, ({ spec, ...rest }) => ({
     ...rest,

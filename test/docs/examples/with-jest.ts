@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { StatusManager } from 'kubelet-status-manager';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
-import { ApiServer, FakeClock, fault, settle, silentLogger, SyncedPodManager } from 'kubelet-status-manager/testing';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import { APIServer, FakeClock, fault, settle, silentLogger, SyncedPodManager } from 'kubelet-status-manager/testing';
 
 const clock = new FakeClock('2026-01-02T03:04:05Z');
-let server: ApiServer;
-let client: HttpPodClient;
+let server: APIServer;
+let client: HTTPPodClient;
 
 beforeEach(async () => {
-  server = await ApiServer.start({ clock });
+  server = await APIServer.start({ clock });
   client = createPodClient(server.kubeconfig());
 });
 

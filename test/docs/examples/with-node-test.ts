@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
-import { ApiServer, FakeClock, fault, settle, silentLogger } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, fault, settle, silentLogger } from 'kubelet-status-manager/testing';
 
 test('the informer misses nothing when its watch is cut', async () => {
   const clock = new FakeClock('2026-01-02T03:04:05Z');
-  const server = await ApiServer.start({ clock, nodeUsers: ['node-a'] });
+  const server = await APIServer.start({ clock, nodeUsers: ['node-a'] });
   server.nodes.create('node-a');
   const client = createPodClient(server.kubeconfig('node-a'));
   const podManager = createInformerPodManager({

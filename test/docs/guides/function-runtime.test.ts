@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
-import { ApiServer, silentLogger } from 'kubelet-status-manager/testing';
+import { APIServer, silentLogger } from 'kubelet-status-manager/testing';
 import { FunctionRuntime } from './function-runtime.ts';
 
 it('the runtime of the guide runs a pod to its end, and stops one that is deleted', async () => {
-  const server = await ApiServer.start();
+  const server = await APIServer.start();
   const runtime = new FunctionRuntime(async ({ container }, signal) => {
     if (container.name === 'server') await new Promise((resolve) => signal.addEventListener('abort', resolve));
   });

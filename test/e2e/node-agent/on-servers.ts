@@ -5,7 +5,7 @@ import type { VersionFactName } from '../../contract/version-facts.ts';
 import { AgentCluster } from './agent-cluster.ts';
 
 /**
- * The same tests on the ApiServer and on each kube-apiserver, with one agent for all of them. Older servers
+ * The same tests on the APIServer and on each kube-apiserver, with one agent for all of them. Older servers
  * that lack what `needs` names are skipped.
  */
 export function describeOnServers(

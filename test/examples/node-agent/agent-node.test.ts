@@ -1,6 +1,6 @@
 import { NodeReporter } from 'kubelet-status-manager/agent';
 import { createKubeTransport } from 'kubelet-status-manager/http';
-import { ApiServer, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { APIServer, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';
 import { AgentNode } from '../../../examples/node-agent/agent-node.ts';
 
@@ -9,7 +9,7 @@ const addresses = ['10.0.0.1'];
 const path = `/api/v1/nodes/${nodeName}`;
 
 it('taints the Node that it adopts, once, and keeps the taints of others', async () => {
-  await using server = await ApiServer.start();
+  await using server = await APIServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const run = async (isTainted: boolean): Promise<unknown> => {
     const options = new AgentNode({ nodeName, addresses, isTainted }).options();
@@ -27,7 +27,7 @@ it('taints the Node that it adopts, once, and keeps the taints of others', async
 });
 
 it('logs in one line without a stack trace that a node user may not delete its Node', async () => {
-  await using server = await ApiServer.start({ nodeUsers: [nodeName] });
+  await using server = await APIServer.start({ nodeUsers: [nodeName] });
   const transport = createKubeTransport(server.kubeconfig(nodeName));
   const logger = recordingLogger();
   const node = new AgentNode({ nodeName, addresses, isTainted: true });

@@ -1,15 +1,15 @@
-import { ApiEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
+import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
 import { createKubeTransport } from 'kubelet-status-manager/http';
-import { ApiServer } from 'kubelet-status-manager/testing';
+import { APIServer } from 'kubelet-status-manager/testing';
 import { expect, it, vi } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 it('a pod without the annotation once stayed Pending without an explanation: one warning and one Event give the reason', async () => {
-  await using server = await ApiServer.start();
+  await using server = await APIServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const logger = recordingLogger();
-  const recorder = new ApiEventRecorder({ client: createEventClient(transport), nodeName: 'agent', logger });
+  const recorder = new APIEventRecorder({ client: createEventClient(transport), nodeName: 'agent', logger });
   const unclaimed = new UnclaimedPods(recorder, logger);
   const pod = { metadata: { namespace: 'default', name: 'foreign', uid: 'uid-foreign' } };
   unclaimed.handlePod(pod);

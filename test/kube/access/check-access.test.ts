@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import {
   accessParts,
-  type ApiRequests,
+  type APIRequests,
   checkAccess,
   logMissingAccess,
   rbacManifest,
@@ -24,7 +24,7 @@ interface Server {
   readonly groups?: readonly string[];
   readonly denies?: (attributes: Attributes) => boolean;
   readonly pods?: readonly object[];
-  readonly fails?: (method: string, path: string) => ApiError | undefined;
+  readonly fails?: (method: string, path: string) => APIError | undefined;
 }
 
 const pod = { metadata: { namespace: 'default', name: 'a', uid: 'uid-a' } };
@@ -34,7 +34,7 @@ const provider = 'system:serviceaccount:providers:provider';
 function serverOf({ user = provider, groups = [], denies = () => false, pods = [pod], fails }: Server) {
   const requests: string[] = [];
   const reviewed: Attributes[] = [];
-  const transport: ApiRequests = {
+  const transport: APIRequests = {
     request(method, path, options = {}) {
       requests.push(`${method} ${path} ${JSON.stringify(options.query ?? {})}`);
       const failure = fails?.(method, path);
@@ -52,8 +52,8 @@ function serverOf({ user = provider, groups = [], denies = () => false, pods = [
   return { transport, requests, reviewed };
 }
 
-function httpError(statusCode: number, message: string): ApiError {
-  return new ApiError(message, { kind: 'http', statusCode });
+function httpError(statusCode: number, message: string): APIError {
+  return new APIError(message, { kind: 'http', statusCode });
 }
 
 const names = (checks: readonly { verb: string; resource: string; subresource: string; by: string }[]): string[] =>
@@ -138,7 +138,7 @@ describe('checkAccess', () => {
 
   it.each([
     ['the credentials are not accepted', httpError(401, '401 Unauthorized')],
-    ['the API server does not respond', new ApiError('ECONNREFUSED', { kind: 'network' })],
+    ['the API server does not respond', new APIError('ECONNREFUSED', { kind: 'network' })],
   ])('rejects when %s', async (_what, error) => {
     const { transport } = serverOf({ fails: () => error });
     await expect(checkAccess(transport, { nodeName: 'n1' })).rejects.toBe(error);
@@ -192,7 +192,7 @@ describe('logMissingAccess', () => {
 
   it('never rejects: logs a warning when the API server does not respond', async () => {
     const logger = recordingLogger();
-    const { transport } = serverOf({ fails: () => new ApiError('ECONNREFUSED', { kind: 'network' }) });
+    const { transport } = serverOf({ fails: () => new APIError('ECONNREFUSED', { kind: 'network' }) });
     await logMissingAccess(transport, { nodeName: 'n1', logger });
     expect(logger.warnings).toMatchObject([
       { message: 'The permissions could not be checked', fields: { reason: 'ECONNREFUSED' } },

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { ApiEventRecorder, createEventClient, NodeReporter } from 'kubelet-status-manager/agent';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
+import { APIEventRecorder, createEventClient, NodeReporter } from 'kubelet-status-manager/agent';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import {
   type AccessReport,
@@ -15,7 +15,7 @@ import { silentLogger } from '../../../src/testing/silent-logger.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
 import { loadClientNode } from '../../support/client-node.ts';
 import { controlPlaneAvailable, type ControlPlane, startControlPlane } from '../../support/control-plane.ts';
-import { KubeHttp } from '../../support/kube-http.ts';
+import { KubeHTTP } from '../../support/kube-http.ts';
 
 const waiting = { timeout: 20_000, interval: 50 };
 
@@ -41,7 +41,7 @@ function namesOf(checks: AccessReport['checks']): string[] {
 
 describe.each(contractServers)('checkAccess of a node user: $name', (kind) => {
   let server: ContractServer;
-  let client: HttpPodClient;
+  let client: HTTPPodClient;
 
   beforeAll(async () => {
     if (!kind.available) return;
@@ -111,8 +111,8 @@ describe.runIf(available)(
   `checkAccess of a service account on kube-apiserver with RBAC${reason && ` (skipped: ${reason})`}`,
   () => {
     let controlPlane: ControlPlane;
-    let admin: KubeHttp;
-    let client: HttpPodClient;
+    let admin: KubeHTTP;
+    let client: HTTPPodClient;
     let token = '';
 
     async function send(method: string, path: string, body?: object): Promise<Record<string, object>> {
@@ -126,7 +126,7 @@ describe.runIf(available)(
 
     beforeAll(async () => {
       controlPlane = await startControlPlane();
-      admin = new KubeHttp({ ...controlPlane, token: controlPlane.adminToken });
+      admin = new KubeHTTP({ ...controlPlane, token: controlPlane.adminToken });
       await send('POST', '/api/v1/namespaces', {
         apiVersion: 'v1',
         kind: 'Namespace',
@@ -158,7 +158,7 @@ describe.runIf(available)(
       expect(parseAllDocuments(report.rbac!).map((document) => document.toJS() as RBACObject)).toEqual(manifests[0]);
       expect(await checkAccess(kubeConfig, { nodeName, parts: accessParts })).toEqual(report);
       await expect(checkAccess(kubeConfig, { nodeName, signal: AbortSignal.abort() })).rejects.toMatchObject({
-        name: 'ApiError',
+        name: 'APIError',
       });
     });
 
@@ -186,7 +186,7 @@ describe.runIf(available)(
 
     it('with exactly these permissions, an agent registers, lists and watches, writes a status, deletes a pod, and records an Event', async () => {
       const { transport } = client;
-      const recorder = new ApiEventRecorder({ client: createEventClient(transport), nodeName, logger: silentLogger });
+      const recorder = new APIEventRecorder({ client: createEventClient(transport), nodeName, logger: silentLogger });
       const node = new NodeReporter({ nodeName, transport, recorder, logger: silentLogger, nodeStatus: () => ({}) });
       node.start();
       const podManager = createInformerPodManager({ transport, nodeName, logger: silentLogger });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FailureClass } from '../../../src/kube/client/api-error.ts';
-import { ApiError, classifyApiError, describeAbort, describeApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError, classifyAPIError, describeAbort, describeAPIError } from '../../../src/kube/client/api-error.ts';
 import type { PatchType } from '../../../src/kube/client/pod-client.ts';
 import type { RequestVerb } from '../../../src/kube/client/pod-client.ts';
 import { loadClientNode } from '../../support/client-node.ts';
@@ -18,7 +18,7 @@ const notFound = {
   code: 404,
 };
 
-describe('describeApiError reads the status code', () => {
+describe('describeAPIError reads the status code', () => {
   it.each<[string, unknown]>([
     ['ApiException with a string body', new ApiException(404, 'x', JSON.stringify(notFound), {})],
     ['ApiException with an object body', new ApiException(404, 'x', notFound, {})],
@@ -27,7 +27,7 @@ describe('describeApiError reads the status code', () => {
     ['older HttpError', { name: 'HttpError', response: { statusCode: 404, body: notFound }, body: notFound }],
     ['axios-like response', { response: { status: 404, body: notFound } }],
   ])('%s, with the Status it carries', (_, rejected) => {
-    expect(describeApiError(rejected)).toMatchObject({
+    expect(describeAPIError(rejected)).toMatchObject({
       kind: 'http',
       statusCode: 404,
       reason: 'NotFound',
@@ -46,16 +46,16 @@ describe('describeApiError reads the status code', () => {
     ['ApiException without a body', new ApiException(404, 'x', undefined, {})],
     ['ApiException with a JSON body that is null', new ApiException(404, 'x', 'null', {})],
   ])('%s', (_, rejected) => {
-    expect(describeApiError(rejected)).toMatchObject({ kind: 'http', statusCode: 404, reason: undefined, causes: [] });
+    expect(describeAPIError(rejected)).toMatchObject({ kind: 'http', statusCode: 404, reason: undefined, causes: [] });
   });
 
-  it('keeps an ApiError as it is', () => {
-    const error = new ApiError('x', { kind: 'network' });
-    expect(describeApiError(error)).toBe(error);
+  it('keeps an APIError as it is', () => {
+    const error = new APIError('x', { kind: 'network' });
+    expect(describeAPIError(error)).toBe(error);
   });
 
   it('calls a rejection with a code below 400 an invalid response', () => {
-    expect(describeApiError(new ApiException(301, 'x', '', {}))).toMatchObject({
+    expect(describeAPIError(new ApiException(301, 'x', '', {}))).toMatchObject({
       kind: 'invalid-response',
       statusCode: 301,
     });
@@ -67,16 +67,16 @@ describe('describeApiError reads the status code', () => {
       reason: 'Invalid',
       details: { causes: [{ reason: 'FieldValueInvalid', field: 'metadata.uid', message: 7 }, null] },
     };
-    expect(describeApiError({ code: 422, body }).causes).toEqual([
+    expect(describeAPIError({ code: 422, body }).causes).toEqual([
       { reason: 'FieldValueInvalid', field: 'metadata.uid' },
       {},
     ]);
   });
 });
 
-describe('describeApiError tells why there was no response', () => {
+describe('describeAPIError tells why there was no response', () => {
   const bareFetchFailure = new TypeError('fetch failed', { cause: new Error('connect failed') });
-  it.each<[string, unknown, ApiError['kind']]>([
+  it.each<[string, unknown, APIError['kind']]>([
     ['AbortError (node-fetch)', Object.assign(new Error('x'), { name: 'AbortError', type: 'aborted' }), 'aborted'],
     ['AbortError (DOM)', new DOMException('x', 'AbortError'), 'aborted'],
     ['TimeoutError (DOM)', new DOMException('x', 'TimeoutError'), 'timeout'],
@@ -96,12 +96,12 @@ describe('describeApiError tells why there was no response', () => {
     ['an exit code', Object.assign(new Error('x'), { code: 127 }), 'unknown'],
     ['an object that is its own cause', selfCaused(), 'unknown'],
   ])('%s', (_, rejected, kind) => {
-    expect(describeApiError(rejected)).toMatchObject({ kind, statusCode: undefined });
+    expect(describeAPIError(rejected)).toMatchObject({ kind, statusCode: undefined });
   });
 
   it('shows names and codes in the message', () => {
     const error = new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }) });
-    expect(describeApiError(error).message).toBe('request failed: TypeError, ECONNRESET');
+    expect(describeAPIError(error).message).toBe('request failed: TypeError, ECONNRESET');
   });
 
   it.each<[string, object, string | undefined, string]>([
@@ -125,7 +125,7 @@ describe('describeApiError tells why there was no response', () => {
       'request to kube.example.com failed: ENOTFOUND',
     ],
   ])('said "request failed: Error, ECONNREFUSED" of no server: %s', (_what, members, host, expected) => {
-    expect(describeApiError(Object.assign(new Error('x'), members), undefined, { host }).message).toBe(expected);
+    expect(describeAPIError(Object.assign(new Error('x'), members), undefined, { host }).message).toBe(expected);
   });
 
   it.each<[string, unknown, string]>([
@@ -142,27 +142,27 @@ describe('describeApiError tells why there was no response', () => {
     ['one with a token', new Error('cannot use token=abcdef'), 'request failed: Error: cannot use token=[redacted]'],
     ['a thrown string', 'Bearer s3cret', 'request failed: threw string'],
   ])('keeps the message of an error that no HTTP client throws: %s', (_what, error, expected) => {
-    expect(describeApiError(error)).toMatchObject({ kind: 'unknown', message: expected });
+    expect(describeAPIError(error)).toMatchObject({ kind: 'unknown', message: expected });
   });
 });
 
-describe('describeApiError gives a message that is safe to log', () => {
+describe('describeAPIError gives a message that is safe to log', () => {
   it.each<[string, unknown]>([
     ['a header quoted by an HTTP client', new TypeError('"Bearer s3cret" is no legal header value')],
     ['headers', new ApiException(500, 'x', undefined, { authorization: 'Bearer s3cret' })],
     ['an unknown body', new ApiException(500, 'x', 's3cret', {})],
     ['an object body', new ApiException(500, 'x', { token: 's3cret' }, {})],
   ])('without %s', (_, rejected) => {
-    expect(describeApiError(rejected).message).not.toContain('s3cret');
+    expect(describeAPIError(rejected).message).not.toContain('s3cret');
   });
 
   it("with the Status' message cut to 500 characters", () => {
-    const { message } = describeApiError({ code: 422, body: { reason: 'Invalid', message: 'm'.repeat(10_000) } });
+    const { message } = describeAPIError({ code: 422, body: { reason: 'Invalid', message: 'm'.repeat(10_000) } });
     expect(message).toBe(`422 Invalid: ${'m'.repeat(500)}…`);
   });
 });
 
-describe('describeApiError reads Retry-After', () => {
+describe('describeAPIError reads Retry-After', () => {
   it.each<[string, unknown, number | undefined]>([
     ['seconds', { 'retry-after': '2' }, 2000],
     ['any case', { 'Retry-After': '2' }, 2000],
@@ -181,25 +181,25 @@ describe('describeApiError reads Retry-After', () => {
     ['no number of Date.parse', { 'retry-after': '2026' }, 300_000],
     ['no header', {}, undefined],
   ])('%s', (_, headers, expected) => {
-    expect(describeApiError({ code: 429, headers }, now).retryAfterMs).toBe(expected);
+    expect(describeAPIError({ code: 429, headers }, now).retryAfterMs).toBe(expected);
   });
 
   it("from the Status' details when there is no header", () => {
     const body = { details: { retryAfterSeconds: 3 } };
-    expect(describeApiError({ code: 429, body }).retryAfterMs).toBe(3000);
-    expect(describeApiError({ code: 429, body, headers: { 'retry-after': '1' } }).retryAfterMs).toBe(1000);
+    expect(describeAPIError({ code: 429, body }).retryAfterMs).toBe(3000);
+    expect(describeAPIError({ code: 429, body, headers: { 'retry-after': '1' } }).retryAfterMs).toBe(1000);
   });
 
   it('ignores a date when it is not told the time', () => {
     const headers = { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' };
-    expect(describeApiError({ code: 429, headers }).retryAfterMs).toBeUndefined();
+    expect(describeAPIError({ code: 429, headers }).retryAfterMs).toBeUndefined();
   });
 });
 
 describe('describeAbort', () => {
-  it.each<[string, unknown, ApiError['kind']]>([
+  it.each<[string, unknown, APIError['kind']]>([
     ['a TimeoutError', new DOMException('x', 'TimeoutError'), 'timeout'],
-    ['an ApiError of kind timeout', new ApiError('x', { kind: 'timeout' }), 'timeout'],
+    ['an APIError of kind timeout', new APIError('x', { kind: 'timeout' }), 'timeout'],
     ['no reason', undefined, 'aborted'],
     ['an Error', new Error('stopped'), 'aborted'],
     ['a string', 'stopped', 'aborted'],
@@ -210,7 +210,7 @@ describe('describeAbort', () => {
   });
 });
 
-describe('classifyApiError', () => {
+describe('classifyAPIError', () => {
   const json: PatchType = 'application/json-patch+json';
   const strategic: PatchType = 'application/strategic-merge-patch+json';
   const uidCause = [{ field: 'metadata.uid', reason: 'FieldValueInvalid' }];
@@ -236,11 +236,11 @@ describe('classifyApiError', () => {
     [415, ['patch'], 'refused'],
   ])('HTTP %i to %j: %s', (statusCode, tried, expected) => {
     for (const verb of tried) {
-      expect(classifyApiError(new ApiError('x', { kind: 'http', statusCode }), verb)).toBe(expected);
+      expect(classifyAPIError(new APIError('x', { kind: 'http', statusCode }), verb)).toBe(expected);
     }
   });
 
-  it.each<[string, Partial<ApiError>, PatchType | undefined, FailureClass]>([
+  it.each<[string, Partial<APIError>, PatchType | undefined, FailureClass]>([
     ['a cause on metadata.uid', { reason: 'Invalid', causes: uidCause }, strategic, 'stale'],
     ['another cause', { reason: 'Invalid', causes: otherCause }, strategic, 'refused'],
     ['a failed JSON-patch test', { reason: 'Invalid' }, json, 'stale'],
@@ -249,17 +249,17 @@ describe('classifyApiError', () => {
     ['no cause, no patch type', { reason: 'Invalid' }, undefined, 'refused'],
     ['another reason', {}, json, 'refused'],
   ])('HTTP 422 with %s', (_, { reason, causes }, patchType, expected) => {
-    const error = new ApiError('x', { kind: 'http', statusCode: 422, reason, causes });
-    expect(classifyApiError(error, 'patch', patchType)).toBe(expected);
+    const error = new APIError('x', { kind: 'http', statusCode: 422, reason, causes });
+    expect(classifyAPIError(error, 'patch', patchType)).toBe(expected);
   });
 
-  it.each<[ApiError['kind'], FailureClass]>([
+  it.each<[APIError['kind'], FailureClass]>([
     ['network', 'transient'],
     ['timeout', 'transient'],
     ['invalid-response', 'transient'],
     ['aborted', 'aborted'],
   ])('%s: %s', (kind, expected) => {
-    for (const verb of verbs) expect(classifyApiError(new ApiError('x', { kind }), verb)).toBe(expected);
+    for (const verb of verbs) expect(classifyAPIError(new APIError('x', { kind }), verb)).toBe(expected);
   });
 });
 
@@ -271,6 +271,6 @@ function selfCaused(): object {
 
 it('an error page of some megabytes was parsed on the way to the error: only as much as a Status can have is', () => {
   const body = JSON.stringify({ kind: 'Status', reason: 'Late', message: 'x'.repeat(70_000) });
-  expect(describeApiError({ code: 500, body })).toMatchObject({ statusCode: 500, reason: undefined });
-  expect(describeApiError({ code: 500, body: Buffer.from(body) })).toMatchObject({ reason: undefined });
+  expect(describeAPIError({ code: 500, body })).toMatchObject({ statusCode: 500, reason: undefined });
+  expect(describeAPIError({ code: 500, body: Buffer.from(body) })).toMatchObject({ reason: undefined });
 });

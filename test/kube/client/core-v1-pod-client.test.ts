@@ -1,14 +1,14 @@
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, it, vi } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { createCoreV1PodClient } from '../../../src/kube/client/core-v1-pod-client.ts';
 import { generatedConfiguration } from '../../../src/kube/client/generated-configuration.ts';
 import type { PodClient, PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { clientNodeMajor, loadClientNode } from '../../support/client-node.ts';
-import { startHttpServer } from '../../support/http-server.ts';
-import type { HttpServer } from '../../support/http-server.ts';
+import { startHTTPServer } from '../../support/http-server.ts';
+import type { HTTPServer } from '../../support/http-server.ts';
 
 const clientNode = await loadClientNode();
 const ref = { namespace: 'default', name: 'a' };
@@ -33,7 +33,7 @@ const strategicPatch: PodStatusPatch = {
 /** Base64 of `-`. */
 const trustsNobody = 'LQ==';
 
-function loadKubeConfig(kubeConfig: KubeConfig, server: HttpServer, caData = server.caData): void {
+function loadKubeConfig(kubeConfig: KubeConfig, server: HTTPServer, caData = server.caData): void {
   const tls = caData === '' ? { skipTLSVerify: true } : { caData, skipTLSVerify: false };
   kubeConfig.loadFromOptions({
     clusters: [{ name: 'c', server: server.url, ...tls }],
@@ -43,26 +43,26 @@ function loadKubeConfig(kubeConfig: KubeConfig, server: HttpServer, caData = ser
   });
 }
 
-function makeApi(server: HttpServer): CoreV1Api {
+function makeAPI(server: HTTPServer): CoreV1Api {
   const kubeConfig = new clientNode.KubeConfig();
   loadKubeConfig(kubeConfig, server);
   return kubeConfig.makeApiClient(clientNode.CoreV1Api);
 }
 
-async function rejection(promise: Promise<unknown>): Promise<ApiError> {
+async function rejection(promise: Promise<unknown>): Promise<APIError> {
   const error: unknown = await promise.then(
     (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
     (error: unknown) => error,
   );
-  expect(error).toBeInstanceOf(ApiError);
-  return error as ApiError;
+  expect(error).toBeInstanceOf(APIError);
+  return error as APIError;
 }
 
 describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   it("reads the server's own JSON: unknown members, times as strings", async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: pod });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect(await client.getPod(ref, { signal })).toEqual(pod);
     expect(server.requests).toMatchObject([{ method: 'GET', url: '/api/v1/namespaces/default/pods/a', body: '' }]);
     expect(server.requests[0]?.headers.authorization).toBe('Bearer t0ken');
@@ -73,9 +73,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     strategicPatch,
     { type: 'application/json-patch+json', body: [{ op: 'test', path: '/metadata/uid', value: 'u1' }] },
   ])('patches pods/status as $type', async (patch) => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: pod });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect(await client.patchPodStatus(ref, patch, { signal })).toEqual(pod);
     expect(server.requests).toMatchObject([{ method: 'PATCH', url: '/api/v1/namespaces/default/pods/a/status' }]);
     expect(server.requests[0]?.headers['content-type']).toBe(patch.type);
@@ -86,9 +86,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   it.each([{ body: pod }, { body: { kind: 'Status', status: 'Success' } }, { status: 202, body: pod }])(
     'deletes with a UID precondition and the grace period: %j',
     async (returned) => {
-      await using server = await startHttpServer();
+      await using server = await startHTTPServer();
       server.respondWith(returned);
-      const client = createCoreV1PodClient(makeApi(server));
+      const client = createCoreV1PodClient(makeAPI(server));
       await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
       expect(server.requests).toMatchObject([{ method: 'DELETE', url: '/api/v1/namespaces/default/pods/a' }]);
       expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({
@@ -100,9 +100,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   );
 
   it('a response of nested lists blocked the process for seconds: refused before client-node parses it', async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: '['.repeat(200_000) });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
       kind: 'invalid-response',
       message: 'the response (200) is nested deeper than 1000 levels',
@@ -111,9 +111,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   });
 
   it('a refused connection said "request failed: Error, ECONNREFUSED" of no server: it names host and port', async () => {
-    const server = await startHttpServer();
+    const server = await startHTTPServer();
     const { host } = new URL(server.url);
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     await server[Symbol.asyncDispose]();
     const { kind, message } = await rejection(client.getPod(ref, { signal }));
     expect(kind).toBe('network');
@@ -124,9 +124,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   it.runIf(clientNodeMajor === '1.4')(
     'cost 1.22 times the CPU of the kubelet: the request goes out through undici, not through node-fetch, under the same name',
     async () => {
-      await using server = await startHttpServer();
+      await using server = await startHTTPServer();
       server.respondWith({ body: pod });
-      const api = makeApi(server);
+      const api = makeAPI(server);
       const { httpApi } = generatedConfiguration(api)!;
       const send = vi.spyOn(Object.getPrototypeOf(httpApi) as typeof httpApi, 'send');
       const client = createCoreV1PodClient(api);
@@ -140,9 +140,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   );
 
   it('sends through an HTTP library of the caller, with middleware of the caller, which sees the response', async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: pod });
-    const api = makeApi(server);
+    const api = makeAPI(server);
     const configuration = generatedConfiguration(api)!;
     const { httpApi } = configuration;
     const seen: unknown[] = [];
@@ -173,16 +173,16 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   });
 
   it('an error that quoted the token showed it: it is redacted', async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     const { message } = await rejection(client.getPod(ref, { signal }));
     expect(message).toBe('400 Bad: no: Bearer [redacted]');
     await client.close();
   });
 
   it('reports the Status, the code and Retry-After of a failure', async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     const body = {
       kind: 'Status',
       message: 'no',
@@ -192,7 +192,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     };
     server.respondWith({ status: 422, body, headers: { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' } });
     const clock = new FakeClock('2026-01-02T03:04:05Z');
-    const client = createCoreV1PodClient(makeApi(server), { clock });
+    const client = createCoreV1PodClient(makeAPI(server), { clock });
     expect(await rejection(client.patchPodStatus(ref, strategicPatch, { signal }))).toMatchObject({
       kind: 'http',
       statusCode: 422,
@@ -212,9 +212,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     ['null', { body: 'null', headers: { 'content-type': 'application/json' } }],
     ['nothing', { body: '' }],
   ])('calls a 200 with %s an invalid response', async (_, returned) => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith(returned);
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
       kind: 'invalid-response',
       statusCode: 200,
@@ -224,25 +224,25 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   });
 
   it('takes a pod whose content type the generated code does not know', async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: pod, headers: { 'content-type': 'application/octet-stream' } });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect(await client.getPod(ref, { signal })).toEqual(pod);
     await client.close();
   });
 
   it.each(['reset', 'cut-body'] as const)('calls a connection that is cut a network failure: %s', async (fault) => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: pod, fault });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ kind: 'network', statusCode: undefined });
     await client.close();
   });
 
   it('calls a refused connection a network failure', async () => {
-    const server = await startHttpServer();
+    const server = await startHTTPServer();
     await server[Symbol.asyncDispose]();
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     expect((await rejection(client.getPod(ref, { signal }))).kind).toBe('network');
   });
 
@@ -250,9 +250,9 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     ['timeout', new DOMException('too late', 'TimeoutError')],
     ['aborted', new Error('stopped')],
   ])('aborts a hung request and tells why: %s', async (kind, reason) => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ fault: 'hang' });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     const controller = new AbortController();
     const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
     await server.received(1);
@@ -262,7 +262,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   });
 
   it("runs the caller's own middleware too, which finds the body unread", async () => {
-    await using server = await startHttpServer();
+    await using server = await startHTTPServer();
     server.respondWith({ body: pod });
     const seen: string[] = [];
     const configuration = clientNode.createConfiguration({
@@ -289,7 +289,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
 });
 
 describe(`connections, client-node ${clientNodeMajor}`, () => {
-  const connectionsOf = (server: HttpServer): ReadonlySet<number> =>
+  const connectionsOf = (server: HTTPServer): ReadonlySet<number> =>
     new Set(server.requests.map((request) => request.connection));
 
   async function getPods(client: PodClient, times: number): Promise<void> {
@@ -300,18 +300,18 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   const fewConnections = 2;
 
   it.each([false, true])('are shared by requests one after another, TLS: %s', async (tls) => {
-    await using server = await startHttpServer({ tls });
+    await using server = await startHTTPServer({ tls });
     server.respondWith(...Array.from({ length: 10 }, () => ({ body: pod })));
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     await getPods(client, 10);
     expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
     await client.close();
   });
 
   it('stay open after a failure that the server reported', async () => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     server.respondWith(...Array.from({ length: 10 }, () => ({ status: 404 })));
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     for (let i = 0; i < 10; i++) await rejection(client.getPod(ref, { signal }));
     expect(connectionsOf(server).size).toBeLessThanOrEqual(fewConnections);
     await client.close();
@@ -321,9 +321,9 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     ['a 401', { status: 401 }],
     ['a reset', { fault: 'reset' } as const],
   ])('are opened again after %s', async (_, returned) => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     server.respondWith({ body: pod }, returned, ...Array.from({ length: 10 }, () => ({ body: pod })));
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     await getPods(client, 1);
     await rejection(client.getPod(ref, { signal }));
     const before = connectionsOf(server);
@@ -335,11 +335,11 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   });
 
   it('of requests in flight survive the failure of another request, and close() after them', async () => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     let release: () => void = () => {};
     const after = new Promise<void>((resolve) => (release = resolve));
     server.respondWith({ body: pod }, { body: pod, after }, { status: 401 });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     await getPods(client, 1);
     const slow = client.getPod(ref, { signal });
     await server.received(2);
@@ -351,9 +351,9 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   });
 
   it('are closed by close(), and opened again by the next request', async () => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     server.respondWith({ body: pod }, { body: pod });
-    const client = createCoreV1PodClient(makeApi(server));
+    const client = createCoreV1PodClient(makeAPI(server));
     await getPods(client, 1);
     await client.close();
     await server.disconnected();
@@ -364,9 +364,9 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   });
 
   it('of a client that the manager created itself are closed by its stop()', async () => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     server.respondWith({ body: pod }, { body: pod });
-    const manager = new StatusManager({ client: makeApi(server), podDeletionSafety: () => true });
+    const manager = new StatusManager({ client: makeAPI(server), podDeletionSafety: () => true });
     manager.setPodStatus(pod, { phase: 'Failed' });
     await manager.syncBatch(false);
     expect(connectionsOf(server).size).toBe(1);
@@ -375,9 +375,9 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   });
 
   it('are not shared by two clients', async () => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     server.respondWith({ body: pod }, { body: pod });
-    const api = makeApi(server);
+    const api = makeAPI(server);
     const clients = [createCoreV1PodClient(api), createCoreV1PodClient(api)];
     for (const client of clients) await getPods(client, 1);
     expect(connectionsOf(server).size).toBe(2);
@@ -385,7 +385,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   });
 
   it('check the certificate, and use what the KubeConfig says by then after that failed', async () => {
-    await using server = await startHttpServer({ tls: true });
+    await using server = await startHTTPServer({ tls: true });
     const kubeConfig = new clientNode.KubeConfig();
     loadKubeConfig(kubeConfig, server, trustsNobody);
     const client = createCoreV1PodClient(kubeConfig.makeApiClient(clientNode.CoreV1Api));
@@ -400,7 +400,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
 
 describe('over a mock', () => {
   type Method = (request: object, options?: object) => Promise<unknown>;
-  const mockApi = (returned?: unknown) => ({
+  const mockAPI = (returned?: unknown) => ({
     readNamespacedPod: vi.fn<Method>(async () => returned),
     patchNamespacedPodStatus: vi.fn<Method>(async () => returned),
     deleteNamespacedPod: vi.fn<Method>(async () => returned),
@@ -408,7 +408,7 @@ describe('over a mock', () => {
 
   it('passes exactly the documented first arguments and takes the return value', async () => {
     const returned = { metadata: { uid: 'u1' } };
-    const api = mockApi(returned);
+    const api = mockAPI(returned);
     const client = createCoreV1PodClient(api);
     expect(await client.getPod(ref, { signal })).toBe(returned);
     expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toBe(returned);
@@ -424,7 +424,7 @@ describe('over a mock', () => {
   it.each([[undefined], [null], [{}], ['pod'], [[]]])(
     'that returns %j fails with the name of the method',
     async (returned) => {
-      const client = createCoreV1PodClient(mockApi(returned));
+      const client = createCoreV1PodClient(mockAPI(returned));
       const outcomes = {
         readNamespacedPod: client.getPod(ref, { signal }),
         patchNamespacedPodStatus: client.patchPodStatus(ref, strategicPatch, { signal }),
@@ -446,13 +446,13 @@ describe('over a mock', () => {
       },
     ],
     ['rejects', () => Promise.reject({ statusCode: 404 })],
-  ])('that %s comes out as an ApiError', async (_, readNamespacedPod) => {
-    const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod });
+  ])('that %s comes out as an APIError', async (_, readNamespacedPod) => {
+    const client = createCoreV1PodClient({ ...mockAPI(), readNamespacedPod });
     expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ statusCode: 404 });
   });
 
   it('is not called when the signal is aborted beforehand', async () => {
-    const api = mockApi({ metadata: {} });
+    const api = mockAPI({ metadata: {} });
     const outcome = createCoreV1PodClient(api).getPod(ref, { signal: AbortSignal.abort() });
     expect((await rejection(outcome)).kind).toBe('aborted');
     expect(api.readNamespacedPod).not.toHaveBeenCalled();
@@ -461,7 +461,7 @@ describe('over a mock', () => {
   it('that never responds is abandoned at the abort, and its late failure has no effect', async () => {
     let fail: (reason: Error) => void = () => {};
     const never = new Promise((_, reject) => (fail = reject));
-    const client = createCoreV1PodClient({ ...mockApi(), readNamespacedPod: () => never });
+    const client = createCoreV1PodClient({ ...mockAPI(), readNamespacedPod: () => never });
     const controller = new AbortController();
     const outcome = rejection(client.getPod(ref, { signal: controller.signal }));
     controller.abort();

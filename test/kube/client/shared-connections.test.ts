@@ -1,6 +1,6 @@
-import { Agent as HttpAgent } from 'node:http';
+import { Agent as HTTPAgent } from 'node:http';
 import type { AgentOptions } from 'node:https';
-import { Agent as HttpsAgent } from 'node:https';
+import { Agent as HTTPSAgent } from 'node:https';
 import { describe, expect, it, vi } from 'vitest';
 import type { ConnectionContext } from '../../../src/kube/client/shared-connections.ts';
 import { SharedConnections } from '../../../src/kube/client/shared-connections.ts';
@@ -26,10 +26,10 @@ describe('SharedConnections with agents (client-node 1.4)', () => {
   it('gives requests with equal options one agent that keeps connections, with those options', () => {
     const connections = new SharedConnections();
     const options = (): AgentOptions => ({ ca: Buffer.from('ca'), cert: 'c', key: 'k', servername: 's' });
-    const used = agentUsed(connections, new HttpsAgent(options()));
-    expect(agentUsed(connections, new HttpsAgent(options()))).toBe(used);
-    expect(used).toBeInstanceOf(HttpsAgent);
-    expect((used as HttpsAgent).options).toMatchObject({ ...options(), keepAlive: true });
+    const used = agentUsed(connections, new HTTPSAgent(options()));
+    expect(agentUsed(connections, new HTTPSAgent(options()))).toBe(used);
+    expect(used).toBeInstanceOf(HTTPSAgent);
+    expect((used as HTTPSAgent).options).toMatchObject({ ...options(), keepAlive: true });
   });
 
   it.each<AgentOptions>([
@@ -39,32 +39,32 @@ describe('SharedConnections with agents (client-node 1.4)', () => {
     { ca: Buffer.from('ca'), cert: 'c', key: 'k' },
   ])('takes another agent when the options change: %j', (changed) => {
     const connections = new SharedConnections();
-    const used = agentUsed(connections, new HttpsAgent({ ca: Buffer.from('ca') }));
-    const next = agentUsed(connections, new HttpsAgent(changed));
+    const used = agentUsed(connections, new HTTPSAgent({ ca: Buffer.from('ca') }));
+    const next = agentUsed(connections, new HTTPSAgent(changed));
     expect(next).not.toBe(used);
-    expect((next as HttpsAgent).options).toMatchObject(changed);
+    expect((next as HTTPSAgent).options).toMatchObject(changed);
   });
 
   it('takes another agent when the protocol changes', () => {
     const connections = new SharedConnections();
-    agentUsed(connections, new HttpsAgent());
-    expect(agentUsed(connections, new HttpAgent())).not.toBeInstanceOf(HttpsAgent);
+    agentUsed(connections, new HTTPSAgent());
+    expect(agentUsed(connections, new HTTPAgent())).not.toBeInstanceOf(HTTPSAgent);
   });
 
   it('leaves agents of other classes, such as proxies, as they are', () => {
-    class ProxyAgent extends HttpsAgent {}
+    class ProxyAgent extends HTTPSAgent {}
     const proxy = new ProxyAgent();
     expect(agentUsed(new SharedConnections(), proxy)).toBe(proxy);
   });
 
   it('forgets a dropped agent, but not its successor when it is dropped late', async () => {
     const connections = new SharedConnections();
-    const first = connections.use(requestWithAgent(new HttpsAgent()));
+    const first = connections.use(requestWithAgent(new HTTPSAgent()));
     await connections.drop(first!);
-    const second = connections.use(requestWithAgent(new HttpsAgent()));
+    const second = connections.use(requestWithAgent(new HTTPSAgent()));
     expect(second).not.toBe(first);
     await connections.drop(first!);
-    expect(connections.use(requestWithAgent(new HttpsAgent()))).toBe(second);
+    expect(connections.use(requestWithAgent(new HTTPSAgent()))).toBe(second);
   });
 });
 
@@ -98,7 +98,7 @@ describe('SharedConnections with dispatchers (client-node 2.x)', () => {
 
 describe('a pool of undici in place of an agent', () => {
   const connectionOf = (options: AgentOptions) =>
-    new SharedConnections().use(requestWithAgent(new HttpsAgent(options)))!;
+    new SharedConnections().use(requestWithAgent(new HTTPSAgent(options)))!;
 
   it.each<AgentOptions>([{}, { ca: 'ca' }, { cert: 'c', key: 'k', rejectUnauthorized: false, servername: 's' }])(
     'for the options %j',

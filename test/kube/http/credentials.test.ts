@@ -166,7 +166,7 @@ describe('token file', () => {
     async (content) => {
       if (content !== undefined) await write(content);
       await expect(call(open(kubeConfig(server.url, { tokenFile: 'token' })))).rejects.toMatchObject({
-        name: 'ApiError',
+        name: 'APIError',
         kind: 'network',
       });
       expect(server.arrived).toEqual([]);
@@ -351,7 +351,7 @@ describe('exec plugin', () => {
       (reason: unknown) => reason,
     );
     expect(error).toMatchObject({
-      name: 'ApiError',
+      name: 'APIError',
       kind: 'network',
       message: expect.stringMatching(message) as string,
     });

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { HttpPodClient } from '../../../src/kube/http/index.ts';
+import type { HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createPodClient } from '../../../src/kube/http/index.ts';
 import { kubeConfig, signal } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { json, pod, startKubeServer, status } from './kube-server.ts';
 
 let server: KubeServer;
-let client: HttpPodClient;
+let client: HTTPPodClient;
 const web = { namespace: 'default', name: 'web' };
 
 beforeEach(async () => {
@@ -19,7 +19,7 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-describe('HttpPodClient', () => {
+describe('HTTPPodClient', () => {
   it('getPod gives the object as the server wrote it', async () => {
     const written = pod('web', { status: { startTime: '2026-01-01T00:00:00Z', futureField: { a: [1, null] } } });
     server.respond = (_request, response) => json(response, written);
@@ -35,7 +35,7 @@ describe('HttpPodClient', () => {
         : { metadata: { uid: 'u' }, status: { futureField: null, $setElementOrder: [{ type: 'Ready' }] } };
       const patched = await client.patchPodStatus(
         web,
-        { type, body } as Parameters<HttpPodClient['patchPodStatus']>[1],
+        { type, body } as Parameters<HTTPPodClient['patchPodStatus']>[1],
         { signal: signal() },
       );
       expect(patched).toEqual(pod('web'));
@@ -79,12 +79,12 @@ describe('HttpPodClient', () => {
     ).rejects.toMatchObject({ kind: 'invalid-response' });
   });
 
-  it('failures are ApiErrors', async () => {
+  it('failures are APIErrors', async () => {
     server.respond = (_request, response) => status(response, 409, 'Conflict');
     const error: unknown = await client
       .deletePod(web, { uid: 'u', gracePeriodSeconds: 0 }, { signal: signal() })
       .catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ name: 'ApiError', kind: 'http', statusCode: 409, reason: 'Conflict' });
+    expect(error).toMatchObject({ name: 'APIError', kind: 'http', statusCode: 409, reason: 'Conflict' });
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHTTPServer } from 'node:http';
+import { createServer as createHTTPSServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
@@ -101,7 +101,7 @@ export async function startKubeServer({
     });
   };
   const listener = tls
-    ? createHttpsServer(
+    ? createHTTPSServer(
         {
           cert: testPem(certificate),
           key: testPem(`${certificate}.key`),
@@ -111,7 +111,7 @@ export async function startKubeServer({
         },
         onRequest,
       )
-    : createHttpServer(onRequest);
+    : createHTTPServer(onRequest);
   listener.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.set(socket, ++connections);
     socket.on('close', () => {

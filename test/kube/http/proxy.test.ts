@@ -24,7 +24,7 @@ function pipe(client: Socket, upstream: Socket): void {
 }
 
 /** An HTTP proxy that tunnels CONNECT requests, or responses them with `refusal`. */
-async function startHttpProxy(refusal?: string): Promise<Tunnel> {
+async function startHTTPProxy(refusal?: string): Promise<Tunnel> {
   const targets: string[] = [];
   const authorizations: (string | undefined)[] = [];
   const sockets = new Set<Socket>();
@@ -138,7 +138,7 @@ describe('proxy-url', () => {
   });
 
   it('http: the request goes through the tunnel, the API server is verified, the proxy gets its own credentials only', async () => {
-    await using proxy = await startHttpProxy();
+    await using proxy = await startHTTPProxy();
     const config = kubeConfig(server.url, { token: 't' }, { 'proxy-url': `http://me:pw@127.0.0.1:${proxy.port}` });
     const transport = createKubeTransport(config, { env: {} });
     for (let i = 0; i < 5; i++) await transport.request('GET', '/version');
@@ -151,7 +151,7 @@ describe('proxy-url', () => {
   });
 
   it('http: a proxy that refuses the tunnel is a network failure, not an abort', async () => {
-    await using proxy = await startHttpProxy('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
+    await using proxy = await startHTTPProxy('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
     const config = kubeConfig(server.url, {}, { 'proxy-url': `http://127.0.0.1:${proxy.port}` });
     const transport = createKubeTransport(config, { env: {} });
     await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'network' });
@@ -220,7 +220,7 @@ describe('proxy-url', () => {
   });
 
   it.each([
-    ['http', () => startHttpProxy()],
+    ['http', () => startHTTPProxy()],
     ['socks5', () => startSocksProxy()],
   ])('%s: the API server is verified by tls-server-name, or else by its address', async (scheme, startProxy) => {
     await using proxy = await startProxy();

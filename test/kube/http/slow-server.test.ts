@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { HttpPodClient } from '../../../src/kube/http/index.ts';
+import type { HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createPodClient } from '../../../src/kube/http/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
@@ -10,7 +10,7 @@ import { json, pod, startKubeServer } from './kube-server.ts';
 
 let server: KubeServer;
 let clock: FakeClock;
-let client: HttpPodClient;
+let client: HTTPPodClient;
 const logger = recordingLogger();
 /** Requests that the server has received and not responded to, by path. */
 let held: { readonly url: string; readonly response: ServerResponse }[];

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { version } from '../../../src/kube/http/user-agent.ts';
 import type { KubeTransport } from '../../../src/kube/http/index.ts';
 import { createKubeTransport, pathSegment } from '../../../src/kube/http/index.ts';
@@ -11,7 +11,7 @@ import { kubeConfig } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { json, startKubeServer, status } from './kube-server.ts';
 
-const packageJson = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+const packageJSON = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
 
@@ -28,13 +28,13 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function failure(promise: Promise<unknown>): Promise<ApiError> {
+async function failure(promise: Promise<unknown>): Promise<APIError> {
   const error: unknown = await promise.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  expect(error).toBeInstanceOf(ApiError);
-  return error as ApiError;
+  expect(error).toBeInstanceOf(APIError);
+  return error as APIError;
 }
 
 async function read(body: AsyncIterable<Uint8Array>): Promise<string> {
@@ -74,7 +74,7 @@ describe('request', () => {
 
   it("names the package's version in its User-Agent, with the field manager in front", async () => {
     await transport.request('GET', '/version');
-    expect(version).toBe(packageJson.version);
+    expect(version).toBe(packageJSON.version);
     expect(server.arrived[0]?.headers['user-agent']).toMatch(
       new RegExp(`^kubelet-status-manager/${version} \\(\\w+/\\w+\\) node/`),
     );
@@ -389,7 +389,7 @@ describe('stream', () => {
     expect(await failure(transport.stream('/watch'))).toMatchObject({ statusCode: 410, reason: 'Expired' });
   });
 
-  it('throws ApiErrors out of the loop: aborted, cut', async () => {
+  it('throws APIErrors out of the loop: aborted, cut', async () => {
     const controller = new AbortController();
     server.respond = (_request, response) => response.write('x');
     const first = await transport.stream('/watch', { signal: controller.signal });

@@ -1,6 +1,6 @@
 import type * as clientNode1 from '@kubernetes/client-node';
 import { expectTypeOf, it } from 'vitest';
-import type { HttpPodClient, KubeConfigSource } from '../../../src/kube/http/index.ts';
+import type { HTTPPodClient, KubeConfigSource } from '../../../src/kube/http/index.ts';
 import type { PodClient } from '../../../src/kube/client/pod-client.ts';
 
 it("client-node's KubeConfig and parsed YAML are accepted by their types", () => {
@@ -13,6 +13,6 @@ it("client-node's KubeConfig and parsed YAML are accepted by their types", () =>
   }>().toExtend<KubeConfigSource>();
 });
 
-it('HttpPodClient is a PodClient', () => {
-  expectTypeOf<HttpPodClient>().toExtend<PodClient>();
+it('HTTPPodClient is a PodClient', () => {
+  expectTypeOf<HTTPPodClient>().toExtend<PodClient>();
 });

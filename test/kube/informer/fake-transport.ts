@@ -1,5 +1,5 @@
 import type { AbortSignalLike } from '../../../src/shared/abort.ts';
-import { ApiError, describeAbort } from '../../../src/kube/client/api-error.ts';
+import { APIError, describeAbort } from '../../../src/kube/client/api-error.ts';
 import type { KubeRequestOptions, KubeResponse, KubeStream, KubeTransport } from '../../../src/kube/http/index.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 
@@ -73,7 +73,7 @@ export class Call {
     statusCode: number,
     more: { reason?: string; retryAfterMs?: number; causes?: readonly { reason: string }[] } = {},
   ): void {
-    this.fail(new ApiError(String(statusCode), { kind: 'http', statusCode, ...more }));
+    this.fail(new APIError(String(statusCode), { kind: 'http', statusCode, ...more }));
   }
 
   async *#read(): AsyncGenerator<Uint8Array, void> {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
@@ -177,7 +177,7 @@ describe('a watch that ends is resumed from the last version seen', () => {
     const watch = await sync(pod('a', '7'));
     watch.event('MODIFIED', pod('a', '12'));
     await turn();
-    watch.fail(new ApiError('cut', { kind: 'network' }));
+    watch.fail(new APIError('cut', { kind: 'network' }));
     await turn();
     clock.advance(800);
     await turn();
@@ -321,14 +321,14 @@ describe('pods are listed again when the resource version has expired', () => {
   });
 
   it('not when the server is down: 500 nodes would all list together when it is back', async () => {
-    (await sync()).fail(new ApiError('reset', { kind: 'network' }));
+    (await sync()).fail(new APIError('reset', { kind: 'network' }));
     for (let i = 3; i < 13; i++) {
       await turn();
       clock.advance(30_000);
       await turn();
       const call = api.last(i);
       expect(call.isWatch).toBe(true);
-      if (i % 2 === 0) call.fail(new ApiError('refused', { kind: 'network' }));
+      if (i % 2 === 0) call.fail(new APIError('refused', { kind: 'network' }));
       else call.refuse(503);
     }
   });
@@ -404,7 +404,7 @@ describe('failures', () => {
     const watch = api.last(7).open();
     await turn();
     clock.advance(5000);
-    if (what === 'was cut') watch.fail(new ApiError('cut', { kind: 'network' }));
+    if (what === 'was cut') watch.fail(new APIError('cut', { kind: 'network' }));
     else watch.end();
     await turn();
     if (what !== 'was cut') api.last(8).refuse(500);
@@ -468,7 +468,7 @@ describe('failures', () => {
     const watch = await sync();
     clock.advance(3_600_000);
     const since = timeFromEpochMs(clock.now());
-    watch.fail(new ApiError('reset', { kind: 'network' }));
+    watch.fail(new APIError('reset', { kind: 'network' }));
     await turn();
     clock.advance(800);
     await turn();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HttpPodClient } from '../../../src/kube/http/index.ts';
+import type { HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createPodClient } from '../../../src/kube/http/index.ts';
 import type { InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
@@ -9,7 +9,7 @@ import { fromFile, mirror, recordingLogger } from './pods.ts';
 for (const { name: serverName, available, start } of contractServers) {
   describe.skipIf(!available)(`a node's informer on ${serverName}`, () => {
     let server: ContractServer;
-    let client: HttpPodClient;
+    let client: HTTPPodClient;
     let pods: InformerPodManager;
     const logger = recordingLogger();
 

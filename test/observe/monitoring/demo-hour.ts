@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { type Pod, StatusManager } from '../../../src/status-manager/index.ts';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { createPrometheusMetrics } from '../../../src/observe/prometheus.ts';
 import { FakeClock, FakePodClient, fault, silentLogger, SyncedPodManager } from '../../../src/testing/index.ts';
 
@@ -76,9 +76,9 @@ function podOf(name: string, metadata: Pod['metadata'] = {}): Pod {
 
 /** Throws what the API server responds at this time. */
 function failureAt(seconds: number): void {
-  if (seconds > 15 * 60 && seconds < 20 * 60) throw new ApiError('ECONNREFUSED', { kind: 'network' });
+  if (seconds > 15 * 60 && seconds < 20 * 60) throw new APIError('ECONNREFUSED', { kind: 'network' });
   if (seconds > 45 * 60 && seconds < 50 * 60 && Math.floor(seconds) % 2 === 0)
-    throw new ApiError('429 TooManyRequests', { kind: 'http', statusCode: 429, retryAfterMs: 5_000 });
+    throw new APIError('429 TooManyRequests', { kind: 'http', statusCode: 429, retryAfterMs: 5_000 });
 }
 
 /** With the labels and the time that Prometheus would add. */

@@ -100,9 +100,9 @@ describe('alerts and dashboard', () => {
 
 /** The alert for each outage of test/observe/outages by name, and those that fire with it. */
 const alertsOf: Readonly<Record<string, readonly [string, ...string[]]>> = {
-  'the API server is down': ['PodStatusApiUnreachable'],
+  'the API server is down': ['PodStatusAPIUnreachable'],
   'the credentials have expired (401)': ['PodStatusCredentialsRefused'],
-  'the API server hangs': ['PodStatusApiUnreachable'],
+  'the API server hangs': ['PodStatusAPIUnreachable'],
   '403 to GET': ['PodStatusForbidden'],
   '403 to PATCH': ['PodStatusForbidden'],
   'a refused DELETE': ['PodDeletionRefused'],
@@ -111,7 +111,7 @@ const alertsOf: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'a hot loop by another writer': ['PodStatusContested'],
   'a throttled client (429)': ['PodStatusThrottled'],
   'a slow API server, with requests that wait for a connection': ['PodStatusRequestsWait'],
-  'a drain that gives up': ['PodStatusUnsentAtStop', 'PodStatusApiUnreachable'],
+  'a drain that gives up': ['PodStatusUnsentAtStop', 'PodStatusAPIUnreachable'],
   'an informer that is not synced': ['PodInformerNotSynced'],
 };
 

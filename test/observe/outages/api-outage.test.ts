@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { SyncHarness } from '../../status-manager/sync/sync-harness.ts';
 
 const down = 'Pod statuses cannot be written: all requests to the API server fail';
 const recovered = 'Pod statuses can be written again: the API server has recovered';
-const refused = new ApiError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' });
+const refused = new APIError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' });
 const always = Number.POSITIVE_INFINITY;
 
 function messages(h: SyncHarness): string[] {
@@ -175,7 +175,7 @@ describe('403 to a GET', () => {
     h.set('a', 'unseen');
     await h.clock.advanceAsync(1_000);
     const words = 'pods "a" is forbidden: User "system:node:n" cannot get resource "pods"';
-    h.client.fail({ verb: 'get' }, new ApiError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' }), always);
+    h.client.fail({ verb: 'get' }, new APIError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' }), always);
     await h.clock.advanceAsync(600_000);
     expect(h.logger.warnings.map(({ fields }) => fields['reason'])).toEqual([words]);
     await h.manager.stop();
@@ -195,7 +195,7 @@ describe('a node without its role', () => {
     h.client.react(
       { verb: 'get' },
       () => {
-        if (isForbidden) throw new ApiError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' });
+        if (isForbidden) throw new APIError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' });
       },
       always,
     );
@@ -227,7 +227,7 @@ describe('a node without its role', () => {
     const h = new SyncHarness();
     h.addPods(...names);
     h.manager.start();
-    h.client.fail({ verb: 'get' }, new ApiError(words, { kind: 'http', statusCode: 403 }), always);
+    h.client.fail({ verb: 'get' }, new APIError(words, { kind: 'http', statusCode: 403 }), always);
     for (const name of names) h.set(name, 'unseen');
     await h.clock.advanceAsync(20_000);
     h.manager.removeOrphanedStatuses(['uid-p0']);

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import { ConnectionQueue } from '../../../src/kube/http/connection-queue.ts';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { RequestOptions } from '../../../src/kube/client/pod-client.ts';
 import { StatusManager, type StatusManagerOptions } from '../../../src/status-manager/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
@@ -119,8 +119,8 @@ export interface Outage extends Seen {
   readonly cause: (node: Node) => Promise<void>;
 }
 
-function httpError(statusCode: number, message: string): ApiError {
-  return new ApiError(message, { kind: 'http', statusCode });
+function httpError(statusCode: number, message: string): APIError {
+  return new APIError(message, { kind: 'http', statusCode });
 }
 
 const down = 'Pod statuses cannot be written: all requests to the API server fail';
@@ -143,7 +143,7 @@ export const outages: readonly Outage[] = [
     name: 'the API server is down',
     cause: async (node) => {
       node.start();
-      node.client.fail({}, new ApiError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' }), always);
+      node.client.fail({}, new APIError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' }), always);
       node.set('a', 'b');
       await node.pass(50);
     },
@@ -316,7 +316,7 @@ export const outages: readonly Outage[] = [
     name: 'a throttled client (429)',
     cause: async (node) => {
       node.start();
-      const error = new ApiError('429 TooManyRequests', { kind: 'http', statusCode: 429, retryAfterMs: 20_000 });
+      const error = new APIError('429 TooManyRequests', { kind: 'http', statusCode: 429, retryAfterMs: 20_000 });
       node.client.fail({}, error, always);
       node.set('a', 'b');
       await node.pass(50);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError, type PodStatus, type StatusOutcome } from 'kubelet-status-manager';
+import { APIError, type PodStatus, type StatusOutcome } from 'kubelet-status-manager';
 import { Timelines } from '../../../src/observe/statusz/timeline.ts';
 import { FakeClock } from '../../../src/testing/index.ts';
 
@@ -58,7 +58,7 @@ describe('the timeline of a pod', () => {
   it('counts a failure that repeats, so that it does not displace the rest', () => {
     const { clock, timelines } = create(3);
     timelines.outcome(outcome());
-    const error = new ApiError('may not', { kind: 'http', statusCode: 403 });
+    const error = new APIError('may not', { kind: 'http', statusCode: 403 });
     for (let i = 0; i < 20; i++) {
       clock.advance(30_000);
       timelines.outcome(outcome({ version: 2, outcome: 'forbidden', error, nextTryInMs: 30_000 }));

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { applyPatch, getValueByPointer, type Operation } from 'fast-json-patch';
 import { describe, expect, it } from 'vitest';
 
-import type { JsonPatchOperation } from '../../../src/kube/client/pod-client.ts';
-import { createStatusJsonPatch } from '../../../src/status-manager/status/json-patch.ts';
+import type { JSONPatchOperation } from '../../../src/kube/client/pod-client.ts';
+import { createStatusJSONPatch } from '../../../src/status-manager/status/json-patch.ts';
 import { diffPodStatus } from '../../../src/status-manager/status/strategic-merge.ts';
 import type { PodCondition, PodStatus } from '../../../src/kube/types.ts';
 import {
@@ -13,23 +13,23 @@ import {
   relatedPodStatusesArbitrary,
 } from '../../support/arbitraries.ts';
 
-const uidTest: JsonPatchOperation = { op: 'test', path: '/metadata/uid', value: 'u' };
+const uidTest: JSONPatchOperation = { op: 'test', path: '/metadata/uid', value: 'u' };
 
 function condition(type: string, status = 'True', rest: Partial<PodCondition> & { new?: unknown } = {}): PodCondition {
   return { type, status, lastProbeTime: null, lastTransitionTime: null, ...rest };
 }
 
-function applied(status: unknown, operations: readonly JsonPatchOperation[] | undefined, uid = 'u'): PodStatus {
+function applied(status: unknown, operations: readonly JSONPatchOperation[] | undefined, uid = 'u'): PodStatus {
   const pod = { metadata: { uid }, ...(status === undefined ? {} : { status: structuredClone(status) }) };
   // Where the API server finds nothing, a test for null holds; the library wants the member to be there.
-  const isMet = ({ op, path, value }: JsonPatchOperation): boolean =>
+  const isMet = ({ op, path, value }: JSONPatchOperation): boolean =>
     op === 'test' && value === null && getValueByPointer(pod, path) === undefined;
   const strict = structuredClone((operations ?? []).filter((operation) => !isMet(operation)));
   return applyPatch(pod, strict as Operation[], true).newDocument.status as PodStatus;
 }
 
-describe('createStatusJsonPatch', () => {
-  const cases: { name: string; server: unknown; target: PodStatus; operations: JsonPatchOperation[] | undefined }[] = [
+describe('createStatusJSONPatch', () => {
+  const cases: { name: string; server: unknown; target: PodStatus; operations: JSONPatchOperation[] | undefined }[] = [
     {
       name: 'nothing to send is no patch',
       server: { phase: 'Running' },
@@ -139,18 +139,18 @@ describe('createStatusJsonPatch', () => {
   ];
 
   it.each(cases)('$name', ({ server, target, operations }) => {
-    expect(createStatusJsonPatch('u', deepFreeze(server), deepFreeze(target))).toEqual(operations);
+    expect(createStatusJSONPatch('u', deepFreeze(server), deepFreeze(target))).toEqual(operations);
   });
 
   it('fails on another UID', () => {
-    const operations = createStatusJsonPatch('u', { phase: 'Pending' }, { phase: 'Running' });
+    const operations = createStatusJSONPatch('u', { phase: 'Pending' }, { phase: 'Running' });
     expect(() => applied({ phase: 'Pending' }, operations, 'other')).toThrow(
       expect.objectContaining({ name: 'TEST_OPERATION_FAILED' }),
     );
   });
 
   it('fails on a list that has changed in the meantime', () => {
-    const operations = createStatusJsonPatch(
+    const operations = createStatusJSONPatch(
       'u',
       { conditions: [condition('A'), condition('B')] },
       { conditions: [condition('A'), condition('B', 'False')] },
@@ -162,7 +162,7 @@ describe('createStatusJsonPatch', () => {
   it('tests before every operation that reaches into a list, or replaces a complete list', () => {
     fc.assert(
       fc.property(relatedPodStatusesArbitrary(), ([server, target]) => {
-        const operations = createStatusJsonPatch('u', server, target) ?? [uidTest];
+        const operations = createStatusJSONPatch('u', server, target) ?? [uidTest];
         const tested = new Set<string>();
         expect(operations[0]).toEqual(uidTest);
         for (const { op, path } of operations) {
@@ -179,7 +179,7 @@ describe('createStatusJsonPatch', () => {
   it('applied to the server gives the target', () => {
     fc.assert(
       fc.property(relatedPodStatusesArbitrary(), ([server, target]) => {
-        expect(applied(server, createStatusJsonPatch('u', deepFreeze(server), deepFreeze(target)))).toEqual(target);
+        expect(applied(server, createStatusJSONPatch('u', deepFreeze(server), deepFreeze(target)))).toEqual(target);
       }),
     );
   });
@@ -187,7 +187,7 @@ describe('createStatusJsonPatch', () => {
   it('applied to the server gives the target and keeps what only the server knows', () => {
     fc.assert(
       fc.property(relatedPodStatusesArbitrary({ unknownMembers: true }), ([server, target]) => {
-        const result = applied(server, createStatusJsonPatch('u', deepFreeze(server), deepFreeze(target)));
+        const result = applied(server, createStatusJSONPatch('u', deepFreeze(server), deepFreeze(target)));
         expect(diffPodStatus(result, target)).toBeUndefined();
         expect('x-new' in result).toBe('x-new' in server || 'x-new' in target);
         for (const list of ['conditions', 'hostIPs', 'containerStatuses', 'resourceClaimStatuses'] as const) {
@@ -205,7 +205,7 @@ describe('createStatusJsonPatch', () => {
   it('is undefined for equal statuses', () => {
     fc.assert(
       fc.property(podStatusArbitrary, (status) => {
-        expect(createStatusJsonPatch('u', status, structuredClone(status))).toBeUndefined();
+        expect(createStatusJSONPatch('u', status, structuredClone(status))).toBeUndefined();
       }),
     );
   });
@@ -215,8 +215,8 @@ describe('createStatusJsonPatch', () => {
       fc.property(brokenPodStatusArbitrary, podStatusArbitrary, (server, target) => {
         // The library that applies the patch forbids this name, and an API server drops it.
         fc.pre(!JSON.stringify(server).includes('__proto__'));
-        const result = applied(server, createStatusJsonPatch('u', deepFreeze(server), deepFreeze(target)));
-        expect(createStatusJsonPatch('u', result, target)).toBeUndefined();
+        const result = applied(server, createStatusJSONPatch('u', deepFreeze(server), deepFreeze(target)));
+        expect(createStatusJSONPatch('u', result, target)).toBeUndefined();
       }),
     );
   });

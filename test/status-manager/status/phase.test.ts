@@ -4,7 +4,7 @@ import { getPhase, isPodPhaseTerminal } from '../../../src/status-manager/status
 import type { ContainerStatusInput, Pod } from '../../../src/kube/types.ts';
 import { crashed, ready, running, terminated, waiting } from '../../support/container-statuses.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
-import { hasSharedTraces, parseJsonLines, readSharedTrace, whereSharedTraces } from '../../support/shared-traces.ts';
+import { hasSharedTraces, parseJSONLines, readSharedTrace, whereSharedTraces } from '../../support/shared-traces.ts';
 
 interface Row {
   readonly pod: Pod;
@@ -23,7 +23,7 @@ function divergences(rows: readonly Row[]): readonly unknown[] {
 
 describe('getPhase', () => {
   it('gives what the kubelet gives for rows that meet each of its branches', () => {
-    const rows = parseJsonLines<Row>(readFileSync(new URL('testdata/phase.jsonl', import.meta.url), 'utf8'));
+    const rows = parseJSONLines<Row>(readFileSync(new URL('testdata/phase.jsonl', import.meta.url), 'utf8'));
     expect(rows.length).toBeGreaterThan(50);
     expect(divergences(deepFreeze(rows))).toEqual([]);
   });

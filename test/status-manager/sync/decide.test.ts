@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { apiPodOf, type ApiPod } from '../../../src/status-manager/sync/api-pod.ts';
+import { apiPodOf, type APIPod } from '../../../src/status-manager/sync/api-pod.ts';
 import { decide, type NodeFacts } from '../../../src/status-manager/sync/decide.ts';
 import type { Pod, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
 
@@ -119,7 +119,7 @@ const rows: readonly Row[] = [
 
 describe('decide', () => {
   it.each(rows)('$what: $expected.kind', ({ status = running, api = podOf({ phase: 'Pending' }), ...row }) => {
-    const shown: ApiPod = { ...apiPodOf(api), ...(row.isTrusted && { trustedAs: podOf({}) }) };
+    const shown: APIPod = { ...apiPodOf(api), ...(row.isTrusted && { trustedAs: podOf({}) }) };
     const facts: NodeFacts = {
       uid: 'uid-a',
       translatedUID: 'uid-a',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
@@ -80,7 +80,7 @@ it('a drain ignored Retry-After: the pod was tried again immediately (chaos, see
   manager.start();
   client.react({ verb: 'patch' }, () => {
     if (client.actionsOf({ verb: 'patch' }).length > 1) return undefined;
-    throw new ApiError('busy', { kind: 'http', statusCode: 503, retryAfterMs: 2_000 });
+    throw new APIError('busy', { kind: 'http', statusCode: 503, retryAfterMs: 2_000 });
   });
   manager.setPodStatus(pod, { phase: 'Running' });
   await clock.advanceAsync(100);

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Pod, StatusManager } from 'kubelet-status-manager';
-import { createPodClient, type HttpPodClient } from 'kubelet-status-manager/http';
-import { ApiServer, FakeClock, recordingLogger, settle, SyncedPodManager } from 'kubelet-status-manager/testing';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import { APIServer, FakeClock, recordingLogger, settle, SyncedPodManager } from 'kubelet-status-manager/testing';
 import { DroppedMembers } from '../../../src/status-manager/sync/dropped-members.ts';
 import { SyncHarness, uidOf } from './sync-harness.ts';
 
-let server: ApiServer;
-let client: HttpPodClient;
+let server: APIServer;
+let client: HTTPPodClient;
 let manager: StatusManager;
 
 afterEach(async () => {
@@ -20,7 +20,7 @@ it.each(['strategic-merge', 'json-patch'] as const)(
   async (patchStrategy) => {
     const clock = new FakeClock();
     const logger = recordingLogger();
-    server = await ApiServer.start({ clock });
+    server = await APIServer.start({ clock });
     server.mutate({ verb: 'patch', subresource: 'status' }, ({ status, ...rest }) => {
       const { observedGeneration: _dropped, resources: _unknown, conditions, ...kept } = status ?? {};
       const keptConditions = conditions?.map(({ observedGeneration: _droppedToo, ...condition }) => condition);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError, type FailureClass } from '../../../src/kube/client/api-error.ts';
+import { APIError, type FailureClass } from '../../../src/kube/client/api-error.ts';
 import { sleep } from '../../../src/shared/clock.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import type { FakeVerb } from '../../../src/testing/fake-pod-client.ts';
@@ -8,8 +8,8 @@ import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 const second = 1_000;
 const minute = 60 * second;
 
-function http(statusCode: number, members: Partial<ApiError> = {}): ApiError {
-  return new ApiError(`scripted ${statusCode}`, { kind: 'http', statusCode, ...members });
+function http(statusCode: number, members: Partial<APIError> = {}): APIError {
+  return new APIError(`scripted ${statusCode}`, { kind: 'http', statusCode, ...members });
 }
 
 /** Gaps between the tries of one pod, rounded to ms. */

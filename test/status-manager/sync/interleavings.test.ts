@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { isPodStatusByKubeletEqual } from '../../../src/status-manager/status/equality.ts';
 import { isPodPhaseTerminal } from '../../../src/status-manager/status/phase.ts';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
@@ -187,7 +187,7 @@ class World {
     fault.times--;
     switch (fault.op) {
       case 'fail':
-        throw new ApiError('scripted', { kind: 'http', statusCode: fault.code });
+        throw new APIError('scripted', { kind: 'http', statusCode: fault.code });
       case 'hold':
         return new Promise((resolve, reject) => {
           this.#releases.push(resolve);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { WrittenResult } from '../../../src/status-manager/sync/written-waiters.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
@@ -290,7 +290,7 @@ it('whenWritten of a newer version does not resolve because an older one was ref
   h.client.react({ verb: 'patch' }, () => {
     h.set('a', 'newer');
     newer = h.manager.whenWritten(uidOf('a'));
-    throw new ApiError('scripted', { kind: 'http', statusCode: 422 });
+    throw new APIError('scripted', { kind: 'http', statusCode: 422 });
   });
   h.manager.start();
   h.set('a', 'older');
@@ -368,7 +368,7 @@ describe('a status that is dropped while it is being sent, and set again', () =>
           h.manager.removeOrphanedStatuses([]);
           h.set('a', `new ${turns}`);
         });
-        throw new ApiError('scripted', { kind: 'http', statusCode: 500 });
+        throw new APIError('scripted', { kind: 'http', statusCode: 500 });
       });
       h.manager.start();
       h.set('a', `old ${turns}`);

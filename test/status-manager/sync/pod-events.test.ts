@@ -1,14 +1,14 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { EventRecorder } from 'kubelet-status-manager/agent';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { StatusEventRecorder, PodStatusEvent } from '../../../src/status-manager/index.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const always = Number.POSITIVE_INFINITY;
 const deletionTimestamp = '2026-01-02T03:04:05Z';
 
-function httpError(statusCode: number, message: string): ApiError {
-  return new ApiError(message, { kind: 'http', statusCode });
+function httpError(statusCode: number, message: string): APIError {
+  return new APIError(message, { kind: 'http', statusCode });
 }
 
 class Recorder implements StatusEventRecorder {

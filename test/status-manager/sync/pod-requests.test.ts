@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { PodClient, RequestOptions } from '../../../src/kube/client/pod-client.ts';
 import { PodRequests, RequestFailure } from '../../../src/status-manager/sync/pod-requests.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
@@ -92,7 +92,7 @@ describe.each(verbs)('a %s', (verb, send) => {
   });
 
   it('that fails leaves nothing behind', async () => {
-    const error = new ApiError('not now', { kind: 'http', statusCode: 500 });
+    const error = new APIError('not now', { kind: 'http', statusCode: 500 });
     const { failure, metrics, leftOvers } = await endedBy(({ client }) => client.fail(error));
     expect(failure).toBeInstanceOf(RequestFailure);
     expect(failure).toMatchObject({ verb, failure: 'transient', error });

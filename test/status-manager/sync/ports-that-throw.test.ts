@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
 import { noopState } from '../../../src/status-manager/allocation/noop-state.ts';
 import { noopMetrics } from '../../../src/status-manager/metrics.ts';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { outcomeChannelName } from '../../../src/status-manager/sync/outcomes.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
@@ -160,7 +160,7 @@ describe('what is logged of a failure', () => {
   it('is logged as text, never as the object, whose cause may contain a token', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    const secret = new ApiError('request failed: ECONNRESET', {
+    const secret = new APIError('request failed: ECONNRESET', {
       kind: 'network',
       cause: { headers: { authorization: 'Bearer s3cr3t' } },
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PodStatusCache } from '../../../src/status-manager/cache/pod-status-cache.ts';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { podOf, SyncHarness } from './sync-harness.ts';
 
 const staticPod = podOf('static', { annotations: { 'kubernetes.io/config.source': 'file' } });
@@ -47,7 +47,7 @@ describe('waitingFor', () => {
     const h = new SyncHarness({ concurrency: 1 });
     h.addPods('a', 'b', 'c');
     h.manager.start();
-    h.client.fail({}, new ApiError('busy', { kind: 'http', statusCode: 429, retryAfterMs: 20_000 }), 2);
+    h.client.fail({}, new APIError('busy', { kind: 'http', statusCode: 429, retryAfterMs: 20_000 }), 2);
     for (const name of ['a', 'b', 'c']) h.set(name, '1');
     await h.clock.advanceAsync(5_000);
     expect(h.takeRequests()).toEqual(['get a', 'get b']);

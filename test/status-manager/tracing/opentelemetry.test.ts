@@ -7,7 +7,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { traceStatusManager } from '../../docs/guides/trace-status-manager.ts';
 import { SyncHarness, uidOf } from '../sync/sync-harness.ts';
 
@@ -76,12 +76,12 @@ describe('the bridge of docs/tracing.md, with the OpenTelemetry SDK', () => {
   it('a failed request is an error in the trace, and its retry is in the same trace', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    h.client.fail({ verb: 'patch' }, new ApiError('500 InternalError', { kind: 'http', statusCode: 500 }), 1);
+    h.client.fail({ verb: 'patch' }, new APIError('500 InternalError', { kind: 'http', statusCode: 500 }), 1);
     h.manager.start();
     const event = inSpan('container started', () => h.set('a', '1'));
     await h.clock.advanceAsync(1_000);
     expect(spansNamed('patch pod').map(({ status }) => status)).toEqual([
-      { code: SpanStatusCode.ERROR, message: 'ApiError: 500 InternalError' },
+      { code: SpanStatusCode.ERROR, message: 'APIError: 500 InternalError' },
       { code: SpanStatusCode.UNSET },
     ]);
     expect(spansNamed('sync pod status').map((span) => [span.attributes.outcome, span.spanContext().traceId])).toEqual([

@@ -1,6 +1,6 @@
 import { channel, type ChannelListener, tracingChannel } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/client/api-error.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import {
   type AcceptedMessage,
   type RequestMessage,
@@ -104,7 +104,7 @@ describe('the tracing channels', () => {
   it('a sync that fails ends with its error, and the next one has the same changes', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    h.client.fail({ verb: 'patch' }, new ApiError('500 InternalError', { kind: 'http', statusCode: 500 }), 1);
+    h.client.fail({ verb: 'patch' }, new APIError('500 InternalError', { kind: 'http', statusCode: 500 }), 1);
     h.manager.start();
     h.set('a', '1');
     await h.clock.advanceAsync(1_000);
@@ -114,7 +114,7 @@ describe('the tracing channels', () => {
     ]);
     expect(published.events.find(({ event }) => event === 'request error')!.message).toMatchObject({
       verb: 'patch',
-      error: { name: 'ApiError', message: '500 InternalError' },
+      error: { name: 'APIError', message: '500 InternalError' },
     });
     await h.manager.stop();
   });
