@@ -6,7 +6,7 @@ import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
 const pod = {
-  metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+  metadata: { name: 'web', namespace: 'default', uid: 'u1', resourceVersion: '7' },
   spec: { containers: [{ name: 'app' }], initContainers: [{ name: 'init' }] },
 };
 
@@ -60,6 +60,7 @@ describe('TestEventf', () => {
           namespace: 'default',
           name: 'web',
           uid: 'u1',
+          resourceVersion: '7',
           fieldPath: 'spec.containers{app}',
         },
         type: 'Warning',
@@ -144,6 +145,18 @@ describe('TestEventCorrelator', () => {
     await record('no');
     // The events that were not sent are counted, too.
     expect(new Set((await events()).map(({ count }) => count))).toEqual(new Set([1, 32]));
+  });
+
+  it('warnings leave the Normal events of the object their own 25', async () => {
+    await record('no', 26);
+    recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'Stopping container app' });
+    await settle(clock, server);
+    expect((await events()).map(({ reason, count }) => [reason, count])).toEqual(
+      expect.arrayContaining([
+        ['Unhealthy', 25],
+        ['Killing', 1],
+      ]),
+    );
   });
 });
 

@@ -354,6 +354,28 @@ describe('after a restart of the agent', () => {
     },
   );
 
+  it.each<[ProbeType, boolean, ProbeResult | undefined]>([
+    ['startup', true, 'success'],
+    ['liveness', true, undefined],
+    ['readiness', true, undefined],
+    // It is probed until it has started.
+    ['startup', false, undefined],
+  ])(
+    'TestChangeContainerStatusOnKubeletRestart feature disabled, is restart, %s, sidecar, started %s',
+    async (probeType, started, result) => {
+      const { containerStatuses, ...rest } = statusWith(running(start - 300_000), { started });
+      status = { ...rest, initContainerStatuses: containerStatuses! };
+      const probe = { initialDelaySeconds: 1000 };
+      const container: Container = {
+        name: 'test_container',
+        restartPolicy: 'Always',
+        [`${probeType}Probe`]: probe,
+      };
+      await worker(probeType, probe, { container, agentStartedAtMs: start }).doProbe();
+      expect(results.get(containerID)).toBe(result);
+    },
+  );
+
   it.each([
     [10_001, undefined],
     [10_000, 'failure'],

@@ -193,13 +193,16 @@ describe('probing', () => {
     prober.cleanupPods([]);
   });
 
-  it('a pod that is being terminated is only probed for readiness', async () => {
+  it('the regular containers of a pod that is being terminated are only probed for readiness', async () => {
     prober.addPod(podOf('uid'));
-    prober.stopLivenessAndStartup('uid');
-    expect(prober.workerCount).toBe(1);
+    prober.stopLivenessAndStartup(podOf('uid'));
+    expect(prober.workerCount).toBe(2);
     statuses.set('uid', runningStatus(true));
     await clock.advanceAsync(10_000);
     expect(new Set(probed)).toEqual(new Set(['app/readiness']));
+    statuses.set('uid', runningStatus(false));
+    await clock.advanceAsync(10_000);
+    expect(new Set(probed)).toEqual(new Set(['app/readiness', 'sidecar/startup']));
     prober.removePod('uid');
   });
 

@@ -47,13 +47,14 @@ export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: Manif
   return withAnnotations(pod, { [configHashAnnotation]: uid });
 }
 
-/** Source: kubelet `AddOrUpdateTolerationInPod`. */
+/** Replaces the same toleration with other seconds in its place, else appends. Source: kubelet `AddOrUpdateTolerationInPod`. */
 function withToleration(tolerations: readonly object[] = []): object[] {
-  const others = tolerations.filter((toleration) => {
+  const isSame = (toleration: object): boolean => {
     const { key = '', operator, effect, value = '' } = toleration as Record<string, unknown>;
-    return key !== '' || value !== '' || operator !== 'Exists' || effect !== 'NoExecute';
-  });
-  return [...others, toleratesAllNoExecute];
+    return key === '' && value === '' && operator === 'Exists' && effect === 'NoExecute';
+  };
+  if (!tolerations.some(isSame)) return [...tolerations, toleratesAllNoExecute];
+  return tolerations.map((toleration) => (isSame(toleration) ? toleratesAllNoExecute : toleration));
 }
 
 /** A text that does not depend on the order of the manifest's members. */

@@ -11,6 +11,8 @@ export interface ObjectReference {
   /** Absent for an object without namespace, for example a Node. */
   readonly namespace?: string | undefined;
   readonly uid?: string | undefined;
+  /** The version of the object as the agent saw it; absent for a static pod and a Node. */
+  readonly resourceVersion?: string | undefined;
   /** The part of the object: `spec.containers{app}`. */
   readonly fieldPath?: string | undefined;
 }

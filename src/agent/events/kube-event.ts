@@ -38,7 +38,7 @@ export function eventKey(event: KubeEvent): string {
 
 /** Events with the same key share a rate limit. Source: client-go `getSpamKey`. */
 export function spamKey(event: KubeEvent): string {
-  return JSON.stringify(sourceAndObject(event));
+  return JSON.stringify([...sourceAndObject(event), event.type]);
 }
 
 /** Events with the same key are similar: they differ only in their messages. Source: client-go `EventAggregatorByReasonFunc`. */

@@ -8,7 +8,7 @@ const containerLists = ['containers', 'initContainers', 'ephemeralContainers'] a
  * is marked as implicit. Source: kubelet `GenerateContainerRef`.
  */
 export function podReference({ metadata, spec }: Pod, container?: string): ObjectReference {
-  const { name = '', namespace, uid } = metadata ?? {};
+  const { name = '', namespace, uid, resourceVersion } = metadata ?? {};
   const list = containerLists.find((list) => spec?.[list]?.some((one) => one.name === container));
   const fieldPath = list === undefined ? `implicitly required container ${container}` : `spec.${list}{${container}}`;
   return {
@@ -17,6 +17,7 @@ export function podReference({ metadata, spec }: Pod, container?: string): Objec
     namespace,
     name,
     uid,
+    ...(resourceVersion && { resourceVersion }),
     ...(container === undefined ? {} : { fieldPath }),
   };
 }

@@ -195,7 +195,7 @@ export class AgentPodSyncer implements PodSyncer {
     const uid = pod.metadata?.uid ?? '';
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, podStatusFn === undefined ? status : podStatusFn(status));
-    probeManager?.stopLivenessAndStartup(uid);
+    probeManager?.stopLivenessAndStartup(pod);
     await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
     probeManager?.removePod(uid);
 

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Container, ContainerStatus, Pod, PodStatus, Probe } from '../../kube/types.ts';
-import { containerShouldRestart } from '../../status-manager/status/container-restart.ts';
+import { containerShouldRestart, isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import {
   type RuntimeContainer,
   shouldAllContainersRestart,
@@ -173,11 +173,13 @@ export class ProbeWorker {
     return true;
   }
 
-  #adoptContainer({ containerID, state }: ContainerStatus): void {
-    const { results, probeType, agentStartedAtMs } = this.#options;
+  #adoptContainer({ containerID, state, started }: ContainerStatus): void {
+    const { container, results, probeType, agentStartedAtMs } = this.#options;
     if (this.#containerID !== '') results.remove(this.#containerID);
     this.#containerID = containerID!;
     this.#onHold = false;
+    // A started sidecar is not probed for startup again, and without a result computePodActions would wait for ever.
+    if (probeType === 'startup' && started === true && isRestartableInitContainer(container)) this.#set('success');
     // A container that an earlier agent probed keeps its readiness until the first probe.
     if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(initialResults[probeType]);
   }

@@ -57,11 +57,14 @@ export class ProberManager {
     }
   }
 
-  /** Stops liveness and startup probes of a pod that is being terminated. Readiness probes continue until it has ended. */
-  stopLivenessAndStartup(podUID: string): void {
-    for (const [key, worker] of [...(this.#workers.get(podUID) ?? [])]) {
-      if (!key.endsWith('/readiness')) worker.stop();
-    }
+  /**
+   * Stops liveness and startup probes of the regular containers of a pod that is being terminated. Readiness
+   * probes continue until it has ended, and so do all probes of sidecars, which run on during the grace period.
+   */
+  stopLivenessAndStartup({ metadata, spec }: Pod): void {
+    const workers = this.#workers.get(metadata?.uid ?? '');
+    for (const { name } of spec?.containers ?? [])
+      for (const probeType of ['liveness', 'startup'] as const) workers?.get(keyOf(name, probeType))?.stop();
   }
 
   /** Stops all probes of the pod and removes their results. */
