@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPodClient } from 'kubelet-status-manager/http';
-import { APIServer } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock } from 'kubelet-status-manager/testing';
 import { runAPIServerCommand } from '../../src/api-server/command/api-server-command.ts';
 
 const { signal } = new AbortController();
@@ -23,24 +23,29 @@ interface Run {
   /** Resolves with the first line on stdout. */
   readonly started: Promise<string>;
   readonly ended: Promise<number>;
+  signal(name: NodeJS.Signals): void;
   end(): void;
 }
+
+const clock = new FakeClock();
 
 function run(...args: string[]): Run {
   const out: string[] = [];
   const errors: string[] = [];
-  let end = (): void => {};
+  let listener = (_signal: NodeJS.Signals): void => {};
   let start: (line: string) => void;
   const started = new Promise<string>((resolve) => (start = resolve));
   const ended = runAPIServerCommand(args, {
-    end: new Promise((resolve) => (end = resolve)),
+    clock,
+    onSignal: (callback) => (listener = callback),
     writeOut: (text) => {
       out.push(text);
       start(text.trim());
     },
     writeError: (text) => void errors.push(text),
   });
-  return { out, errors, started, ended, end: () => end() };
+  const signal = (name: NodeJS.Signals): void => listener(name);
+  return { out, errors, started, ended, signal, end: () => signal('SIGINT') };
 }
 
 /** Whether a client with this kubeconfig reaches the server: the pod is not there. */
@@ -92,6 +97,7 @@ describe('kubelet-status-manager-apiserver', () => {
     [['--port', '70000'], '--port: expected an integer between 0 and 65535, got "70000"'],
     [['--port', 'x'], '--port'],
     [['--node', '../x'], '--node'],
+    [['--node', 'a', '--'], '--: expected a program'],
   ])('%j ends with 2 and names the argument', async (args, expected) => {
     const { ended, out, errors } = run(...args);
     expect(await ended).toBe(2);
@@ -122,5 +128,81 @@ describe('kubelet-status-manager-apiserver', () => {
     child.kill('SIGINT');
     expect(await once(child, 'exit')).toEqual([0, null]);
     expect(existsSync(kubeconfig)).toBe(false);
+  });
+});
+
+/** A program for the command that runs this JavaScript, with `file(name)` for paths of the test's directory. */
+function program(code: string): string[] {
+  const prelude = `const fs = require('node:fs'); const file = (name) => ${JSON.stringify(directory)} + '/' + name;`;
+  return ['--', process.execPath, '-e', prelude + code];
+}
+
+function written(name: string): string | undefined {
+  const file = join(directory, name);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
+describe('kubelet-status-manager-apiserver with a program', () => {
+  it('runs it when the server is up, with the kubeconfig of the admin, and ends with its exit code', async () => {
+    const { ended, out, errors } = run(
+      '--no-tls',
+      ...program(`
+        const { clusters, users } = JSON.parse(fs.readFileSync(process.env.KUBECONFIG, 'utf8'));
+        const headers = { authorization: 'Bearer ' + users[0].user.token };
+        fetch(clusters[0].cluster.server + '/api/v1/nodes', { headers }).then(({ status }) => {
+          fs.writeFileSync(file('status'), String(status));
+          process.exit(7);
+        });`),
+    );
+    expect(await ended).toBe(7);
+    expect(written('status')).toBe('200');
+    expect(out).toEqual([]);
+    expect(errors.join('')).toMatch(/^Running .* with KUBECONFIG=\/.*kubeconfig \(admin\)$/m);
+  });
+
+  it('gives it the kubeconfig of the first node, and says so', async () => {
+    const config = join(directory, 'config');
+    const { ended, errors } = run(
+      ...['--kubeconfig', config, '--node', 'node-a', '--node', 'node-b'],
+      ...program(`fs.writeFileSync(file('env'), process.env.KUBECONFIG)`),
+    );
+    expect(await ended).toBe(0);
+    expect(written('env')).toBe(`${config}.node-a`);
+    expect(errors.join('')).toContain(`KUBECONFIG=${config}.node-a (node-a)`);
+  });
+
+  it('forwards each signal, but only once if npm repeats it', async () => {
+    const { ended, signal } = run(
+      ...program(`
+        let interrupts = 0;
+        const note = () => fs.writeFileSync(file('interrupts'), String(interrupts));
+        process.on('SIGINT', () => { interrupts++; note(); });
+        process.on('SIGTERM', () => process.exit(40 + interrupts));
+        setInterval(() => {}, 1000);
+        note();`),
+    );
+    await expect.poll(() => written('interrupts'), { timeout: 10_000 }).toBe('0');
+    signal('SIGINT');
+    signal('SIGINT');
+    await expect.poll(() => written('interrupts'), { timeout: 10_000 }).toBe('1');
+    clock.advance(1_000);
+    signal('SIGINT');
+    await expect.poll(() => written('interrupts'), { timeout: 10_000 }).toBe('2');
+    signal('SIGTERM');
+    expect(await ended).toBe(42);
+  });
+
+  it('ends as a shell does with a program that a signal ends, or that cannot be run', async () => {
+    expect(await run(...program(`process.kill(process.pid, 'SIGKILL')`)).ended).toBe(128 + 9);
+    const missing = run('--', 'no-such-program');
+    expect(await missing.ended).toBe(127);
+    expect(missing.errors.join('')).toContain('Cannot run no-such-program');
+  });
+
+  it('does not start it after a signal', async () => {
+    const { ended, signal } = run(...program(`fs.writeFileSync(file('ran'), '')`));
+    signal('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(written('ran')).toBeUndefined();
   });
 });

@@ -1,16 +1,22 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Clock } from '../../shared/clock.ts';
 import { APIServer } from '../index.ts';
+import { Program } from './program.ts';
 
 /** ended: by a signal. failed: it could not start. usage: the arguments are wrong. */
 const exitCodes = { ended: 0, failed: 1, usage: 2 } as const;
 
-const usage = `Usage: kubelet-status-manager-apiserver [options]
+const usage = `Usage: kubelet-status-manager-apiserver [options] [-- program [arguments]]
 
 Starts an API server in memory, for tests and for trying things out. Prints the path of a kubeconfig
 on stdout when it listens, everything else on stderr, and runs until Ctrl-C or SIGTERM.
+
+With a program, it runs the program when it listens, and ends with it. The program's environment
+variable KUBECONFIG is the kubeconfig of the first --node, or else the admin's; signals are forwarded
+to the program, and stdout is left to it.
 
 Options:
   --port <number>      port on 127.0.0.1; 0, the default, takes a free one
@@ -19,13 +25,15 @@ Options:
   --no-tls             plain HTTP, to which kubectl sends no token
   --help               prints this
 
-Exit codes: 0 after Ctrl-C or SIGTERM, 1 when it could not start, 2 for wrong arguments.
+Exit codes: 0 after Ctrl-C or SIGTERM, 1 when it could not start, 2 for wrong arguments; with a program,
+the program's exit code, 128 plus the number of the signal that ended it, or 127 if it cannot be run.
 `;
 
 /** What the command has to do with the process that it runs in. */
 export interface CommandEnvironment {
-  /** Ends the server. */
-  readonly end: Promise<void>;
+  /** Calls the listener at each signal that asks the command to end. */
+  readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => void;
+  readonly clock: Clock;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
 }
@@ -35,11 +43,21 @@ interface Options {
   readonly kubeconfig: string | undefined;
   readonly nodes: readonly string[];
   readonly tls: boolean;
+  readonly program: readonly [file: string, ...args: string[]] | undefined;
 }
 
-/** Runs the server until `end`; resolves with the exit code when nothing of it is left. */
+/** Runs the server until a signal or the end of the program; resolves with the exit code when nothing of it is left. */
 export async function runAPIServerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
-  const { end, writeOut, writeError } = environment;
+  const { clock, onSignal, writeOut, writeError } = environment;
+  let program: Program | undefined;
+  let isEnding = false;
+  const ended = new Promise<void>((end) => {
+    onSignal((signal) => {
+      isEnding = true;
+      program?.kill(signal);
+      end();
+    });
+  });
   let options: Options | 'help';
   try {
     options = parseOptions(args);
@@ -60,9 +78,20 @@ export async function runAPIServerCommand(args: readonly string[], environment: 
     const file = options.kubeconfig ?? join(directory!, 'kubeconfig');
     writeSecret(file, server.kubeconfigYaml());
     for (const node of nodes) writeSecret(`${file}.${node}`, server.kubeconfigYaml(node));
-    writeOut(`${file}\n`);
+    if (options.program === undefined) writeOut(`${file}\n`);
     writeError(`Listening at ${server.url}. End it with Ctrl-C.\n  kubectl --kubeconfig ${file} get pods -A\n`);
-    await end;
+    if (options.program !== undefined && !isEnding) {
+      const [node] = nodes;
+      const KUBECONFIG = resolve(node === undefined ? file : `${file}.${node}`);
+      writeError(`Running ${options.program[0]} with KUBECONFIG=${KUBECONFIG} (${node ?? 'admin'})\n`);
+      program = new Program(options.program, {
+        env: { KUBECONFIG },
+        clock,
+        onError: (message) => writeError(`${message}\n`),
+      });
+      return await program.exited;
+    }
+    await ended;
     return exitCodes.ended;
   } catch (error) {
     writeError(`${(error as Error).message}\n`);
@@ -75,8 +104,9 @@ export async function runAPIServerCommand(args: readonly string[], environment: 
 
 /** @throws Error that says which argument is wrong */
 function parseOptions(args: readonly string[]): Options | 'help' {
+  const separator = args.indexOf('--');
   const { values } = parseArgs({
-    args: [...args],
+    args: separator === -1 ? [...args] : args.slice(0, separator),
     options: {
       port: { type: 'string', default: '0' },
       kubeconfig: { type: 'string' },
@@ -91,7 +121,10 @@ function parseOptions(args: readonly string[]): Options | 'help' {
     throw new Error(`--port: expected an integer between 0 and 65535, got ${JSON.stringify(values.port)}`);
   const badNode = values.node.find((node) => !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(node));
   if (badNode !== undefined) throw new Error(`--node: expected the name of a Node, got ${JSON.stringify(badNode)}`);
-  return { port, kubeconfig: values.kubeconfig, nodes: values.node, tls: !values['no-tls'] };
+  const [file, ...rest] = separator === -1 ? [] : args.slice(separator + 1);
+  if (separator !== -1 && file === undefined) throw new Error('--: expected a program to run after it');
+  const program = file === undefined ? undefined : ([file, ...rest] as const);
+  return { port, kubeconfig: values.kubeconfig, nodes: values.node, tls: !values['no-tls'], program };
 }
 
 /** For its owner only, even where the file was there before. */
