@@ -63,7 +63,7 @@ export { ReasonCache } from './status/reason-cache.ts';
 export { createProber, type ProberOptions } from './prober/create-prober.ts';
 export type { Prober, ProbeRequest } from './prober/prober.ts';
 export { ProberManager, type ProberManagerOptions } from './prober/prober-manager.ts';
-export type { ProbeUpdate } from './prober/probe-results-manager.ts';
+export type { ProbeUpdate } from './prober/probe-results.ts';
 
 // Deciding what to do next for a pod
 export { computePodActions } from './actions/compute-pod-actions.ts';

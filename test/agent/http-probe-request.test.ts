@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Container, HTTPGetAction } from 'kubelet-status-manager';
 import { resolveContainerPort } from '../../src/agent/prober/container-port.ts';
-import { expandCommand } from '../../src/agent/prober/expand-command.ts';
+import { expandCommand } from '../../src/agent/prober/exec-probe.ts';
 import { httpProbeRequest, urlOf } from '../../src/agent/prober/http-probe-request.ts';
 
 const container: Container = { name: 'app', ports: [{ name: 'found', containerPort: 93 }] };

@@ -8,7 +8,7 @@ import type { HTTPGetAction } from 'kubelet-status-manager';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { probeHTTP } from '../../src/agent/prober/http-probe.ts';
 import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
-import type { ProbeOutcome } from '../../src/agent/prober/probe-outcome.ts';
+import type { ProbeOutcome } from '../../src/agent/prober/prober.ts';
 import { selfSignedCertificate } from '../../src/api-server/self-signed-certificate.ts';
 
 const maxBodyLength = 10 * 1024;

@@ -9,7 +9,7 @@ import {
 } from 'kubelet-status-manager';
 import type { ProbeResult, ProbeType } from 'kubelet-status-manager/agent';
 import { FakeClock } from 'kubelet-status-manager/testing';
-import { ProbeResultsManager } from '../../src/agent/prober/probe-results-manager.ts';
+import { ProbeResultsManager } from '../../src/agent/prober/probe-results.ts';
 import { ProbeWorker, type ProbeWorkerOptions } from '../../src/agent/prober/probe-worker.ts';
 
 const probeTypes: readonly ProbeType[] = ['liveness', 'readiness', 'startup'];

@@ -1,7 +1,8 @@
 import type { Clock } from '../../shared/clock.ts';
+import type { Container } from '../../kube/types.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
-import type { ProbeOutcome } from './probe-outcome.ts';
+import type { ProbeOutcome } from './prober.ts';
 
 /** Longer output is truncated, as is a longer response body. */
 export const maxOutputLength = 10 * 1024;
@@ -41,4 +42,18 @@ export async function probeExec(
       throw error;
     }
   });
+}
+
+/**
+ * A command with `$(NAME)` replaced by the values that the container's spec gives its environment
+ * variables; a variable with `valueFrom` is empty here. `$$` is a `$`, and an unknown `$(NAME)` stays
+ * as it is. Source: kubelet `ExpandContainerCommandOnlyStatic`.
+ */
+export function expandCommand(command: readonly string[], env: Container['env']): string[] {
+  const values = new Map(env?.map(({ name, value = '' }) => [name, value]));
+  return command.map((text) =>
+    text.replaceAll(/\$(?:\$|\(([^)]*)\))/g, (syntax, name?: string) =>
+      name === undefined ? '$' : (values.get(name) ?? syntax),
+    ),
+  );
 }

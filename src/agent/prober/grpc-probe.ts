@@ -2,8 +2,8 @@ import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
-import type { ProbeOutcome } from './probe-outcome.ts';
-import { probeUserAgent } from './user-agent.ts';
+import type { ProbeOutcome } from './prober.ts';
+import { probeUserAgent } from './http-probe-request.ts';
 
 type Grpc = typeof import('@grpc/grpc-js');
 

@@ -1,6 +1,11 @@
 import type { Container, HTTPGetAction, HTTPHeader } from '../../kube/types.ts';
 import { joinHostPort, resolveContainerPort } from './container-port.ts';
-import { probeUserAgent } from './user-agent.ts';
+
+/** The User-Agent header of probes. Source: kubelet `kube-probe/MAJOR.MINOR`. */
+export const probeUserAgent = 'kube-probe/1.37';
+
+/** The User-Agent header of lifecycle hooks. Source: kubelet `kube-lifecycle/MAJOR.MINOR`. */
+export const lifecycleUserAgent = 'kube-lifecycle/1.37';
 
 /** The GET request of a probe or hook. */
 export interface HTTPProbeRequest {

@@ -6,7 +6,7 @@ import { type Deadline, withDeadline } from '../deadline.ts';
 import { maxOutputLength } from './exec-probe.ts';
 import { type HTTPProbeRequest, urlOf } from './http-probe-request.ts';
 import { dialErrorMessage, isDialError } from './network-error.ts';
-import type { ProbeOutcome } from './probe-outcome.ts';
+import type { ProbeOutcome } from './prober.ts';
 
 const maxRedirects = 10;
 

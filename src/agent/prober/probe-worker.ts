@@ -7,8 +7,8 @@ import {
 } from '../../status-manager/status/generate-runtime-conditions.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { isOlderThanAgent } from './older-than-agent.ts';
-import type { ProbeResult, ProbeType } from './probe-results.ts';
-import type { ProbeResultsManager } from './probe-results-manager.ts';
+import type { ProbeResult, ProbeResultsManager, ProbeType } from './probe-results.ts';
+import { probeOf, probeTypes } from './probe-types.ts';
 import type { Prober } from './prober.ts';
 
 export interface ProbeWorkerOptions {
@@ -28,13 +28,6 @@ export interface ProbeWorkerOptions {
   /** Called once when the worker has ended, because it was stopped or there is nothing left to probe. */
   readonly onExit?: (() => void) | undefined;
 }
-
-/** The result before the first probe of a container, and during its initial delay. */
-const initialResults: Readonly<Record<ProbeType, ProbeResult>> = {
-  readiness: 'failure',
-  liveness: 'success',
-  startup: 'unknown',
-};
 
 /** The API server's defaults, which a static pod may lack. */
 const defaultPeriodSeconds = 10;
@@ -69,7 +62,7 @@ export class ProbeWorker {
 
   constructor(options: ProbeWorkerOptions) {
     this.#options = options;
-    this.#spec = probeOf(options.container, options.probeType);
+    this.#spec = probeOf(options.container, options.probeType) ?? {};
     this.#periodMs = (this.#spec.periodSeconds || defaultPeriodSeconds) * 1000;
   }
 
@@ -141,6 +134,7 @@ export class ProbeWorker {
    */
   async doProbe(): Promise<boolean> {
     const { pod, container, probeType, getPodStatus } = this.#options;
+    const { continuesInTermination, probes } = probeTypes[probeType];
     const status = getPodStatus(pod.metadata?.uid ?? '');
     if (status === undefined) return true;
     if (status.phase === 'Failed' || status.phase === 'Succeeded') return false;
@@ -159,14 +153,14 @@ export class ProbeWorker {
         shouldAllContainersRestart(pod, status, exitedContainers(status))
       );
     }
-    if (pod.metadata?.deletionTimestamp != null && probeType !== 'readiness') {
+    if (pod.metadata?.deletionTimestamp != null && !continuesInTermination) {
       // Nothing is restarted any more, so a failure would have no effect.
       this.#set('success');
       return false;
     }
     if (this.#isInInitialDelay(running.startedAt)) return true;
     // The startup probe runs until the container has started, the others from then on.
-    if ((containerStatus.started === true) === (probeType === 'startup')) return true;
+    if ((containerStatus.started === true) === (probes === 'starting')) return true;
 
     const result = await this.#probe(status);
     if (result !== undefined && !this.#stop.signal.aborted) this.#count(result);
@@ -181,7 +175,7 @@ export class ProbeWorker {
     // A started sidecar is not probed for startup again, and without a result computePodActions would wait for ever.
     if (probeType === 'startup' && started === true && isRestartableInitContainer(container)) this.#set('success');
     // A container that an earlier agent probed keeps its readiness until the first probe.
-    if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(initialResults[probeType]);
+    if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(probeTypes[probeType].initialResult);
   }
 
   #isInInitialDelay(startedAt: string | null): boolean {
@@ -206,8 +200,7 @@ export class ProbeWorker {
     if (result === 'failure' && this.#resultRun < (failureThreshold ?? defaultFailureThreshold)) return;
     if (result === 'success' && this.#resultRun < (successThreshold ?? defaultSuccessThreshold)) return;
     this.#set(result);
-    const { probeType } = this.#options;
-    if ((probeType === 'liveness' && result === 'failure') || probeType === 'startup') {
+    if (probeTypes[this.#options.probeType].isFinal(result)) {
       this.#onHold = true;
       this.#resultRun = 0;
     }
@@ -216,10 +209,6 @@ export class ProbeWorker {
   #set(result: ProbeResult): void {
     this.#options.results.set(this.#containerID, result, this.#options.pod.metadata?.uid ?? '');
   }
-}
-
-function probeOf(container: Container, probeType: ProbeType): Probe {
-  return container[`${probeType}Probe`] ?? {};
 }
 
 function findContainerStatus(status: PodStatus, name: string): ContainerStatus | undefined {

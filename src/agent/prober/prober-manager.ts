@@ -1,8 +1,8 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod, PodStatus, PodStatusInput } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import type { ProbeResults, ProbeType } from './probe-results.ts';
-import { ProbeResultsManager, type ProbeUpdate } from './probe-results-manager.ts';
+import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from './probe-results.ts';
+import { probeOf, probeTypeNames, probeTypes } from './probe-types.ts';
 import { ProbeWorker } from './probe-worker.ts';
 import type { Prober } from './prober.ts';
 
@@ -19,8 +19,6 @@ export interface ProberManagerOptions {
   readonly onUpdate?: ((probeType: ProbeType, update: ProbeUpdate) => void) | undefined;
 }
 
-const probeTypes: readonly ProbeType[] = ['startup', 'readiness', 'liveness'];
-
 /**
  * Keeps a worker for each probe of each pod, and their results. Source: kubelet `prober.Manager`.
  */
@@ -34,9 +32,12 @@ export class ProberManager {
 
   constructor(options: ProberManagerOptions) {
     this.#options = options;
-    const create = (probeType: ProbeType): ProbeResultsManager =>
-      new ProbeResultsManager((update) => options.onUpdate?.(probeType, update));
-    this.#managers = { startup: create('startup'), readiness: create('readiness'), liveness: create('liveness') };
+    this.#managers = Object.fromEntries(
+      probeTypeNames.map((probeType) => [
+        probeType,
+        new ProbeResultsManager((update) => options.onUpdate?.(probeType, update)),
+      ]),
+    ) as Record<ProbeType, ProbeResultsManager>;
     this.results = this.#managers;
   }
 
@@ -51,8 +52,8 @@ export class ProberManager {
   addPod(pod: Pod): void {
     const { containers = [], initContainers = [] } = pod.spec ?? {};
     for (const container of [...containers, ...initContainers.filter(isRestartableInitContainer)]) {
-      for (const probeType of probeTypes) {
-        if (container[`${probeType}Probe`] != null) this.#addWorker(pod, container, probeType);
+      for (const probeType of probeTypeNames) {
+        if (probeOf(container, probeType) !== undefined) this.#addWorker(pod, container, probeType);
       }
     }
   }
@@ -64,7 +65,8 @@ export class ProberManager {
   stopLivenessAndStartup({ metadata, spec }: Pod): void {
     const workers = this.#workers.get(metadata?.uid ?? '');
     for (const { name } of spec?.containers ?? [])
-      for (const probeType of ['liveness', 'startup'] as const) workers?.get(keyOf(name, probeType))?.stop();
+      for (const probeType of probeTypeNames)
+        if (!probeTypes[probeType].continuesInTermination) workers?.get(keyOf(name, probeType))?.stop();
   }
 
   /** Stops all probes of the pod and removes their results. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
 import { withDeadline } from '../deadline.ts';
 import { dialErrorMessage } from './network-error.ts';
-import type { ProbeOutcome } from './probe-outcome.ts';
+import type { ProbeOutcome } from './prober.ts';
 
 export interface TCPProbeRequest {
   readonly host: string;

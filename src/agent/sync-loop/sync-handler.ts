@@ -14,8 +14,8 @@ import type { PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { WorkQueue } from '../pod-workers/work-queue.ts';
-import type { ProbeType } from '../prober/probe-results.ts';
-import type { ProbeUpdate } from '../prober/probe-results-manager.ts';
+import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
+import { probeTypes } from '../prober/probe-types.ts';
 import { filterOutInactivePods } from './active-pods.ts';
 
 export interface SyncHandlerOptions {
@@ -139,9 +139,9 @@ export class SyncHandler {
   /** Source: kubelet `handleProbeSync`, `syncLoopIteration`. */
   handleProbeUpdate(probeType: ProbeType, { podUID, containerID, result }: ProbeUpdate): void {
     const { podManager, statusManager } = this.#options;
-    if (probeType === 'liveness' && result !== 'failure') return;
-    if (probeType === 'readiness') statusManager.setContainerReadiness(podUID, containerID, result === 'success');
-    if (probeType === 'startup') statusManager.setContainerStartup(podUID, containerID, result === 'success');
+    const { recordedBy, requiresSync } = probeTypes[probeType];
+    if (recordedBy !== undefined) statusManager[recordedBy](podUID, containerID, result === 'success');
+    if (!requiresSync(result)) return;
     const pod = podManager.getPodByUID(podUID);
     if (pod !== undefined) this.handlePodSyncs([pod]);
   }

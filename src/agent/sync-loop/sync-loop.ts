@@ -5,8 +5,7 @@ import { FailureLog, reasonOf } from '../failure-log.ts';
 import { sleep } from '../node/jitter-until.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import { RuntimeErrorBackOff } from '../pleg/runtime-error-backoff.ts';
-import type { ProbeType } from '../prober/probe-results.ts';
-import type { ProbeUpdate } from '../prober/probe-results-manager.ts';
+import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import type { SyncHandler } from './sync-handler.ts';
 import { Ticker } from './ticker.ts';
 
