@@ -1,11 +1,6 @@
-import {
-  BasicPodManager,
-  noopMetrics,
-  type Pod,
-  type ReadBeforePatch,
-  StatusManager,
-  type StatusManagerOptions,
-} from 'kubelet-status-manager';
+import { BasicPodManager, type Pod, StatusManager, type StatusManagerOptions } from 'kubelet-status-manager';
+import { noopMetrics } from '../../src/status-manager/metrics.ts';
+import type { ReadBeforePatch } from '../../src/status-manager/sync/pod-syncer.ts';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { loadClientNode } from '../../test/support/client-node.ts';
 import { runningStatus } from '../fixtures.ts';

@@ -1,4 +1,5 @@
-import { createStatusPatch, type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
+import { type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
+import { createStatusPatch } from '../../src/status-manager/status/strategic-merge.ts';
 import { Agent } from 'undici';
 import { runningStatus } from '../fixtures.ts';
 import { quietLogger } from '../quiet-logger.ts';

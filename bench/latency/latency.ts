@@ -1,14 +1,9 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import {
-  BasicPodManager,
-  defaultOptions,
-  type Pod,
-  type PodClient,
-  type ReadBeforePatch,
-  StatusManager,
-} from 'kubelet-status-manager';
+import { BasicPodManager, type Pod, type PodClient, StatusManager } from 'kubelet-status-manager';
+import { defaultOptions } from '../../src/status-manager/options.ts';
+import type { ReadBeforePatch } from '../../src/status-manager/sync/pod-syncer.ts';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { runningStatus } from '../fixtures.ts';
 import { quietLogger } from '../quiet-logger.ts';

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { defaultOptions } from 'kubelet-status-manager';
+import { defaultOptions } from '../../src/status-manager/options.ts';
 import { jsonLinesOf } from '../children.ts';
 import type { Figure, Report } from '../report.ts';
 import { median } from '../statistics.ts';

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type {
-  Container,
-  ContainerRestartRule,
-  EphemeralContainer,
-  PodSpec,
-  ResourceRequirementsInput,
-} from 'kubelet-status-manager';
+import type { Container, EphemeralContainer, PodSpec, ResourceRequirementsInput } from 'kubelet-status-manager';
+import type { ContainerRestartRule } from '../../src/kube/types.ts';
 import {
   computePodActions,
   hashContainer,

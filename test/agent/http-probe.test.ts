@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { type AddressInfo, createServer as createTCPServer, type Server as TCPServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { HTTPGetAction } from 'kubelet-status-manager';
+import type { HTTPGetAction } from '../../src/kube/types.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { probeHTTP } from '../../src/agent/prober/http-probe.ts';
 import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalPodStatus, type ContainerStatusInput, type Pod, timeFromEpochMs } from 'kubelet-status-manager';
+import type { ContainerStatusInput, Pod } from 'kubelet-status-manager';
+import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
+import { timeFromEpochMs } from '../../src/shared/time.ts';
 import {
   convertToAPIContainerStatuses,
   generatePodStatus,

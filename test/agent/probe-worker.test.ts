@@ -1,12 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  type Container,
-  type ContainerState,
-  type Pod,
-  type PodStatus,
-  type Probe,
-  timeFromEpochMs,
-} from 'kubelet-status-manager';
+import type { Container, Pod, PodStatus, Probe } from 'kubelet-status-manager';
+import type { ContainerState } from '../../src/kube/types.ts';
+import { timeFromEpochMs } from '../../src/shared/time.ts';
 import type { ProbeResult, ProbeType } from 'kubelet-status-manager/agent';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { ProbeResultsManager } from '../../src/agent/prober/probe-results.ts';

@@ -1,12 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  BasicPodManager,
-  type ContainerStatus,
-  type Pod,
-  type PodStatus,
-  StatusManager,
-  timeFromEpochMs,
-} from 'kubelet-status-manager';
+import { BasicPodManager, type ContainerStatus, type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
+import { timeFromEpochMs } from '../../src/shared/time.ts';
 import { type ProberManagerOptions, ProberManager, type ProbeResult } from 'kubelet-status-manager/agent';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 

@@ -1,4 +1,5 @@
-import type { Logger, LogFunction, Pod, StatusListener } from '../../src/status-manager/index.ts';
+import type { Logger, Pod, StatusListener } from '../../src/status-manager/index.ts';
+import type { LogFunction } from '../../src/shared/logger.ts';
 import type { Random } from './random.ts';
 
 /** The message of errors that listeners and loggers throw on purpose. */

@@ -13,7 +13,7 @@ import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { Registry } from 'prom-client';
 import { expect, vi } from 'vitest';
-import type { ContainerStatusInput, Pod, PodClient, PodManager, PodSandbox } from '../../src/status-manager/index.ts';
+import type { ContainerStatusInput, ObservedPod, Pod, PodClient, PodManager } from '../../src/status-manager/index.ts';
 
 declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean; run(pod: Pod): void };
 declare const podsOfThisNode: Pod[];
@@ -22,7 +22,7 @@ declare const uid: string;
 declare const name: string;
 declare const namespace: string;
 declare const containerStatuses: ContainerStatusInput[];
-declare const sandboxes: PodSandbox[];
+declare const sandboxes: NonNullable<ObservedPod['sandboxes']>;
 declare const podIPs: string[];
 declare function podDeletionSafety(pod: Pod): boolean;
 

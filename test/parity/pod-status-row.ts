@@ -1,4 +1,5 @@
-import type { CanonicalTime, Pod, PodConditionInput, PodStatusInput } from 'kubelet-status-manager';
+import type { Pod, PodConditionInput, PodStatusInput } from 'kubelet-status-manager';
+import type { CanonicalTime } from '../../src/shared/time.ts';
 
 /** The status and the next actions of the kubelet for a pod at one moment. */
 export interface PodStatusRow {

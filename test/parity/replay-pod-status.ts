@@ -1,5 +1,7 @@
 import cloneDeepWith from 'lodash/cloneDeepWith.js';
-import { canonicalPodStatus, type PodStatus, shouldAllContainersRestart } from 'kubelet-status-manager';
+import type { PodStatus } from 'kubelet-status-manager';
+import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
+import { shouldAllContainersRestart } from '../../src/status-manager/status/generate-runtime-conditions.ts';
 import {
   computePodActions,
   generatePodStatus,

@@ -2,17 +2,21 @@ import isEqual from 'lodash/isEqual.js';
 import {
   APIError,
   BasicPodManager,
-  generateAllContainersRestartingCondition,
-  generateContainersReadyCondition,
-  generatePodInitializedCondition,
-  generatePodReadyCondition,
-  generatePodReadyToStartContainersCondition,
-  needToReconcilePodReadiness,
   type Pod,
   type PodStatus,
   StatusManager,
   type StatusManagerOptions,
 } from 'kubelet-status-manager';
+import {
+  generateAllContainersRestartingCondition,
+  generatePodReadyToStartContainersCondition,
+} from '../../src/status-manager/status/generate-runtime-conditions.ts';
+import {
+  generateContainersReadyCondition,
+  generatePodInitializedCondition,
+  generatePodReadyCondition,
+  needToReconcilePodReadiness,
+} from '../../src/status-manager/status/generate-conditions.ts';
 import { type FakeAction, FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { differences, type Divergence, withoutEmptyNulls } from './compare.ts';

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { createKubeTransport, createPodClient } from '../../src/kube/http/index.ts';
 import {
-  canonicalPodStatus,
-  computePodQOS,
-  containerShouldRestart,
-  createCoreV1PodClient,
   fileJournal,
   generateAPIPodStatus,
-  getPhase,
   openCheckpointState,
   podResourcesAreReclaimed,
   RequestLimiter,
   StatusManager,
   StatusManagerError,
 } from '../../src/status-manager/index.ts';
+import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
+import { computePodQOS } from '../../src/status-manager/status/qos.ts';
+import { containerShouldRestart } from '../../src/status-manager/status/container-restart.ts';
+import { createCoreV1PodClient } from '../../src/kube/client/core-v1-pod-client.ts';
+import { getPhase } from '../../src/status-manager/status/phase.ts';
 import { createInformerPodManager, informerPodManagerFrom } from '../../src/kube/informer/index.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 

@@ -1,11 +1,6 @@
 /** Compiles, or a manager cannot be faked by hand. Nothing here runs. */
-import type {
-  Pod,
-  PodStatus,
-  PodStatusProvider,
-  StatusManager,
-  StatusManagerLike,
-} from '../../src/status-manager/index.ts';
+import type { Pod, PodStatus, StatusManager, StatusManagerLike } from '../../src/status-manager/index.ts';
+import type { PodStatusProvider } from '../../src/status-manager/status-manager-like.ts';
 import type { InformerPodManager } from '../../src/kube/informer/index.ts';
 
 declare const onInformer: StatusManager<InformerPodManager>;

@@ -1,5 +1,6 @@
 import { expect, describe, it } from 'vitest';
-import { MemoryState, type Pod, type ResourceRequirementsInput } from 'kubelet-status-manager';
+import type { Pod, ResourceRequirementsInput } from 'kubelet-status-manager';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { RuntimeContainerState } from 'kubelet-status-manager/agent';
 import { recordingLogger, settle, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AllocationState, MemoryState, type Pod, StatusManager } from 'kubelet-status-manager';
+import { type AllocationState, type Pod, StatusManager } from 'kubelet-status-manager';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import {
   AllocationManager,
   type AllocationManagerOptions,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type AllocationState, MemoryState, StatusManagerError } from 'kubelet-status-manager';
+import { type AllocationState, StatusManagerError } from 'kubelet-status-manager';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
 import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Container, HTTPGetAction, LifecycleHandler } from 'kubelet-status-manager';
+import type { Container, LifecycleHandler } from 'kubelet-status-manager';
+import type { HTTPGetAction } from '../../../src/kube/types.ts';
 import { createHandlerRunner, type HookHTTPRequest } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Container, Lifecycle, Pod } from 'kubelet-status-manager';
+import type { Container, Pod } from 'kubelet-status-manager';
+import type { Lifecycle } from '../../../src/kube/types.ts';
 import { createHandlerRunner } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import type { ContainerKillReason } from '../../../src/agent/actions/pod-actions.ts';

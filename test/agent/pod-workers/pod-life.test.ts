@@ -1,12 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  addQuantities,
-  compareQuantities,
-  type Container,
-  type Pod,
-  podRequests,
-  type PodSpec,
-} from 'kubelet-status-manager';
+import { compareQuantities, type Container, type Pod, type PodSpec } from 'kubelet-status-manager';
+import { addQuantities } from '../../../src/kube/quantity.ts';
+import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
 import {
   ContainerConfigError,
   createHandlerRunner,

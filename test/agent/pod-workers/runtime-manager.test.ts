@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
-import { MemoryState } from 'kubelet-status-manager';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import {
   createCrashLoopBackOff,
   createHandlerRunner,

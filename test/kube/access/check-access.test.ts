@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { APIError } from '../../../src/kube/client/api-error.ts';
-import {
-  accessParts,
-  type APIRequests,
-  checkAccess,
-  logMissingAccess,
-  rbacManifest,
-} from '../../../src/status-manager/index.ts';
+import { accessParts, checkAccess, logMissingAccess, rbacManifest } from '../../../src/status-manager/index.ts';
+import type { APIRequests } from '../../../src/kube/client/api-requests.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 interface Attributes {

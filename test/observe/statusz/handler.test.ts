@@ -2,12 +2,9 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, 
 import { type AddressInfo, connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  createStatusPage,
-  type PodDocument,
-  type StatusDocument,
-  type StatusPageOptions,
-} from 'kubelet-status-manager/statusz';
+import { createStatusPage, type StatusPageOptions } from 'kubelet-status-manager/statusz';
+import type { PodDocument } from '../../../src/observe/statusz/pod-document.ts';
+import type { StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 import { fault } from '../../../src/testing/index.ts';
 import { DemoNode, fillNode, type PodState, serve } from './demo-node.ts';
 
