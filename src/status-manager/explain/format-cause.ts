@@ -1,3 +1,4 @@
+import { failureClassTable } from '../sync/failure-classes.ts';
 import type { PodCause } from './explanation.ts';
 import { formatText } from './format.ts';
 
@@ -41,23 +42,12 @@ function formatRequest({ kind, verb, lastError }: CauseOf<'connection' | 'respon
 }
 
 function formatFailure(cause: CauseOf<'back-off'>): string {
-  const { statusCode } = cause;
-  const verb = cause.verb.toUpperCase();
-  const message = formatText(withoutCode(cause.message));
-  const response = statusCode === undefined ? `(${message})` : `with ${statusCode} (${message})`;
-  switch (cause.class) {
-    case 'forbidden':
-    case 'refused':
-      return `${verb} is refused ${response}`;
-    case 'not-visible':
-      return statusCode === undefined ? message : `the API server does not show the pod (${statusCode} to ${verb})`;
-    case 'stale':
-      return `${verb} conflicts with a change by somebody else ${response}`;
-    case 'throttled':
-      return `the API server asks for a pause (${statusCode} to ${verb})`;
-    default:
-      return `${verb} fails ${response}`;
-  }
+  const { statusCode, verb, message } = cause;
+  return failureClassTable[cause.class].explain({
+    verb: verb.toUpperCase(),
+    statusCode,
+    message: formatText(withoutCode(message)),
+  });
 }
 
 function formatHotLoop({ members, managers, timesSent }: CauseOf<'hot-loop'>): string {

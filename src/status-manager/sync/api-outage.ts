@@ -3,16 +3,15 @@ import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Outage } from '../../shared/outage.ts';
+import { failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
 /** As long as a pod is unsent it is tried more often than this, so after a longer time the last failure says nothing. */
 const maxGapMs = 900_000;
 
-const failuresOfOutage: ReadonlySet<FailureClass> = new Set(['transient', 'throttled']);
-
 /** A request that failed, as far as an outage is concerned. */
 export interface FailedRequest {
   readonly verb: RequestVerb;
-  readonly failure: FailureClass;
+  readonly failure: RetriedFailureClass;
   readonly statusCode: number | undefined;
   readonly message: string;
   /** How long the request took. */
@@ -69,7 +68,7 @@ export class APIOutage {
 
   failed(request: FailedRequest): void {
     const { verb, failure, statusCode, message: reason, tookMs } = request;
-    if (!failuresOfOutage.has(failure)) {
+    if (!failureClassTable[failure].isOutage) {
       this.succeeded();
       return;
     }

@@ -1,9 +1,8 @@
-import type { FailureClass } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import { type BackOffDelays, failureClassTable } from './failure-classes.ts';
+import { type BackOffDelays, failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
 /** Why a pod's next sync is delayed: a request failed, or the API server does not keep what is written. */
-export type BackOffReason = Exclude<FailureClass, 'aborted'> | 'hot-loop';
+export type BackOffReason = RetriedFailureClass | 'hot-loop';
 
 const hotLoop: BackOffDelays = { firstMs: 20_000, maxMs: 600_000, newVersionWaitMs: 0 };
 
@@ -65,7 +64,7 @@ export class BackOff {
     // Failures in a row count together even if their reasons differ; a hot loop is counted separately.
     const old = (last?.reason === 'hot-loop') === (cause.reason === 'hot-loop') ? last : undefined;
     const tries = (old?.tries ?? 0) + 1;
-    const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff!;
+    const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff;
     const { firstMs, freeTries = 0 } = delays;
     const { maxMs, newVersionWaitMs } = { ...delays, ...(cause.isShown && delays.whenShown) };
     const delayMs = tries <= freeTries ? 0 : Math.min(maxMs, Math.max(firstMs, 2 * (old?.delayMs ?? 0)));

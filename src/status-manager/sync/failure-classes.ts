@@ -1,5 +1,8 @@
 import type { FailureClass } from '../../kube/client/api-error.ts';
 
+/** Every class but `aborted`: the manager gave such a request up itself, so nothing follows from it. */
+export type RetriedFailureClass = Exclude<FailureClass, 'aborted'>;
+
 /** How long a pod waits after its failures in a row. */
 export interface BackOffDelays {
   readonly firstMs: number;
@@ -13,18 +16,58 @@ export interface BackOffDelays {
   readonly whenShown?: { readonly maxMs: number; readonly newVersionWaitMs: number };
 }
 
-/** What the sync loop does about one class of failed requests. */
-export interface FailureClassRow {
-  /** Which failures belong to it, as in docs/parity.md. */
-  readonly description: string;
-  /** Undefined: the API server refused nothing, so the pod does not wait. */
-  readonly backOff: BackOffDelays | undefined;
-  /** Level of the log entry of the first failure of this class in a row, and of the following ones. */
+/** How a failure is logged. */
+export interface FailureLogEntry {
+  /** Level of the first failure of this class in a row, and of the following ones. */
   readonly level: 'debug' | 'info' | 'warn';
   readonly repeatedLevel: 'debug' | 'info' | 'warn';
   /** What the log says of a GET or PATCH, and of a DELETE. */
   readonly message: string;
   readonly deletionMessage: string;
+}
+
+/** A failed request, as `explain()` describes it. */
+export interface FailureFacts {
+  /** Upper case. */
+  readonly verb: string;
+  /** Undefined without a response. */
+  readonly statusCode: number | undefined;
+  /** Without the status code. */
+  readonly message: string;
+}
+
+/** All that a class of failed requests means. */
+export interface FailureClassRow extends FailureLogEntry {
+  /** Which failures belong to it, as in docs/parity.md. */
+  readonly description: string;
+  readonly backOff: BackOffDelays;
+  /**
+   * The failure has nothing to do with the pod: if more pods fail like this, the API server is down.
+   * Every other failure is a response that shows that the API server processes requests.
+   */
+  readonly isOutage: boolean;
+  /** A PATCH that was made without reading first may not fail after a GET. */
+  readonly isCuredByReading: boolean;
+  /** If other pods fail like this, too, all requests of the client pause. */
+  readonly pausesClient: boolean;
+  /** If many pods fail like this, one log entry counts them. */
+  readonly isLoggedOnceForManyPods: boolean;
+  /** What listeners are told. `refused` ends the wait of `whenWritten`. */
+  readonly outcome: 'retried' | 'refused' | 'forbidden';
+  /** The Event for the user of the pod; undefined when there is none. */
+  readonly event: FailureEvent | undefined;
+  /** What `explain()` says, as a clause. */
+  readonly explain: (failure: FailureFacts) => string;
+}
+
+/** When a failure of one class is worth a Kubernetes Event, and what it says before the error. */
+export interface FailureEvent {
+  /** Since the first failure in a row. */
+  readonly afterMs: number;
+  /** What a GET or PATCH is described by. */
+  readonly message: string;
+  /** What a DELETE is described by; undefined when its failure gets no Event. */
+  readonly deletionMessage: string | undefined;
 }
 
 /** The pod exists, so the API server will show it soon. */
@@ -33,12 +76,16 @@ const whenShown = { maxMs: 30_000, newVersionWaitMs: 1_000 };
 const failedToUpdate = 'Failed to update status for pod';
 const failedToDelete = 'Failed to delete pod';
 
+const withResponse = ({ statusCode, message }: FailureFacts): string =>
+  statusCode === undefined ? `(${message})` : `with ${statusCode} (${message})`;
+
 /**
- * All classes of failed requests. No wait is endless: each delay doubles up to its bound;
- * docs/parity.md has the requests an hour, docs/metrics.md the names.
+ * All classes of failed requests; nothing else in the library depends on a single class. No wait is
+ * endless: each delay doubles up to its bound; docs/parity.md has the requests an hour,
+ * docs/metrics.md the names.
  * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
  */
-export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> = {
+export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClassRow>> = {
   'not-visible': {
     description: '404',
     backOff: { firstMs: 1_000, maxMs: 600_000, whenShown },
@@ -46,6 +93,14 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     repeatedLevel: 'debug',
     message: 'Pod does not exist on the server',
     deletionMessage: failedToDelete,
+    isOutage: false,
+    isCuredByReading: true,
+    pausesClient: false,
+    isLoggedOnceForManyPods: false,
+    outcome: 'retried',
+    event: undefined,
+    explain: ({ verb, statusCode, message }) =>
+      statusCode === undefined ? message : `the API server does not show the pod (${statusCode} to ${verb})`,
   },
   forbidden: {
     description: '403 to a GET or PATCH',
@@ -54,6 +109,18 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     repeatedLevel: 'info',
     message: 'The API server forbids reading or updating the status of a pod',
     deletionMessage: failedToDelete,
+    isOutage: false,
+    isCuredByReading: true,
+    pausesClient: false,
+    isLoggedOnceForManyPods: true,
+    outcome: 'forbidden',
+    // RBAC may lag behind the start of the node.
+    event: {
+      afterMs: 30_000,
+      message: 'The node is not permitted to read or update the pod status',
+      deletionMessage: undefined,
+    },
+    explain: (failure) => `${failure.verb} is refused ${withResponse(failure)}`,
   },
   refused: {
     description: '422, other 4xx; 403 to a DELETE',
@@ -62,6 +129,17 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     repeatedLevel: 'warn',
     message: 'The API server refuses the status of a pod',
     deletionMessage: 'The API server refuses to delete a pod',
+    isOutage: false,
+    isCuredByReading: true,
+    pausesClient: false,
+    isLoggedOnceForManyPods: false,
+    outcome: 'refused',
+    event: {
+      afterMs: 0,
+      message: 'The API server refuses the pod status',
+      deletionMessage: 'The API server refuses to delete the pod',
+    },
+    explain: (failure) => `${failure.verb} is refused ${withResponse(failure)}`,
   },
   stale: {
     description: '409, 422 on `metadata.uid`, a failed JSON-patch test',
@@ -70,6 +148,13 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     repeatedLevel: 'info',
     message: failedToUpdate,
     deletionMessage: failedToDelete,
+    isOutage: false,
+    isCuredByReading: true,
+    pausesClient: false,
+    isLoggedOnceForManyPods: false,
+    outcome: 'retried',
+    event: undefined,
+    explain: (failure) => `${failure.verb} conflicts with a change by somebody else ${withResponse(failure)}`,
   },
   throttled: {
     description: '429, 503',
@@ -78,6 +163,13 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     repeatedLevel: 'info',
     message: failedToUpdate,
     deletionMessage: failedToDelete,
+    isOutage: true,
+    isCuredByReading: false,
+    pausesClient: true,
+    isLoggedOnceForManyPods: false,
+    outcome: 'retried',
+    event: undefined,
+    explain: ({ verb, statusCode }) => `the API server asks for a pause (${statusCode} to ${verb})`,
   },
   transient: {
     description: 'other 5xx, no response, no connection, 401',
@@ -86,21 +178,20 @@ export const failureClassTable: Readonly<Record<FailureClass, FailureClassRow>> 
     repeatedLevel: 'info',
     message: failedToUpdate,
     deletionMessage: failedToDelete,
-  },
-  aborted: {
-    description: 'given up by the manager',
-    backOff: undefined,
-    level: 'debug',
-    repeatedLevel: 'debug',
-    message: failedToUpdate,
-    deletionMessage: failedToDelete,
+    isOutage: true,
+    isCuredByReading: false,
+    pausesClient: false,
+    isLoggedOnceForManyPods: false,
+    outcome: 'retried',
+    event: undefined,
+    explain: (failure) => `${failure.verb} fails ${withResponse(failure)}`,
   },
 };
 
-/** How an error is logged that neither the API server nor the network explains: a fault of the caller's client or mock. */
-export const unknownError = {
+/** How an error is logged that neither the API server nor the network explains: a bug in the user's client or mock. */
+export const unknownError: FailureLogEntry = {
   level: 'warn',
   repeatedLevel: 'info',
   message: 'The client failed with an error that is not of HTTP or the network',
   deletionMessage: 'The client failed to delete a pod with an error that is not of HTTP or the network',
-} as const satisfies Partial<FailureClassRow>;
+};

@@ -14,6 +14,7 @@ import { equalJSON } from '../status/equality.ts';
 import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
 import { type APIPod, apiPodOf } from './api-pod.ts';
 import { decide, type Decision, type PatchStrategy } from './decide.ts';
+import { failureClassTable } from './failure-classes.ts';
 import type { Outcomes } from './outcomes.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import type { DroppedMembers } from './dropped-members.ts';
@@ -217,7 +218,7 @@ export class PodSyncer {
           pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal, permits.onWait);
         } catch (error) {
           const failure = failureOf(error, 'patch', versioned, permits.signal);
-          const isStale = api.trustedAs !== undefined && failuresOfStaleReading.has(failure.failure);
+          const isStale = api.trustedAs !== undefined && isCuredByReading(failure.failure);
           return isStale ? { kind: 'read-first' } : failure;
         }
         podStartupLatency?.recordStatusUpdated(pod);
@@ -332,8 +333,9 @@ export class PodSyncer {
 
 const gone: SyncResult = { kind: 'gone' };
 
-/** Why a PATCH that was made without reading first may fail where one after a GET would not. */
-const failuresOfStaleReading: ReadonlySet<FailureClass> = new Set(['stale', 'not-visible', 'forbidden', 'refused']);
+function isCuredByReading(failure: FailureClass): boolean {
+  return failure !== 'aborted' && failureClassTable[failure].isCuredByReading;
+}
 
 /** @throws `error` when it is neither a failed request nor due to the signal */
 function failureOf(

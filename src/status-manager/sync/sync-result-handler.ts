@@ -7,7 +7,7 @@ import type { PodManager } from '../../kube/pod-manager.ts';
 import type { APIOutage } from './api-outage.ts';
 import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
-import { failureClassTable, unknownError } from './failure-classes.ts';
+import { type FailureEvent, failureClassTable, unknownError } from './failure-classes.ts';
 import { ForbiddenPods } from './forbidden-pods.ts';
 import { type Outcomes, type OutcomeSubject, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
@@ -30,8 +30,6 @@ export interface SyncResultHandlerOptions {
 
 /** A pod that fails for so long while others are written is logged once at warn. */
 const lastingAfterMs = 60_000;
-/** Roles come late: only then is it worth an Event. */
-const forbiddenAfterMs = 30_000;
 
 /**
  * What follows from the way a sync ended: the pod's back-off, a pause for all, the log, and the
@@ -112,35 +110,30 @@ export class SyncResultHandler {
     const isRepeated = backOff.get(uid)?.reason === failure;
     const entry = this.#delay(uid, cause);
     const nextTryInMs = nextTryOf(entry);
-    if (failure === 'throttled') limiter.noteThrottled(uid, retryAfterMs);
+    const row = failureClassTable[failure];
+    if (row.pausesClient) limiter.noteThrottled(uid, retryAfterMs);
 
     apiOutage.failed({ verb, failure, statusCode, message, tookMs });
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
-    const row = error.kind === 'unknown' ? unknownError : failureClassTable[failure];
-    const lasts = row.level === 'info' && this.#lasts(entry);
+    const line = error.kind === 'unknown' ? unknownError : row;
+    const lasts = line.level === 'info' && this.#lasts(entry);
     if (lasts) entry.isLoggedAsLasting = true;
-    const isOneOfMany = failure === 'forbidden' && !this.#forbiddenPods.add(uid, verb, message);
-    const level = isRepeated || isOneOfMany ? row.repeatedLevel : row.level;
-    logger[lasts ? 'warn' : level](fields, verb === 'delete' ? row.deletionMessage : row.message);
-    this.#recordRefusal(subject, verb, entry);
-    const kind =
-      failure === 'refused' || failure === 'forbidden'
-        ? { outcome: failure }
-        : { outcome: 'retried' as const, failure };
+    const isOneOfMany = row.isLoggedOnceForManyPods && !this.#forbiddenPods.add(uid, verb, message);
+    const level = isRepeated || isOneOfMany ? line.repeatedLevel : line.level;
+    logger[lasts ? 'warn' : level](fields, verb === 'delete' ? line.deletionMessage : line.message);
+    this.#recordEvent(subject, verb, row.event, entry);
+    const { outcome } = row;
+    const kind = outcome === 'retried' ? { outcome, failure } : { outcome };
     outcomes.report({ ...subject, ...kind, error, nextTryInMs });
   }
 
-  #recordRefusal(subject: OutcomeSubject, verb: RequestVerb, entry: BackOffEntry): void {
+  #recordEvent(subject: OutcomeSubject, verb: RequestVerb, event: FailureEvent | undefined, entry: BackOffEntry): void {
     const { podEvents } = this.#options;
-    const { reason, message, failedAtMs, sinceMs } = entry;
-    if (verb === 'delete' && reason === 'refused') {
-      podEvents.record(subject, 'StuckTerminating', `The API server refuses to delete the pod: ${message}`, 'delete');
-    } else if (reason === 'refused') {
-      podEvents.record(subject, 'FailedStatusUpdate', `The API server refuses the pod status: ${message}`);
-    } else if (reason === 'forbidden' && failedAtMs - sinceMs >= forbiddenAfterMs) {
-      const text = `The node is not permitted to read or update the pod status: ${message}`;
-      podEvents.record(subject, 'FailedStatusUpdate', text);
-    }
+    const { message, failedAtMs, sinceMs } = entry;
+    if (event === undefined || failedAtMs - sinceMs < event.afterMs) return;
+    if (verb !== 'delete') podEvents.record(subject, 'FailedStatusUpdate', `${event.message}: ${message}`);
+    else if (event.deletionMessage !== undefined)
+      podEvents.record(subject, 'StuckTerminating', `${event.deletionMessage}: ${message}`, 'delete');
   }
 
   /** The pod fails on its own for so long that the default log is to show it once. */

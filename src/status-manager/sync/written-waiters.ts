@@ -65,7 +65,14 @@ function resultFor(outcome: StatusOutcome, version: number): WrittenResult | und
       return { written: false, reason: outcome.reason };
     case 'refused':
       return { written: false, reason: 'refused', error: outcome.error };
-    default:
+    case 'forbidden':
+    case 'retried':
+    case 'superseded':
+    case 'hot-loop':
+    case 'deletion-requested':
+    case 'deleted':
       return undefined;
+    default:
+      return outcome satisfies never;
   }
 }
