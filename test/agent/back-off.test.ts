@@ -1,12 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import {
-  BackOff,
-  createCrashLoopBackOff,
-  doBackOff,
-  type RuntimeContainerState,
-  type RuntimePodStatus,
-} from 'kubelet-status-manager/agent';
+import { BackOff } from '../../src/agent/back-off/flowcontrol-backoff.ts';
+import { createCrashLoopBackOff, doBackOff } from '../../src/agent/back-off/crash-loop-back-off.ts';
+import type { RuntimeContainerState, RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 
 let clock: FakeClock;

@@ -1,10 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  ContainerGC,
-  type ContainerGCOptions,
-  type RuntimeContainerState,
-  type RuntimePod,
-} from 'kubelet-status-manager/agent';
+import type { RuntimePod } from 'kubelet-status-manager/agent';
+import { ContainerGC, type ContainerGCOptions } from '../../src/agent/container-gc/container-gc.ts';
+import type { RuntimeContainerState } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import { containersToDeleteInPod } from '../../src/agent/container-gc/containers-to-delete.ts';
 

@@ -1,12 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Probe } from 'kubelet-status-manager';
-import {
-  createProber,
-  type ExecResult,
-  type ObjectEvent,
-  type PodEvent,
-  type ProbeResult,
-} from 'kubelet-status-manager/agent';
+import type { ExecResult, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
+import { createProber } from '../../src/agent/prober/create-prober.ts';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 
 const pod = { metadata: { name: 'p', namespace: 'ns', uid: '1' } };

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { type Eviction, evictPod, isCriticalPod } from 'kubelet-status-manager/agent';
+import type { Eviction } from 'kubelet-status-manager/agent';
+import { evictPod } from '../../src/agent/eviction/evict-pod.ts';
+import { isCriticalPod } from '../../src/agent/eviction/is-critical-pod.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './pod-workers/test-agent.ts';
 

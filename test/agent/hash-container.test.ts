@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hashContainer } from 'kubelet-status-manager/agent';
+import { hashContainer } from '../../src/agent/runtime/hash-container.ts';
 
 describe('hashContainer', () => {
   it('is the same as in the kubelet: FNV-1a over name and image', () => {

@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type APIRequests,
-  APIEventRecorder,
-  createEventClient,
-  type Node,
-  NodeReporter,
-} from 'kubelet-status-manager/agent';
+import { APIEventRecorder, createEventClient, type Node } from 'kubelet-status-manager/agent';
+import type { APIRequests } from '../../src/kube/client/api-requests.ts';
+import { NodeReporter } from '../../src/agent/node/node-reporter.ts';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';

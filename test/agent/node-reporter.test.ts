@@ -1,12 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type Node,
-  type NodeCondition,
-  NodeReporter,
-  type NodeReporterOptions,
-  type NodeStatus,
-  type ObjectEvent,
-} from 'kubelet-status-manager/agent';
+import type { Node, NodeStatus, ObjectEvent } from 'kubelet-status-manager/agent';
+import type { NodeCondition } from '../../src/agent/node/node-types.ts';
+import { NodeReporter } from '../../src/agent/node/node-reporter.ts';
+import type { NodeReporterOptions } from '../../src/agent/node/node-reporter-options.ts';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';

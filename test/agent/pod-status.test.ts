@@ -2,13 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { ContainerStatusInput, Pod } from 'kubelet-status-manager';
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
-import {
-  convertToAPIContainerStatuses,
-  generatePodStatus,
-  type ProbeResult,
-  type RuntimeContainerStatus,
-  updatePodStatus,
-} from 'kubelet-status-manager/agent';
+import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
+import { convertToAPIContainerStatuses } from '../../src/agent/status/container-statuses.ts';
+import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
+import { updatePodStatus } from '../../src/agent/status/probed-statuses.ts';
 
 const start = Date.parse('2026-01-02T03:04:05Z');
 const run = (rest: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus => ({

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BasicPodManager, type ContainerStatus, type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
-import { type ProberManagerOptions, ProberManager, type ProbeResult } from 'kubelet-status-manager/agent';
+import type { ProbeResult } from 'kubelet-status-manager/agent';
+import { type ProberManagerOptions, ProberManager } from '../../src/agent/prober/prober-manager.ts';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 
 const start = Date.parse('2026-01-02T03:04:05Z');

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import {
-  computePodActions,
-  generatePodStatus,
-  noProbeResults,
-  type RuntimePodStatus,
-} from 'kubelet-status-manager/agent';
+import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
+import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
+import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
+import type { RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
 
 const pod: Pod = { spec: { containers: [{ name: 'app' }] } };
 const container = { id: 'test://c', name: 'app', state: 'running', createdAtMs: 0 };

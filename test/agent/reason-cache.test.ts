@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReasonCache } from 'kubelet-status-manager/agent';
+import { ReasonCache } from '../../src/agent/status/reason-cache.ts';
 
 const failure = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "app:1"' };
 

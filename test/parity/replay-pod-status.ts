@@ -2,16 +2,13 @@ import cloneDeepWith from 'lodash/cloneDeepWith.js';
 import type { PodStatus } from 'kubelet-status-manager';
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { shouldAllContainersRestart } from '../../src/status-manager/status/generate-runtime-conditions.ts';
-import {
-  computePodActions,
-  generatePodStatus,
-  hashContainer,
-  type PodActions,
-  type ProbeResult,
-  type ProbeType,
-  type RuntimeContainerStatus,
-  type RuntimePodStatus,
-} from 'kubelet-status-manager/agent';
+import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
+import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
+import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
+import { hashContainer } from '../../src/agent/runtime/hash-container.ts';
+import type { PodActions } from '../../src/agent/actions/pod-actions.ts';
+import type { ProbeType } from '../../src/agent/prober/probe-results.ts';
+import type { RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { podStatusResources } from '../../src/status-manager/status/pod-resources.ts';
 import { type Divergence, differences } from './compare.ts';
 import type { PodStatusRow, RowActions, RowContainer, RowSandbox } from './pod-status-row.ts';

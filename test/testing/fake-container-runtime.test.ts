@@ -1,14 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import {
-  computePodActions,
-  type ContainerRuntime,
-  generatePodStatus,
-  hashContainer,
-  noProbeResults,
-  podStatusFromRuntime,
-  type RuntimeEvent,
-} from 'kubelet-status-manager/agent';
+import type { ContainerRuntime, RuntimeEvent } from 'kubelet-status-manager/agent';
+import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
+import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
+import { hashContainer } from '../../src/agent/runtime/hash-container.ts';
+import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
+import { podStatusFromRuntime } from '../../src/agent/runtime/pod-status-from-runtime.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
 const pod: Pod = {

@@ -1,4 +1,4 @@
-import type { APIRequests } from '../api-requests.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { KubeEvent, KubeEventPatch } from './kube-event.ts';
 
 /** Where events are written to. Both reject with an `APIError`. Source: client-go `record.EventSink`. */

@@ -64,6 +64,3 @@ export const eventReasons = {
   failedPostStartHook: 'FailedPostStartHook',
   failedPreStopHook: 'FailedPreStopHook',
 } as const;
-
-/** A reason that the kubelet uses; events may also have other reasons. */
-export type EventReason = (typeof eventReasons)[keyof typeof eventReasons];

@@ -1,6 +1,6 @@
 import type { Pod } from '../../kube/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
-import type { APIRequests } from '../api-requests.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 
 /** The requests that mirror pods need. Each rejects with an `APIError` unless the response is a 2xx. */
 export interface MirrorPodAPI {

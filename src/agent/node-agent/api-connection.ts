@@ -1,7 +1,7 @@
 import { createPodClient, type HTTPPodClient } from '../../kube/http/http-pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { APIRequests } from '../api-requests.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { refuseOption } from '../require-option.ts';
 

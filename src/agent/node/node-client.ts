@@ -1,6 +1,6 @@
 import { APIError } from '../../kube/client/api-error.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { APIRequests } from '../api-requests.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { untilAborted, withDeadline } from '../deadline.ts';
 import type { Lease, Node } from './node-types.ts';
 

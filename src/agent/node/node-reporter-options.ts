@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
-import type { APIRequests } from '../api-requests.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';
 

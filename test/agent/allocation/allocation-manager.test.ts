@@ -1,13 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type AllocationState, type Pod, StatusManager } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import {
-  AllocationManager,
-  type AllocationManagerOptions,
-  type PodAdmitAttributes,
-  type PodAdmitResult,
-  type PodEvent,
-} from 'kubelet-status-manager/agent';
+import type { PodAdmitAttributes, PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
+import { AllocationManager, type AllocationManagerOptions } from '../../../src/agent/allocation/allocation-manager.ts';
 import {
   FakeClock,
   FakePodClient,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { APISource } from 'kubelet-status-manager/agent';
+import { APISource } from '../../../src/agent/config/api-source.ts';
 import { informerPodManagerFrom } from 'kubelet-status-manager/informer';
 import { silentLogger } from 'kubelet-status-manager/testing';
 

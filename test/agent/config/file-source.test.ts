@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { FileSource, type FileSourceOptions } from 'kubelet-status-manager/agent';
+import { FileSource, type FileSourceOptions } from '../../../src/agent/config/file-source.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 
 let directory: string;

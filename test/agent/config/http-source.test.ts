@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { HTTPSource, type HTTPSourceOptions } from 'kubelet-status-manager/agent';
+import { HTTPSource, type HTTPSourceOptions } from '../../../src/agent/config/http-source.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 
 let server: Server;

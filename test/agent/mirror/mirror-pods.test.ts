@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
+import { createMirrorPodAPI } from '../../../src/agent/mirror/mirror-pod-api.ts';
 import {
-  createMirrorPodAPI,
   deleteOrphanedMirrorPods,
-  type MirrorNode,
-  MirrorPodClient,
   orphanedMirrorPods,
   tryReconcileMirrorPod,
-} from 'kubelet-status-manager/agent';
+} from '../../../src/agent/mirror/reconcile-mirror-pods.ts';
+import { type MirrorNode, MirrorPodClient } from '../../../src/agent/mirror/mirror-pod-client.ts';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 

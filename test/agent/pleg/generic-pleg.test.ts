@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type ContainerRuntime,
-  GenericPLEG,
-  type GenericPLEGOptions,
-  hashContainer,
-  type PodLifecycleEvent,
-  type RuntimeContainerState,
-  type RuntimePod,
-  RuntimePodCache,
-} from 'kubelet-status-manager/agent';
+import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
+import { GenericPLEG, type GenericPLEGOptions } from '../../../src/agent/pleg/generic-pleg.ts';
+import { hashContainer } from '../../../src/agent/runtime/hash-container.ts';
+import type { PodLifecycleEvent } from '../../../src/agent/pleg/pod-lifecycle-event.ts';
+import type { RuntimeContainerState } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 
 function podOf(

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { RuntimeErrorBackOff, type RuntimePod, RuntimePodCache } from 'kubelet-status-manager/agent';
+import type { RuntimePod } from 'kubelet-status-manager/agent';
+import { RuntimeErrorBackOff } from '../../../src/agent/pleg/runtime-error-backoff.ts';
+import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 
 const pod: Pod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };

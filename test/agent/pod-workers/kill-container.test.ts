@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod } from 'kubelet-status-manager';
 import type { Lifecycle } from '../../../src/kube/types.ts';
-import { createHandlerRunner } from 'kubelet-status-manager/agent';
+import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import type { ContainerKillReason } from '../../../src/agent/actions/pod-actions.ts';
 import { ContainerKiller, type KillRequest } from '../../../src/agent/pod-workers/kill-pod.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BackOffError, type PodWorkersOptions } from 'kubelet-status-manager/agent';
+import { BackOffError } from '../../../src/agent/pod-workers/backoff-error.ts';
+import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { createPodWorkers, drainAllWorkers, newNamedPod } from './recording-pod-syncer.ts';
 
 const startMs = Date.parse('2000-01-01T00:00:00Z');

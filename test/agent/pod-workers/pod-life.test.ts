@@ -2,12 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { compareQuantities, type Container, type Pod, type PodSpec } from 'kubelet-status-manager';
 import { addQuantities } from '../../../src/kube/quantity.ts';
 import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
-import {
-  ContainerConfigError,
-  createHandlerRunner,
-  killPodNow,
-  type PodAdmitHandler,
-} from 'kubelet-status-manager/agent';
+import { ContainerConfigError } from 'kubelet-status-manager/agent';
+import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
+import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
+import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
 import { TestAgent } from './test-agent.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };

@@ -1,14 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import {
-  type KillPodOptions,
-  killPodNow,
-  type PodEvent,
-  type PodWorkerInspection,
-  type RuntimePod,
-  type SyncPodType,
-  WorkQueue,
-} from 'kubelet-status-manager/agent';
+import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
+import type { KillPodOptions, SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
+import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
+import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
+import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
 import {
   createPodWorkers,
   drainAllWorkers,

@@ -1,11 +1,9 @@
 import type { Pod } from 'kubelet-status-manager';
-import {
-  type PodSyncer,
-  PodWorkers,
-  type PodWorkersOptions,
-  type RuntimePodStatus,
-  WorkQueue,
-} from 'kubelet-status-manager/agent';
+import type { PodSyncer } from '../../../src/agent/pod-workers/pod-syncer.ts';
+import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
+import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
+import type { RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 
 /** A call of a `RecordingPodSyncer`. Source: upstream's `syncPodRecord`. */

@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import {
-  createCrashLoopBackOff,
-  createHandlerRunner,
-  noProbeResults,
-  podStatusFromRuntime,
-} from 'kubelet-status-manager/agent';
+import { createCrashLoopBackOff } from '../../../src/agent/back-off/crash-loop-back-off.ts';
+import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
+import { noProbeResults } from '../../../src/agent/prober/probe-results.ts';
+import { podStatusFromRuntime } from '../../../src/agent/runtime/pod-status-from-runtime.ts';
 import { FakeClock, FakeContainerRuntime, settle, silentLogger } from 'kubelet-status-manager/testing';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import { RuntimeManager } from '../../../src/agent/pod-workers/runtime-manager.ts';

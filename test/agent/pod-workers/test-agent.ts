@@ -1,20 +1,14 @@
 import { type Pod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
-import {
-  AgentPodSyncer,
-  AllocationManager,
-  createProber,
-  type EventRecorder,
-  type AgentPodSyncerOptions,
-  type ObjectEvent,
-  type PodAdmitHandler,
-  type PodEvent,
-  PodWorkers,
-  ProberManager,
-  type ProbeResult,
-  type ProbeResults,
-  type SyncPodType,
-  WorkQueue,
-} from 'kubelet-status-manager/agent';
+import type { EventRecorder, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
+import { AgentPodSyncer, type AgentPodSyncerOptions } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
+import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
+import { createProber } from '../../../src/agent/prober/create-prober.ts';
+import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
+import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
+import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
+import type { ProbeResults } from '../../../src/agent/prober/probe-results.ts';
+import type { SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
+import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
 import {
   FakeClock,
   FakeContainerRuntime,

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
-import type { PodWorkerInspection, RuntimePod } from 'kubelet-status-manager/agent';
+import type { RuntimePod } from 'kubelet-status-manager/agent';
+import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 import { handlePodCleanups } from '../../../src/agent/sync-loop/pod-cleanups.ts';
 import {

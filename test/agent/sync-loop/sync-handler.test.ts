@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
-import { AllocationManager, type PodAdmitResult, type PodEvent } from 'kubelet-status-manager/agent';
+import type { PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
+import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { type RecordingLogger, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { filterOutInactivePods } from '../../../src/agent/sync-loop/active-pods.ts';
 import { SyncHandler } from '../../../src/agent/sync-loop/sync-handler.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import type { PodConfigUpdate } from 'kubelet-status-manager/agent';
+import type { PodConfigUpdate } from '../../../src/agent/config/pod-update.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import { AgentSyncLoop, type AgentSyncLoopOptions } from '../../../src/agent/sync-loop/sync-loop.ts';
 

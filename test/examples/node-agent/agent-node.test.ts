@@ -1,4 +1,4 @@
-import { NodeReporter } from 'kubelet-status-manager/agent';
+import { NodeReporter } from '../../../src/agent/node/node-reporter.ts';
 import { createKubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { APIEventRecorder, createEventClient, NodeReporter } from 'kubelet-status-manager/agent';
+import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
+import { NodeReporter } from '../../../src/agent/node/node-reporter.ts';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import {

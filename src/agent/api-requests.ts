@@ -1,1 +1,0 @@
-export type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
