@@ -36,13 +36,3 @@ export async function withDeadline<T>(
     signal.removeEventListener('abort', abort);
   }
 }
-
-/** Settles with the promise, or resolves with undefined as soon as the signal is aborted; a later result is ignored. */
-export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => resolve(undefined);
-    if (signal.aborted) end();
-    signal.addEventListener('abort', end, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end));
-  });
-}

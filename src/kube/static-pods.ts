@@ -1,7 +1,9 @@
 import type { Pod } from './types.ts';
 
 const configSourceAnnotation = 'kubernetes.io/config.source';
-const configHashAnnotation = 'kubernetes.io/config.hash';
+/** On a static pod: a hash that changes with its manifest. */
+export const configHashAnnotation = 'kubernetes.io/config.hash';
+/** On a mirror pod: the hash of the static pod that it was created for. */
 export const configMirrorAnnotation = 'kubernetes.io/config.mirror';
 
 function annotation(pod: Pod, name: string): string | undefined {
@@ -20,13 +22,16 @@ export function isMirrorPod(pod: Pod): boolean {
   return annotation(pod, configMirrorAnnotation) !== undefined;
 }
 
-/**
- * False for the mirror of an earlier static pod of the same name, which was changed since. True for a
- * static pod without a hash. kubelet: `IsMirrorPodOf`.
- */
+/** On a static pod, a hash of its manifest; empty if it has none. kubelet: `getPodHash`. */
+export function podHash(pod: Pod): string {
+  return annotation(pod, configHashAnnotation) ?? '';
+}
+
+/** The mirror pod was created for this static pod as it is now, not for an earlier version of it. kubelet: `IsMirrorPodOf`. */
 export function isMirrorPodOf(mirrorPod: Pod, pod: Pod): boolean {
-  const hash = annotation(pod, configHashAnnotation);
-  return hash === undefined || annotation(mirrorPod, configMirrorAnnotation) === hash;
+  return (
+    getPodFullName(mirrorPod) === getPodFullName(pod) && annotation(mirrorPod, configMirrorAnnotation) === podHash(pod)
+  );
 }
 
 /** `name_namespace`, which a static pod shares with its mirror. kubelet: `GetPodFullName`. */

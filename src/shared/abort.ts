@@ -62,3 +62,30 @@ export class LightAbortSignal implements AbortSignalLike {
     for (const listener of [...this.#listeners]) listener();
   }
 }
+
+/**
+ * As `work`, but rejects as soon as the signal is aborted: for work that ignores the signal. Leaves no
+ * listener behind.
+ * @param errorOf what to reject with; default the signal's reason
+ */
+export function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignalLike | undefined,
+  errorOf: (signal: AbortSignalLike) => unknown = ({ reason }) => reason,
+): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(errorOf(signal));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** As `untilAborted`, but resolves with undefined when the signal is aborted. */
+export function undefinedIfAborted<T>(work: Promise<T>, signal: AbortSignalLike): Promise<T | undefined> {
+  return untilAborted(work, signal).catch((thrown: unknown) => {
+    if (signal.aborted) return undefined;
+    throw thrown;
+  });
+}

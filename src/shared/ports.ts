@@ -69,7 +69,7 @@ export function requirePort<Port extends object>(
 /** For `onThrow` of a guarded port: logs what was thrown, and by which method. */
 export function logThrown(logger: Logger, port: string, fields?: object): (thrown: unknown, method: string) => void {
   return (thrown, method) =>
-    logger.error({ ...thrownFields(thrown), method: `${port}.${method}`, ...fields }, 'A method of the caller failed');
+    logger.error({ ...thrownFields(thrown), method: `${port}.${method}`, ...fields }, 'User callback threw');
 }
 
 function checkPartialPort<Port extends object>(

@@ -10,6 +10,7 @@ import type {
   RequestVerb,
   StrategicMergePatchBody,
 } from '../kube/client/pod-client.ts';
+import { untilAborted } from '../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../shared/clock.ts';
 import { applyPodStatusPatch } from '../status-manager/status/strategic-merge-apply.ts';
 import type { Pod } from '../kube/types.ts';
@@ -279,16 +280,6 @@ export class FakePodClient implements PodClient, PodEvents {
 
 function requestOf({ verb, namespace, name }: FakeAction): FaultRequest {
   return { verb, resource: 'pods', subresource: verb === 'patch' ? 'status' : '', namespace, name };
-}
-
-/** Rejects with the signal's reason when it is aborted before. */
-function untilAborted<T>(wait: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    wait.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 function keyOf(namespace: string, name: string): string {

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { LightAbortController } from '../../src/shared/abort.ts';
+import { getEventListeners } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { LightAbortController, undefinedIfAborted, untilAborted } from '../../src/shared/abort.ts';
 
 test('listeners are called once, with the reason set, and not after they are removed', () => {
   const controller = new LightAbortController();
@@ -29,4 +30,35 @@ test('the default reason is an AbortError, as that of an AbortController', () =>
   const controller = new LightAbortController();
   controller.abort();
   expect(controller.signal.reason).toMatchObject({ name: 'AbortError' });
+});
+
+describe.each([
+  { name: 'untilAborted', call: untilAborted },
+  { name: 'undefinedIfAborted', call: undefinedIfAborted },
+])('$name', ({ call }) => {
+  test('settles as the work does, and leaves no listener behind', async () => {
+    const { signal } = new AbortController();
+    await expect(call(Promise.resolve(1), signal)).resolves.toBe(1);
+    await expect(call(Promise.reject(new Error('refused')), signal)).rejects.toThrow('refused');
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+test.each(['before', 'after'])('work that ignores a signal ends when it is aborted %s the call', async (when) => {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(new Error('stopped'));
+  if (when === 'before') abort();
+  const { signal } = controller;
+  const never = new Promise<never>(() => {});
+  const ended = Promise.allSettled([
+    untilAborted(never, signal),
+    untilAborted(never, signal, () => new Error('described')),
+    undefinedIfAborted(never, signal),
+  ]);
+  abort();
+  expect(await ended).toEqual([
+    { status: 'rejected', reason: new Error('stopped') },
+    { status: 'rejected', reason: new Error('described') },
+    { status: 'fulfilled', value: undefined },
+  ]);
 });

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/logger.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /**
  * The resources that the runtime was last asked to give each container. They differ from the
@@ -81,7 +81,7 @@ export class ActuatedResources {
     }));
     this.#state.setPodAllocation({ metadata: { uid }, spec: { containers } }).catch((error: unknown) => {
       this.#logger.error(
-        { ...podFields(pod), reason: reasonOf(error) },
+        { ...podFieldsOf(pod), reason: reasonOf(error) },
         'Failed to save the actuated resources of a pod',
       );
     });

@@ -14,7 +14,7 @@ import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.
 import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** Options of `AllocationManager`. */
 export interface AllocationManagerOptions {
@@ -251,7 +251,7 @@ export class AllocationManager {
       const result = admitted(handler, { pod, otherPods, operation });
       if (result.admit) continue;
       const { reason, message } = result;
-      logger.info({ ...podFields(pod), operation, reason, message }, 'Pod admission denied');
+      logger.info({ ...podFieldsOf(pod), operation, reason, message }, 'Pod admission denied');
       return result;
     }
     return { admit: true };
@@ -265,7 +265,7 @@ export class AllocationManager {
 
   #allocate(pod: Pod): void {
     this.#state.setPodAllocation(pod).catch((error: unknown) => {
-      const fields = { ...podFields(pod), reason: reasonOf(error) };
+      const fields = { ...podFieldsOf(pod), reason: reasonOf(error) };
       this.#options.logger.error(fields, 'Failed to save the allocation of a pod');
     });
   }

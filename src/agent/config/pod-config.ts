@@ -5,7 +5,7 @@ import type { Pod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import {
   checkAndUpdatePod,
   configSeenAnnotation,
@@ -137,7 +137,7 @@ export class PodConfig {
       if (source.ignored.has(key)) return false;
       const shared = fullNames.has(fullName) ? 'name' : 'UID';
       logger.warn(
-        { ...podFields(pod), source: sourceName },
+        { ...podFieldsOf(pod), source: sourceName },
         `Ignoring pod: its source has another pod with the same ${shared}`,
       );
       const message = `Error validating pod ${name}_${namespace}(${uid}) from ${sourceName} due to duplicate pod ${duplicate}, ignoring`;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Pod } from '../../kube/types.ts';
-import { configHashAnnotation } from '../mirror/mirror-pod-hash.ts';
+import { configHashAnnotation } from '../../kube/static-pods.ts';
 import { withAnnotations } from './check-and-update-pod.ts';
 
 /** Where a manifest was read from. */

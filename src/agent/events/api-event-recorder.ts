@@ -1,8 +1,10 @@
 import { APIError } from '../../kube/client/api-error.ts';
-import { type Clock, systemClock } from '../../shared/clock.ts';
+import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { untilAborted, withDeadline } from '../deadline.ts';
+import { TokenBucket } from '../../shared/token-bucket.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import { withDeadline } from '../deadline.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
 import { refuseOption } from '../require-option.ts';
 import type { EventClient } from './event-client.ts';
@@ -10,7 +12,6 @@ import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
 import type { KubeEvent } from './kube-event.ts';
 import { podReference } from './object-reference.ts';
-import { RefillingTokens } from './refilling-tokens.ts';
 
 /** Options of `APIEventRecorder`. */
 export interface APIEventRecorderOptions {
@@ -59,7 +60,7 @@ export class APIEventRecorder implements EventRecorder {
   readonly #clock: Clock;
   readonly #correlator: EventCorrelator;
   readonly #failures: FailureLog;
-  readonly #requests: RefillingTokens;
+  readonly #requests: TokenBucket;
   readonly #stop = new AbortController();
   readonly #queue: KubeEvent[] = [];
   #draining: Promise<void> | undefined;
@@ -74,7 +75,7 @@ export class APIEventRecorder implements EventRecorder {
     if (!(burst >= 1)) refuseOption('burst', 'a number >= 1');
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#requests = new RefillingTokens({ clock: this.#clock, size: burst, refillMs: 1000 / qps });
+    this.#requests = new TokenBucket(qps, burst, this.#clock);
     this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
     this.#failures = new FailureLog(options.logger, this.#clock, 'Writing events');
   }
@@ -161,7 +162,7 @@ export class APIEventRecorder implements EventRecorder {
           return this.#drop(correlated.event, reasonOf(error));
         }
       }
-      await this.#sleep(tries === 1 ? retryDelayMs * random() : retryDelayMs);
+      await sleep(this.#clock, tries === 1 ? retryDelayMs * random() : retryDelayMs, this.#stop.signal);
     }
   }
 
@@ -180,20 +181,13 @@ export class APIEventRecorder implements EventRecorder {
   }
 
   async #withTimeout(call: (signal: AbortSignal) => Promise<KubeEvent>): Promise<KubeEvent> {
-    for (let waitMs = this.#requests.take(); waitMs > 0 && !this.#stop.signal.aborted; waitMs = this.#requests.take()) {
-      await this.#sleep(waitMs);
-    }
+    // At a stop, the rest is written without waiting for tokens.
+    await this.#requests.take(this.#stop.signal).catch(() => {});
     const { signal } = new AbortController();
     return withDeadline(this.#clock, requestTimeoutMs, signal, async (deadline) => {
-      const written = await untilAborted(call(deadline.signal), deadline.signal);
+      const written = await undefinedIfAborted(call(deadline.signal), deadline.signal);
       if (written === undefined) throw new Error(`no response after ${requestTimeoutMs / 1000} s`);
       return written;
-    });
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return withDeadline(this.#clock, ms, this.#stop.signal, async ({ signal }) => {
-      await untilAborted(new Promise(() => {}), signal);
     });
   }
 

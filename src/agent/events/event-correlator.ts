@@ -1,8 +1,8 @@
+import { TokenBucket } from '../../shared/token-bucket.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { aggregateKey, eventKey, type KubeEvent, type KubeEventPatch, spamKey } from './kube-event.ts';
 import { LRUCache } from './lru-cache.ts';
-import { RefillingTokens } from './refilling-tokens.ts';
 
 const maxEntries = 4096;
 const aggregateMaxEvents = 10;
@@ -33,7 +33,7 @@ export class EventCorrelator {
   readonly #newName: (objectName: string) => string;
   readonly #similar = new LRUCache<{ readonly messages: Set<string>; lastMs: number }>(maxEntries);
   readonly #observed = new LRUCache<Observation>(maxEntries);
-  readonly #tokens = new LRUCache<RefillingTokens>(maxEntries);
+  readonly #tokens = new LRUCache<TokenBucket>(maxEntries);
 
   /** @param newName returns a name for a new Event about the object of this name */
   constructor(clock: Clock, newName: (objectName: string) => string) {
@@ -110,9 +110,8 @@ export class EventCorrelator {
 
   /** A token bucket for each source and object. Source: client-go `EventSourceObjectSpamFilter`. */
   #takeToken(key: string): boolean {
-    const tokens =
-      this.#tokens.get(key) ?? new RefillingTokens({ clock: this.#clock, size: spamBurst, refillMs: spamRefillMs });
+    const tokens = this.#tokens.get(key) ?? new TokenBucket(1000 / spamRefillMs, spamBurst, this.#clock);
     this.#tokens.set(key, tokens);
-    return tokens.take() === 0;
+    return tokens.tryTake();
   }
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
@@ -43,7 +43,7 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
   if (typeof message !== 'string') refuseArgument('message', 'a string');
   if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))
     refuseArgument('gracePeriodSeconds', 'seconds >= 0');
-  const fields = podFields(pod);
+  const fields = podFieldsOf(pod);
   if (isCriticalPod(pod)) {
     logger.error(fields, 'Not evicting a critical pod');
     return false;

@@ -2,9 +2,9 @@ import { describeAPIError } from '../../kube/client/api-error.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorPodAPI } from './mirror-pod-api.ts';
-import { configMirrorAnnotation, podHash } from './mirror-pod-hash.ts';
+import { configMirrorAnnotation, podHash } from '../../kube/static-pods.ts';
 
 /** The members of the Node that are read. */
 export interface MirrorNode {
@@ -76,7 +76,7 @@ export class MirrorPodClient {
     } catch (thrown) {
       const { statusCode, message } = describeAPIError(thrown);
       if (statusCode !== 404 && statusCode !== 409)
-        logger.error({ ...podFields(mirrorPod), reason: message }, 'Failed to delete mirror pod');
+        logger.error({ ...podFieldsOf(mirrorPod), reason: message }, 'Failed to delete mirror pod');
       return false;
     }
   }

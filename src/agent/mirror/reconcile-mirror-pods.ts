@@ -3,9 +3,9 @@ import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
-import { isMirrorPodOf } from './mirror-pod-hash.ts';
+import { isMirrorPodOf } from '../../kube/static-pods.ts';
 
 /** Options of `tryReconcileMirrorPod`. */
 export interface ReconcileMirrorPodOptions {
@@ -29,22 +29,22 @@ export async function tryReconcileMirrorPod(
   if (mirrorPod !== undefined) {
     if (mirrorPod.metadata?.deletionTimestamp == null && isMirrorPodOf(mirrorPod, staticPod)) return;
     if (!(await client.deleteMirrorPod(mirrorPod, signal))) return;
-    logger.info(podFields(mirrorPod), 'Deleted mirror pod because it was outdated');
+    logger.info(podFieldsOf(mirrorPod), 'Deleted mirror pod because it was outdated');
   }
   let node: MirrorNode;
   try {
     node = await client.getNode(signal);
   } catch (thrown) {
-    const fields = { ...podFields(staticPod), reason: reasonOf(thrown) };
+    const fields = { ...podFieldsOf(staticPod), reason: reasonOf(thrown) };
     return logger.warn(fields, 'Not creating mirror pod: the Node is unknown');
   }
   if (node.metadata?.deletionTimestamp != null)
-    return logger.info(podFields(staticPod), 'Not creating mirror pod: the Node is being deleted');
+    return logger.info(podFieldsOf(staticPod), 'Not creating mirror pod: the Node is being deleted');
   try {
     await client.createMirrorPod(staticPod, signal);
-    logger.info(podFields(staticPod), 'Created mirror pod');
+    logger.info(podFieldsOf(staticPod), 'Created mirror pod');
   } catch (thrown) {
-    const fields = { ...podFields(staticPod), reason: describeAPIError(thrown).message };
+    const fields = { ...podFieldsOf(staticPod), reason: describeAPIError(thrown).message };
     logger.error(fields, 'Failed to create mirror pod');
   }
 }
@@ -67,6 +67,6 @@ export async function deleteOrphanedMirrorPods(
 ): Promise<void> {
   for (const mirrorPod of orphans) {
     if (isTerminating(getPodFullName(mirrorPod))) continue;
-    if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFields(mirrorPod), 'Deleted mirror pod');
+    if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFieldsOf(mirrorPod), 'Deleted mirror pod');
   }
 }

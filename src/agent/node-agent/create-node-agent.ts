@@ -19,7 +19,7 @@ import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
@@ -263,7 +263,7 @@ function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): Eve
       try {
         eventRecorder.event(event);
       } catch (thrown) {
-        logger.error({ reason: reasonOf(thrown), method: 'eventRecorder.event' }, 'A method of the caller failed');
+        logger.error({ reason: reasonOf(thrown), method: 'eventRecorder.event' }, 'User callback threw');
       }
     },
   };
@@ -300,8 +300,8 @@ function filteredPods(apiPods: APIPods, filter: ((pod: Pod) => boolean) | undefi
     try {
       return filter(pod);
     } catch (thrown) {
-      const fields = { ...podFields(pod), method: 'sources.api.filter', reason: reasonOf(thrown) };
-      logger.error(fields, 'A method of the caller failed; ignoring the change of the pod');
+      const fields = { ...podFieldsOf(pod), method: 'sources.api.filter', reason: reasonOf(thrown) };
+      logger.error(fields, 'User callback threw; ignoring the change of the pod');
       return false;
     }
   };

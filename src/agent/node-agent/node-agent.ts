@@ -3,6 +3,7 @@ import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { Ticker } from '../../shared/ticker.ts';
 import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
 import type { Pod } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
@@ -13,7 +14,8 @@ import type { ContainerGC } from '../container-gc/container-gc.ts';
 import type { PodConfig, PodSink } from '../config/pod-config.ts';
 import type { PodSource } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
-import { untilAborted, withDeadline } from '../deadline.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import { withDeadline } from '../deadline.ts';
 import type { APIEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
@@ -26,7 +28,6 @@ import type { ProberManager } from '../prober/prober-manager.ts';
 import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
 import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
-import { Ticker } from '../sync-loop/ticker.ts';
 import type { APIConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './node-agent-options.ts';
@@ -89,7 +90,6 @@ export class NodeAgent implements AsyncDisposable {
   #isShuttingDown = false;
   readonly #gcFailures: FailureLog;
   #gcTicker: Ticker | undefined;
-  #isCollectingGarbage = false;
   #starting: Promise<unknown> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
@@ -149,7 +149,8 @@ export class NodeAgent implements AsyncDisposable {
     allocationManager.start();
     pleg.start();
     syncLoop.start();
-    this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => void this.#collectGarbage());
+    this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
+    this.#gcTicker.start();
     for (const [source, sink] of sinks) if (source.name !== 'api') source.start(sink);
     const [apiSource, apiSink] = sinks.find(([{ name }]) => name === 'api') ?? [];
     this.#starting = Promise.all([
@@ -273,15 +274,12 @@ export class NodeAgent implements AsyncDisposable {
   /** Source: kubelet `StartGarbageCollection`. */
   async #collectGarbage(): Promise<void> {
     const { containerGC, syncLoop } = this.#parts;
-    if (this.#isCollectingGarbage) return;
-    this.#isCollectingGarbage = true;
     try {
       await containerGC.garbageCollect(syncLoop.areSourcesReady());
       this.#gcFailures.succeeded();
     } catch (thrown) {
       if (!this.#stopSignal.signal.aborted) this.#gcFailures.failed(thrown);
     }
-    this.#isCollectingGarbage = false;
   }
 
   async #startNodeReporter(): Promise<void> {
@@ -289,7 +287,7 @@ export class NodeAgent implements AsyncDisposable {
     if (nodeReporter === undefined) return;
     // Otherwise the first status would say that the runtime is not healthy. Source: kubelet `Run`.
     await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
-      untilAborted(pleg.relist(), signal),
+      undefinedIfAborted(pleg.relist(), signal),
     );
     if (!this.#stopSignal.signal.aborted) nodeReporter.start();
   }
@@ -306,7 +304,7 @@ export class NodeAgent implements AsyncDisposable {
       return;
     }
     await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
-      untilAborted(this.#staticSourcesSeen, signal),
+      undefinedIfAborted(this.#staticSourcesSeen, signal),
     );
     if (!this.#stopSignal.signal.aborted) source.start(sink);
   }
@@ -361,7 +359,9 @@ export class NodeAgent implements AsyncDisposable {
     const { ownEventRecorder, connection, clock } = this.#parts;
     if (ownEventRecorder === undefined) return;
     const stopping = ownEventRecorder.stop();
-    await withDeadline(clock, deadlineMs, new AbortController().signal, ({ signal }) => untilAborted(stopping, signal));
+    await withDeadline(clock, deadlineMs, new AbortController().signal, ({ signal }) =>
+      undefinedIfAborted(stopping, signal),
+    );
     connection?.abort();
     await stopping;
   }

@@ -1,7 +1,6 @@
-import type { Clock } from '../../shared/clock.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
-import { sleep } from '../node/jitter-until.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
@@ -42,7 +41,7 @@ export async function terminateAllPods(
         });
         await untilFinished(pod.metadata?.uid ?? '', podWorkers, clock);
       } catch (thrown) {
-        logger.warn({ ...podFields(pod), reason: reasonOf(thrown) }, 'Failed to terminate pod');
+        logger.warn({ ...podFieldsOf(pod), reason: reasonOf(thrown) }, 'Failed to terminate pod');
       }
     }),
   );

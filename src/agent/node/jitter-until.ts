@@ -1,14 +1,6 @@
-import type { Clock } from '../../shared/clock.ts';
-import { untilAborted, withDeadline } from '../deadline.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 
 const jitterFactor = 0.04;
-
-/** Resolves after `ms`, or as soon as `signal` is aborted. */
-export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return withDeadline(clock, ms, signal, async (deadline) => {
-    await untilAborted(new Promise(() => {}), deadline.signal);
-  });
-}
 
 /**
  * Calls `run`, waits until it is done, then for the period plus up to 4 %, and repeats until `signal` is aborted.

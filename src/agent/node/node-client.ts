@@ -1,7 +1,8 @@
 import { APIError } from '../../kube/client/api-error.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import { untilAborted, withDeadline } from '../deadline.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import { withDeadline } from '../deadline.ts';
 import type { Lease, Node } from './node-types.ts';
 
 /** Source: kubelet `heartbeatClientConfig.Timeout`, which is `nodeStatusUpdateFrequency`. */
@@ -68,7 +69,7 @@ export class NodeClient {
     query?: Readonly<Record<string, string>>,
   ): Promise<T> {
     return withDeadline(this.#clock, requestTimeoutMs, this.#signal, async ({ signal }) => {
-      const response = await untilAborted(
+      const response = await undefinedIfAborted(
         this.#transport.request(method, path, { body, contentType, query, signal }),
         signal,
       );

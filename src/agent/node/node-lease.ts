@@ -1,8 +1,7 @@
-import type { Clock } from '../../shared/clock.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { FailureLog } from '../failure-log.ts';
-import { sleep } from './jitter-until.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
 import type { Lease } from './node-types.ts';
 

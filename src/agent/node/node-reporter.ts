@@ -1,11 +1,11 @@
-import { type Clock, systemClock } from '../../shared/clock.ts';
+import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../bounded-call.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/object-reference.ts';
 import { FailureLog } from '../failure-log.ts';
-import { jitterUntil, sleep } from './jitter-until.ts';
+import { jitterUntil } from './jitter-until.ts';
 import { NodeClient } from './node-client.ts';
 import { defaultNodeStatus } from './node-defaults.ts';
 import { NodeLease } from './node-lease.ts';

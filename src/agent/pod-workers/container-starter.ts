@@ -1,4 +1,4 @@
-import { untilAborted } from '../deadline.ts';
+import { untilAborted } from '../../shared/abort.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
@@ -16,7 +16,7 @@ import type { ContainerKiller } from './kill-pod.ts';
 import type { PodEvent } from '../events/event-recorder.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure } from './sync-result.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface ContainerStarterOptions {
   readonly runtime: ContainerRuntime;
@@ -116,11 +116,10 @@ export class ContainerStarter {
     const handler = container.lifecycle!.postStart!;
     try {
       await untilAborted(handlerRunner.run({ pod, container, containerID, podIP, handler }, signal), signal);
-      signal.throwIfAborted();
     } catch (thrown) {
       // The pod is being terminated, which stops its containers.
       signal.throwIfAborted();
-      const fields = { ...podFields(pod), container: container.name, reason: messageOf(thrown) };
+      const fields = { ...podFieldsOf(pod), container: container.name, reason: messageOf(thrown) };
       logger.warn(fields, 'postStart hook failed; killing the container');
       this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const message = 'FailedPostStartHook';

@@ -9,7 +9,7 @@ import type { HandlerRunner } from './handler-runner.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure, type SyncResult } from './sync-result.ts';
 import { TerminationOrdering } from './termination-ordering.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface ContainerKillerOptions {
   readonly runtime: ContainerRuntime;
@@ -116,7 +116,7 @@ export class ContainerKiller {
         await handlerRunner.run({ pod, container, containerID, podIP, handler }, hookSignal);
       } catch (thrown) {
         if (hookSignal.aborted) return;
-        const fields = { ...podFields(pod), container: container.name, reason: messageOf(thrown) };
+        const fields = { ...podFieldsOf(pod), container: container.name, reason: messageOf(thrown) };
         logger.warn(fields, 'preStop hook failed; stopping the container anyway');
         const message = 'PreStopHook failed';
         eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });

@@ -2,7 +2,7 @@ import { isStaticPod } from '../../kube/static-pods.ts';
 import type { Pod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
 import { noPodEvents } from './pod-event-recorder.ts';
@@ -214,7 +214,12 @@ export class PodWorkerLoop {
     const reason = reasonOf(error);
     status.failure = { sinceMs: status.failure?.sinceMs ?? this.#options.clock.now(), reason };
     const failingSince = timeFromEpochMs(status.failure.sinceMs);
-    const fields = { ...podFields(pod ?? toAPIPod(runningPod!)), state: status.lifecycle.state, reason, failingSince };
+    const fields = {
+      ...podFieldsOf(pod ?? toAPIPod(runningPod!)),
+      state: status.lifecycle.state,
+      reason,
+      failingSince,
+    };
     this.#options.logger.error(fields, 'Failed to sync pod; it will be retried');
   }
 }

@@ -20,7 +20,7 @@ import {
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
 import { requireDuration } from './require-duration.ts';
 import { StaticPodStarts } from './static-pod-starts.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /**
  * One worker for each pod, which does one thing at a time and moves the pod through its lifecycle:
@@ -69,7 +69,7 @@ export class PodWorkers implements PodDeletionSafety {
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` or `runningPod` with a UID', { path: 'pod' });
     }
     if (runningPod !== undefined && updateType !== 'kill') {
-      const fields = { ...podFields(identity), updateType };
+      const fields = { ...podFieldsOf(identity), updateType };
       this.#options.logger.info(fields, 'Ignoring update: a pod that only the runtime knows can only be killed');
       return;
     }

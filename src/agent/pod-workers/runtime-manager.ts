@@ -16,7 +16,7 @@ import { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
 import type { PodEventRecorder } from './pod-event-recorder.ts';
 import { messageOf, SyncFailure, type SyncAction, type SyncResult } from './sync-result.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface RuntimeManagerOptions {
   /** A runtime whose calls have a time-out: see `boundedRuntime`. */
@@ -203,7 +203,7 @@ export class RuntimeManager {
       const runs = containers.filter((run) => run.name === name && hasEnded(run));
       for (const { id } of runs.slice(keep)) {
         await this.#remove(id).catch((thrown: unknown) => {
-          const fields = { ...podFields(pod), container: name, reason: messageOf(thrown) };
+          const fields = { ...podFieldsOf(pod), container: name, reason: messageOf(thrown) };
           this.#options.logger.warn(fields, 'Failed to remove an exited init container');
         });
       }

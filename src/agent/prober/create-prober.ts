@@ -5,7 +5,7 @@ import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { runProbe } from './probe-handlers.ts';
 import { probeTypes } from './probe-types.ts';
 import type { ProbeOutcome, Prober } from './prober.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** Options of `createProber`. */
 export interface ProberOptions {
@@ -37,7 +37,7 @@ export function createProber({ runtime, recorder, logger, clock = systemClock }:
         if (recorder !== undefined) {
           return recorder.event({ pod, container: container.name, type: 'Warning', reason, message });
         }
-        logger?.debug({ ...podFields(pod), container: container.name, reason: message }, 'A probe failed');
+        logger?.debug({ ...podFieldsOf(pod), container: container.name, reason: message }, 'A probe failed');
       };
       let outcome: ProbeOutcome;
       try {

@@ -1,7 +1,8 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container } from '../../kube/types.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import { untilAborted, withDeadline } from '../deadline.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import { withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './prober.ts';
 
 /** Longer output is truncated, as is a longer response body. */
@@ -32,7 +33,7 @@ export async function probeExec(
   return withDeadline(clock, timeoutMs, signal, async (deadline) => {
     try {
       const running = runtime.execSync(containerID, command, timeoutMs, { signal: deadline.signal });
-      const result = await untilAborted(running, deadline.signal);
+      const result = await undefinedIfAborted(running, deadline.signal);
       if (result === undefined) return timedOut;
       const { exitCode, stdout, stderr } = result;
       return { result: exitCode === 0 ? 'success' : 'failure', output: (stdout + stderr).slice(0, maxOutputLength) };

@@ -1,7 +1,8 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
-import { untilAborted, withDeadline } from '../deadline.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import { withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './prober.ts';
 import { probeUserAgent } from './http-probe-request.ts';
 
@@ -36,12 +37,12 @@ export async function probeGRPC(
   const timeout = `${timeoutMs / 1000}s`;
   try {
     return await withDeadline(clock, timeoutMs, signal, async (deadline) => {
-      await untilAborted(isReady(client), deadline.signal);
+      await undefinedIfAborted(isReady(client), deadline.signal);
       if (deadline.signal.aborted) {
         const output = `timeout: failed to connect service ${JSON.stringify(address)} within ${timeout}: context deadline exceeded`;
         return { result: 'failure', output };
       }
-      const response = await untilAborted(check(client, service), deadline.signal);
+      const response = await undefinedIfAborted(check(client, service), deadline.signal);
       if (response === undefined) {
         return { result: 'failure', output: `timeout: health rpc did not complete within ${timeout}` };
       }

@@ -3,7 +3,7 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
@@ -62,7 +62,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   for (const pod of filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager })) {
     if (known.has(uidOf(pod))) continue;
     logger.info(
-      podFields(pod),
+      podFieldsOf(pod),
       'Pod will be restarted because it is in the desired set and not known to the pod workers',
     );
     podWorkers.updatePod({ updateType: 'create', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
@@ -74,7 +74,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   }
   for (const runningPod of runningPods) {
     if (known.has(runningPod.uid)) continue;
-    logger.info(podFields(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
+    logger.info(podFieldsOf(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
     podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
   }

@@ -8,7 +8,7 @@ import type { Pod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFields } from '../log-fields.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
@@ -178,7 +178,7 @@ export class SyncHandler {
       try {
         handle(pod);
       } catch (thrown) {
-        this.#options.logger.error({ ...podFields(pod), reason: reasonOf(thrown) }, 'Failed to handle a pod');
+        this.#options.logger.error({ ...podFieldsOf(pod), reason: reasonOf(thrown) }, 'Failed to handle a pod');
       }
     }
   }
@@ -203,7 +203,7 @@ export class SyncHandler {
   #rejectPod(pod: Pod, reason: string, message: string): void {
     const { statusManager, eventRecorder, logger } = this.#options;
     this.#rejected.add(pod.metadata?.uid ?? '');
-    logger.info({ ...podFields(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
+    logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
     eventRecorder.event({ pod, type: 'Warning', reason, message });
     const qosClass = computePodQOS(pod);
     statusManager.setPodStatus(pod, { qosClass, phase: 'Failed', reason, message: `Pod was rejected: ${message}` });

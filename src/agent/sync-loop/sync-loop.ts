@@ -1,13 +1,12 @@
-import type { Clock } from '../../shared/clock.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { Ticker } from '../../shared/ticker.ts';
 import type { PodConfigUpdate, PodSourceName } from '../config/pod-update.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
-import { sleep } from '../node/jitter-until.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import { RuntimeErrorBackOff } from '../pleg/runtime-error-backoff.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import type { SyncHandler } from './sync-handler.ts';
-import { Ticker } from './ticker.ts';
 
 export interface AgentSyncLoopOptions {
   readonly handler: Pick<
@@ -187,6 +186,7 @@ export class AgentSyncLoop {
         this.#wakeUp();
       }),
     ];
+    for (const ticker of tickers) ticker.start();
     while (!this.#stop.signal.aborted) await this.#iterate();
     for (const ticker of tickers) ticker.stop();
   }

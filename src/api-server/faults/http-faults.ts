@@ -54,7 +54,7 @@ export class HTTPFaults {
         exchange.silence();
         if (fault.isProcessed) await process();
         exchange.markWithoutResponse();
-        if (exchange.verb !== 'watch') void this.inFlight.holding(untilAborted(exchange.closed));
+        if (exchange.verb !== 'watch') void this.inFlight.holding(whenAborted(exchange.closed));
         return undefined;
       case 'cut':
         if (fault.afterBytes === undefined) return exchange.cut();
@@ -72,7 +72,7 @@ export class HTTPFaults {
   }
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
+function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });

@@ -1,4 +1,4 @@
-import type { AbortSignalLike } from '../../shared/abort.ts';
+import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { requireObject } from '../../shared/errors.ts';
 import type { ClockLike } from '../../shared/guarded-clock.ts';
@@ -21,7 +21,6 @@ import { generatedConfiguration } from './generated-configuration.ts';
 import { InFlightBound } from './in-flight-bound.ts';
 import { RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** Options of `createCoreV1PodClient`. */
 export interface CoreV1PodClientOptions {

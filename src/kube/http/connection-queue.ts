@@ -40,8 +40,7 @@ export class ConnectionQueue {
     if (signal?.aborted) return Promise.reject(describeAbort(signal));
     const { waitTimeoutMs, clock, logger } = this.#options;
     const report = (method: string, call: (() => void) | undefined): unknown =>
-      call &&
-      tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'A method of the caller failed'));
+      call && tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'User callback threw'));
     report('onQueued', onQueued);
     return new Promise((resolve, reject) => {
       const waiter = {};

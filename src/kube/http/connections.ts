@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici/index.js';
-import { TokenBucket } from '../client/token-bucket.ts';
+import { TokenBucket } from '../../shared/token-bucket.ts';
 import { ConnectionQueue, type ConnectionQueueOptions } from './connection-queue.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions } from './dispatcher.ts';

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { callbackify, promisify } from 'node:util';
 import { buildConnector } from 'undici/index.js';
-import type { TokenBucket } from '../client/token-bucket.ts';
+import type { TokenBucket } from '../../shared/token-bucket.ts';
 
 /** Connections that are being opened. `destroy()` of a dispatcher does not end them, so whoever destroys it must. */
 export type Connecting = Set<{ destroy(): unknown }>;

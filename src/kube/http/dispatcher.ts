@@ -1,5 +1,5 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
-import type { TokenBucket } from '../client/token-bucket.ts';
+import type { TokenBucket } from '../../shared/token-bucket.ts';
 import { type Connecting, failingConnector, pacedConnector, trackedConnector } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { socksConnector } from './socks-connector.ts';

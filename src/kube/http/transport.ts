@@ -1,10 +1,9 @@
 import { type Dispatcher, errors } from 'undici/index.js';
-import type { AbortSignalLike } from '../../shared/abort.ts';
+import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { APIError, describeAbort, describeAPIError } from '../client/api-error.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 import { secretsOf } from '../client/redact.ts';
-import { untilAborted } from '../client/until-aborted.ts';
 import type { QueryParameters } from './api-path.ts';
 import { checkPath, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
@@ -137,7 +136,7 @@ class UndiciTransport implements KubeTransport {
         send: (dispatcher, request) => dispatcher.request({ ...request, signal: signal ?? null }),
       });
       // undici ignores the signal until it is connected; the connection is closed below.
-      const { statusCode, body } = await untilAborted(response, signal);
+      const { statusCode, body } = await untilAborted(response, signal, describeAbort);
       body.once('close', () => connection.release());
       return { statusCode, body: this.#chunks(body, signal) };
     } catch (error) {
@@ -164,12 +163,13 @@ class UndiciTransport implements KubeTransport {
   /** After a 401, sends the request once more if there are other credentials. */
   async #send<Response extends BufferedResponse | Dispatcher.ResponseData>(call: Call<Response>): Promise<Response> {
     if (this.#closed) throw closedError();
-    const credentials = this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal));
+    const credentials =
+      this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal, describeAbort));
     try {
       return await this.#sendAs(credentials, call);
     } catch (error) {
       if ((error as APIError).statusCode !== 401) throw error;
-      const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal);
+      const renewed = await untilAborted(this.#credentials.renew(credentials), call.signal, describeAbort);
       if (renewed === undefined) throw error;
       return this.#sendAs(renewed, call);
     }

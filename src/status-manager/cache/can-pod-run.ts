@@ -1,6 +1,6 @@
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import { isMirrorPod, isMirrorPodOf, isStaticPod } from '../../kube/static-pods.ts';
+import { isMirrorPod, isMirrorPodOf, isStaticPod, podHash } from '../../kube/static-pods.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { VersionedPodStatus } from './pod-status-cache.ts';
 
@@ -18,6 +18,8 @@ export function canPodRun(pod: Pod, apiPod: Pod | undefined, cached: VersionedPo
   if (isMirrorPod(pod) || isBeingDeleted(pod)) return false;
   if (isStaticPod(pod) && (pod.spec?.restartPolicy ?? 'Always') === 'Always') return true;
   if (cached?.podIsFinished || isPodPhaseTerminal(cached?.status.phase)) return false;
-  if (apiPod === undefined || (isStaticPod(pod) && !isMirrorPodOf(apiPod, pod))) return true;
+  // Without a hash, no mirror is known to be outdated.
+  const isOutdated = apiPod !== undefined && podHash(pod) !== '' && isStaticPod(pod) && !isMirrorPodOf(apiPod, pod);
+  if (apiPod === undefined || isOutdated) return true;
   return !isPodPhaseTerminal(apiPod.status?.phase);
 }

@@ -2,6 +2,7 @@ import cloneDeep from 'lodash/cloneDeep.js';
 import isMatch from 'lodash/isMatch.js';
 import xorWith from 'lodash/xorWith.js';
 import type { Clock } from '../../shared/clock.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
@@ -125,7 +126,7 @@ export class PodStatusUpdates {
     const status = this.#options.cache.get(pod.metadata!.uid!)?.status ?? podStatus;
     const isStatic = isStaticPod(pod);
     if (!isStatic && !knownPhases.has(status.phase ?? '')) {
-      this.#options.logger.error({ ...fieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
+      this.#options.logger.error({ ...podFieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
     }
     return this.#updateStatusInternal(pod, terminatedPodStatus(pod, podStatus, status, isStatic), true, true);
   }
@@ -240,7 +241,7 @@ export class PodStatusUpdates {
   }
 
   #rejected(pod: Pod, rejected: Rejection): UpdateResult {
-    this.#options.logger.error({ ...fieldsOf(pod), ...rejected }, 'Status update on pod aborted');
+    this.#options.logger.error({ ...podFieldsOf(pod), ...rejected }, 'Status update on pod aborted');
     this.#options.metrics.incRefusedUpdates('illegal-container-transition');
     return rejectedResult(this.#options.cache.get(pod.metadata!.uid!)?.status, rejected);
   }
@@ -285,10 +286,6 @@ function haveSameHealth(
 function setObservedGeneration(status: Mutable<PodStatus>, generation: number): void {
   if (generation === 0) delete status.observedGeneration;
   else status.observedGeneration = generation;
-}
-
-function fieldsOf({ metadata }: Pod): object {
-  return podFields(metadata!.uid!, { podNamespace: metadata?.namespace ?? '', podName: metadata?.name ?? '' });
 }
 
 /** Ready, then ContainersReady, regenerated from the containers that `status` lists. Source: kubelet `SetContainerReadiness`. */

@@ -1,8 +1,8 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import { describeAbort } from '../../kube/client/api-error.ts';
 import type { InFlightBound } from '../../kube/client/in-flight-bound.ts';
-import type { TokenBucket } from '../../kube/client/token-bucket.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
+import type { TokenBucket } from '../../shared/token-bucket.ts';
 
 /** How long all pods wait when the API server is overloaded and does not say for how long. */
 const defaultPauseMs = 1_000;
@@ -49,7 +49,9 @@ export class ClientLimiter {
     if (this.#bucket.isUnlimited && !this.isPaused) return;
     for (;;) {
       await this.#untilResumed(signal);
-      await this.#bucket.take(signal);
+      await this.#bucket.take(signal).catch(() => {
+        throw describeAbort(signal);
+      });
       if (!this.isPaused) return;
       // Paused while it waited: another client may use the token.
       this.#bucket.giveBack();

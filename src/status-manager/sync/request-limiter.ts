@@ -1,5 +1,5 @@
 import { InFlightBound } from '../../kube/client/in-flight-bound.ts';
-import { TokenBucket } from '../../kube/client/token-bucket.ts';
+import { TokenBucket } from '../../shared/token-bucket.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption, requireObject } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';

@@ -13,7 +13,7 @@ import type { PodRequests, SyncPermits } from './pod-requests.ts';
 import type { ResendDetector } from './resend-detector.ts';
 import { type LoopMode, SyncScheduler, type SyncSchedulerOptions } from './sync-scheduler.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
-import { Ticker } from './ticker.ts';
+import { Ticker } from '../../shared/ticker.ts';
 import { WakeUp } from './wake-up.ts';
 
 export interface SyncLoopOptions extends SyncSchedulerOptions {

@@ -130,7 +130,7 @@ describe('the life of a plain pod', () => {
     expect(recorded).toContain('Started');
     expect(cluster.logger.errors).toContainEqual({
       level: 'error',
-      message: 'A method of the caller failed',
+      message: 'User callback threw',
       fields: { method: 'eventRecorder.event', reason: 'full' },
     });
   });

@@ -72,7 +72,7 @@ describe('a port that throws affects nothing else', () => {
     h.set('a', '1', { containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 1 } } }] });
     await h.settle();
     expect(h.written('a')).toBe('1');
-    expect(h.logger.errors.map(({ message }) => message)).toContain('A method of the caller failed');
+    expect(h.logger.errors.map(({ message }) => message)).toContain('User callback threw');
     await h.manager.stop();
   });
 

@@ -1,22 +1,21 @@
-import type { AbortSignalLike } from '../../shared/abort.ts';
-import { untilAborted } from './until-aborted.ts';
-import { type Clock, sleep } from '../../shared/clock.ts';
-import { maxDurationMs } from '../../shared/validate.ts';
+import { type AbortSignalLike, untilAborted } from './abort.ts';
+import { type Clock, sleep } from './clock.ts';
+import { maxDurationMs } from './validate.ts';
 
 /** A token for each request or connection, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
 export class TokenBucket {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
-  readonly #tokensPerMs: number;
+  readonly #msPerToken: number;
   readonly #burst: number;
   #tokens: number;
   #filledAtMs: number;
   /** Settles when the last of those who wait for a token has one; each waits for the one before. */
-  #lastInQueue: Promise<void> = Promise.resolve();
+  #lastInQueue: Promise<void> | undefined;
 
   /** `qps` may be infinite. */
   constructor(qps: number, burst: number, clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>) {
     this.#clock = clock;
-    this.#tokensPerMs = qps / 1000;
+    this.#msPerToken = 1000 / qps;
     this.#burst = Math.max(1, burst);
     this.#tokens = this.#burst;
     this.#filledAtMs = clock.monotonicMs();
@@ -27,20 +26,27 @@ export class TokenBucket {
     this.#fill(this.#clock.monotonicMs());
     if (this.#tokens >= 1) return 0;
     // Whole milliseconds: a clock may not know less, and a wait that is rounded to nothing would not end.
-    return Math.ceil((1 - this.#tokens) / this.#tokensPerMs);
+    return Math.ceil((1 - this.#tokens) * this.#msPerToken);
   }
 
   get isUnlimited(): boolean {
-    return this.#tokensPerMs === Number.POSITIVE_INFINITY;
+    return this.#msPerToken === 0;
   }
 
-  /** Resolves when there is a token, first come first served; rejects with an `APIError` when `signal` aborts. */
+  /** Resolves when there is a token, first come first served; rejects with its reason when `signal` aborts. */
   async take(signal: AbortSignalLike): Promise<void> {
     if (this.isUnlimited) return;
-    const turn = this.#lastInQueue.then(() => this.#takeInTurn(signal));
+    const turn = (this.#lastInQueue ?? Promise.resolve()).then(() => this.#takeInTurn(signal));
     this.#lastInQueue = turn.catch(() => {});
     // The requests before it may belong to another manager, which keeps waiting.
     await untilAborted(turn, signal);
+  }
+
+  /** Takes a token unless there is none. */
+  tryTake(): boolean {
+    if (this.delayMs > 0) return false;
+    this.#tokens--;
+    return true;
   }
 
   /** Gives back a token that was not used. */
@@ -61,7 +67,7 @@ export class TokenBucket {
     else {
       // Never less than before: fake timers of a test may set a running clock back.
       const elapsedMs = Math.max(0, now - this.#filledAtMs);
-      this.#tokens = Math.min(this.#burst, this.#tokens + elapsedMs * this.#tokensPerMs);
+      this.#tokens = Math.min(this.#burst, this.#tokens + elapsedMs / this.#msPerToken);
     }
     this.#filledAtMs = now;
   }

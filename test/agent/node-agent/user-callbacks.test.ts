@@ -31,7 +31,7 @@ async function stop(): Promise<number> {
   return cluster.clock.now() - startedMs;
 }
 
-describe('a method of the caller never settles', () => {
+describe('a user callback never settles', () => {
   it('nodeStatus: the Node is registered without it, the log names the hook, and stop() ends', async () => {
     const agent = await cluster.startAgent({ node: { nodeStatus: never } });
     await cluster.advance(12_000);
@@ -103,7 +103,7 @@ describe('a method of the caller never settles', () => {
   );
 });
 
-describe('a method of the caller throws', () => {
+describe('a user callback throws', () => {
   it('waitForAttachAndMount: log and inspect() say why and since when, until it succeeds', async () => {
     let isBroken = true;
     const waitForAttachAndMount = async (): Promise<void> => {
