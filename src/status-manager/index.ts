@@ -54,8 +54,7 @@ export { logMissingAccess } from '../kube/access/log-missing-access.ts';
 export { rbacManifest, type RBACManifestOptions } from '../kube/access/rbac-manifest.ts';
 
 // Allocated resources
-export { type PodResizeStatus, type AllocationState } from './allocation/allocation-state.ts';
-export { noopState } from './allocation/noop-state.ts';
+export { type AllocationState, noopState, type PodResizeStatus } from './allocation/allocation-state.ts';
 export { openCheckpointState } from './allocation/checkpoint-state.ts';
 
 // Unsent statuses on disk

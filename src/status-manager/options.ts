@@ -1,5 +1,4 @@
-import type { AllocationState } from './allocation/allocation-state.ts';
-import { noopState } from './allocation/noop-state.ts';
+import { type AllocationState, noopState } from './allocation/allocation-state.ts';
 import type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../kube/client/pod-client.ts';
 import type { Clock } from '../shared/clock.ts';

@@ -43,3 +43,14 @@ export interface AllocationState {
   /** `delete` for all pods but these. Source: kubelet `RemoveOrphanedPods`. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void;
 }
+
+/** Stores nothing: for agents that never resize pods. Source: kubelet `state.NewNoopStateCheckpoint`. */
+export const noopState: AllocationState = Object.freeze({
+  getContainerResourceAllocation: () => undefined,
+  getPodLevelResourceAllocation: () => undefined,
+  getPodResizeStatus: () => '',
+  setPodAllocation: () => Promise.resolve(),
+  setPodResizeStatus: () => Promise.resolve(),
+  delete: () => {},
+  removeOrphanedPods: () => {},
+} satisfies AllocationState);

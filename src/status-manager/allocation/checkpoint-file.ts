@@ -2,7 +2,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { readRegularFile } from '../../shared/regular-file.ts';
-import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-envelope.ts';
+import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-format.ts';
 
 /** Enough for some 100,000 pods. */
 const maxCheckpointBytes = 64 * 1024 * 1024;

@@ -1,15 +1,45 @@
+import { compareUTF8 } from '../status/utf8.ts';
 import { objectAt, DecodeContext, quantityAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
 import type { ResourceClaim, ResourceList, ResourceRequirements } from '../../kube/types.ts';
-import { goMap, goString, goStruct } from './go-json.ts';
 import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';
 import { isPodResizeStatus, type PodResizeStatus } from './allocation-state.ts';
 
 /*
- * The data inside the two checkpoint files, in the bytes of Go's `json.Marshal`.
- * Source: kubelet `state.PodResourceInfoMap`. The second file is ours: the kubelet keeps no resize
- * status any more.
+ * The text of the two checkpoint files, in the bytes of Go's `json.Marshal`: an envelope with a
+ * checksum, and the data in it. Source: kubelet `state.Checkpoint`, `state.PodResourceInfoMap`. The
+ * second file is ours: the kubelet keeps no resize status any more.
  */
+
+const fnvOffsetBasis = 0x811c9dc5;
+const fnvPrime = 0x01000193;
+
+/** FNV-1a 32 over what Go's `%#v` makes of the string: its type, then its bytes. */
+export function checksumOf(data: string): number {
+  let hash = fnvOffsetBasis;
+  for (const byte of Buffer.from(`(string)${data}`)) hash = Math.imul(hash ^ byte, fnvPrime);
+  return hash >>> 0;
+}
+
+/** The complete text of a checkpoint file. */
+export function encodeEnvelope(data: string): string {
+  return goStruct([
+    ['data', goString(data)],
+    ['checksum', String(checksumOf(data))],
+  ]);
+}
+
+/** The data in a checkpoint file. Throws an Error that says what is wrong with the text. */
+export function decodeEnvelope(text: string): string {
+  const envelope: unknown = JSON.parse(text);
+  if (!isObject(envelope) || !('data' in envelope) || !('checksum' in envelope)) {
+    throw new TypeError('it is not an object with `data` and `checksum`');
+  }
+  const { data, checksum } = envelope;
+  if (typeof data !== 'string') throw new TypeError('its `data` is not a string');
+  if (checksum !== checksumOf(data)) throw new Error('its checksum does not match its data');
+  return data;
+}
 
 export function encodeAllocations(allocations: ReadonlyMap<string, PodAllocation>): string {
   return goStruct([['entries', goMap(allocations, encodeAllocation)]]);
@@ -98,4 +128,29 @@ function mapAt<T>(
   const entries = (map: Raw): Map<string, T> =>
     new Map(Object.keys(map).map((key) => [key, read(map[key], key, context)]));
   return objectAt(value, member, context, entries) ?? null;
+}
+
+const goEscaped: Readonly<Record<string, string>> = {
+  '<': '\\u003c',
+  '>': '\\u003e',
+  '&': '\\u0026',
+  '\u2028': '\\u2028',
+  '\u2029': '\\u2029',
+};
+
+/** A JSON string in the bytes of Go's `json.Marshal`. */
+export function goString(text: string): string {
+  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, (character) => goEscaped[character]!);
+}
+
+/** A Go struct: members in the order given; those whose JSON text is undefined are left out. */
+function goStruct(members: readonly (readonly [name: string, json: string | undefined])[]): string {
+  const written = members.filter(([, json]) => json !== undefined);
+  return `{${written.map(([name, json]) => `${goString(name)}:${json}`).join(',')}}`;
+}
+
+/** A Go map: its keys sorted by their bytes. */
+export function goMap<T>(entries: Iterable<readonly [string, T]>, encode: (value: T) => string): string {
+  const sorted = [...entries].sort(([a], [b]) => compareUTF8(a, b));
+  return goStruct(sorted.map(([key, value]) => [key, encode(value)]));
 }

@@ -3,7 +3,7 @@ import type { Mutable, PodStatus, VolumeHealthCondition } from '../../kube/types
 import { DecodeContext } from './canonical-reader.ts';
 import type { TimeFormatter } from '../../shared/time.ts';
 import { isObject } from '../../shared/json.ts';
-import { createObjectReader } from './object-reader.ts';
+import { createObjectReader } from './status-member.ts';
 import { healthConditions, podStatusMembers } from './status-members.ts';
 
 /** The mode and the name under which a value is read; see `DecodeContext`. */

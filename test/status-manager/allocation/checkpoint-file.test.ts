@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-envelope.ts';
+import { encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-format.ts';
 import { CheckpointFile } from '../../../src/status-manager/allocation/checkpoint-file.ts';
 
 let dir: string;

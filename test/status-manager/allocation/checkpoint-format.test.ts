@@ -1,8 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { decodeEnvelope, encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-envelope.ts';
-import { decodeAllocations, encodeAllocations } from '../../../src/status-manager/allocation/checkpoint-format.ts';
-import { goMap, goString } from '../../../src/status-manager/allocation/go-json.ts';
+import {
+  decodeAllocations,
+  decodeEnvelope,
+  encodeAllocations,
+  encodeEnvelope,
+  goMap,
+  goString,
+} from '../../../src/status-manager/allocation/checkpoint-format.ts';
 import { allocationFromPod } from '../../../src/status-manager/allocation/pod-allocation.ts';
 
 const recorded = new URL('../../../../shared/traces/checkpoint/', import.meta.url);

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-envelope.ts';
+import { encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-format.ts';
 import { openCheckpointState } from '../../../src/status-manager/allocation/checkpoint-state.ts';
 import { StatusManagerError } from '../../../src/shared/errors.ts';
 import { cpu, podOf } from './pods.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import { noopState } from '../../../src/status-manager/allocation/noop-state.ts';
+import { noopState } from '../../../src/status-manager/allocation/allocation-state.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 import { cpu, podOf } from './pods.ts';
 

@@ -1,28 +1,15 @@
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StatusManagerError } from '../../../src/shared/errors.ts';
 import { DecodeContext } from '../../../src/status-manager/status/canonical-reader.ts';
-import { createObjectReader, interpretRows } from '../../../src/status-manager/status/object-reader.ts';
-import type { PatchMembers } from '../../../src/status-manager/status/patch-schema.ts';
-import type { MembersOf, StatusMember } from '../../../src/status-manager/status/object-reader.ts';
+import { interpretRows, type MembersOf, shapeOf } from '../../../src/status-manager/status/object-reader.ts';
+import { objectReaders } from '../../../src/status-manager/status/object-readers.ts';
+import { createObjectReader } from '../../../src/status-manager/status/status-member.ts';
 import { podStatusMembers } from '../../../src/status-manager/status/status-members.ts';
+import { generateObjectReaders, tablesOf } from '../../object-readers/generate.ts';
 
-type Table = Readonly<Record<string, StatusMember<unknown>>>;
-
-/** All tables of members below, each once, with the path to it. */
-function tablesOf(
-  members: PatchMembers,
-  path: string,
-  found = new Map<PatchMembers, string>(),
-): Map<PatchMembers, string> {
-  if (found.has(members)) return found;
-  found.set(members, path);
-  for (const [name, row] of Object.entries(members))
-    if (row.members !== undefined) tablesOf(row.members, `${path}.${name}`, found);
-  return found;
-}
-
-const tables = [...tablesOf(podStatusMembers, 'status')].map(([table, path]) => [path, table as Table] as const);
+const tables = [...tablesOf(podStatusMembers, 'status')].map(([table, path]) => [path, table] as const);
 const value = fc.oneof(
   fc.constantFrom<unknown>(undefined, null, '', 'text', 'True', '2026-01-02T03:04:05.5Z', '1000m', 0, 1, true, false),
   fc.constantFrom<unknown>([], ['a'], [1], {}, { cpu: '1000m' }, [{ name: 'a' }, { name: 'a' }], new Date(0)),
@@ -38,6 +25,15 @@ function outcomeOf(read: () => object): unknown {
 }
 
 describe('the generated readers', () => {
+  it('are those of the tables: after a change, run npm run object-readers -- --write', () => {
+    const file = new URL('../../../src/status-manager/status/object-readers.ts', import.meta.url);
+    expect(readFileSync(file, 'utf8')).toBe(generateObjectReaders(tables.map(([, table]) => table)));
+  });
+
+  it.each(tables)('are used for %s', (_path, table) => {
+    expect(objectReaders.has(shapeOf(Object.entries(table)))).toBe(true);
+  });
+
   it.each(tables)('read the members of %s as the loop over their rows does', (_path, table) => {
     const rows = Object.entries(table);
     const generated = createObjectReader(table as MembersOf<object>);

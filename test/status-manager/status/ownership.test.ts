@@ -55,7 +55,8 @@ describe('ownership of conditions', () => {
 
 describe('who owns what stands in one place', () => {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    // The generated readers name every member.
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('object-readers.ts'))
     .map((file) => [file.replaceAll('\\', '/'), readFileSync(new URL(file, source), 'utf8')] as const);
 
   it('DisruptionTarget is a literal in ownership.ts only; an agent, which evicts pods itself, writes the condition', () => {

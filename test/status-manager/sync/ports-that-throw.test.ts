@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
-import { noopState } from '../../../src/status-manager/allocation/noop-state.ts';
+import { noopState } from '../../../src/status-manager/allocation/allocation-state.ts';
 import { noopMetrics } from '../../../src/status-manager/metrics.ts';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { outcomeChannelName } from '../../../src/status-manager/sync/outcomes.ts';

@@ -1,0 +1,539 @@
+/*
+ * Written by `npm run object-readers -- --write` from the tables of status-members.ts; do not edit.
+ * A reader for each shape of table; why they are generated: createObjectReader.
+ */
+import { keepUnknownMembers } from './canonical-reader.ts';
+import { type BindReader, isUnset } from './object-reader.ts';
+
+/** By shape; see `shapeOf`. */
+export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, BindReader>([
+  [
+    'observedGeneration phase conditions{} message reason nominatedNodeName hostIP hostIPs{} podIP podIPs{} startTime initContainerStatuses{} containerStatuses{} qosClass ephemeralContainerStatuses{} resize resourceClaimStatuses{} extendedResourceClaimStatus{} allocatedResources resources{} nodeAllocatableResourceClaimStatuses{} volumeHealth{}',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      const { read: read3, empty: empty3 } = rows[3]![1];
+      const { read: read4, empty: empty4 } = rows[4]![1];
+      const { read: read5, empty: empty5 } = rows[5]![1];
+      const { read: read6, empty: empty6 } = rows[6]![1];
+      const { read: read7, empty: empty7 } = rows[7]![1];
+      const { read: read8, empty: empty8 } = rows[8]![1];
+      const { read: read9, empty: empty9 } = rows[9]![1];
+      const { read: read10, empty: empty10 } = rows[10]![1];
+      const { read: read11, empty: empty11 } = rows[11]![1];
+      const { read: read12, empty: empty12 } = rows[12]![1];
+      const { read: read13, empty: empty13 } = rows[13]![1];
+      const { read: read14, empty: empty14 } = rows[14]![1];
+      const { read: read15, empty: empty15 } = rows[15]![1];
+      const { read: read16, empty: empty16 } = rows[16]![1];
+      const { read: read17, empty: empty17 } = rows[17]![1];
+      const { read: read18, empty: empty18 } = rows[18]![1];
+      const { read: read19, empty: empty19 } = rows[19]![1];
+      const { read: read20, empty: empty20 } = rows[20]![1];
+      const { read: read21, empty: empty21 } = rows[21]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.observedGeneration, 'observedGeneration', context);
+        const value1 = read1(raw.phase, 'phase', context);
+        const value2 = read2(raw.conditions, 'conditions', context);
+        const value3 = read3(raw.message, 'message', context);
+        const value4 = read4(raw.reason, 'reason', context);
+        const value5 = read5(raw.nominatedNodeName, 'nominatedNodeName', context);
+        const value6 = read6(raw.hostIP, 'hostIP', context);
+        const value7 = read7(raw.hostIPs, 'hostIPs', context);
+        const value8 = read8(raw.podIP, 'podIP', context);
+        const value9 = read9(raw.podIPs, 'podIPs', context);
+        const value10 = read10(raw.startTime, 'startTime', context);
+        const value11 = read11(raw.initContainerStatuses, 'initContainerStatuses', context);
+        const value12 = read12(raw.containerStatuses, 'containerStatuses', context);
+        const value13 = read13(raw.qosClass, 'qosClass', context);
+        const value14 = read14(raw.ephemeralContainerStatuses, 'ephemeralContainerStatuses', context);
+        const value15 = read15(raw.resize, 'resize', context);
+        const value16 = read16(raw.resourceClaimStatuses, 'resourceClaimStatuses', context);
+        const value17 = read17(raw.extendedResourceClaimStatus, 'extendedResourceClaimStatus', context);
+        const value18 = read18(raw.allocatedResources, 'allocatedResources', context);
+        const value19 = read19(raw.resources, 'resources', context);
+        const value20 = read20(raw.nodeAllocatableResourceClaimStatuses, 'nodeAllocatableResourceClaimStatuses', context);
+        const value21 = read21(raw.volumeHealth, 'volumeHealth', context);
+        const result: Record<string, unknown> = {};
+        if (value0 !== empty0) result.observedGeneration = value0;
+        if (value1 !== empty1) result.phase = value1;
+        if (value2 !== empty2) result.conditions = value2;
+        if (value3 !== empty3) result.message = value3;
+        if (value4 !== empty4) result.reason = value4;
+        if (value5 !== empty5) result.nominatedNodeName = value5;
+        if (value6 !== empty6) result.hostIP = value6;
+        if (value7 !== empty7) result.hostIPs = value7;
+        if (value8 !== empty8) result.podIP = value8;
+        if (value9 !== empty9) result.podIPs = value9;
+        if (value10 !== empty10) result.startTime = value10;
+        if (value11 !== empty11) result.initContainerStatuses = value11;
+        if (value12 !== empty12) result.containerStatuses = value12;
+        if (value13 !== empty13) result.qosClass = value13;
+        if (value14 !== empty14) result.ephemeralContainerStatuses = value14;
+        if (value15 !== empty15) result.resize = value15;
+        if (value16 !== empty16) result.resourceClaimStatuses = value16;
+        if (value17 !== empty17) result.extendedResourceClaimStatus = value17;
+        if (value18 !== empty18) result.allocatedResources = value18;
+        if (value19 !== empty19) result.resources = value19;
+        if (value20 !== empty20) result.nodeAllocatableResourceClaimStatuses = value20;
+        if (value21 !== empty21) result.volumeHealth = value21;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'type! status! lastProbeTime! lastTransitionTime! observedGeneration reason message',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2 } = rows[2]![1];
+      const { read: read3 } = rows[3]![1];
+      const { read: read4, empty: empty4 } = rows[4]![1];
+      const { read: read5, empty: empty5 } = rows[5]![1];
+      const { read: read6, empty: empty6 } = rows[6]![1];
+      return (raw, context) => {
+        const value4 = read4(raw.observedGeneration, 'observedGeneration', context);
+        const value5 = read5(raw.reason, 'reason', context);
+        const value6 = read6(raw.message, 'message', context);
+        const result: Record<string, unknown> = {
+          type: read0(raw.type, 'type', context),
+          status: read1(raw.status, 'status', context),
+          lastProbeTime: read2(raw.lastProbeTime, 'lastProbeTime', context),
+          lastTransitionTime: read3(raw.lastTransitionTime, 'lastTransitionTime', context),
+        };
+        if (value4 !== empty4) result.observedGeneration = value4;
+        if (value5 !== empty5) result.reason = value5;
+        if (value6 !== empty6) result.message = value6;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'ip!',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      return (raw, context) => {
+        const result: Record<string, unknown> = {
+          ip: read0(raw.ip, 'ip', context),
+        };
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! state{}! lastState{}! ready! restartCount! image! imageID! containerID started? allocatedResources resources{} volumeMounts{} user{} allocatedResourcesStatus{} stopSignal?',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2 } = rows[2]![1];
+      const { read: read3 } = rows[3]![1];
+      const { read: read4 } = rows[4]![1];
+      const { read: read5 } = rows[5]![1];
+      const { read: read6 } = rows[6]![1];
+      const { read: read7, empty: empty7 } = rows[7]![1];
+      const { read: read8 } = rows[8]![1];
+      const { read: read9, empty: empty9 } = rows[9]![1];
+      const { read: read10, empty: empty10 } = rows[10]![1];
+      const { read: read11, empty: empty11 } = rows[11]![1];
+      const { read: read12, empty: empty12 } = rows[12]![1];
+      const { read: read13, empty: empty13 } = rows[13]![1];
+      const { read: read14 } = rows[14]![1];
+      return (raw, context) => {
+        const value7 = read7(raw.containerID, 'containerID', context);
+        const value9 = read9(raw.allocatedResources, 'allocatedResources', context);
+        const value10 = read10(raw.resources, 'resources', context);
+        const value11 = read11(raw.volumeMounts, 'volumeMounts', context);
+        const value12 = read12(raw.user, 'user', context);
+        const value13 = read13(raw.allocatedResourcesStatus, 'allocatedResourcesStatus', context);
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+          state: read1(raw.state, 'state', context),
+          lastState: read2(raw.lastState, 'lastState', context),
+          ready: read3(raw.ready, 'ready', context),
+          restartCount: read4(raw.restartCount, 'restartCount', context),
+          image: read5(raw.image, 'image', context),
+          imageID: read6(raw.imageID, 'imageID', context),
+        };
+        if (value7 !== empty7) result.containerID = value7;
+        if (!isUnset(raw.started)) result.started = read8(raw.started, 'started', context);
+        if (value9 !== empty9) result.allocatedResources = value9;
+        if (value10 !== empty10) result.resources = value10;
+        if (value11 !== empty11) result.volumeMounts = value11;
+        if (value12 !== empty12) result.user = value12;
+        if (value13 !== empty13) result.allocatedResourcesStatus = value13;
+        if (!isUnset(raw.stopSignal)) result.stopSignal = read14(raw.stopSignal, 'stopSignal', context);
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'running{} waiting{} terminated{}',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.running, 'running', context);
+        const value1 = read1(raw.waiting, 'waiting', context);
+        const value2 = read2(raw.terminated, 'terminated', context);
+        const result: Record<string, unknown> = value0 !== empty0 ? { running: value0 } : {};
+        if (value0 !== empty0) result.running = value0;
+        if (value1 !== empty1) result.waiting = value1;
+        if (value2 !== empty2) result.terminated = value2;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'startedAt!',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      return (raw, context) => {
+        const result: Record<string, unknown> = {
+          startedAt: read0(raw.startedAt, 'startedAt', context),
+        };
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'reason message',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.reason, 'reason', context);
+        const value1 = read1(raw.message, 'message', context);
+        const result: Record<string, unknown> = {};
+        if (value0 !== empty0) result.reason = value0;
+        if (value1 !== empty1) result.message = value1;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'exitCode! startedAt! finishedAt! signal reason message containerID',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2 } = rows[2]![1];
+      const { read: read3, empty: empty3 } = rows[3]![1];
+      const { read: read4, empty: empty4 } = rows[4]![1];
+      const { read: read5, empty: empty5 } = rows[5]![1];
+      const { read: read6, empty: empty6 } = rows[6]![1];
+      return (raw, context) => {
+        const value3 = read3(raw.signal, 'signal', context);
+        const value4 = read4(raw.reason, 'reason', context);
+        const value5 = read5(raw.message, 'message', context);
+        const value6 = read6(raw.containerID, 'containerID', context);
+        const result: Record<string, unknown> = {
+          exitCode: read0(raw.exitCode, 'exitCode', context),
+          startedAt: read1(raw.startedAt, 'startedAt', context),
+          finishedAt: read2(raw.finishedAt, 'finishedAt', context),
+        };
+        if (value3 !== empty3) result.signal = value3;
+        if (value4 !== empty4) result.reason = value4;
+        if (value5 !== empty5) result.message = value5;
+        if (value6 !== empty6) result.containerID = value6;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'limits requests claims{}',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.limits, 'limits', context);
+        const value1 = read1(raw.requests, 'requests', context);
+        const value2 = read2(raw.claims, 'claims', context);
+        const result: Record<string, unknown> = {};
+        if (value0 !== empty0) result.limits = value0;
+        if (value1 !== empty1) result.requests = value1;
+        if (value2 !== empty2) result.claims = value2;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! request',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      return (raw, context) => {
+        const value1 = read1(raw.request, 'request', context);
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+        };
+        if (value1 !== empty1) result.request = value1;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! mountPath! readOnly recursiveReadOnly? volumeStatus{}',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      const { read: read3 } = rows[3]![1];
+      const { read: read4, empty: empty4 } = rows[4]![1];
+      return (raw, context) => {
+        const value2 = read2(raw.readOnly, 'readOnly', context);
+        const value4 = read4(raw.volumeStatus, 'volumeStatus', context);
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+          mountPath: read1(raw.mountPath, 'mountPath', context),
+        };
+        if (value2 !== empty2) result.readOnly = value2;
+        if (!isUnset(raw.recursiveReadOnly)) result.recursiveReadOnly = read3(raw.recursiveReadOnly, 'recursiveReadOnly', context);
+        if (value4 !== empty4) result.volumeStatus = value4;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'image{}',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.image, 'image', context);
+        const result: Record<string, unknown> = {};
+        if (value0 !== empty0) result.image = value0;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'imageRef',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.imageRef, 'imageRef', context);
+        const result: Record<string, unknown> = {};
+        if (value0 !== empty0) result.imageRef = value0;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'linux{}',
+    (rows, known) => {
+      const { read: read0, empty: empty0 } = rows[0]![1];
+      return (raw, context) => {
+        const value0 = read0(raw.linux, 'linux', context);
+        const result: Record<string, unknown> = {};
+        if (value0 !== empty0) result.linux = value0;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'uid! gid! supplementalGroups',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      return (raw, context) => {
+        const value2 = read2(raw.supplementalGroups, 'supplementalGroups', context);
+        const result: Record<string, unknown> = {
+          uid: read0(raw.uid, 'uid', context),
+          gid: read1(raw.gid, 'gid', context),
+        };
+        if (value2 !== empty2) result.supplementalGroups = value2;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! resources{}',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      return (raw, context) => {
+        const value1 = read1(raw.resources, 'resources', context);
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+        };
+        if (value1 !== empty1) result.resources = value1;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'resourceID! health message?',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      const { read: read2 } = rows[2]![1];
+      return (raw, context) => {
+        const value1 = read1(raw.health, 'health', context);
+        const result: Record<string, unknown> = {
+          resourceID: read0(raw.resourceID, 'resourceID', context),
+        };
+        if (value1 !== empty1) result.health = value1;
+        if (!isUnset(raw.message)) result.message = read2(raw.message, 'message', context);
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! resourceClaimName?',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      return (raw, context) => {
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+        };
+        if (!isUnset(raw.resourceClaimName)) result.resourceClaimName = read1(raw.resourceClaimName, 'resourceClaimName', context);
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'requestMappings{}! resourceClaimName!',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      return (raw, context) => {
+        const result: Record<string, unknown> = {
+          requestMappings: read0(raw.requestMappings, 'requestMappings', context),
+          resourceClaimName: read1(raw.resourceClaimName, 'resourceClaimName', context),
+        };
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'containerName! resourceName! requestName!',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2 } = rows[2]![1];
+      return (raw, context) => {
+        const result: Record<string, unknown> = {
+          containerName: read0(raw.containerName, 'containerName', context),
+          resourceName: read1(raw.resourceName, 'resourceName', context),
+          requestName: read2(raw.requestName, 'requestName', context),
+        };
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'resourceClaimName! containers mapping{} overhead{}',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      const { read: read3, empty: empty3 } = rows[3]![1];
+      return (raw, context) => {
+        const value1 = read1(raw.containers, 'containers', context);
+        const value2 = read2(raw.mapping, 'mapping', context);
+        const value3 = read3(raw.overhead, 'overhead', context);
+        const result: Record<string, unknown> = {
+          resourceClaimName: read0(raw.resourceClaimName, 'resourceClaimName', context),
+        };
+        if (value1 !== empty1) result.containers = value1;
+        if (value2 !== empty2) result.mapping = value2;
+        if (value3 !== empty3) result.overhead = value3;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! quantity!',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      return (raw, context) => {
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+          quantity: read1(raw.quantity, 'quantity', context),
+        };
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! perPod perContainer',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1, empty: empty1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      return (raw, context) => {
+        const value1 = read1(raw.perPod, 'perPod', context);
+        const value2 = read2(raw.perContainer, 'perContainer', context);
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+        };
+        if (value1 !== empty1) result.perPod = value1;
+        if (value2 !== empty2) result.perContainer = value2;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'name! lastTransitionTime! healthConditions{}',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      return (raw, context) => {
+        const value2 = read2(raw.healthConditions, 'healthConditions', context);
+        const result: Record<string, unknown> = {
+          name: read0(raw.name, 'name', context),
+          lastTransitionTime: read1(raw.lastTransitionTime, 'lastTransitionTime', context),
+        };
+        if (value2 !== empty2) result.healthConditions = value2;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'status! reason! message',
+    (rows, known) => {
+      const { read: read0 } = rows[0]![1];
+      const { read: read1 } = rows[1]![1];
+      const { read: read2, empty: empty2 } = rows[2]![1];
+      return (raw, context) => {
+        const value2 = read2(raw.message, 'message', context);
+        const result: Record<string, unknown> = {
+          status: read0(raw.status, 'status', context),
+          reason: read1(raw.reason, 'reason', context),
+        };
+        if (value2 !== empty2) result.message = value2;
+        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+]);

@@ -1,0 +1,73 @@
+import { type Rows, shapeOf, type StatusMember } from '../../src/status-manager/status/object-reader.ts';
+import type { PatchMembers } from '../../src/status-manager/status/patch-schema.ts';
+
+export type Table = Readonly<Record<string, StatusMember<unknown>>>;
+
+const header = `/*
+ * Written by \`npm run object-readers -- --write\` from the tables of status-members.ts; do not edit.
+ * A reader for each shape of table; why they are generated: createObjectReader.
+ */
+import { keepUnknownMembers } from './canonical-reader.ts';
+import { type BindReader, isUnset } from './object-reader.ts';
+`;
+
+/** All tables below this one and itself, each once, with the path to it. */
+export function tablesOf(members: PatchMembers, path: string, found = new Map<Table, string>()): Map<Table, string> {
+  // Every table below one of status-members.ts has rows that can be read.
+  const table = members as Table;
+  if (found.has(table)) return found;
+  found.set(table, path);
+  for (const [name, row] of Object.entries(members))
+    if (row.members !== undefined) tablesOf(row.members, `${path}.${name}`, found);
+  return found;
+}
+
+/** The text of `object-readers.ts`. No input of a user gets into it. */
+export function generateObjectReaders(tables: Iterable<Table>): string {
+  const readers = new Map<string, string>();
+  for (const table of tables) {
+    const rows = Object.entries(table);
+    readers.set(shapeOf(rows), readerOf(rows));
+  }
+  const entries = Array.from(readers, ([shape, reader]) => `  [\n    '${shape}',\n${reader}  ],\n`);
+  return `${header}
+/** By shape; see \`shapeOf\`. */
+export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, BindReader>([
+${entries.join('')}]);
+`;
+}
+
+function readerOf(rows: Rows): string {
+  const read = (i: number): string => `read${i}(raw.${rows[i]![0]}, '${rows[i]![0]}', context)`;
+  const bound: string[] = [];
+  const values: string[] = [];
+  const always: string[] = [];
+  const others: string[] = [];
+  for (const [i, [name, { presence }]] of rows.entries()) {
+    bound.push(`const { read: read${i}${presence === 'not-empty' ? `, empty: empty${i}` : ''} } = rows[${i}]![1];`);
+    if (presence === 'always') {
+      always.push(`${name}: ${read(i)},`);
+    } else if (presence === 'when-set') {
+      others.push(`if (!isUnset(raw.${name})) result.${name} = ${read(i)};`);
+    } else {
+      values.push(`const value${i} = ${read(i)};`);
+      others.push(`if (value${i} !== empty${i}) result.${name} = value${i};`);
+    }
+  }
+  const lines = (indent: number, texts: readonly string[]): string =>
+    texts.map((text) => `${' '.repeat(indent)}${text}\n`).join('');
+  // V8 gives an object literal room for the members it has, and `{}` room for four.
+  const isUnion = rows.length > 1 && rows.every(([, { presence, members }]) => presence === 'not-empty' && members);
+  const literal = isUnion
+    ? `value0 !== empty0 ? { ${rows[0]![0]}: value0 } : {};\n`
+    : always.length === 0
+      ? '{};\n'
+      : `{\n${lines(10, always)}        };\n`;
+  return `    (rows, known) => {
+${lines(6, bound)}      return (raw, context) => {
+${lines(8, values)}        const result: Record<string, unknown> = ${literal}${lines(8, others)}        keepUnknownMembers(result, raw, known, context);
+        return result;
+      };
+    },
+`;
+}
