@@ -47,7 +47,7 @@ export interface ManagerInspection {
   readonly pods: readonly PodInspection[];
   /** Pods whose deletion the API server has accepted and that finalizers keep; they have no cached status. */
   readonly requestedDeletions: readonly RequestedDeletion[];
-  /** Since when no status can be written; undefined while the API server processes requests. */
+  /** Since when no status can be written; undefined unless requests of several pods, or all requests, have failed for 30 s. */
   readonly outage: OutageInspection | undefined;
   /** Age of the last request that succeeded; undefined when none has. */
   readonly lastSuccessfulRequestAgeMs: number | undefined;

@@ -39,7 +39,7 @@ export interface PodExplanation {
   readonly nextTryAt: string | undefined;
   /** False: the status stays cached until `removeOrphanedStatuses` is called, or the API server shows that the pod is gone. */
   readonly isShownByPodManager: boolean;
-  /** Undefined while the API server processes requests. */
+  /** Undefined unless requests of several pods, or all requests, have failed for 30 s. */
   readonly outage: OutageExplanation | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ReadyExplanation {
   readonly causes: readonly UnreadyCause[];
 }
 
-/** No request has succeeded since then. */
+/** No status could be written since then, which is 30 s ago at least. */
 export interface OutageExplanation {
   /** When the first of the requests failed. */
   readonly since: string;

@@ -6,9 +6,6 @@ import { formatDuration, formatText, formatTime } from './format.ts';
 
 type Explanation = Omit<PodExplanation, 'sentence'>;
 
-/** Failures that have lasted for less are no outage. */
-const outageAfterMs = 30_000;
-
 /** What a page or a terminal shows of an explanation: clauses divided by semicolons. Times are short and in UTC. */
 export function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { cause, podUID } = explanation;
@@ -67,7 +64,7 @@ function nextClauses(explanation: Explanation, nowMs: number): string[] {
   if (cause.kind === 'back-off' && cause.tries > 1) clauses.push(`it has failed ${cause.tries} times in a row`);
   if (nextTryAt !== undefined) clauses.push(`next try in ${formatDuration(epochMsOf(nextTryAt) - nowMs)}`);
   if (version === undefined) return clauses;
-  if (outage !== undefined && cause.kind !== 'up-to-date' && nowMs - epochMsOf(outage.since) >= outageAfterMs) {
+  if (outage !== undefined && cause.kind !== 'up-to-date') {
     const reason = 'message' in cause && cause.message === outage.message ? '' : ` (${formatText(outage.message)})`;
     clauses.push(`no status could be written since ${formatTime(outage.since, nowMs)}${reason}`);
   }

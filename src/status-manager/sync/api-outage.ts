@@ -1,14 +1,13 @@
-import type { FailureClass } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { Outage } from '../../shared/outage.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
-/** As long as a pod is unsent it is tried more often than this, so after a longer time the last failure says nothing. */
-const maxGapMs = 900_000;
+/** What has lasted for less is no outage. */
+const outageAfterMs = 30_000;
 
-/** A request that failed, as far as an outage is concerned. */
+/** A request of a sync that failed. */
 export interface FailedRequest {
   readonly verb: RequestVerb;
   readonly failure: RetriedFailureClass;
@@ -18,11 +17,12 @@ export interface FailedRequest {
   readonly tookMs: number;
 }
 
-/** Since when nothing can be written, and how the last request failed. */
+/** Since when no status can be written, and how the last request failed. */
 export interface OutageInspection {
+  /** At least 30,000. */
   readonly forMs: number;
   readonly verb: RequestVerb;
-  readonly failure: FailureClass;
+  readonly failure: RetriedFailureClass;
   /** Undefined when there was no response. */
   readonly statusCode: number | undefined;
   readonly message: string;
@@ -35,65 +35,146 @@ export interface APIOutageOptions {
 }
 
 /**
- * Whether statuses can be written at all. When requests have failed for 30 s without one success, the
- * API server is down. That and its recovery are logged once each, at warn, so that the default logger
- * shows both.
+ * Whether statuses can be written at all. An outage is a time of 30 s in which requests failed for
+ * reasons that have nothing to do with the pod (`isOutage` in the table of failure classes), and
+ * either those of two pods failed and nothing was written, or no request of any verb succeeded. A
+ * single pod whose PATCH fails after a GET that succeeded is no outage.
  *
- * Only what says nothing about the pod counts as a failure: no response, 401, 429, 5xx. Every other end
- * of a sync counts as a success, because the API server has processed the request. A successful GET
- * does not count if the PATCH after it fails.
+ * The beginning is logged at warn when the 30 s are over, by a timer, because the next failure may
+ * come much later; the end is logged at warn, too, so that the default logger shows both. Nothing
+ * else shows an outage that was not logged.
  */
 export class APIOutage {
   readonly #options: APIOutageOptions;
-  readonly #outage: Outage;
-  #lastFailureMs = 0;
+  /** Pod UID → since when its syncs fail, in the order in which they began to. */
+  readonly #failingSinceMs = new Map<string, number>();
+  /** The first failed GET since a request succeeded. Only GETs count: each PATCH or DELETE that fails is followed by one. */
+  #unansweredSinceMs: number | undefined;
   #last: FailedRequest | undefined;
+  /** Of the outage that was logged. */
+  #loggedSinceMs: number | undefined;
+  #timer: Timer | undefined;
+  #isStarted = false;
 
   constructor(options: APIOutageOptions) {
     this.#options = options;
-    this.#outage = new Outage(options.clock);
   }
 
-  /** Undefined while the API server is up. */
+  /** From now on, an outage is logged without waiting for another failure. */
+  start(): void {
+    this.#isStarted = true;
+    this.#update();
+  }
+
+  /** Leaves no timer. */
+  stop(): void {
+    this.#isStarted = false;
+    this.#stopTimer();
+  }
+
+  /** Undefined while there is no outage. */
   inspect(): OutageInspection | undefined {
-    if (this.#last === undefined || this.#isOutdated) return undefined;
+    if (this.#last === undefined || this.#loggedSinceMs === undefined) return undefined;
     const { verb, failure, statusCode, message } = this.#last;
-    return { forMs: this.#outage.forMs!, verb, failure, statusCode, message };
+    return { forMs: this.#forMs(this.#loggedSinceMs), verb, failure, statusCode, message };
   }
 
-  /** Logged as an outage: one pod that fails is not worth a line of its own. */
   get isDown(): boolean {
-    return this.#outage.isLogged;
+    return this.#loggedSinceMs !== undefined;
   }
 
-  failed(request: FailedRequest): void {
-    const { verb, failure, statusCode, message: reason, tookMs } = request;
+  /** A sync failed. */
+  failed(uid: string, request: FailedRequest): void {
+    const { verb, failure, tookMs } = request;
     if (!failureClassTable[failure].isOutage) {
-      this.succeeded();
-      return;
+      // The API server has processed the request.
+      if (verb !== 'get') return this.written();
+      this.requestSucceeded();
+      return this.podSucceeded(uid);
     }
-    const { clock, countUnsent, logger } = this.#options;
-    if (this.#isOutdated) this.#outage.ended();
-    this.#lastFailureMs = clock.monotonicMs();
     this.#last = request;
-    const fields = this.#outage.failed(tookMs);
-    if (fields === undefined) return;
+    const sinceMs = this.#options.clock.monotonicMs() - tookMs;
+    if (!this.#failingSinceMs.has(uid)) this.#failingSinceMs.set(uid, sinceMs);
+    if (verb === 'get') this.#unansweredSinceMs ??= sinceMs;
+    this.#update();
+  }
+
+  /** A request of any verb succeeded; how its sync ends is reported by the other methods. */
+  requestSucceeded(): void {
+    this.#unansweredSinceMs = undefined;
+  }
+
+  /** The API server has processed a PATCH or DELETE. */
+  written(): void {
+    this.#failingSinceMs.clear();
+    this.#update();
+  }
+
+  /** The API server shows what is cached of this pod. */
+  podSucceeded(uid: string): void {
+    if (this.#failingSinceMs.delete(uid)) this.#update();
+  }
+
+  /** The pod's status was dropped, which does not mean that the API server has recovered. */
+  forget(uid: string): void {
+    if (this.#failingSinceMs.delete(uid)) this.#update('No pod is affected by the outage of the API server any more');
+  }
+
+  /** Undefined unless it looks like an outage. */
+  #sinceMs(): number | undefined {
+    const [first, second] = this.#failingSinceMs.values();
+    if (first === undefined) this.#unansweredSinceMs = undefined;
+    if (second === undefined) return this.#unansweredSinceMs;
+    return Math.min(Math.max(first!, second), this.#unansweredSinceMs ?? Infinity);
+  }
+
+  #update(endMessage = 'Pod statuses can be written again: the API server has recovered'): void {
+    const sinceMs = this.#sinceMs();
+    if (sinceMs === undefined) {
+      this.#stopTimer();
+      if (this.#loggedSinceMs !== undefined) this.#logEnd(this.#loggedSinceMs, endMessage);
+    } else if (this.#loggedSinceMs === undefined) {
+      const remainingMs = outageAfterMs - this.#forMs(sinceMs);
+      if (remainingMs <= 0) this.#logBeginning(sinceMs);
+      else if (this.#isStarted) this.#timer ??= this.#options.clock.afterFunc(remainingMs, () => this.#due());
+    }
+  }
+
+  #due(): void {
+    this.#timer = undefined;
+    this.#update();
+  }
+
+  #stopTimer(): void {
+    this.#timer?.stop();
+    this.#timer = undefined;
+  }
+
+  #logBeginning(sinceMs: number): void {
+    const { countUnsent, logger } = this.#options;
+    const { verb, failure, statusCode, message: reason } = this.#last!;
+    this.#stopTimer();
+    this.#loggedSinceMs = sinceMs;
     logger.warn(
-      { ...fields, unsent: countUnsent(), verb, failure, statusCode, reason },
-      'Pod statuses cannot be written: all requests to the API server fail',
+      { since: this.#wallTime(sinceMs), unsent: countUnsent(), verb, failure, statusCode, reason },
+      'Pod statuses cannot be written: requests to the API server fail',
     );
   }
 
-  succeeded(): void {
-    this.#last = undefined;
-    const fields = this.#outage.ended();
-    if (fields === undefined) return;
+  #logEnd(sinceMs: number, message: string): void {
     const { countUnsent, logger } = this.#options;
-    const message = 'Pod statuses can be written again: the API server has recovered';
-    logger.warn({ ...fields, unsent: countUnsent() }, message);
+    this.#loggedSinceMs = undefined;
+    logger.warn(
+      { since: this.#wallTime(sinceMs), outageMs: Math.round(this.#forMs(sinceMs)), unsent: countUnsent() },
+      message,
+    );
   }
 
-  get #isOutdated(): boolean {
-    return this.#options.clock.monotonicMs() - this.#lastFailureMs > maxGapMs;
+  #forMs(sinceMs: number): number {
+    return this.#options.clock.monotonicMs() - sinceMs;
+  }
+
+  #wallTime(sinceMs: number): string {
+    return timeFromEpochMs(this.#options.clock.now() - this.#forMs(sinceMs));
   }
 }

@@ -24,15 +24,16 @@ export type CreateSyncLoopOptions = PodRequestsOptions &
 export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {
   const { cache, logger, random } = options;
   const podEvents = new PodEvents(options);
+  const apiOutage = new APIOutage({ ...options, countUnsent: () => cache.unsentUIDs().length });
   const shared = {
     ...options,
-    requests: new PodRequests(options),
+    requests: new PodRequests({ ...options, onSuccess: () => apiOutage.requestSucceeded() }),
     resendDetector: new ResendDetector(logger),
     droppedMembers: new DroppedMembers(logger),
     backOff: new BackOff(random),
     podEvents,
     terminatingPods: new TerminatingPods({ ...options, podEvents }),
-    apiOutage: new APIOutage({ ...options, countUnsent: () => cache.unsentUIDs().length }),
+    apiOutage,
   };
   return new SyncLoop({
     ...shared,

@@ -50,6 +50,8 @@ export interface FailureClassRow extends FailureLogEntry {
   readonly isCuredByReading: boolean;
   /** If other pods fail like this, too, all requests of the client pause. */
   readonly pausesClient: boolean;
+  /** The API server may respond like this because the pod is gone: no case for a warning when the watch agrees. */
+  readonly mayMeanGone: boolean;
   /** If many pods fail like this, one log entry counts them. */
   readonly isLoggedOnceForManyPods: boolean;
   /** What listeners are told. `refused` ends the wait of `whenWritten`. */
@@ -96,6 +98,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     isOutage: false,
     isCuredByReading: true,
     pausesClient: false,
+    mayMeanGone: true,
     isLoggedOnceForManyPods: false,
     outcome: 'retried',
     event: undefined,
@@ -112,6 +115,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     isOutage: false,
     isCuredByReading: true,
     pausesClient: false,
+    mayMeanGone: true,
     isLoggedOnceForManyPods: true,
     outcome: 'forbidden',
     // RBAC may lag behind the start of the node.
@@ -132,6 +136,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     isOutage: false,
     isCuredByReading: true,
     pausesClient: false,
+    mayMeanGone: false,
     isLoggedOnceForManyPods: false,
     outcome: 'refused',
     event: {
@@ -151,6 +156,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     isOutage: false,
     isCuredByReading: true,
     pausesClient: false,
+    mayMeanGone: false,
     isLoggedOnceForManyPods: false,
     outcome: 'retried',
     event: undefined,
@@ -166,6 +172,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     isOutage: true,
     isCuredByReading: false,
     pausesClient: true,
+    mayMeanGone: false,
     isLoggedOnceForManyPods: false,
     outcome: 'retried',
     event: undefined,
@@ -181,6 +188,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     isOutage: true,
     isCuredByReading: false,
     pausesClient: false,
+    mayMeanGone: false,
     isLoggedOnceForManyPods: false,
     outcome: 'retried',
     event: undefined,

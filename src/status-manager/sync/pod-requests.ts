@@ -41,6 +41,8 @@ export interface PodRequestsOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly requestTimeoutMs: number;
+  /** Called for each request that succeeded. */
+  readonly onSuccess?: (() => void) | undefined;
 }
 
 /** A request that failed; carries what the loop needs to know. */
@@ -116,6 +118,7 @@ export class PodRequests {
         this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor)),
       );
       this.#lastSuccess = clock.now();
+      this.#options.onSuccess?.();
       this.#count(verb, 'ok', '2xx', startedMs);
       return response;
     } catch (rejection) {

@@ -84,6 +84,7 @@ export class SyncLoop implements LoopMode {
   start(): void {
     this.#state = 'running';
     this.#ticker.start();
+    this.#options.apiOutage.start();
     if (this.#wakeUp.isWaiting) this.#wakeUp.schedule();
   }
 
@@ -151,6 +152,7 @@ export class SyncLoop implements LoopMode {
     }
     this.#aborter.abort();
     this.#scheduler.quiesce();
+    this.#options.apiOutage.stop();
     await Promise.all([this.#scheduler.whenAllEnded(), this.#ticker.whenIdle()]);
     this.#options.outcomes.stop();
     this.#state = 'stopped';
@@ -166,11 +168,11 @@ export class SyncLoop implements LoopMode {
 
   /** Enqueues what a full batch finds. Never rejects. */
   async #scan(): Promise<void> {
-    const { backOff, cache, fullBatch, logger } = this.#options;
+    const { cache, fullBatch, logger, resultHandler } = this.#options;
     try {
       await fullBatch.run((uid, needsSync) => {
         if (needsSync) this.#scheduler.enqueue(uid);
-        else if (this.#isInSync(uid)) backOff.forget(uid);
+        else if (this.#isInSync(uid)) resultHandler.inSync(uid);
         this.#scheduler.startNext();
       }, this.signal);
       // Neither a wake-up nor the comparison finds a status that was set again below the version that was sent.

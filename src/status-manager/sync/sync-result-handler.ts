@@ -1,13 +1,22 @@
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import type { APIError } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
+import { isBeingDeleted } from '../status/deletion.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { APIOutage } from './api-outage.ts';
 import type { BackOff, BackOffCause, BackOffEntry } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
-import { type FailureEvent, failureClassTable, unknownError } from './failure-classes.ts';
+import {
+  type FailureClassRow,
+  type FailureEvent,
+  type FailureLogEntry,
+  failureClassTable,
+  unknownError,
+} from './failure-classes.ts';
 import { ForbiddenPods } from './forbidden-pods.ts';
 import { type Outcomes, type OutcomeSubject, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
@@ -51,7 +60,8 @@ export class SyncResultHandler {
       this.#handleFailure(uid, result);
       return;
     }
-    apiOutage.succeeded();
+    if (result.kind === 'written') apiOutage.written();
+    else apiOutage.podSucceeded(uid);
     this.#forbiddenPods.permitted(uid);
     this.#options.podEvents.ended(uid, 'FailedStatusUpdate');
     if (result.kind === 'written') limiter.noteWritten();
@@ -68,7 +78,7 @@ export class SyncResultHandler {
       this.#handleFailure(uid, result);
       return;
     }
-    apiOutage.succeeded();
+    apiOutage.written();
     backOff.forget(uid);
     const subject = subjectOf(uid, versioned);
     if (result.kind === 'requested') terminatingPods.addRequested(subject, result.finalizers);
@@ -81,9 +91,16 @@ export class SyncResultHandler {
     for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
   }
 
+  /** There is nothing to send for the pod: whatever it waited for is over. */
+  inSync(uid: string): void {
+    this.#options.backOff.forget(uid);
+    this.#options.apiOutage.podSucceeded(uid);
+  }
+
   /** The pod's status was dropped. */
   forget(uid: string): void {
     this.#options.backOff.forget(uid);
+    this.#options.apiOutage.forget(uid);
     this.#options.terminatingPods.forget(uid);
     this.#forbiddenPods.forget(uid);
     this.#options.podEvents.forget(uid);
@@ -113,15 +130,15 @@ export class SyncResultHandler {
     const row = failureClassTable[failure];
     if (row.pausesClient) limiter.noteThrottled(uid, retryAfterMs);
 
-    apiOutage.failed({ verb, failure, statusCode, message, tookMs });
+    apiOutage.failed(uid, { verb, failure, statusCode, message, tookMs });
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
-    const line = error.kind === 'unknown' ? unknownError : row;
+    const line = this.#lineOf(uid, row, error);
     const lasts = line.level === 'info' && this.#lasts(entry);
     if (lasts) entry.isLoggedAsLasting = true;
-    const isOneOfMany = row.isLoggedOnceForManyPods && !this.#forbiddenPods.add(uid, verb, message);
+    const isOneOfMany = line === row && row.isLoggedOnceForManyPods && !this.#forbiddenPods.add(uid, verb, message);
     const level = isRepeated || isOneOfMany ? line.repeatedLevel : line.level;
     logger[lasts ? 'warn' : level](fields, verb === 'delete' ? line.deletionMessage : line.message);
-    this.#recordEvent(subject, verb, row.event, entry);
+    if (entry.isShown || !row.mayMeanGone) this.#recordEvent(subject, verb, row.event, entry);
     const { outcome } = row;
     const kind = outcome === 'retried' ? { outcome, failure } : { outcome };
     outcomes.report({ ...subject, ...kind, error, nextTryInMs });
@@ -134,6 +151,19 @@ export class SyncResultHandler {
     if (verb !== 'delete') podEvents.record(subject, 'FailedStatusUpdate', `${event.message}: ${message}`);
     else if (event.deletionMessage !== undefined)
       podEvents.record(subject, 'StuckTerminating', `${event.deletionMessage}: ${message}`, 'delete');
+  }
+
+  /** A node's own user gets 403, not 404, for a pod that is gone. */
+  #lineOf(uid: string, row: FailureClassRow, error: APIError): FailureLogEntry {
+    if (error.kind === 'unknown') return unknownError;
+    if (!row.mayMeanGone || row.level === 'debug') return row;
+    const { podManager } = this.#options;
+    const pod = podManager.getPodByUID(uid);
+    if (pod === undefined) return { ...row, level: 'debug', repeatedLevel: 'debug' };
+    const apiPod = podManager.getMirrorPodByPod(pod) ?? pod;
+    // The API server deletes a finished pod without a grace period, and the watch shows it a moment later.
+    const isLeaving = isBeingDeleted(apiPod) || isPodPhaseTerminal(apiPod.status?.phase);
+    return isLeaving ? { ...row, level: 'info', repeatedLevel: 'info' } : row;
   }
 
   /** The pod fails on its own for so long that the default log is to show it once. */

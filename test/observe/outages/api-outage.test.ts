@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
-import { SyncHarness } from '../../status-manager/sync/sync-harness.ts';
+import type { Pod } from '../../../src/kube/types.ts';
+import { podOf, SyncHarness } from '../../status-manager/sync/sync-harness.ts';
 
-const down = 'Pod statuses cannot be written: all requests to the API server fail';
+const down = 'Pod statuses cannot be written: requests to the API server fail';
 const recovered = 'Pod statuses can be written again: the API server has recovered';
 const refused = new APIError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' });
 const always = Number.POSITIVE_INFINITY;
@@ -11,8 +12,8 @@ function messages(h: SyncHarness): string[] {
   return h.logger.warnings.map(({ message }) => message);
 }
 
-describe('an outage of the API server was silent for 30 minutes', () => {
-  it('one warning after 30 s and one when it is over, however many pods wait', async () => {
+describe('an outage of the API server', () => {
+  it('is warned of after 30 s and when it is over, however many pods wait', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a', 'b', 'c');
     h.manager.start();
@@ -46,7 +47,7 @@ describe('an outage of the API server was silent for 30 minutes', () => {
     await h.manager.stop();
   });
 
-  it('a request that hangs counts from when it was made', async () => {
+  it('begins when the first request that hung was made', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -59,14 +60,84 @@ describe('an outage of the API server was silent for 30 minutes', () => {
     await h.manager.stop();
   });
 
-  it('a GET that succeeds does not hide that every PATCH fails', async () => {
+  it('is not hidden by GETs that succeed when the PATCHes of two pods fail', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({ verb: 'patch' }, 500, always);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(20_000);
+    h.set('b', 'unseen');
+    await h.clock.advanceAsync(29_000);
+    expect(h.manager.inspect().outage).toBeUndefined();
+    await h.clock.advanceAsync(1_000);
+    expect(h.logger.warnings).toMatchObject([{ message: down, fields: { since: '2026-01-02T03:04:25Z', unsent: 2 } }]);
+    expect(h.manager.inspect().outage).toMatchObject({ forMs: 30_000, verb: 'patch', statusCode: 500 });
+    await h.manager.stop();
+  });
+
+  it('is not one pod whose PATCH gets 500 while its GETs succeed', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
     h.client.fail({ verb: 'patch' }, 500, always);
     h.set('a', 'unseen');
-    await h.clock.advanceAsync(60_000);
+    for (let second = 0; second < 720; second++) {
+      await h.clock.advanceAsync(1_000);
+      expect(h.manager.inspect().outage).toBeUndefined();
+    }
+    expect(messages(h)).toEqual(['Failed to update status for pod']);
+    await h.manager.stop();
+  });
+
+  it('is one pod of which no request succeeds', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 500, always);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(29_999);
+    expect(h.manager.inspect().outage).toBeUndefined();
+    await h.clock.advanceAsync(1);
     expect(messages(h)).toEqual([down]);
+    expect(h.manager.inspect().outage).toMatchObject({ forMs: 30_000, statusCode: 500 });
+    await h.manager.stop();
+  });
+
+  it('is shown after 30 s, also when the next request is minutes away', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    const pause = new APIError('429 TooManyRequests', { kind: 'http', statusCode: 429, retryAfterMs: 300_000 });
+    h.client.fail({}, pause, always);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(30_000);
+    expect(h.count()).toBe(1);
+    expect(messages(h)).toEqual([down]);
+    await h.manager.stop();
+  });
+
+  it('leaves no timer when the manager stops', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 500, always);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(1_000);
+    await h.manager.stop();
+    expect(h.clock.pendingTimers).toBe(0);
+  });
+
+  it('is not said to be over when its only pod is gone', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 500, always);
+    h.set('a', 'unseen');
+    await h.clock.advanceAsync(60_000);
+    h.manager.removeOrphanedStatuses([]);
+    expect(messages(h)).toEqual([down, 'No pod is affected by the outage of the API server any more']);
+    expect(h.manager.inspect().outage).toBeUndefined();
     await h.manager.stop();
   });
 
@@ -97,20 +168,6 @@ describe('an outage of the API server was silent for 30 minutes', () => {
     h.set('b', 'fails once');
     await h.clock.advanceAsync(60_000);
     expect(h.logger.warnings).toEqual([]);
-    await h.manager.stop();
-  });
-
-  it('a failure of a pod that is gone is not shown by inspect() for good', async () => {
-    const h = new SyncHarness();
-    h.addPods('a');
-    h.manager.start();
-    h.client.fail({}, 500, 1);
-    h.set('a', 'fails once');
-    await h.settle();
-    h.manager.removeOrphanedStatuses([]);
-    expect(h.manager.inspect().outage).toMatchObject({ statusCode: 500 });
-    await h.clock.advanceAsync(3_600_000);
-    expect(h.manager.inspect().outage).toBeUndefined();
     await h.manager.stop();
   });
 });
@@ -178,6 +235,42 @@ describe('403 to a GET', () => {
     h.client.fail({ verb: 'get' }, new APIError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' }), always);
     await h.clock.advanceAsync(600_000);
     expect(h.logger.warnings.map(({ fields }) => fields['reason'])).toEqual([words]);
+    await h.manager.stop();
+  });
+});
+
+describe('403 for a pod that goes away', () => {
+  const words = 'pods "a" is forbidden: no relationship found between node "n" and this object';
+  const forbidden = new APIError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' });
+
+  it('is no warning when the watch has shown that the pod is gone', async () => {
+    const h = new SyncHarness();
+    const pods = h.addPods('a', 'b', 'c', 'd');
+    h.manager.start();
+    h.client.fail({}, forbidden, always);
+    for (const pod of pods) {
+      h.podManager.removePod(pod);
+      h.set(pod.metadata!.name!, 'its last status');
+    }
+    await h.clock.advanceAsync(600_000);
+    expect(h.logger.warnings).toEqual([]);
+    await h.manager.stop();
+  });
+
+  it.each([
+    ['is being deleted', { metadata: { deletionTimestamp: '2026-01-02T03:04:00Z' } }],
+    ['has finished', { status: { phase: 'Succeeded' } }],
+  ])('is no warning for a minute when the pod %s', async (_, { metadata = {}, status = {} }: Pod) => {
+    const h = new SyncHarness();
+    const pod = podOf('a');
+    h.addPod({ ...pod, metadata: { ...pod.metadata, ...metadata }, status: { ...pod.status, ...status } });
+    h.manager.start();
+    h.client.fail({}, forbidden, always);
+    h.set('a', 'its last status');
+    await h.clock.advanceAsync(59_000);
+    expect(h.logger.warnings).toEqual([]);
+    await h.clock.advanceAsync(61_000);
+    expect(h.logger.warnings).toMatchObject([{ fields: { pod: 'default/a', reason: words } }]);
     await h.manager.stop();
   });
 });

@@ -123,7 +123,7 @@ function httpError(statusCode: number, message: string): APIError {
   return new APIError(message, { kind: 'http', statusCode });
 }
 
-const down = 'Pod statuses cannot be written: all requests to the API server fail';
+const down = 'Pod statuses cannot be written: requests to the API server fail';
 const since = '2026-01-02T03:04:05Z';
 
 function waiting(waitingFor: object): object {
