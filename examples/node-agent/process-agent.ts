@@ -6,7 +6,14 @@ import {
   openCheckpointState,
   type Pod,
 } from 'kubelet-status-manager';
-import { createNodeAgent, type EventRecorder, type NodeAgent, type NodeAgentNode } from 'kubelet-status-manager/agent';
+import {
+  apiSource,
+  createNodeAgent,
+  type EventRecorder,
+  fileSource,
+  type NodeAgent,
+  type NodeAgentNode,
+} from 'kubelet-status-manager/agent';
 import type { HTTPPodClient } from 'kubelet-status-manager/http';
 import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
@@ -66,11 +73,12 @@ export async function createProcessAgent(options: ProcessAgentOptions): Promise<
     nodeName,
     client: podClient,
     runtime,
-    sources: {
-      api: { filter: options.runsPod },
-      file:
-        podManifestPath === undefined ? undefined : { path: podManifestPath, parse: (text) => parse(text) as unknown },
-    },
+    sources: [
+      apiSource({ filter: options.runsPod }),
+      ...(podManifestPath === undefined
+        ? []
+        : [fileSource({ path: podManifestPath, parse: (text) => parse(text) as unknown })]),
+    ],
     node: options.node,
     volumeManager: new Volumes({ directory: root.node, configObjects, node, clock, logger }),
     eventRecorder: options.eventRecorder,

@@ -6,7 +6,6 @@ export type {
   CanAdmitPod,
   NodeAgentNode,
   NodeAgentOptions,
-  NodeAgentSources,
   NodeAgentStopOptions,
 } from './node-agent/node-agent-options.ts';
 export type { Eviction } from './eviction/evict-pod.ts';
@@ -33,6 +32,12 @@ export type { VolumeManager } from './pod-workers/agent-pod-syncer.ts';
 export type { Prober, ProbeRequest } from './prober/prober.ts';
 export type { ProbeResult } from './prober/probe-results.ts';
 export type { HandlerRequest, HandlerRunner } from './pod-workers/handler-runner.ts';
+
+// Pod sources
+export { apiSource } from './config/api-source.ts';
+export { fileSource } from './config/file-source.ts';
+export { httpSource } from './config/http-source.ts';
+export type { PodSink, PodSource, PodSourceContext } from './config/pod-source.ts';
 
 // Events
 export { APIEventRecorder, type APIEventRecorderOptions } from './events/api-event-recorder.ts';

@@ -2,73 +2,100 @@ import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { reasonOf } from '../failure-log.ts';
-import type { PodSink } from './pod-config.ts';
-import type { PodSource } from './pod-source.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import { requireFunction, requireMembers } from '../require-option.ts';
+import { type APIPods, apiSourceName, type PodSink, type PodSource, podSource } from './pod-source.ts';
 
-/** The node's pods on the API server, for example an `InformerPodManager`, which its owner starts. */
-export interface APIPods {
-  /** Resolves when the first list has been received. */
-  whenSynced(): Promise<void>;
-  /** Calls the listener for all known pods, and for every later change. Returns a function that unsubscribes. */
-  subscribe(
-    listener: {
-      onPodAdded(pod: Pod): void;
-      onPodUpdated(pod: Pod): void;
-      onPodRemoved(pod: Pod): void;
-    },
-    options: { readonly includeMirrorPods: true },
-  ): () => void;
+/** Options of `apiSource`. */
+export interface APISourceOptions {
+  /**
+   * Whether this agent runs a pod of the API server. The agent ignores all other pods: they are
+   * neither run nor modified. Must always return the same for a pod, and true for mirror pods.
+   * Default: true for every pod that is bound to the node.
+   */
+  readonly filter?: ((pod: Pod) => boolean) | undefined;
 }
 
 /**
- * The pods of the API server, including mirror pods. Nothing is delivered before the first list has
- * been received, however long that takes. Source: kubelet `NewSourceApiserver`.
+ * The pods of the API server, including mirror pods, as a source of an agent with a client; the agent
+ * has it by default. Nothing is delivered before the first list has been received, however long that
+ * takes. Source: kubelet `NewSourceApiserver`.
+ *
+ * @throws StatusManagerError INVALID_OPTION
  */
-export class APISource implements PodSource {
-  readonly name = 'api';
-  readonly #apiPods: APIPods;
-  readonly #logger: Logger;
+export function apiSource(options: APISourceOptions = {}): PodSource {
+  requireMembers('options', options, ['filter']);
+  const { filter } = options;
+  requireFunction('filter', filter);
+  return podSource(apiSourceName, (sink, { apiPods, logger }) => {
+    if (apiPods === undefined) throw new Error('The API server as a source needs a client');
+    return new APISource(filter === undefined ? apiPods : filteredPods(apiPods, filter, logger), sink, logger);
+  });
+}
+
+class APISource {
   readonly #pods = new Map<string, Pod>();
-  #unsubscribe: (() => void) | undefined;
+  readonly #sink: PodSink;
+  readonly #unsubscribe: () => void;
   #isStopped = false;
   /** False until the first list is complete. */
   #isSynced = false;
 
-  constructor(apiPods: APIPods, logger: Logger) {
-    this.#apiPods = apiPods;
-    this.#logger = logger;
-  }
-
-  start(sink: PodSink): void {
-    if (this.#unsubscribe !== undefined || this.#isStopped) return;
-    const changed = (): void => {
-      if (this.#isSynced && !this.#isStopped) sink([...this.#pods.values()]);
-    };
+  constructor(apiPods: APIPods, sink: PodSink, logger: Logger) {
+    this.#sink = sink;
     const upsert = (pod: Pod): void => {
       // A static pod that was added to the informer belongs to another source.
       if (isStaticPod(pod) && !isMirrorPod(pod)) return;
       this.#pods.set(pod.metadata?.uid ?? '', pod);
-      changed();
+      this.#changed();
     };
     const remove = (pod: Pod): void => {
-      if (this.#pods.delete(pod.metadata?.uid ?? '')) changed();
+      if (this.#pods.delete(pod.metadata?.uid ?? '')) this.#changed();
     };
     const listener = { onPodAdded: upsert, onPodUpdated: upsert, onPodRemoved: remove };
-    this.#unsubscribe = this.#apiPods.subscribe(listener, { includeMirrorPods: true });
-    this.#apiPods.whenSynced().then(
+    this.#unsubscribe = apiPods.subscribe(listener, { includeMirrorPods: true });
+    apiPods.whenSynced().then(
       () => {
         this.#isSynced = true;
-        changed();
+        this.#changed();
       },
       (thrown: unknown) => {
-        if (!this.#isStopped)
-          this.#logger.error({ reason: reasonOf(thrown) }, 'Failed to list the pods of the API server');
+        if (!this.#isStopped) logger.error({ reason: reasonOf(thrown) }, 'Failed to list the pods of the API server');
       },
     );
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#unsubscribe?.();
+    this.#unsubscribe();
   }
+
+  #changed(): void {
+    if (this.#isSynced && !this.#isStopped) this.#sink([...this.#pods.values()]);
+  }
+}
+
+function filteredPods(apiPods: APIPods, filter: (pod: Pod) => boolean, logger: Logger): APIPods {
+  /** If the filter throws, the change is ignored. */
+  const passes = (pod: Pod): boolean => {
+    try {
+      return filter(pod);
+    } catch (thrown) {
+      const fields = { ...podFieldsOf(pod), method: 'apiSource.filter', reason: reasonOf(thrown) };
+      logger.error(fields, 'User callback threw; ignoring the change of the pod');
+      return false;
+    }
+  };
+  return {
+    whenSynced: () => apiPods.whenSynced(),
+    subscribe: (listener, options) =>
+      apiPods.subscribe(
+        {
+          onPodAdded: (pod) => void (passes(pod) && listener.onPodAdded(pod)),
+          onPodUpdated: (pod) => void (passes(pod) && listener.onPodUpdated(pod)),
+          onPodRemoved: (pod) => listener.onPodRemoved(pod),
+        },
+        options,
+      ),
+  };
 }

@@ -17,7 +17,12 @@ export function decodeSinglePod(text: string, parse: ParseManifest, origin: Mani
 
 /** Like `decodeSinglePod`, for a Pod or a PodList. Source: kubelet `tryDecodePodList`. */
 export function decodePods(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod[] {
-  const manifest = parsed(text, parse);
+  return toPods(parsed(text, parse), origin);
+}
+
+/** Like `decodePods`, for a manifest that has been parsed. */
+export function toPods(manifest: unknown, origin: ManifestOrigin): Pod[] {
+  requireObject(manifest);
   const { kind, items } = manifest as { kind?: unknown; items?: unknown };
   if (kind !== 'PodList') return [toPod(manifest, origin)];
   if (!Array.isArray(items)) throw new Error('Expected `items` to be a list');
@@ -33,9 +38,13 @@ function parsed(text: string, parse: ParseManifest): object {
     // The parser's message quotes the manifest, so it is not passed on.
     throw new Error('The manifest cannot be parsed; for YAML, pass `parse` of the package yaml as option `parse`');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('Expected the manifest to be an object');
+  requireObject(value);
   return value;
+}
+
+function requireObject(manifest: unknown): asserts manifest is object {
+  if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest))
+    throw new Error('Expected the manifest to be an object');
 }
 
 function toPod(manifest: object, origin: ManifestOrigin): Pod {

@@ -1,23 +1,26 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Timer } from '../../shared/clock.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { reasonOf } from '../failure-log.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
+import { refuseOption, requireFunction, requireMembers } from '../require-option.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
-import type { PodSink } from './pod-config.ts';
-import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
+import {
+  maxManifestBytes,
+  type ParseManifest,
+  type PodSink,
+  type PodSource,
+  type PodSourceContext,
+  podSource,
+} from './pod-source.ts';
 
-/** Options of the pod source that reads a file or a folder. */
+/** Options of `fileSource`. */
 export interface FileSourceOptions {
   /** A folder with one manifest per file, or a single manifest file. It need not exist yet. */
   readonly path: string;
-  readonly nodeName: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
   readonly parse?: ParseManifest | undefined;
   /** Interval in milliseconds at which all files are read, whether or not they changed. Default: 20,000. */
@@ -36,12 +39,24 @@ const watchFailure = 'watch';
  * Source: kubelet `sourceFile`.
  *
  * Divergence: when a folder cannot be read at all, all pods are kept; the kubelet removes them.
+ *
+ * @throws StatusManagerError INVALID_OPTION
  */
-export class FileSource implements PodSource {
-  readonly name = 'file';
+export function fileSource(options: FileSourceOptions): PodSource {
+  requireMembers('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);
+  const { path, parse, fileCheckFrequencyMs } = options;
+  if (typeof path !== 'string' || path === '') refuseOption('path', 'the path of a folder or file');
+  requireFunction('parse', parse);
+  requireDuration('fileCheckFrequencyMs', fileCheckFrequencyMs);
+  return podSource('file', (sink, context) => new FileSource(options, sink, context));
+}
+
+class FileSource {
   readonly #options: FileSourceOptions;
   readonly #path: string;
-  #sink: PodSink | undefined;
+  readonly #sink: PodSink;
+  readonly #context: PodSourceContext;
+  #isStopped = false;
   #watcher: FSWatcher | undefined;
   /** The inode that is watched: a folder that is deleted and created again has a new one. */
   #watchedInode: number | undefined;
@@ -55,21 +70,16 @@ export class FileSource implements PodSource {
   /** The last error that was logged for each file; removed when the file is valid again. */
   readonly #logged = new Map<string, string>();
 
-  /** @throws StatusManagerError INVALID_OPTION unless `fileCheckFrequencyMs` is positive */
-  constructor(options: FileSourceOptions) {
-    requireDuration('fileCheckFrequencyMs', options.fileCheckFrequencyMs);
+  constructor(options: FileSourceOptions, sink: PodSink, context: PodSourceContext) {
     this.#options = options;
     this.#path = resolve(options.path);
-  }
-
-  start(sink: PodSink): void {
-    if (this.#sink !== undefined) return;
     this.#sink = sink;
+    this.#context = context;
     this.#read(false);
   }
 
   async stop(): Promise<void> {
-    this.#sink = undefined;
+    this.#isStopped = true;
     this.#timer?.stop();
     this.#unwatch();
     await this.#reading;
@@ -78,7 +88,7 @@ export class FileSource implements PodSource {
 
   /** One read at a time; a change during a read causes another one. */
   #read(isChange: boolean): void {
-    if (this.#isReadPending || this.#sink === undefined) return;
+    if (this.#isReadPending || this.#isStopped) return;
     this.#isReadPending = true;
     this.#reading = this.#reading.then(async () => {
       this.#isReadPending = false;
@@ -88,11 +98,11 @@ export class FileSource implements PodSource {
       } catch (thrown) {
         this.#logOnce(this.#path, reasonOf(thrown), 'Unable to read manifests');
       }
-      if (this.#sink === undefined) return;
-      const { clock, fileCheckFrequencyMs = 20_000 } = this.#options;
+      if (this.#isStopped) return;
+      const { fileCheckFrequencyMs = 20_000 } = this.#options;
       const delayMs =
         this.#watcher === undefined ? Math.min(retryPeriodMs, fileCheckFrequencyMs) : fileCheckFrequencyMs;
-      this.#timer = clock.afterFunc(delayMs, () => this.#read(false));
+      this.#timer = this.#context.clock.afterFunc(delayMs, () => this.#read(false));
     });
   }
 
@@ -106,14 +116,14 @@ export class FileSource implements PodSource {
       this.#unwatch();
       this.#lastPods.clear();
       this.#logOnce(this.#path, 'does not exist', 'Unable to read manifests');
-      return this.#sink?.([]);
+      return this.#deliver([]);
     }
     // Watch before reading the files, so that a change during the read is not missed.
     this.#watch(stats.ino);
     if (!stats.isDirectory()) {
       const pod = await this.#readPod(this.#path);
       this.#logged.delete(this.#path);
-      return this.#sink?.([pod]);
+      return this.#deliver([pod]);
     }
     const names = (await readdir(this.#path)).filter((name) => !name.startsWith('.')).toSorted();
     const paths = names.map((name) => join(this.#path, name));
@@ -137,9 +147,13 @@ export class FileSource implements PodSource {
     }
     for (const [path, usedPath] of overridden)
       if (this.#overridden.get(path) !== usedPath)
-        this.#options.logger.warn({ path, usedPath }, 'Ignoring manifest: another file has a pod with the same name');
+        this.#context.logger.warn({ path, usedPath }, 'Ignoring manifest: another file has a pod with the same name');
     this.#overridden = overridden;
-    this.#sink?.([...pods.values()].map(({ pod }) => pod));
+    this.#deliver([...pods.values()].map(({ pod }) => pod));
+  }
+
+  #deliver(pods: readonly Pod[]): void {
+    if (!this.#isStopped) this.#sink(pods);
   }
 
   async #update(path: string, isChange: boolean): Promise<void> {
@@ -157,14 +171,15 @@ export class FileSource implements PodSource {
     const stats = await stat(path);
     if (!stats.isFile()) throw new Error('Not a regular file');
     if (stats.size > maxManifestBytes) throw new Error(`Longer than ${maxManifestBytes} bytes`);
-    const { nodeName, parse = JSON.parse } = this.#options;
+    const { parse = JSON.parse } = this.#options;
+    const { nodeName } = this.#context;
     return decodeSinglePod(await readFile(path, 'utf8'), parse, { source: path, isFile: true, nodeName });
   }
 
   #watch(inode: number): void {
     if (this.#watcher !== undefined && this.#watchedInode === inode) return;
     this.#unwatch();
-    if (this.#sink === undefined) return;
+    if (this.#isStopped) return;
     try {
       this.#watcher = watch(this.#path, (_, name) => {
         if (name?.startsWith('.') !== true) this.#read(true);
@@ -185,6 +200,6 @@ export class FileSource implements PodSource {
   #logOnce(path: string, reason: string, message: string): void {
     if (this.#logged.get(path) === reason) return;
     this.#logged.set(path, reason);
-    this.#options.logger.error({ path: path === watchFailure ? this.#path : path, reason }, message);
+    this.#context.logger.error({ path: path === watchFailure ? this.#path : path, reason }, message);
   }
 }

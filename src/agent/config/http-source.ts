@@ -1,22 +1,24 @@
-import type { Clock, Timer } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
+import type { Timer } from '../../shared/clock.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../failure-log.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
+import { refuseOption, requireFunction, requireMembers } from '../require-option.ts';
 import { decodePods } from './decode-manifest.ts';
-import type { PodSink } from './pod-config.ts';
-import { maxManifestBytes, type ParseManifest, type PodSource } from './pod-source.ts';
+import {
+  maxManifestBytes,
+  type ParseManifest,
+  type PodSink,
+  type PodSource,
+  type PodSourceContext,
+  podSource,
+} from './pod-source.ts';
 
-/** Options of the pod source that reads a URL. */
+/** Options of `httpSource`. */
 export interface HTTPSourceOptions {
   /** URL of a Pod or a PodList: http or https, without user and password. */
   readonly url: string;
   /** Headers that are sent with each request. Never logged. */
   readonly header?: Readonly<Record<string, string>> | undefined;
-  readonly nodeName: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
   readonly parse?: ParseManifest | undefined;
   /** Milliseconds from the end of a request to the next one. Default: 20,000. */
@@ -31,35 +33,40 @@ const requestTimeoutMs = 10_000;
  *
  * Divergence: a body that is served again after an empty one brings its pods back. The kubelet skips a
  * body that it has read before, so the pods stay away until the body changes.
+ *
+ * @throws StatusManagerError INVALID_OPTION
  */
-export class HTTPSource implements PodSource {
-  readonly name = 'http';
+export function httpSource(options: HTTPSourceOptions): PodSource {
+  requireMembers('options', options, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);
+  const { url, header, parse, httpCheckFrequencyMs } = options;
+  const isUsable = URL.canParse(url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(url).href);
+  if (!isUsable) refuseOption('url', 'an http or https URL without user and password');
+  try {
+    void new Headers(header);
+  } catch {
+    refuseOption('header', 'valid HTTP header names and values');
+  }
+  requireFunction('parse', parse);
+  requireDuration('httpCheckFrequencyMs', httpCheckFrequencyMs);
+  return podSource('http', (sink, context) => new HTTPSource(options, sink, context));
+}
+
+class HTTPSource {
   readonly #options: HTTPSourceOptions;
+  readonly #sink: PodSink;
+  readonly #context: PodSourceContext;
   readonly #failures: FailureLog;
   readonly #stopped = new AbortController();
-  #sink: PodSink | undefined;
   #timer: Timer | undefined;
   #polling: Promise<void> = Promise.resolve();
   /** The last valid response; an identical one is not decoded again. */
   #lastText: string | undefined;
 
-  /** @throws StatusManagerError INVALID_OPTION */
-  constructor(options: HTTPSourceOptions) {
-    requireDuration('httpCheckFrequencyMs', options.httpCheckFrequencyMs);
+  constructor(options: HTTPSourceOptions, sink: PodSink, context: PodSourceContext) {
     this.#options = options;
-    const isUsable = URL.canParse(options.url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(options.url).href);
-    if (!isUsable) refuse('url', 'an http or https URL without user and password');
-    try {
-      void new Headers(options.header);
-    } catch {
-      refuse('header', 'valid HTTP header names and values');
-    }
-    this.#failures = new FailureLog(options.logger, options.clock, 'Reading pods from the URL');
-  }
-
-  start(sink: PodSink): void {
-    if (this.#sink !== undefined) return;
     this.#sink = sink;
+    this.#context = context;
+    this.#failures = new FailureLog(context.logger, context.clock, 'Reading pods from the URL');
     this.#poll();
   }
 
@@ -71,7 +78,7 @@ export class HTTPSource implements PodSource {
   }
 
   #poll(): void {
-    const { clock, httpCheckFrequencyMs = 20_000 } = this.#options;
+    const { httpCheckFrequencyMs = 20_000 } = this.#options;
     const { signal } = this.#stopped;
     this.#polling = this.#read().then(
       () => this.#failures.succeeded(),
@@ -80,29 +87,30 @@ export class HTTPSource implements PodSource {
       },
     );
     void this.#polling.then(() => {
-      if (!signal.aborted) this.#timer = clock.afterFunc(httpCheckFrequencyMs, () => this.#poll());
+      if (!signal.aborted) this.#timer = this.#context.clock.afterFunc(httpCheckFrequencyMs, () => this.#poll());
     });
   }
 
   /** Source: kubelet `extractFromURL`. */
   async #read(): Promise<void> {
-    const { url, nodeName, parse = JSON.parse } = this.#options;
+    const { url, parse = JSON.parse } = this.#options;
+    const { nodeName } = this.#context;
     const text = await this.#get();
     if (this.#stopped.signal.aborted) return;
     if (text === '') {
       this.#lastText = undefined;
-      this.#sink?.([]);
+      this.#sink([]);
       throw new Error('Received no data');
     }
     if (text === this.#lastText) return;
     // Only a valid response is remembered, so that an invalid one is reported at each poll.
-    this.#sink?.(decodePods(text, parse, { source: url, isFile: false, nodeName }));
+    this.#sink(decodePods(text, parse, { source: url, isFile: false, nodeName }));
     this.#lastText = text;
   }
 
   #get(): Promise<string> {
-    const { clock, url, header } = this.#options;
-    return withDeadline(clock, requestTimeoutMs, this.#stopped.signal, async (deadline) => {
+    const { url, header } = this.#options;
+    return withDeadline(this.#context.clock, requestTimeoutMs, this.#stopped.signal, async (deadline) => {
       try {
         const response = await fetch(url, { signal: deadline.signal, ...(header && { headers: header }) });
         if (response.status === 200) return await textOf(response);
@@ -127,9 +135,4 @@ async function textOf(response: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-function refuse(path: string, expected: string): never {
-  // The value is omitted because it may contain a password.
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}`, { path });
 }

@@ -3,6 +3,7 @@ import { getPodFullName } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
@@ -12,7 +13,8 @@ import {
   configSourceAnnotation,
   withAnnotations,
 } from './check-and-update-pod.ts';
-import type { PodConfigUpdate, PodOperation, PodSourceName } from './pod-update.ts';
+import type { PodSink } from './pod-source.ts';
+import type { PodConfigUpdate, PodOperation } from './pod-update.ts';
 
 /** Options of `PodConfig`. */
 export interface PodConfigOptions {
@@ -23,9 +25,6 @@ export interface PodConfigOptions {
   /** Default: events are dropped. */
   readonly eventRecorder?: EventRecorder | undefined;
 }
-
-/** Takes the complete list of a source's pods; earlier pods that are not in the list are removed. */
-export type PodSink = (pods: readonly Pod[]) => void;
 
 interface Source {
   pods: ReadonlyMap<string, Pod>;
@@ -48,14 +47,14 @@ interface Source {
  */
 export class PodConfig {
   readonly #options: PodConfigOptions;
-  readonly #sources = new Map<PodSourceName, Source>();
+  readonly #sources = new Map<string, Source>();
 
   constructor(options: PodConfigOptions) {
     this.#options = options;
   }
 
-  /** Registers a source. Register all sources before the first one starts; otherwise `allReady` is true too early. */
-  channel(name: PodSourceName): PodSink {
+  /** Registers a source; the sink throws StatusManagerError INVALID_ARGUMENT for an invalid list. */
+  channel(name: string): PodSink {
     const source: Source = this.#sources.get(name) ?? {
       pods: new Map(),
       candidates: new Map(),
@@ -63,23 +62,13 @@ export class PodConfig {
       isReady: false,
     };
     this.#sources.set(name, source);
-    return (pods) => this.#merge(name, source, pods);
+    return (pods) => {
+      requirePods(pods);
+      this.#merge(name, source, pods);
+    };
   }
 
-  /**
-   * True once every source has delivered its first list. Until then an unknown pod may still be listed,
-   * so nothing may be cleaned up. Source: kubelet `SourcesReady.AllReady`.
-   */
-  allReady(): boolean {
-    return [...this.#sources.values()].every(({ isReady }) => isReady);
-  }
-
-  /** The sources that `allReady` waits for. */
-  waitingFor(): PodSourceName[] {
-    return [...this.#sources].filter(([, { isReady }]) => !isReady).map(([name]) => name);
-  }
-
-  #merge(name: PodSourceName, source: Source, candidates: readonly Pod[]): void {
+  #merge(name: string, source: Source, candidates: readonly Pod[]): void {
     const changed: Record<PodOperation, Pod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, Pod>();
     const usedCandidates = new Map<string, Pod>();
@@ -118,7 +107,7 @@ export class PodConfig {
   }
 
   /** Source: kubelet `filterInvalidPods`. */
-  #withoutDuplicates(pods: readonly Pod[], sourceName: PodSourceName, source: Source): Pod[] {
+  #withoutDuplicates(pods: readonly Pod[], sourceName: string, source: Source): Pod[] {
     const { eventRecorder, logger } = this.#options;
     const fullNames = new Set<string>();
     const uids = new Set<string>();
@@ -156,4 +145,20 @@ export class PodConfig {
       this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
     }
   }
+}
+
+/** Checks the members by which the agent distinguishes pods. */
+function requirePods(pods: unknown): void {
+  if (!Array.isArray(pods)) refuse('pods', 'a list of pods');
+  for (const [index, pod] of (pods as (Pod | undefined)[]).entries()) {
+    const { name, namespace, uid } = pod?.metadata ?? {};
+    const path = `pods[${index}].metadata`;
+    if (typeof name !== 'string' || name === '') refuse(`${path}.name`, 'a name');
+    if (typeof namespace !== 'string') refuse(`${path}.namespace`, 'a namespace');
+    if (typeof uid !== 'string' || uid === '') refuse(`${path}.uid`, 'a UID');
+  }
+}
+
+function refuse(path: string, expected: string): never {
+  throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
 }

@@ -1,11 +1,58 @@
-import type { PodSink } from './pod-config.ts';
-import type { PodSourceName } from './pod-update.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
 
-/** A source of pods. Never throws after it was started: failures are logged and retried. */
+/** Takes the complete list of a source's pods; earlier pods that are not in the list are removed. */
+export type PodSink = (pods: readonly Pod[]) => void;
+
+/** The node's pods on the API server, for example an `InformerPodManager`, which its owner starts. */
+export interface APIPods {
+  /** Resolves when the first list has been received. */
+  whenSynced(): Promise<void>;
+  /** Calls the listener for all known pods, and for every later change. Returns a function that unsubscribes. */
+  subscribe(
+    listener: {
+      onPodAdded(pod: Pod): void;
+      onPodUpdated(pod: Pod): void;
+      onPodRemoved(pod: Pod): void;
+    },
+    options: { readonly includeMirrorPods: true },
+  ): () => void;
+}
+
+/** What the agent gives to a source. */
+export interface PodSourceContext {
+  /** The node on which the pods run. */
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The node's pods on the API server; undefined if the agent has no client. */
+  readonly apiPods: APIPods | undefined;
+  /**
+   * The static pods of a manifest, which is a Pod or a PodList: validated, with defaults, a UID that
+   * changes with the manifest, and a name that ends with the node's name.
+   * @param origin where the manifest was read from, for example its URL; part of the UID
+   * @throws Error that names the invalid member and quotes nothing of the manifest
+   */
+  staticPods(manifest: unknown, origin: string): Pod[];
+}
+
+/**
+ * A source of pods: `fileSource()`, `httpSource()`, `apiSource()`, or one of your own. The pods of every
+ * source except `api` are static: they have mirror pods on the API server, and run without it. Failures
+ * are the source's own business: it logs and retries them, and its last pods stay.
+ * Source: kubelet `config.SourceConfig`.
+ */
 export interface PodSource {
-  readonly name: PodSourceName;
-  /** Starts to deliver the pods: the complete list, again after each change. */
-  start(sink: PodSink): void;
+  /** Unique among the sources of an agent, and shown in the annotation `kubernetes.io/config.source`. */
+  readonly name: string;
+  /**
+   * Starts to deliver the pods: the complete list, again after each change. Until every source has
+   * delivered its first list, which may be empty, no pod of an earlier agent is cleaned up. The sink
+   * throws if a pod lacks its name, namespace or UID.
+   */
+  start(sink: PodSink, context: PodSourceContext): void;
   /** Resolves when the sink will not be called again. */
   stop(): Promise<void>;
 }
@@ -13,5 +60,27 @@ export interface PodSource {
 /** Parses a manifest: `parse` of the package `yaml`, or `JSON.parse`. Throws if the text is invalid. */
 export type ParseManifest = (text: string) => unknown;
 
+/** The name of the source whose pods are not static. Source: kubelet `ApiserverSource`. */
+export const apiSourceName = 'api';
+
 /** Maximum length of a manifest in bytes. Source: kubelet `maxConfigLength`. */
 export const maxManifestBytes = 10 * 2 ** 20;
+
+/** A source that `run` starts. It serves one agent at a time. */
+export function podSource(
+  name: string,
+  run: (sink: PodSink, context: PodSourceContext) => Pick<PodSource, 'stop'>,
+): PodSource {
+  let running: Pick<PodSource, 'stop'> | undefined;
+  return {
+    name,
+    start(sink, context) {
+      if (running !== undefined) throw new StatusManagerError('INVALID_STATE', 'Another agent uses this source');
+      running = run(sink, context);
+    },
+    async stop() {
+      await running?.stop();
+      running = undefined;
+    },
+  };
+}

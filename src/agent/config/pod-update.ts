@@ -1,8 +1,5 @@
 import type { Pod } from '../../kube/types.ts';
 
-/** The kind of a pod source. Source: kubelet `FileSource`, `HTTPSource`, `ApiserverSource`. */
-export type PodSourceName = 'file' | 'http' | 'api';
-
 /**
  * What happened to pods:
  * - `ADD`: they are new.
@@ -18,6 +15,7 @@ export type PodOperation = 'ADD' | 'UPDATE' | 'DELETE' | 'REMOVE' | 'RECONCILE';
 /** Source: kubelet `kubetypes.PodUpdate`. */
 export interface PodConfigUpdate {
   readonly op: PodOperation;
-  readonly source: PodSourceName;
+  /** The name of the source. */
+  readonly source: string;
   readonly pods: readonly Pod[];
 }

@@ -4,22 +4,19 @@ import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
-import type { Pod } from '../../kube/types.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
-import { type APIPods, APISource } from '../config/api-source.ts';
+import { apiSource } from '../config/api-source.ts';
 import { ContainerGC } from '../container-gc/container-gc.ts';
-import { FileSource } from '../config/file-source.ts';
-import { HTTPSource } from '../config/http-source.ts';
 import { PodConfig } from '../config/pod-config.ts';
-import type { PodSource } from '../config/pod-source.ts';
+import { apiSourceName } from '../config/pod-source.ts';
+import { podSourceContext } from '../config/pod-source-context.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { reasonOf } from '../failure-log.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
@@ -46,7 +43,7 @@ const defaultRuntimeRequestTimeoutMs = 120_000;
 
 /**
  * Creates a complete node agent: it registers the Node, runs the pods that are bound to it and the
- * static pods of `sources` with `runtime`, and keeps their statuses on the API server up to date. Call
+ * pods of `sources` with `runtime`, and keeps their statuses on the API server up to date. Call
  * `start()` of the agent, and finally `stop()`. If an agent has ended or crashed, another one with the
  * same runtime adopts the containers that are still running.
  *
@@ -203,7 +200,9 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     eventRecorder,
     onUpdate: (update) => syncLoop.configUpdated(update),
   });
-  const podSources = createSources(options, informer, { clock, logger });
+  const { sources = [] } = options;
+  const hasAPISource = sources.some(({ name }) => name === apiSourceName);
+  const podSources = connection === undefined || hasAPISource ? sources : [...sources, apiSource()];
   const syncLoop = new AgentSyncLoop({
     ...{ handler, runtimeErrors, clock, logger },
     sources: podSources.map(({ name }) => name),
@@ -233,6 +232,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       allocationManager,
       podConfig,
       podSources,
+      podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
       informer,
     },
     ...{
@@ -275,53 +275,9 @@ function createPodManager(informer: InformerPodManager | undefined): BasicPodMan
   return informer ? Object.assign(podManager, { informerState: () => informer.informerState() }) : podManager;
 }
 
-interface Surroundings {
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-function createSources(
-  { nodeName, sources = {} }: NodeAgentOptions,
-  informer: InformerPodManager | undefined,
-  { clock, logger }: Surroundings,
-): PodSource[] {
-  const { api, file, http } = sources;
-  return [
-    ...(file === undefined ? [] : [new FileSource({ ...file, nodeName, clock, logger })]),
-    ...(http === undefined ? [] : [new HTTPSource({ ...http, nodeName, clock, logger })]),
-    ...(informer === undefined ? [] : [new APISource(filteredPods(informer, api?.filter, logger), logger)]),
-  ];
-}
-
-function filteredPods(apiPods: APIPods, filter: ((pod: Pod) => boolean) | undefined, logger: Logger): APIPods {
-  if (filter === undefined) return apiPods;
-  /** If the filter throws, the change is ignored. */
-  const passes = (pod: Pod): boolean => {
-    try {
-      return filter(pod);
-    } catch (thrown) {
-      const fields = { ...podFieldsOf(pod), method: 'sources.api.filter', reason: reasonOf(thrown) };
-      logger.error(fields, 'User callback threw; ignoring the change of the pod');
-      return false;
-    }
-  };
-  return {
-    whenSynced: () => apiPods.whenSynced(),
-    subscribe: (listener, options) =>
-      apiPods.subscribe(
-        {
-          onPodAdded: (pod) => void (passes(pod) && listener.onPodAdded(pod)),
-          onPodUpdated: (pod) => void (passes(pod) && listener.onPodUpdated(pod)),
-          onPodRemoved: (pod) => listener.onPodRemoved(pod),
-        },
-        options,
-      ),
-  };
-}
-
 function createMirrorPods(
   { requests }: APIConnection,
-  { nodeName, clock, logger }: Surroundings & { readonly nodeName: string },
+  { nodeName, clock, logger }: Readonly<{ nodeName: string; clock: Clock; logger: Logger }>,
 ): MirrorPods {
   const nodePath = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
   const getNode = async (signal: AbortSignal): Promise<MirrorNode> =>

@@ -4,40 +4,19 @@ import type { ClockLike } from '../../shared/guarded-clock.ts';
 import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Metrics } from '../../status-manager/metrics.ts';
-import type { Pod } from '../../kube/types.ts';
 import type { PodStartupLatency } from '../../status-manager/sync/pod-syncer.ts';
 import type { StatusManager } from '../../status-manager/status-manager.ts';
 import type { StatusManagerOptions } from '../../status-manager/options.ts';
 import type { HTTPPodClient } from '../../kube/http/http-pod-client.ts';
 import type { KubeConfigSource } from '../../kube/http/kube-config-types.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
-import type { FileSourceOptions } from '../config/file-source.ts';
-import type { HTTPSourceOptions } from '../config/http-source.ts';
+import type { PodSource } from '../config/pod-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
 import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
 import type { Prober } from '../prober/prober.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-
-/** The pod sources of an agent. Source: kubelet `--pod-manifest-path`, `--manifest-url`. */
-export interface NodeAgentSources {
-  /** Options of the API server as a source. It is always a source if there is a `client`, and never without one. */
-  readonly api?:
-    | {
-        /**
-         * Whether this agent runs a pod of the API server. The agent ignores all other pods: they are
-         * neither run nor modified. Must always return the same for a pod, and true for mirror pods.
-         * Default: true for every pod that is bound to the node.
-         */
-        readonly filter?: ((pod: Pod) => boolean) | undefined;
-      }
-    | undefined;
-  /** Manifests of static pods in a folder or in one file. Default: none. */
-  readonly file?: Pick<FileSourceOptions, 'path' | 'parse' | 'fileCheckFrequencyMs'> | undefined;
-  /** Manifests of static pods at a URL. Default: none. */
-  readonly http?: Pick<HTTPSourceOptions, 'url' | 'header' | 'parse' | 'httpCheckFrequencyMs'> | undefined;
-}
 
 /** Options of the agent's Node; see `NodeReporterOptions` for the members that are not described here. */
 export interface NodeAgentNode extends Pick<
@@ -78,8 +57,11 @@ export interface NodeAgentOptions {
   readonly client?: HTTPPodClient | KubeConfigSource | undefined;
   /** Runs the containers. */
   readonly runtime: ContainerRuntime;
-  /** Default: only the API server. */
-  readonly sources?: NodeAgentSources | undefined;
+  /**
+   * Where pods come from: `fileSource()`, `httpSource()`, `apiSource()` or sources of your own, each name
+   * once. With a client, `apiSource()` is added unless it is among them; without one it is refused. Default: none but that.
+   */
+  readonly sources?: readonly PodSource[] | undefined;
   /** False if the agent must not register or update the Node. Default: `{}`. */
   readonly node?: NodeAgentNode | false | undefined;
   /** Default: every pod is admitted. */

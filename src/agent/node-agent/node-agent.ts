@@ -11,8 +11,8 @@ import type { InformerPodManager } from '../../kube/informer/informer-pod-manage
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
-import type { PodConfig, PodSink } from '../config/pod-config.ts';
-import type { PodSource } from '../config/pod-source.ts';
+import type { PodConfig } from '../config/pod-config.ts';
+import { apiSourceName, type PodSink, type PodSource, type PodSourceContext } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../deadline.ts';
@@ -53,6 +53,7 @@ export interface NodeAgentParts {
   readonly podWorkers: PodWorkers;
   readonly podConfig: PodConfig;
   readonly podSources: readonly PodSource[];
+  readonly podSourceContext: PodSourceContext;
   readonly pleg: GenericPLEG;
   readonly containerGC: ContainerGC;
   readonly probeManager: ProberManager;
@@ -88,6 +89,7 @@ export class NodeAgent implements AsyncDisposable {
   #settleStaticSourcesSeen: () => void = () => {};
   #state: NodeAgentState = 'created';
   #isShuttingDown = false;
+  readonly #startedSources: PodSource[] = [];
   readonly #gcFailures: FailureLog;
   #gcTicker: Ticker | undefined;
   #starting: Promise<unknown> = Promise.resolve();
@@ -104,7 +106,7 @@ export class NodeAgent implements AsyncDisposable {
     // stop() rejects the promise; without a handler that would be an unhandled rejection.
     this.#ready.catch(() => {});
     this.#staticSourcesSeen = new Promise((resolve) => (this.#settleStaticSourcesSeen = resolve));
-    if (!parts.podSources.some(({ name }) => name !== 'api')) this.#settleStaticSourcesSeen();
+    if (!parts.podSources.some(({ name }) => name !== apiSourceName)) this.#settleStaticSourcesSeen();
   }
 
   /** The name of its Node. */
@@ -151,8 +153,8 @@ export class NodeAgent implements AsyncDisposable {
     syncLoop.start();
     this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
     this.#gcTicker.start();
-    for (const [source, sink] of sinks) if (source.name !== 'api') source.start(sink);
-    const [apiSource, apiSink] = sinks.find(([{ name }]) => name === 'api') ?? [];
+    for (const [source, sink] of sinks) if (source.name !== apiSourceName) this.#startSource(source, sink);
+    const [apiSource, apiSink] = sinks.find(([{ name }]) => name === apiSourceName) ?? [];
     this.#starting = Promise.all([
       this.#logMissingAccess(),
       this.#startNodeReporter(),
@@ -236,8 +238,8 @@ export class NodeAgent implements AsyncDisposable {
   /** For the sync loop, before it handles the first pods of a source. @internal */
   firstUpdate({ source, pods }: PodConfigUpdate): void {
     const waiting = this.#parts.syncLoop.waitingForSources().filter((name) => name !== source);
-    if (source === 'api') this.#resume(pods, waiting.length === 0);
-    if (waiting.every((name) => name === 'api')) this.#settleStaticSourcesSeen();
+    if (source === apiSourceName) this.#resume(pods, waiting.length === 0);
+    if (waiting.every((name) => name === apiSourceName)) this.#settleStaticSourcesSeen();
     if (waiting.length === 0) this.#settleReady();
   }
 
@@ -306,7 +308,25 @@ export class NodeAgent implements AsyncDisposable {
     await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
       undefinedIfAborted(this.#staticSourcesSeen, signal),
     );
-    if (!this.#stopSignal.signal.aborted) source.start(sink);
+    if (!this.#stopSignal.signal.aborted) this.#startSource(source, sink);
+  }
+
+  #startSource(source: PodSource, sink: PodSink): void {
+    const { podSourceContext, logger } = this.#parts;
+    try {
+      source.start(sink, podSourceContext);
+      this.#startedSources.push(source);
+    } catch (thrown) {
+      logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to start a pod source');
+    }
+  }
+
+  async #stopSource(source: PodSource): Promise<void> {
+    try {
+      await source.stop();
+    } catch (thrown) {
+      this.#parts.logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to stop a pod source');
+    }
   }
 
   /** Source: kubelet `fastStaticPodsRegistration`. */
@@ -322,7 +342,7 @@ export class NodeAgent implements AsyncDisposable {
     gracePeriodSeconds,
     deadlineMs = defaultDrainMs,
   }: NodeAgentStopOptions): Promise<void> {
-    const { logger, nodeName, podSources, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
+    const { logger, nodeName, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
     const { mirrorPods, nodeReporter, connection, statusManager, allocationManager, containerGC } = this.#parts;
     const { clock, abortRuntimeCalls } = this.#parts;
     const wasRunning = this.#state === 'running';
@@ -332,7 +352,7 @@ export class NodeAgent implements AsyncDisposable {
     if (terminatePods && wasRunning) await terminateAllPods(this.#parts, gracePeriodSeconds);
     this.#stopSignal.abort();
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
-    await Promise.all(podSources.map((source) => source.stop()));
+    await Promise.all(this.#startedSources.map((source) => this.#stopSource(source)));
     const runtimeCallsTimer = clock.afterFunc(runtimeCallsMs, abortRuntimeCalls);
     await syncLoop.stop();
     allocationManager.stop();

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
+import { apiSourceName, type PodSource } from '../config/pod-source.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
 import { refuseOption, requireFunction, requireMembers, requireMethods } from '../require-option.ts';
-import type { NodeAgentNode, NodeAgentOptions, NodeAgentSources } from './node-agent-options.ts';
+import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 
 /** Every option; a missing one is a compile error. */
 const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
@@ -37,7 +38,6 @@ const nodeMembers: Readonly<Record<keyof NodeAgentNode, true>> = {
   readyErrors: true,
   taints: true,
 };
-const sourceMembers: Readonly<Record<keyof NodeAgentSources, true>> = { api: true, file: true, http: true };
 const statusManagerMembers: Readonly<Record<keyof NonNullable<NodeAgentOptions['statusManager']>, true>> = {
   burst: true,
   concurrency: true,
@@ -66,7 +66,7 @@ const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateConta
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   requireMembers('options', options, Object.keys(optionNames));
-  const { nodeName, client, runtime, sources = {}, node = {} } = options;
+  const { nodeName, client, runtime, sources = [], node = {} } = options;
   if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
     refuseOption('nodeName', "a node's name, in lower case");
   requireMethods('runtime', runtime, runtimeMethods, [...sandboxMethods, ...otherOptionalMethods]);
@@ -85,25 +85,18 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (node !== false) requireNode(node);
 }
 
-function requireSources(sources: NodeAgentSources, hasClient: boolean): void {
-  requireMembers('sources', sources, Object.keys(sourceMembers));
-  const { api, file, http } = sources;
-  if (!hasClient && file === undefined && http === undefined)
-    refuseOption('sources', 'with `file` or `http`, as there is no `client`');
-  if (api !== undefined) {
-    requireMembers('sources.api', api, ['filter']);
-    requireFunction('sources.api.filter', api.filter);
-    if (!hasClient) refuseOption('sources.api', 'absent, as there is no `client`');
-  }
-  if (file !== undefined) {
-    requireMembers('sources.file', file, ['path', 'parse', 'fileCheckFrequencyMs']);
-    if (typeof file.path !== 'string' || file.path === '')
-      refuseOption('sources.file.path', 'the path of a folder or file');
-    requireFunction('sources.file.parse', file.parse);
-  }
-  if (http !== undefined) {
-    requireMembers('sources.http', http, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);
-    requireFunction('sources.http.parse', http.parse);
+function requireSources(sources: readonly PodSource[], hasClient: boolean): void {
+  if (!Array.isArray(sources)) refuseOption('sources', 'a list of pod sources: [fileSource({ path })]');
+  if (!hasClient && sources.length === 0) refuseOption('sources', 'with a source, as there is no `client`');
+  const names = new Set<string>();
+  for (const [index, source] of sources.entries()) {
+    const path = `sources[${index}]`;
+    requireMethods(path, source, ['start', 'stop']);
+    const { name } = source;
+    if (typeof name !== 'string' || name === '') refuseOption(`${path}.name`, 'a text');
+    if (names.has(name)) refuseOption(`${path}.name`, `unique, but another source has the name ${name}`);
+    if (name === apiSourceName && !hasClient) refuseOption(path, 'absent, as there is no `client`');
+    names.add(name);
   }
 }
 

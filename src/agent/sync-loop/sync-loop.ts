@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import type { PodConfigUpdate, PodSourceName } from '../config/pod-update.ts';
+import type { PodConfigUpdate } from '../config/pod-update.ts';
 import { FailureLog, reasonOf } from '../failure-log.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import { RuntimeErrorBackOff } from '../pleg/runtime-error-backoff.ts';
@@ -23,7 +23,7 @@ export interface AgentSyncLoopOptions {
   /** Housekeeping; called only when all sources are ready. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
   /** The sources that must have delivered their pods before anything is cleaned up. */
-  readonly sources: readonly PodSourceName[];
+  readonly sources: readonly string[];
   /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
   /** Returns why pods cannot be synced now; empty if they can. */
@@ -38,7 +38,7 @@ export interface SyncLoopInspection {
   /** Numbers of queued items by kind. */
   readonly queued: { readonly config: number; readonly lifecycleEvents: number; readonly probeUpdates: number };
   /** Sources that have not delivered their pods yet; there is no housekeeping until then. */
-  readonly waitingForSources: readonly PodSourceName[];
+  readonly waitingForSources: readonly string[];
   /** Why pods are not synced now; empty if they are. */
   readonly runtimeErrors: readonly string[];
   /** Since when pods are not synced; absent if they are. */
@@ -78,7 +78,7 @@ export class AgentSyncLoop {
   readonly #probeUpdates: { readonly probeType: ProbeType; readonly update: ProbeUpdate }[] = [];
   #isSyncDue = false;
   #isHousekeepingDue = false;
-  readonly #seenSources = new Set<PodSourceName>();
+  readonly #seenSources = new Set<string>();
   readonly #backoff = new RuntimeErrorBackOff();
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
@@ -146,7 +146,7 @@ export class AgentSyncLoop {
   }
 
   /** Sources whose first update has not been handled yet. */
-  waitingForSources(): PodSourceName[] {
+  waitingForSources(): string[] {
     return this.#options.sources.filter((source) => !this.#seenSources.has(source));
   }
 

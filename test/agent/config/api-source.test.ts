@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { APISource } from '../../../src/agent/config/api-source.ts';
+import { apiSource, type PodSourceContext } from 'kubelet-status-manager/agent';
+import type { APIPods } from '../../../src/agent/config/pod-source.ts';
 import { informerPodManagerFrom } from 'kubelet-status-manager/informer';
-import { silentLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
+import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
 
 type Handler = (pod: Pod) => void;
 
@@ -15,6 +17,9 @@ function newInformer() {
   return { informer, tell: (verb: string, pod: Pod) => handlers.get(verb)?.(pod) };
 }
 
+const contextOf = (apiPods: APIPods): PodSourceContext =>
+  podSourceContext({ nodeName: 'node-a', clock: new FakeClock(), logger: silentLogger, apiPods });
+
 const podOf = (name: string, annotations: Record<string, string> = {}): Pod => ({
   metadata: { uid: `${name}-uid`, name, namespace: 'default', annotations, resourceVersion: '1' },
 });
@@ -23,8 +28,8 @@ it('TestNewSourceApiserver_UpdatesAndMultiplePods', async () => {
   const { informer, tell } = newInformer();
   const pods = informerPodManagerFrom(informer);
   const lists: unknown[] = [];
-  const source = new APISource(pods, silentLogger);
-  source.start((list) => lists.push(list.map(({ metadata }) => metadata?.name)));
+  const source = apiSource();
+  source.start((list) => lists.push(list.map(({ metadata }) => metadata?.name)), contextOf(pods));
   expect(lists).toEqual([]);
   pods.start();
   await pods.whenSynced();
@@ -44,8 +49,8 @@ it('TestNewSourceApiserverInitialEmptySendsEmptyPodUpdate', async () => {
   let sync = (): void => {};
   const synced = new Promise<void>((resolve) => (sync = resolve));
   const lists: unknown[] = [];
-  const source = new APISource({ whenSynced: () => synced, subscribe: () => () => {} }, silentLogger);
-  source.start((list) => lists.push(list));
+  const source = apiSource();
+  source.start((list) => lists.push(list), contextOf({ whenSynced: () => synced, subscribe: () => () => {} }));
   expect(lists).toEqual([]);
   sync();
   await synced;

@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { FileSource, type FileSourceOptions } from '../../../src/agent/config/file-source.ts';
+import { fileSource, type PodSource } from 'kubelet-status-manager/agent';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import type { FileSourceOptions } from '../../../src/agent/config/file-source.ts';
+import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
 
 let directory: string;
 let clock: FakeClock;
 let logger: RecordingLogger;
-let source: FileSource | undefined;
+let source: PodSource | undefined;
 let lists: Pod[][];
 let waiting: { readonly fits: (names: string) => boolean; readonly resolve: () => void }[];
 beforeEach(async () => {
@@ -27,14 +29,15 @@ afterEach(async () => {
 
 const namesOf = (pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata?.name).join(' ');
 
-function start(options: Partial<FileSourceOptions> = {}): void {
-  source = new FileSource({ path: directory, nodeName: 'Node-A', clock, logger, parse, ...options });
+function start({ nodeName = 'Node-A', ...options }: Partial<FileSourceOptions & { nodeName: string }> = {}): void {
+  const context = podSourceContext({ nodeName, clock, logger, apiPods: undefined });
+  source = fileSource({ path: directory, parse, ...options });
   source.start((pods) => {
     lists.push([...pods]);
     const met = waiting.filter(({ fits }) => fits(namesOf(pods)));
     waiting = waiting.filter(({ fits }) => !fits(namesOf(pods)));
     for (const { resolve } of met) resolve();
-  });
+  }, context);
 }
 
 /** Resolves at the next list with pods of exactly these names. */

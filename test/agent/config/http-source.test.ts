@@ -2,14 +2,16 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { HTTPSource, type HTTPSourceOptions } from '../../../src/agent/config/http-source.ts';
+import { httpSource, type PodSource } from 'kubelet-status-manager/agent';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import type { HTTPSourceOptions } from '../../../src/agent/config/http-source.ts';
+import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
 
 let server: Server;
 let url: string;
 let clock: FakeClock;
 let logger: RecordingLogger;
-let source: HTTPSource;
+let source: PodSource;
 let lists: Pod[][];
 let response: { status: number; body: string };
 let headers: IncomingHttpHeaders;
@@ -43,8 +45,9 @@ async function poll(options: Partial<HTTPSourceOptions> = {}): Promise<void> {
             }
           : (Reflect.get(target, member) as () => unknown).bind(target),
     });
-    source = new HTTPSource({ url, nodeName: 'node-a', clock: observed, logger, ...options });
-    source.start((pods) => lists.push([...pods]));
+    source = httpSource({ url, ...options });
+    const context = podSourceContext({ nodeName: 'node-a', clock: observed, logger, apiPods: undefined });
+    source.start((pods) => lists.push([...pods]), context);
   });
   await dealtWith;
 }
@@ -133,7 +136,7 @@ describe('TestURLWithHeader', () => {
     ['url', { url: 'https://user:hidden@example.com/' }],
     ['header', { header: { Authorization: 'hidden\nx' } }],
   ])('a bad %s is refused, without its value', (path, options) => {
-    const create = (): HTTPSource => new HTTPSource({ url, nodeName: 'n', clock, logger, ...options });
+    const create = (): PodSource => httpSource({ url, ...options });
     expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
     expect(create).not.toThrow('hidden');
   });

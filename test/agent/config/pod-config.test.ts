@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import type { ObjectEvent, PodEvent } from 'kubelet-status-manager/agent';
-import { PodConfig, type PodSink } from '../../../src/agent/config/pod-config.ts';
+import { PodConfig } from '../../../src/agent/config/pod-config.ts';
+import type { PodSink } from '../../../src/agent/config/pod-source.ts';
 import type { PodConfigUpdate } from '../../../src/agent/config/pod-update.ts';
 import { FakeClock, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 
@@ -149,21 +150,16 @@ it('TestPodUpdateLabels', () => {
 });
 
 describe('several sources', () => {
-  it('allReady() is false until every source has delivered its pods', () => {
-    const { config, sink, set } = newConfig();
-    const api = config.channel('api');
-    expect([config.allReady(), config.waitingFor()]).toEqual([false, ['file', 'api']]);
-    sink([]);
-    expect([config.allReady(), config.waitingFor()]).toEqual([false, ['api']]);
-    set([podOf('foo')], api);
-    expect([config.allReady(), config.waitingFor()]).toEqual([true, []]);
-  });
-
-  it('a source is ready only when its pods have been passed on', () => {
-    const ready: boolean[] = [];
-    const { config, sink } = newConfig({ onUpdate: () => void ready.push(config.allReady()) });
-    sink([podOf('foo')]);
-    expect([...ready, config.allReady()]).toEqual([false, true]);
+  it.each<[string, unknown, string]>([
+    ['no list', undefined, 'pods'],
+    ['no pod', [podOf('foo'), undefined], 'pods[1].metadata.name'],
+    ['no namespace', [{ metadata: { name: 'foo', uid: 'u' } }], 'pods[0].metadata.namespace'],
+    ['no UID', [{ metadata: { name: 'foo', namespace: 'new' } }], 'pods[0].metadata.uid'],
+  ])('the sink refuses an invalid list and names the member: %s', (_, pods, path) => {
+    const { sink, set } = newConfig();
+    set([podOf('foo')]);
+    expect(() => sink(pods as Pod[])).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path }));
+    expect(set([podOf('foo')])).toEqual([]);
   });
 
   it('a source removes only its own pods', () => {
@@ -178,7 +174,7 @@ describe('several sources', () => {
   it('a listener that throws stops neither the other changes nor the source', () => {
     const logger = recordingLogger();
     const seen: string[] = [];
-    const { config, sink } = newConfig({
+    const { sink } = newConfig({
       logger,
       onUpdate: ({ op }) => {
         seen.push(op);
@@ -188,7 +184,6 @@ describe('several sources', () => {
     sink([podOf('foo')]);
     sink([podOf('bar')]);
     expect(seen).toEqual(['ADD', 'REMOVE', 'ADD']);
-    expect(config.allReady()).toBe(true);
     expect(logger.lines.map(({ fields }) => fields)).toContainEqual({
       op: 'REMOVE',
       source: 'file',

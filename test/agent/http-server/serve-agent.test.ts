@@ -1,7 +1,13 @@
 import { request } from 'node:http';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type AgentServer, createNodeAgent, serveAgent, type ServeAgentOptions } from 'kubelet-status-manager/agent';
+import {
+  type AgentServer,
+  createNodeAgent,
+  fileSource,
+  serveAgent,
+  type ServeAgentOptions,
+} from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { FakeContainerRuntime, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { TestCluster } from '../node-agent/test-cluster.ts';
@@ -180,7 +186,7 @@ describe('listening', () => {
     nodeName: 'a',
     runtime: new FakeContainerRuntime({ clock: new FakeClock() }),
     logger: silentLogger,
-    sources: { file: { path: '/nowhere', parse: JSON.parse } },
+    sources: [fileSource({ path: '/nowhere', parse: JSON.parse })],
   });
   it.each<[string, unknown, unknown, string]>([
     ['no agent', undefined, {}, 'agent'],

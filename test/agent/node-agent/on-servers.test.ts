@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isMirrorPod, type Pod } from 'kubelet-status-manager';
-import { createNodeAgent, type NodeAgent } from 'kubelet-status-manager/agent';
+import { createNodeAgent, fileSource, type NodeAgent } from 'kubelet-status-manager/agent';
 import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
 import { FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
@@ -68,7 +68,7 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
           nodeName,
           client: kubeConfig(server.nodeToken(nodeName)),
           runtime,
-          sources: { file: { path: directory! } },
+          sources: [fileSource({ path: directory! })],
           node: { addresses: ['10.1.2.3'] },
           logger,
         });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type AllocationState, StatusManagerError } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import { createNodeAgent } from 'kubelet-status-manager/agent';
+import { apiSource, createNodeAgent, fileSource } from 'kubelet-status-manager/agent';
 import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 
 const client = {
@@ -31,19 +31,16 @@ describe('createNodeAgent names the option that is wrong', () => {
     ['client', { client: 'https://127.0.0.1' }],
     ['client', { client: { getPod: () => {}, patchPodStatus: () => {}, deletePod: () => {} } }],
     ['sources', { client: undefined }],
-    ['sources.api', { client: undefined, sources: { api: {}, file: { path: 'x' } } }],
-    ['sources.api.filter', { sources: { api: { filter: 1 } } }],
-    ['sources.files', { sources: { files: {} } }],
-    ['sources.file.path', { sources: { file: { path: '' } } }],
-    ['fileCheckFrequencyMs', { sources: { file: { path: 'x', fileCheckFrequencyMs: -1 } } }],
-    ['url', { sources: { http: { url: 'ftp://x' } } }],
-    ['httpCheckFrequencyMs', { sources: { http: { url: 'http://x', httpCheckFrequencyMs: Number.NaN } } }],
+    ['sources[0]', { client: undefined, sources: [apiSource()] }],
+    ['sources', { sources: { file: { path: 'x' } } }],
+    ['sources[0].start', { sources: [{ name: 'own' }] }],
+    ['sources[0].name', { sources: [{ name: '', start: () => {}, stop: async () => {} }] }],
+    ['sources[1].name', { sources: [fileSource({ path: 'x' }), fileSource({ path: 'y' })] }],
     ['node.addresses', { node: { addresses: ['localhost'] } }],
     ['node.taint', { node: { taint: [] } }],
     ['leaseDurationSeconds', { node: { leaseDurationSeconds: 0.5 } }],
     ['node', { node: null }],
     ['node', { node: [] }],
-    ['sources', { sources: [] }],
     ['labels', { node: { labels: { zone: 1 } } }],
     ['annotations', { node: { annotations: 'a=b' } }],
     ['taints', { node: { taints: {} } }],

@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileSource } from 'kubelet-status-manager/agent';
 import { fault } from 'kubelet-status-manager/testing';
 import { TestDirectories } from '../../support/directories.ts';
 import { TestCluster } from './test-cluster.ts';
@@ -36,7 +37,7 @@ const mirror = () => cluster.pod('web-node-a');
 describe('a static pod from a file', () => {
   it('is added, edited and removed, and its mirror pod follows', async () => {
     await write('app:1');
-    await cluster.startAgent({ sources: { file: { path: directory } } });
+    await cluster.startAgent({ sources: [fileSource({ path: directory })] });
     await cluster.until(() => images().length === 1);
     await cluster.advance(3000);
     const first = uidOf();
@@ -71,7 +72,7 @@ describe('a static pod from a file', () => {
 
   it('a mirror pod that somebody deletes is created again, and the static pod keeps running', async () => {
     await write('app:1');
-    await cluster.startAgent({ sources: { file: { path: directory } } });
+    await cluster.startAgent({ sources: [fileSource({ path: directory })] });
     await cluster.until(() => images().length === 1);
     await cluster.advance(3000);
     const before = mirror()?.metadata?.uid;
@@ -85,7 +86,7 @@ describe('a static pod from a file', () => {
   it('runs while the API server does not respond, and gets its mirror pod when the Node is registered', async () => {
     const outage = cluster.server.faults.next({ count: Number.POSITIVE_INFINITY }, fault.hang());
     await write('app:1');
-    await cluster.startAgent({ sources: { file: { path: directory } } });
+    await cluster.startAgent({ sources: [fileSource({ path: directory })] });
     await cluster.until(() => images().length === 1);
     await cluster.advance(2000);
     expect(cluster.runtime.container(uidOf(), 'app')).toMatchObject({ state: 'running' });
@@ -98,13 +99,13 @@ describe('a static pod from a file', () => {
 
   it('is not killed before the API server has listed the pods', async () => {
     await write('app:1');
-    await cluster.startAgent({ sources: { file: { path: directory } } });
+    await cluster.startAgent({ sources: [fileSource({ path: directory })] });
     await cluster.until(() => images().length === 1);
     await cluster.advance(3000);
     const uid = uidOf();
     await cluster.stopAgent();
     cluster.server.faults.next({ count: Number.POSITIVE_INFINITY }, fault.status(503));
-    await cluster.startAgent({ sources: { file: { path: directory } } });
+    await cluster.startAgent({ sources: [fileSource({ path: directory })] });
     await cluster.until(() => images().length === 1);
     await cluster.advance(20_000);
     expect(uidOf()).toBe(uid);
@@ -114,7 +115,7 @@ describe('a static pod from a file', () => {
 
 it('without a client, only static pods run', async () => {
   await write('app:1');
-  const agent = await cluster.startAgent({ client: undefined, sources: { file: { path: directory } } });
+  const agent = await cluster.startAgent({ client: undefined, sources: [fileSource({ path: directory })] });
   await cluster.until(() => images().length === 1);
   await cluster.advance(3000);
   await agent.whenReady();

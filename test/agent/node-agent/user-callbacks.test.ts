@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import type { ContainerRuntime } from 'kubelet-status-manager/agent';
+import { apiSource, type ContainerRuntime } from 'kubelet-status-manager/agent';
 import { TestCluster } from './test-cluster.ts';
 
 let cluster: TestCluster;
@@ -129,18 +129,18 @@ describe('a user callback throws', () => {
     expect(worker).toMatchObject({ failingSinceMs: undefined, failureReason: undefined, syncStartedMs: undefined });
   });
 
-  it('sources.api.filter: the log names it and the pod, and the other pods run', async () => {
+  it('apiSource.filter: the log names it and the pod, and the other pods run', async () => {
     const filter = ({ metadata }: Pod): boolean => {
       if (metadata?.name === 'odd') throw new Error('oops');
       return true;
     };
-    const agent = await cluster.startAgent({ sources: { api: { filter } } });
+    const agent = await cluster.startAgent({ sources: [apiSource({ filter })] });
     await cluster.create({ ...web, metadata: { name: 'odd' } });
     await cluster.create(web);
     await cluster.advance(3000);
     expect(agent.getPods().map(({ metadata }) => metadata?.name)).toEqual(['web']);
     expect(cluster.logger.errors).toMatchObject([
-      { fields: { pod: 'default/odd', method: 'sources.api.filter', reason: 'oops' } },
+      { fields: { pod: 'default/odd', method: 'apiSource.filter', reason: 'oops' } },
     ]);
   });
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createNodeAgent, type NodeAgent } from '../../../src/agent/index.ts';
+import { createNodeAgent, fileSource, type NodeAgent } from '../../../src/agent/index.ts';
 import { fileJournal, openCheckpointState, systemClock } from '../../../src/status-manager/index.ts';
 import { createPodClient, type HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createConfigObjects } from '../../../examples/node-agent/pod-config/config-objects.ts';
@@ -68,7 +68,7 @@ async function start(config: KitAgentConfig): Promise<RunningAgent> {
     nodeName,
     client,
     runtime,
-    sources: { api: {}, file: { path: manifestDir, fileCheckFrequencyMs: 1_000 } },
+    sources: [fileSource({ path: manifestDir, fileCheckFrequencyMs: 1_000 })],
     node: { addresses },
     volumeManager: new Volumes({ directory, configObjects, node, clock, logger }),
     journal,

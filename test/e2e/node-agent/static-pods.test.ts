@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, it } from 'vitest';
+import { fileSource } from 'kubelet-status-manager/agent';
 import type { Container } from 'kubelet-status-manager';
 import { uniqueName } from '../../contract/pod-api.ts';
 import { TestDirectories } from '../../support/directories.ts';
@@ -46,7 +47,7 @@ const endOf = (container: string): readonly string[] => [
 
 describeOnServers(
   'static pods',
-  () => ({ sources: { file: { path: directory } } }),
+  () => ({ sources: [fileSource({ path: directory })] }),
   (cluster) => {
     it.concurrent('a manifest is added and removed: its mirror pod comes and goes', async (context) => {
       const name = uniqueName('static');
