@@ -86,6 +86,18 @@ export interface HistoryEntry<T extends object = Pod> {
  * What it cannot do it refuses, with 501 or 415 and the way out. Divergence: no managedFields, no
  * server-side apply, no YAML or protobuf; a request without a token is a 401, not anonymous; the words of
  * errors differ where a client cannot tell. docs/testing.md lists the differences, held by a test.
+ *
+ * @example
+ * ```ts
+ * import { createPodClient } from 'kubelet-status-manager/http';
+ * import { APIServer } from 'kubelet-status-manager/testing';
+ *
+ * await using server = await APIServer.start();
+ * server.pods.create({ metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } });
+ * const client = createPodClient(server.kubeconfig());
+ * // … after the test:
+ * console.log(server.pods.get('default', 'web')?.status);
+ * ```
  */
 export class APIServer implements AsyncDisposable {
   /** Pods, read and written as the admin, past HTTP. */

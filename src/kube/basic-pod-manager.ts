@@ -15,6 +15,16 @@ export interface PodAndMirrorPod {
  * The pods of this node in memory, mirror pods beside them. It keeps the objects it is given:
  * hand in a new object for every change.
  * Source: kubelet `pod.basicManager`.
+ *
+ * @example
+ * ```ts
+ * import { BasicPodManager } from 'kubelet-status-manager';
+ *
+ * const podManager = new BasicPodManager();
+ * podManager.setPods([pod]); // all pods of the node
+ * podManager.updatePod({ ...pod, metadata: { ...pod.metadata, labels: { app: 'web' } } });
+ * podManager.removePod(pod);
+ * ```
  */
 export class BasicPodManager implements PodManager {
   readonly #podByUID = new Map<string, Pod>();

@@ -17,7 +17,16 @@ export function isStaticPod(pod: Pod): boolean {
   return source !== undefined && source !== 'api';
 }
 
-/** The API server's stand-in for a static pod. kubelet: `kubetypes.IsMirrorPod`. */
+/**
+ * The API server's stand-in for a static pod. kubelet: `kubetypes.IsMirrorPod`.
+ *
+ * @example
+ * ```ts
+ * import { isMirrorPod } from 'kubelet-status-manager';
+ *
+ * const podsToRun = podManager.getPods().filter((pod) => !isMirrorPod(pod));
+ * ```
+ */
 export function isMirrorPod(pod: Pod): boolean {
   return annotation(pod, configMirrorAnnotation) !== undefined;
 }

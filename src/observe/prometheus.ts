@@ -13,7 +13,7 @@ import { runInMicrotask } from '../shared/clock.ts';
 import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from '../status-manager/metrics.ts';
 
 /** A registry of prom-client, in either format of its output. */
-export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
+type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
 /** Options of `createPrometheusMetrics`. */
 export interface PrometheusMetricsOptions {
@@ -30,6 +30,18 @@ export interface PrometheusMetricsOptions {
  *
  * @throws StatusManagerError INVALID_OPTION (path `register`) when `register` is not a registry, or has
  * a metric of another kind with one of the names
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+ * import { Registry } from 'prom-client';
+ *
+ * const register = new Registry();
+ * const metrics = createPrometheusMetrics({ register });
+ * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, metrics });
+ * console.log(await register.metrics());
+ * ```
  */
 export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metrics {
   const register = registerOf(options);

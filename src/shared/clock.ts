@@ -39,7 +39,17 @@ export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: Abort
 /** The longest delay of setTimeout. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** The real clock. */
+/**
+ * The real clock.
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from 'kubelet-status-manager';
+ *
+ * const timer = systemClock.afterFunc(1_000, () => console.log('1 s later'));
+ * timer.stop();
+ * ```
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),

@@ -19,7 +19,21 @@ export interface StatusManagerErrorOptions extends ErrorOptions {
   path?: string;
 }
 
-/** The only error class that the public functions and methods throw; `code` is stable, the message is not. */
+/**
+ * The only error class that the public functions and methods throw; `code` is stable, the message is not.
+ *
+ * @example
+ * ```ts
+ * import { StatusManagerError } from 'kubelet-status-manager';
+ *
+ * try {
+ *   manager.setPodStatus(pod, { phase: 'Runing' });
+ * } catch (error) {
+ *   if (!(error instanceof StatusManagerError)) throw error;
+ *   console.error(error.code, error.path); // INVALID_ARGUMENT status.phase
+ * }
+ * ```
+ */
 export class StatusManagerError extends Error {
   override readonly name = 'StatusManagerError';
   readonly code: StatusManagerErrorCode;

@@ -95,6 +95,20 @@ const defaultDrainMs = 10_000;
  * never mutate their arguments; what they return is frozen.
  * For code that is to be tested with a fake, ask for `StatusManagerLike` or a `Pick` of it.
  * Source: kubelet `status.Manager`.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ *
+ * const manager = new StatusManager({
+ *   client,
+ *   podManager,
+ *   podDeletionSafety: (pod) => running.has(pod.metadata?.uid),
+ * });
+ * manager.start();
+ * manager.setPodStatus(pod, { phase: 'Running' });
+ * await manager.stop({ drain: true });
+ * ```
  */
 export class StatusManager<P extends PodManager = PodManager> implements AsyncDisposable {
   /** The pods of this node: the `podManager` option, or an empty `BasicPodManager`. */

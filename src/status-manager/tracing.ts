@@ -2,7 +2,20 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { RequestVerb } from '../kube/client/pod-client.ts';
 
-/** Names of the channels of `node:diagnostics_channel`; docs/tracing.md describes them. */
+/**
+ * Names of the channels of `node:diagnostics_channel`; docs/tracing.md describes them.
+ *
+ * @example
+ * ```ts
+ * import { subscribe } from 'node:diagnostics_channel';
+ * import { type AcceptedMessage, tracingChannelNames } from 'kubelet-status-manager';
+ *
+ * subscribe(tracingChannelNames.accepted, (message) => {
+ *   const { podNamespace, podName, version } = message as AcceptedMessage;
+ *   console.log(`${podNamespace}/${podName} has version ${version}`);
+ * });
+ * ```
+ */
 export const tracingChannelNames = {
   /** A channel for `AcceptedMessage`, published in the async context of the setter's caller. */
   accepted: 'kubelet-status-manager:accepted',

@@ -16,6 +16,18 @@ interface PendingTimer {
  * It works beside the fake timers of vitest, Jest and node:test, and neither drives the other:
  * this clock times everything that it is passed to, theirs replace the globals for other code.
  * Source: k8s.io/utils/clock/testing `FakeClock`.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakeClock, FakePodClient } from 'kubelet-status-manager/testing';
+ *
+ * const clock = new FakeClock('2026-01-02T03:04:05Z');
+ * const client = new FakePodClient([pod], { clock });
+ * const manager = new StatusManager({ client, podDeletionSafety: () => false, clock });
+ * manager.start();
+ * await clock.advanceAsync(10_000); // fires the timers of these 10 s
+ * ```
  */
 export class FakeClock implements Clock {
   #wallMs: number;

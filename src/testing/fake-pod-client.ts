@@ -83,6 +83,19 @@ interface Script {
  * and delays are asked for with `faults`. Pods are copied on their way in; those handed out are
  * frozen. Requests are processed in the order in which they are made.
  * Source: client-go `fake.Clientset` and its reactors.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakePodClient, settle } from 'kubelet-status-manager/testing';
+ *
+ * const client = new FakePodClient([pod]);
+ * const manager = new StatusManager({ client, podDeletionSafety: () => false });
+ * manager.start();
+ * manager.setPodStatus(pod, { phase: 'Running' });
+ * await settle(client, manager);
+ * console.log(client.actions.map(({ verb }) => verb)); // ['get', 'patch']
+ * ```
  */
 export class FakePodClient implements PodClient, PodEvents {
   /** Every request, in order, those that failed included. */

@@ -14,7 +14,19 @@ export interface RecordingLogger extends Logger {
   readonly errors: readonly LoggedLine[];
 }
 
-/** A new logger without lines. */
+/**
+ * A new logger without lines.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakePodClient, recordingLogger } from 'kubelet-status-manager/testing';
+ *
+ * const logger = recordingLogger();
+ * const manager = new StatusManager({ client: new FakePodClient(), podDeletionSafety: () => false, logger });
+ * console.log(logger.warnings.map(({ message }) => message));
+ * ```
+ */
 export function recordingLogger(): RecordingLogger {
   const lines: LoggedLine[] = [];
   const log =

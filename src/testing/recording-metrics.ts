@@ -22,7 +22,21 @@ export interface RecordedDeferredResize {
   readonly seconds: number;
 }
 
-/** Metrics that keep everything that is reported to them, in order. */
+/**
+ * Metrics that keep everything that is reported to them, in order.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakePodClient, RecordingMetrics } from 'kubelet-status-manager/testing';
+ *
+ * const metrics = new RecordingMetrics();
+ * const manager = new StatusManager({ client: new FakePodClient([pod]), podDeletionSafety: () => false, metrics });
+ * manager.setPodStatus(pod, { phase: 'Running' });
+ * await manager.syncBatch(false);
+ * console.log(metrics.requests); // ['get ok', 'patch ok']
+ * ```
+ */
 export class RecordingMetrics implements Metrics {
   /** In seconds. */
   readonly syncDurations: number[] = [];

@@ -38,6 +38,19 @@ export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServe
  * Give it all parts that take part: the clock, the managers, and the `APIServer` or `FakePodClient`
  * behind them. A manager with a server of another kind is waited for until it has no request.
  * @throws Error after 10 s (of real time), naming what is not done
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakeClock, FakePodClient, settle } from 'kubelet-status-manager/testing';
+ *
+ * const clock = new FakeClock();
+ * const client = new FakePodClient([pod], { clock });
+ * const manager = new StatusManager({ client, podDeletionSafety: () => false, clock });
+ * manager.start();
+ * manager.setPodStatus(pod, { phase: 'Running' });
+ * await settle(clock, client, manager); // the status is written
+ * ```
  */
 export function settle(...parts: readonly SettlePart[]): Promise<void> {
   return settleWithin(10_000, parts);

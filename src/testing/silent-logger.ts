@@ -2,7 +2,18 @@ import type { Logger } from '../shared/logger.ts';
 
 const nothing = (): void => {};
 
-/** A logger that writes nothing. */
+/**
+ * A logger that writes nothing.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
+ *
+ * const client = new FakePodClient();
+ * const manager = new StatusManager({ client, podDeletionSafety: () => false, logger: silentLogger });
+ * ```
+ */
 export const silentLogger: Logger = Object.freeze({
   trace: nothing,
   debug: nothing,

@@ -12,6 +12,16 @@ export interface SyncedPodManagerOptions {
  * A pod manager that shows every write to the pods of an `APIServer` or a `FakePodClient`, the
  * status manager's own writes included, as an informer without any delay does. Static pods are added
  * with `addPod`.
+ *
+ * @example
+ * ```ts
+ * import { StatusManager } from 'kubelet-status-manager';
+ * import { FakePodClient, SyncedPodManager } from 'kubelet-status-manager/testing';
+ *
+ * const client = new FakePodClient([pod]);
+ * const podManager = new SyncedPodManager(client);
+ * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false });
+ * ```
  */
 export class SyncedPodManager extends BasicPodManager {
   readonly #unsubscribe: () => void;

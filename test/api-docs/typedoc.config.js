@@ -14,7 +14,5 @@ export default {
   excludePrivate: true,
   treatValidationWarningsAsErrors: true,
   requiredToBeDocumented: ['Variable', 'Function', 'Class', 'Interface', 'TypeAlias', 'Method', 'Accessor'],
-  // Documented in ProberManager; typedoc loses the comment in Partial<Pick<…>>.
-  intentionallyNotDocumented: ['agent.PodProbes.triggerReadiness'],
   validation: { notDocumented: true, notExported: false, invalidLink: true, rewrittenLink: true },
 };

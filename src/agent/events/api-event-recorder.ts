@@ -54,6 +54,15 @@ const defaultBurst = 100;
  * An event that cannot be written is tried 12 times, 10 s apart. It is dropped after that, if the API
  * server refuses it, or if 1,000 events are waiting. `event` never throws and never waits.
  * Source: client-go `record.EventBroadcaster`, `EventRecorder`.
+ *
+ * @example
+ * ```ts
+ * import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
+ *
+ * const recorder = new APIEventRecorder({ client: createEventClient(client.transport), nodeName, logger });
+ * recorder.event({ pod, type: 'Warning', reason: 'NotEnoughDisk', message: 'Not enough space for the logs' });
+ * await recorder.stop();
+ * ```
  */
 export class APIEventRecorder implements EventRecorder {
   readonly #options: APIEventRecorderOptions;

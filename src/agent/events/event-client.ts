@@ -9,7 +9,18 @@ export interface EventClient {
   patch(event: KubeEvent, patch: KubeEventPatch, signal: AbortSignal): Promise<KubeEvent>;
 }
 
-/** Writes events through `transport`, for example a `KubeTransport`. */
+/**
+ * Writes events through `transport`, for example a `KubeTransport`.
+ *
+ * @example
+ * ```ts
+ * import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
+ * import { createKubeTransport } from 'kubelet-status-manager/http';
+ *
+ * const transport = createKubeTransport(kubeConfig);
+ * const recorder = new APIEventRecorder({ client: createEventClient(transport), nodeName, logger });
+ * ```
+ */
 export function createEventClient(transport: APIRequests): EventClient {
   const pathOf = ({ metadata: { namespace } }: KubeEvent): string =>
     `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;

@@ -70,6 +70,16 @@ const maxConnections = 64;
  * listens. Call `close()` after `stop()` of the agent, so that probes see it stop.
  *
  * @throws StatusManagerError INVALID_OPTION; INVALID_STATE when the address cannot be listened on
+ *
+ * @example
+ * ```ts
+ * import { serveAgent } from 'kubelet-status-manager/agent';
+ *
+ * const server = await serveAgent(agent, { port: 10_248 });
+ * console.log(`Status page: ${server.url}/statusz/`);
+ * await agent.stop({ drain: true });
+ * await server.close();
+ * ```
  */
 export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
   requireMethods('agent', agent, ['inspect']);

@@ -51,6 +51,17 @@ const defaultRuntimeRequestTimeoutMs = 120_000;
  *
  * @throws StatusManagerError INVALID_OPTION; `path` names the option. INVALID_ARGUMENT for an invalid
  *   kubeconfig.
+ *
+ * @example
+ * ```ts
+ * import { createNodeAgent } from 'kubelet-status-manager/agent';
+ * import { inClusterConfig } from 'kubelet-status-manager/http';
+ *
+ * const agent = createNodeAgent({ nodeName: 'node-a', client: inClusterConfig(), runtime });
+ * agent.start();
+ * await agent.whenReady();
+ * process.once('SIGTERM', () => void agent.stop({ drain: true }));
+ * ```
  */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   requireNodeAgentOptions(options);

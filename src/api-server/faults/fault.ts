@@ -47,7 +47,18 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** The faults that `APIServer.faults` and `FakePodClient.faults` take. Each returns a value, and does nothing yet. */
+/**
+ * The faults that `APIServer.faults` and `FakePodClient.faults` take. Each returns a value, and does nothing yet.
+ *
+ * @example
+ * ```ts
+ * import { FakePodClient, fault } from 'kubelet-status-manager/testing';
+ *
+ * const client = new FakePodClient([pod]);
+ * client.faults.next({ verb: 'patch', count: 3 }, fault.status(500));
+ * client.faults.next({ verb: 'get' }, fault.delay(2_000, fault.hang()));
+ * ```
+ */
 export const fault = {
   /**
    * The request is not processed; the response is a `Status` of this code: 409, 429, 503, ….

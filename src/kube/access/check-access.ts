@@ -37,6 +37,14 @@ const selfPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
  * Rejects with an `APIError` if the API server does not respond, or does not accept the credentials
  * (401). A review that the API server refuses is `unknown` in the report.
  * @throws StatusManagerError INVALID_ARGUMENT
+ *
+ * @example
+ * ```ts
+ * import { checkAccess } from 'kubelet-status-manager';
+ *
+ * const report = await checkAccess(client, { nodeName, parts: ['status-manager', 'informer'] });
+ * if (!report.isComplete) console.error(report.explain());
+ * ```
  */
 export async function checkAccess(client: AccessClient, options: AccessOptions): Promise<AccessReport> {
   if (!isObject(options)) refuseArgument('options', 'an object', options);

@@ -8,6 +8,13 @@ import { type AccessClient, type AccessOptions, checkAccess } from './check-acce
  * YAML, or that they could not be checked; nothing once `signal` is aborted. Never rejects.
  * @param options `logger`: default pino at level `warn`
  * @throws StatusManagerError INVALID_ARGUMENT
+ *
+ * @example
+ * ```ts
+ * import { logMissingAccess } from 'kubelet-status-manager';
+ *
+ * await logMissingAccess(client, { nodeName, parts: ['status-manager', 'informer'], logger });
+ * ```
  */
 export async function logMissingAccess(
   client: AccessClient,

@@ -73,7 +73,17 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
   };
 }
 
-/** Every `AccessPart`: what a complete node agent needs. */
+/**
+ * Every `AccessPart`: what a complete node agent needs.
+ *
+ * @example
+ * ```ts
+ * import { accessParts, checkAccess } from 'kubelet-status-manager';
+ *
+ * const parts = accessParts.filter((part) => part !== 'mirror-pods');
+ * const report = await checkAccess(client, { nodeName, parts });
+ * ```
+ */
 export const accessParts: readonly AccessPart[] = ['status-manager', 'informer', 'mirror-pods', 'node', 'events'];
 
 /** The permissions that these parts need, without duplicates. */

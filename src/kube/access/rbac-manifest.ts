@@ -28,6 +28,14 @@ interface Rule {
  * YAML for `kubectl apply`: a ClusterRole with only the permissions that `parts` need on this node, and
  * its binding; for the part `node` also a Role for its Lease. The objects are named after the node.
  * @throws StatusManagerError INVALID_ARGUMENT
+ *
+ * @example
+ * ```ts
+ * import { accessParts, rbacManifest } from 'kubelet-status-manager';
+ *
+ * const subject = { kind: 'ServiceAccount', namespace: 'providers', name: 'provider' } as const;
+ * console.log(rbacManifest({ nodeName: 'virtual-1', parts: accessParts, subject }));
+ * ```
  */
 export function rbacManifest({ nodeName, parts, subject }: RBACManifestOptions): string {
   requireText('nodeName', nodeName);

@@ -42,6 +42,18 @@ export interface APIErrorOptions extends ErrorOptions {
  * Why a request to the API server failed, in one shape for every client. The message is short and
  * safe to log: never headers, credentials, a request body or a complete response. `cause` is what the
  * client rejected with, and is not safe to log.
+ *
+ * @example
+ * ```ts
+ * import { APIError, checkAccess } from 'kubelet-status-manager';
+ *
+ * try {
+ *   await checkAccess(client, { nodeName });
+ * } catch (error) {
+ *   if (!(error instanceof APIError)) throw error;
+ *   console.error(error.kind, error.statusCode, error.message);
+ * }
+ * ```
  */
 export class APIError extends Error {
   override readonly name = 'APIError';

@@ -1,6 +1,16 @@
 import { refuseArgument } from '../../shared/errors.ts';
 
-/** A name from outside as one segment of a path. Throws `INVALID_ARGUMENT` for a name that no object can have. */
+/**
+ * A name from outside as one segment of a path. Throws `INVALID_ARGUMENT` for a name that no object can have.
+ *
+ * @example
+ * ```ts
+ * import { pathSegment } from 'kubelet-status-manager/http';
+ *
+ * const path = `/api/v1/nodes/${pathSegment(nodeName, 'nodeName')}`;
+ * const node = (await client.transport.request('GET', path)).json();
+ * ```
+ */
 export function pathSegment(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value === '.' || value === '..' || /[/%]/.test(value))
     refuseArgument(what, 'a name without `/` and `%`', value);

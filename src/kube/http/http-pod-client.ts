@@ -24,6 +24,17 @@ export interface HTTPPodClient extends ClosablePodClient {
  * time is converted. Rejects with `APIError`, or for a name that no pod can have with
  * `StatusManagerError` INVALID_ARGUMENT.
  * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
+ *
+ * @example
+ * ```ts
+ * import { readFile } from 'node:fs/promises';
+ * import { createPodClient } from 'kubelet-status-manager/http';
+ * import { parse } from 'yaml';
+ *
+ * const client = createPodClient(parse(await readFile('kubeconfig', 'utf8')));
+ * // new StatusManager({ client, … })
+ * await client.close();
+ * ```
  */
 export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HTTPPodClient {
   const transport = createKubeTransport(kubeConfig, options);

@@ -15,6 +15,13 @@ export interface InClusterConfigOptions {
  * token by the mounted service account, both of which are read again as they rotate. Touches no
  * file. Throws `INVALID_STATE` outside a cluster.
  * Source: client-go `rest.InClusterConfig`.
+ *
+ * @example
+ * ```ts
+ * import { createPodClient, inClusterConfig } from 'kubelet-status-manager/http';
+ *
+ * const client = createPodClient(inClusterConfig());
+ * ```
  */
 export function inClusterConfig(options: InClusterConfigOptions = {}): KubeConfigObject {
   const env = options.env ?? process.env;

@@ -170,6 +170,17 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
 /**
  * A pod manager with its own list and watch of the node's pods.
  * @throws StatusManagerError INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createInformerPodManager } from 'kubelet-status-manager/informer';
+ *
+ * const podManager = createInformerPodManager({ transport: client.transport, nodeName });
+ * podManager.subscribe({ onPodAdded: (pod) => running.add(pod.metadata?.uid) });
+ * podManager.start();
+ * await podManager.whenSynced();
+ * await podManager.stop();
+ * ```
  */
 export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
   requireObject('options', options);
@@ -199,6 +210,22 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
  * A pod manager that listens to an informer of the node's pods, for example client-node's
  * `ListWatch` with the field selector `spec.nodeName=NAME`. Whoever made it starts, restarts and
  * stops it: start the pod manager first, then `await informer.start()`.
+ *
+ * @example
+ * ```ts
+ * import { CoreV1Api, KubeConfig, ListWatch, Watch } from '@kubernetes/client-node';
+ * import { informerPodManagerFrom } from 'kubelet-status-manager/informer';
+ *
+ * const kubeConfig = new KubeConfig();
+ * kubeConfig.loadFromDefault();
+ * const api = kubeConfig.makeApiClient(CoreV1Api);
+ * const ofNode = `spec.nodeName=${nodeName}`;
+ * const list = () => api.listPodForAllNamespaces({ fieldSelector: ofNode });
+ * const informer = new ListWatch('/api/v1/pods', new Watch(kubeConfig), list, false, undefined, ofNode);
+ * const podManager = informerPodManagerFrom(informer);
+ * podManager.start();
+ * await informer.start();
+ * ```
  */
 export function informerPodManagerFrom(
   informer: InformerLike,

@@ -33,6 +33,18 @@ export interface StatusPage {
  *
  * @throws StatusManagerError INVALID_OPTION, also if the manager lacks a method that is needed (path
  * `manager`); INVALID_STATE if the files of the page are missing, as in a bundle
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { createStatusPage } from 'kubelet-status-manager/statusz';
+ *
+ * const page = createStatusPage(manager, { nodeName });
+ * const server = createServer(page).listen(8080, '127.0.0.1');
+ * // At the end:
+ * page.close();
+ * server.close();
+ * ```
  */
 export function createStatusPage(manager: StatusPageManager, options: StatusPageOptions = {}): StatusPage {
   requirePort('manager', manager, ['explain', 'getPodStatus', 'inspect', 'subscribe']);

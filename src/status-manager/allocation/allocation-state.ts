@@ -44,7 +44,17 @@ export interface AllocationState {
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void;
 }
 
-/** Stores nothing: for agents that never resize pods. Source: kubelet `state.NewNoopStateCheckpoint`. */
+/**
+ * Stores nothing: for agents that never resize pods. Source: kubelet `state.NewNoopStateCheckpoint`.
+ *
+ * @example
+ * ```ts
+ * import { noopState, StatusManager } from 'kubelet-status-manager';
+ *
+ * const podDeletionSafety = () => false;
+ * const manager = new StatusManager({ client, podManager, podDeletionSafety, allocationState: noopState });
+ * ```
+ */
 export const noopState: AllocationState = Object.freeze({
   getContainerResourceAllocation: () => undefined,
   getPodLevelResourceAllocation: () => undefined,

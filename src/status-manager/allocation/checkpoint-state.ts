@@ -25,6 +25,15 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * read or is not a regular file; `CORRUPT_CHECKPOINT` when it is corrupt or has the format of a
  * kubelet before v1.33, with the way out; `CHECKPOINT_WRITE_FAILED` when the folder cannot be created.
  * Source: kubelet `state.NewStateCheckpoint`.
+ *
+ * @example
+ * ```ts
+ * import { openCheckpointState, StatusManager } from 'kubelet-status-manager';
+ *
+ * const allocationState = await openCheckpointState('/var/lib/node-agent');
+ * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, allocationState });
+ * await manager.setPodAllocation(pod);
+ * ```
  */
 export async function openCheckpointState(dir: string): Promise<AllocationState> {
   requireText('dir', dir);

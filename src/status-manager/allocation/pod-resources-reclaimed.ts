@@ -28,6 +28,17 @@ export type ReclaimedResult =
  * volumes and its cgroup are gone. Asks in this order and stops at the first "not yet".
  * Never throws for `runtimeContainers`; errors of the other methods are not caught.
  * Source: kubelet `PodResourcesAreReclaimed` (v1.16).
+ *
+ * @example
+ * ```ts
+ * import { podResourcesAreReclaimed } from 'kubelet-status-manager';
+ *
+ * const result = podResourcesAreReclaimed(pod, manager.getPodStatus(podUID) ?? {}, {
+ *   runtimeContainers: () => [],
+ *   podVolumesExist: (pod) => mounted.has(pod.metadata?.uid),
+ * });
+ * if (!result.reclaimed) console.log(`Pod keeps its resources: ${result.reason}`);
+ * ```
  */
 export function podResourcesAreReclaimed(pod: Pod, status: PodStatusInput, resources: NodeResources): ReclaimedResult {
   requireObject('pod', pod);

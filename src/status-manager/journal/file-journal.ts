@@ -44,6 +44,15 @@ const maxReadBytes = 1024 * 1024 * 1024;
  * Rejects with a StatusManagerError: INVALID_ARGUMENT, INVALID_OPTION, or JOURNAL_UNUSABLE when
  * another process uses the directory, or the file cannot be read, cannot be created, or is not a
  * regular file.
+ *
+ * @example
+ * ```ts
+ * import { fileJournal, StatusManager } from 'kubelet-status-manager';
+ *
+ * const journal = await fileJournal('/var/lib/node-agent/journal', { fsync: 'interval' });
+ * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, journal });
+ * const { endedPods } = manager.resume({ pods: podManager.getPods() });
+ * ```
  */
 export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
   requireObject('options', options);

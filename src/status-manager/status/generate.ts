@@ -90,6 +90,19 @@ export interface ObservedPod {
  * Divergence: of a running pod the kubelet reads `resources` from its cgroup, which this library does not know.
  * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
  * setPodStatus checks the rest
+ *
+ * @example
+ * ```ts
+ * import { generateAPIPodStatus } from 'kubelet-status-manager';
+ *
+ * const state = { running: { startedAt: new Date() } };
+ * const status = generateAPIPodStatus(pod, {
+ *   containerStatuses: [{ name: 'app', image: 'app:1', imageID: '', restartCount: 0, ready: true, started: true, state }],
+ *   podIPs: ['10.0.0.7'],
+ *   previous: manager.getPodStatus(podUID),
+ * });
+ * manager.setPodStatus(pod, status);
+ * ```
  */
 export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatusInput {
   requireObserved(pod, observed);

@@ -13,7 +13,16 @@ import { isStaticPod } from '../../kube/static-pods.ts';
 /** The phases that an agent sets; the API also has `Unknown`. */
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
-/** Succeeded or Failed. kubelet: `IsPodPhaseTerminal`. */
+/**
+ * Succeeded or Failed. kubelet: `IsPodPhaseTerminal`.
+ *
+ * @example
+ * ```ts
+ * import { isPodPhaseTerminal } from 'kubelet-status-manager';
+ *
+ * if (isPodPhaseTerminal(manager.getPodStatus(podUID)?.phase)) running.delete(podUID);
+ * ```
+ */
 export function isPodPhaseTerminal(phase: string | null | undefined): phase is 'Succeeded' | 'Failed' {
   return phase === 'Succeeded' || phase === 'Failed';
 }

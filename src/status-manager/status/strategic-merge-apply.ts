@@ -15,6 +15,15 @@ const deleteFromPrimitiveList = '$deleteFromPrimitiveList/';
  * result shares structure with both. A server's defaulting and validation are not done here.
  * @throws StatusManagerError INVALID_ARGUMENT for a patch that a server would refuse as malformed
  * Source: `strategicpatch.StrategicMergePatch`.
+ *
+ * @example
+ * ```ts
+ * import { applyPodStatusPatch } from 'kubelet-status-manager';
+ *
+ * const conditions = [{ type: 'Ready', status: 'False' }, { type: 'Synced', status: 'True' }];
+ * applyPodStatusPatch({ conditions }, { conditions: [{ type: 'Ready', status: 'True' }] });
+ * // { conditions: [{ type: 'Ready', status: 'True' }, { type: 'Synced', status: 'True' }] }
+ * ```
  */
 export function applyPodStatusPatch<Status extends object>(status: Status, patch: object): Status {
   return apply(status, patch, { members: podStatusMembers });

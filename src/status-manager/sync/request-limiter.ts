@@ -28,6 +28,16 @@ export interface RequestLimiterOptions {
  * How many requests may be made: a token bucket, and a bound on what is in flight. One limiter may be
  * shared by several managers. What a 429 or 503 says concerns one client, so other clients that
  * share the limiter do not wait for it.
+ *
+ * @example
+ * ```ts
+ * import { RequestLimiter, StatusManager } from 'kubelet-status-manager';
+ *
+ * const limiter = new RequestLimiter({ qps: 50, burst: 100 });
+ * const podDeletionSafety = () => false;
+ * const first = new StatusManager({ client, podDeletionSafety, limiter });
+ * const second = new StatusManager({ client, podDeletionSafety, limiter });
+ * ```
  */
 export class RequestLimiter {
   readonly #clock: Clock;

@@ -52,6 +52,18 @@ interface FakePod {
  * A `ContainerRuntime` in memory, on an injected clock. Containers run forever, or as `script`
  * says; it records every call, and calls fail or take their time on demand.
  * Source: kubelet `FakeRuntimeService`, `FakeImageService`.
+ *
+ * @example
+ * ```ts
+ * import { createNodeAgent } from 'kubelet-status-manager/agent';
+ * import { FakeContainerRuntime } from 'kubelet-status-manager/testing';
+ *
+ * const runtime = new FakeContainerRuntime();
+ * runtime.script('app', { exitAfterMs: 5_000, exitCode: 1 });
+ * const agent = createNodeAgent({ nodeName: 'node-a', runtime });
+ * agent.start();
+ * console.log(runtime.callsOf({ method: 'startContainer' }));
+ * ```
  */
 export class FakeContainerRuntime implements ContainerRuntime {
   /** Every call, in order, those that failed included. */
