@@ -19,6 +19,7 @@ import type {
 } from './pod-client.ts';
 import { generatedConfiguration } from './generated-configuration.ts';
 import { InFlightBound } from './in-flight-bound.ts';
+import { signalOf } from './lazy-signal-options.ts';
 import { RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
 
@@ -97,7 +98,7 @@ class CoreV1PodClient implements ClosablePodClient {
     options: RequestOptions,
     patchType?: PatchType,
   ): Promise<unknown> {
-    const signal = options.lightSignal ?? options.signal;
+    const signal = signalOf(options);
     if (signal.aborted) throw describeAbort(signal);
     const middleware = new RawResponseMiddleware({
       request: options,

@@ -1,4 +1,3 @@
-import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { Pod } from '../types.ts';
 import type { InFlightBound } from './in-flight-bound.ts';
 
@@ -51,8 +50,6 @@ export interface DeletePodOptions {
 export interface RequestOptions {
   /** Aborted at the request's deadline or when the manager stops. The manager creates it when it is first read. */
   readonly signal: AbortSignal;
-  /** As `signal`, without the cost of creating one, for a client that needs no real `AbortSignal`. */
-  readonly lightSignal?: AbortSignalLike | undefined;
   /**
    * A client with a bounded number of connections calls this when the request has to wait for one.
    * The request's deadline does not run until `onStarted` is called.

@@ -2,6 +2,7 @@ import { bodyOf, type ResponseBody, type SendableRequest, sendThrough } from './
 import type { RequestFacts } from './api-error.ts';
 import { type GeneratedConfiguration, type Observable, sendsByDefault } from './generated-configuration.ts';
 import { refuseDeepJSON } from './json-depth.ts';
+import { signalOf } from './lazy-signal-options.ts';
 import type { PatchType, RequestOptions } from './pod-client.ts';
 import { secretsOf } from './redact.ts';
 import { isSuccess } from './response-body.ts';
@@ -95,7 +96,7 @@ export class RawResponseMiddleware {
     const { request } = this.#options;
     const pool = await this.connection?.pool?.();
     if (pool !== undefined && typeof (context as SendableRequest).getBody() !== 'object')
-      return sendThrough(pool, context as SendableRequest, request.lightSignal ?? request.signal);
+      return sendThrough(pool, context as SendableRequest, signalOf(request));
     context.setSignal(request.signal);
     return this.#options.configuration!.httpApi.send(context).toPromise();
   }

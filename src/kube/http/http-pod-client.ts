@@ -2,6 +2,7 @@ import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
 import { APIError } from '../client/api-error.ts';
 import { InFlightBound } from '../client/in-flight-bound.ts';
+import { signalOf } from '../client/lazy-signal-options.ts';
 import type { ClosablePodClient, RequestOptions } from '../client/pod-client.ts';
 import { maxPodBytes } from '../client/response-body.ts';
 import { podPath } from './api-path.ts';
@@ -46,8 +47,8 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
     body?: unknown,
     contentType?: string,
   ): Promise<unknown> => {
-    const { lightSignal, onQueued, onStarted } = options;
-    const signal = lightSignal ?? options.signal;
+    const { onQueued, onStarted } = options;
+    const signal = signalOf(options);
     const response = await transport.request(method, path, {
       body,
       contentType,

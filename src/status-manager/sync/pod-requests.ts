@@ -1,4 +1,4 @@
-import { type AbortSignalLike, LightAbortController, type LightAbortSignal } from '../../shared/abort.ts';
+import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
 import {
   APIError,
   type APIErrorKind,
@@ -7,6 +7,7 @@ import {
   describeAPIError,
   type FailureClass,
 } from '../../kube/client/api-error.ts';
+import { LazySignalOptions } from '../../kube/client/lazy-signal-options.ts';
 import type {
   PatchType,
   PodClient,
@@ -179,7 +180,7 @@ export class PodRequests {
       };
       signal.addEventListener('abort', abort);
       onStarted();
-      call(new OptionsWithLazySignal(controller.signal, onQueued, onStarted)).then(
+      call(new LazySignalOptions(controller.signal, onQueued, onStarted)).then(
         (response) => {
           cleanUp();
           resolve(response);
@@ -192,28 +193,6 @@ export class PodRequests {
     });
   }
 }
-
-/** `signal` is an own property, so that a spread copy has it; all share one getter, because a getter for each is slow. */
-class OptionsWithLazySignal implements RequestOptions {
-  declare readonly signal: AbortSignal;
-  readonly lightSignal: LightAbortSignal;
-  readonly onQueued: () => void;
-  readonly onStarted: () => void;
-
-  constructor(lightSignal: LightAbortSignal, onQueued: () => void, onStarted: () => void) {
-    this.lightSignal = lightSignal;
-    this.onQueued = onQueued;
-    this.onStarted = onStarted;
-    Object.defineProperty(this, 'signal', signalProperty);
-  }
-}
-
-const signalProperty: PropertyDescriptor & ThisType<OptionsWithLazySignal> = {
-  enumerable: true,
-  get() {
-    return this.lightSignal.toAbortSignal();
-  },
-};
 
 function requirePod(verb: RequestVerb, response: Pod | undefined): Pod {
   if (response !== undefined && isObject(response.metadata)) return response;
