@@ -1,4 +1,5 @@
 import { directRequest, type Registry } from './registry.ts';
+import { type ObjectPatch, requireMembers } from './pod-access.ts';
 import { type Target } from './target.ts';
 import { resourceNamed } from './resources.ts';
 import type { ObjectStore } from './store.ts';
@@ -41,13 +42,15 @@ export class ClusterObjectAccess {
     return this.#store.list(this.#resource, '').map(copyOf);
   }
 
-  /** Applies a strategic merge patch to metadata and spec. */
-  patch(name: string, patch: object): ClusterObject {
+  /** Applies a strategic merge patch to metadata and spec. Throws for a member that the object does not have, and for `status`. */
+  patch(name: string, patch: ObjectPatch): ClusterObject {
+    requireMembers(patch, ['metadata', 'spec'], 'patch');
     return this.#patch(this.#target(name), patch);
   }
 
-  /** Applies a strategic merge patch to the status. */
-  patchStatus(name: string, patch: object): ClusterObject {
+  /** Applies a strategic merge patch to the status: `{ status: { … } }`. Throws for any other part of the object. */
+  patchStatus(name: string, patch: { readonly metadata?: object; readonly status: object }): ClusterObject {
+    requireMembers(patch, ['metadata', 'status'], 'patchStatus');
     return this.#patch({ ...this.#target(name), subresource: 'status' }, patch);
   }
 

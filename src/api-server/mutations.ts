@@ -1,5 +1,6 @@
 import type { Pod } from '../kube/types.ts';
 import { type FaultRequest, fits, type RequestMatch, requireMatch } from './faults/fault-match.ts';
+import { matchValues } from './faults/http-faults.ts';
 
 /**
  * Changes an object on its way into the server, as a mutating webhook does: in place, or by
@@ -13,7 +14,7 @@ export class Mutations {
 
   /** @returns takes it away again */
   add(match: RequestMatch, mutate: Mutation<object>): () => void {
-    requireMatch(match);
+    requireMatch(match, matchValues);
     const mutation = { match, mutate };
     this.#mutations.add(mutation);
     return () => void this.#mutations.delete(mutation);

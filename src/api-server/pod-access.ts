@@ -1,4 +1,5 @@
-import type { Pod } from '../kube/types.ts';
+import type { Pod, PodStatus } from '../kube/types.ts';
+import { badRequest } from './api-status.ts';
 import type { PodEvent, PodEvents } from './pod-events.ts';
 import type { JSONObject } from './objects.ts';
 import { directRequest, type Registry, type Request } from './registry.ts';
@@ -10,6 +11,20 @@ import type { ObjectStore } from './store.ts';
 export interface PodDeletion {
   readonly gracePeriodSeconds?: number;
   readonly uid?: string;
+}
+
+/** A strategic merge patch of everything but the status; null removes a member. */
+export interface ObjectPatch {
+  readonly metadata?: object;
+  readonly spec?: object;
+  /** Never: the status has a method of its own. */
+  readonly status?: never;
+}
+
+/** A strategic merge patch of a pod's status; null removes a member. */
+export interface StatusPatch {
+  readonly metadata?: object;
+  readonly status: { readonly [Member in keyof PodStatus]?: unknown };
 }
 
 /**
@@ -49,13 +64,18 @@ export class PodAccess implements PodEvents {
     return this.#store.subscribe('pods', ({ type, object }) => listener({ type, pod: copyOf(object) }));
   }
 
-  /** Applies a strategic merge patch to metadata and spec. */
-  patch(namespace: string, name: string, patch: object): Pod {
+  /** Applies a strategic merge patch to metadata and spec. Throws for a member that a pod does not have, and for `status`. */
+  patch(namespace: string, name: string, patch: ObjectPatch): Pod {
+    requireMembers(patch, ['metadata', 'spec'], 'patch');
     return this.#patch(targetOf(namespace, name), patch);
   }
 
-  /** Applies a strategic merge patch to the status. */
-  patchStatus(namespace: string, name: string, patch: object): Pod {
+  /**
+   * Applies a strategic merge patch to the status: `{ status: { phase: 'Running' } }`. Throws for a
+   * member that a status does not have, and for any other part of the pod.
+   */
+  patchStatus(namespace: string, name: string, patch: StatusPatch): Pod {
+    requireMembers(patch, ['metadata', 'status'], 'patchStatus');
     return this.#patch({ ...targetOf(namespace, name), subresource: 'status' }, patch);
   }
 
@@ -68,6 +88,13 @@ export class PodAccess implements PodEvents {
     const type = 'application/strategic-merge-patch+json';
     return copyOf(this.#registry.patch(target, type, copyOf(patch), requestOf('patch')));
   }
+}
+
+/** @throws APIStatusError 400 for a member that this method would not write */
+export function requireMembers(patch: object, members: readonly string[], method: string): void {
+  const other = Object.keys(patch).find((member) => ![...members, 'kind', 'apiVersion'].includes(member));
+  if (other !== undefined)
+    throw badRequest(`${method} writes ${members.join(' and ')} of an object, got a patch with \`${other}\``);
 }
 
 function targetOf(namespace: string, name: string): Target {

@@ -53,11 +53,11 @@ export interface Request extends StrictDecoding {
   readonly admit: (admission: Admission) => void;
 }
 
-/** A request that does not come over HTTP. Nothing is checked for its user, and unknown members are dropped. */
+/** A request that does not come over HTTP. Nothing is checked for its user; unknown members are dropped, but refused in a patch. */
 export function directRequest(verb: string, user: string): Request {
   return {
     ...{ verb, user, dryRun: false, admit: () => {} },
-    ...{ fieldValidation: 'Ignore', duplicateFields: [], warn: () => {} },
+    ...{ fieldValidation: verb === 'patch' ? 'Strict' : 'Ignore', duplicateFields: [], warn: () => {} },
   };
 }
 

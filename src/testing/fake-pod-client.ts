@@ -1,14 +1,15 @@
 import jsonPatch from 'fast-json-patch';
 import { APIError } from '../kube/client/api-error.ts';
-import type {
-  DeletePodOptions,
-  JSONPatchOperation,
-  PodClient,
-  PodReference,
-  PodStatusPatch,
-  RequestOptions,
-  RequestVerb,
-  StrategicMergePatchBody,
+import {
+  type DeletePodOptions,
+  type JSONPatchOperation,
+  type PodClient,
+  type PodReference,
+  type PodStatusPatch,
+  type RequestOptions,
+  type RequestVerb,
+  requestVerbs,
+  type StrategicMergePatchBody,
 } from '../kube/client/pod-client.ts';
 import { untilAborted } from '../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../shared/clock.ts';
@@ -102,7 +103,7 @@ export class FakePodClient implements PodClient, PodEvents {
   readonly actions: FakeAction[] = [];
   /** What goes wrong on demand. The resource of each request is `pods`, the subresource of a PATCH `status`. */
   readonly faults: Faults;
-  readonly #faults = new FaultPlan();
+  readonly #faults = new FaultPlan({ verb: requestVerbs, resource: ['pods'], subresource: ['', 'status'] });
   readonly #clock: Pick<Clock, 'afterFunc'>;
   readonly #pods = new Map<string, Pod>();
   readonly #listeners = new Set<(event: PodEvent) => void>();

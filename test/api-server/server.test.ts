@@ -107,6 +107,24 @@ describe('APIServer', () => {
     expect(given).toEqual(podOf('p'));
   });
 
+  it('refuses a patch with a member that it would not write, by name', async () => {
+    const { server } = await startServer();
+    server.pods.create(podOf('p'));
+    server.nodes.create('n');
+    const { pods, nodes } = server;
+    expect(() => pods.patchStatus('default', 'p', { phase: 'Running' } as never)).toThrow(
+      'patchStatus writes metadata and status of an object, got a patch with `phase`',
+    );
+    expect(() => nodes.patchStatus('n', { spec: {} } as never)).toThrow('got a patch with `spec`');
+    expect(() => pods.patch('default', 'p', { status: {} } as never)).toThrow('got a patch with `status`');
+    expect(() => nodes.patch('n', { unschedulable: true } as never)).toThrow('got a patch with `unschedulable`');
+    expect(() => pods.patchStatus('default', 'p', { status: { fase: 'Running' } as never })).toThrow(
+      'unknown field \\"status.fase\\"',
+    );
+    expect(() => nodes.patch('n', { spec: { unschedulabel: true } })).toThrow('unschedulabel');
+    expect(pods.get('default', 'p')?.status?.phase).toBe('Pending');
+  });
+
   it('throws from `pods` the error that HTTP would respond with', async () => {
     const { server } = await startServer();
     expect(() => server.pods.patch('default', 'p', {})).toThrow(

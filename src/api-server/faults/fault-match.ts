@@ -36,12 +36,27 @@ export function fits(match: RequestMatch, request: FaultRequest): boolean {
   return members.every((member) => match[member] === undefined || match[member] === request[member]);
 }
 
-/** @throws RangeError for a member or a verb that no request can have, which would never fit */
-export function requireMatch(match: RequestMatch): void {
-  const unknown = Object.keys(match).find((member) => !(members as readonly string[]).includes(member));
-  if (unknown !== undefined) throw new RangeError(`Expected a match by ${members.join(', ')}, got \`${unknown}\``);
-  if (match.verb !== undefined && !faultVerbs.includes(match.verb))
-    throw new RangeError(`Expected \`verb\` to be one of ${faultVerbs.join(', ')}, got ${JSON.stringify(match.verb)}`);
+/** What a server or a client has requests for. A match with any other value would never fit. */
+export interface MatchValues {
+  readonly verb: readonly string[];
+  readonly resource: readonly string[];
+  readonly subresource: readonly string[];
+}
+
+/** @throws RangeError for a member or a value that no request can have */
+export function requireMatch(match: RequestMatch, values: MatchValues): void {
+  for (const [member, value] of Object.entries(match) as [keyof FaultRequest, unknown][]) {
+    if (!members.includes(member)) throw new RangeError(`Expected a match by ${members.join(', ')}, got \`${member}\``);
+    if (value === undefined) continue;
+    const got = `got ${JSON.stringify(value)}`;
+    if (member === 'namespace' || member === 'name') {
+      if (typeof value !== 'string' || value.includes('/'))
+        throw new RangeError(`Expected \`${member}\` to be the name of an object without \`/\`, ${got}`);
+    } else if (!values[member].includes(value as string)) {
+      const expected = values[member].map((name) => (name === '' ? "''" : name)).join(', ');
+      throw new RangeError(`Expected \`${member}\` to be one of ${expected}, ${got}`);
+    }
+  }
 }
 
 const verbsOfObjects: Readonly<Record<string, FaultVerb>> = {

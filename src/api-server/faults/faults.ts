@@ -1,5 +1,12 @@
 import type { Fault } from './fault.ts';
-import { type FaultRequest, fits, type RequestMatch, requireMatch, type RunningRequest } from './fault-match.ts';
+import {
+  type FaultRequest,
+  fits,
+  type MatchValues,
+  type RequestMatch,
+  requireMatch,
+  type RunningRequest,
+} from './fault-match.ts';
 
 /** Which requests a fault is for, and how many of them. */
 export interface FaultMatch extends RequestMatch {
@@ -55,10 +62,15 @@ export class FaultPlan implements Faults {
   readonly #planned = new Set<Planned>();
   readonly #used: UsedFault[] = [];
   readonly #running = new Set<RunningRequest>();
+  readonly #values: MatchValues;
+
+  constructor(values: MatchValues) {
+    this.#values = values;
+  }
 
   next(match: FaultMatch, fault: Fault): PlannedFault {
     const { count = 1, ...request } = match;
-    requireMatch(request);
+    requireMatch(request, this.#values);
     if (!(count >= 1 && (Number.isInteger(count) || count === Number.POSITIVE_INFINITY)))
       throw new RangeError(`Expected \`count\` to be an integer ≥ 1 or Infinity, got \`${count}\``);
     if (fault.kind === 'end' && match.verb !== 'watch')
@@ -69,7 +81,7 @@ export class FaultPlan implements Faults {
   }
 
   now(match: RequestMatch, fault: Fault): number {
-    requireMatch(match);
+    requireMatch(match, this.#values);
     const running = [...this.#running].filter((request) => fits(match, request));
     for (const request of running) {
       request.apply(fault);

@@ -1,13 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { RequestsInFlight } from '../requests-in-flight.ts';
+import { resources } from '../resources.ts';
+import { reviewResources } from '../review-resource.ts';
 import type { Fault } from './fault.ts';
+import { faultVerbs } from './fault-match.ts';
 import { FaultPlan } from './faults.ts';
 import { HTTPExchange } from './http-exchange.ts';
 
+/** `''` is the object itself, and a path without resource such as `/version`. */
+export const matchValues = {
+  verb: faultVerbs,
+  resource: ['', ...new Set([...resources, ...reviewResources].map(({ resource }) => resource))],
+  subresource: ['', ...new Set(resources.flatMap(({ subresources }) => subresources.map(({ name }) => name)))],
+};
+
 /** Applies the faults that are asked for to the requests of one HTTP server. */
 export class HTTPFaults {
-  readonly plan = new FaultPlan();
+  readonly plan = new FaultPlan(matchValues);
   readonly inFlight = new RequestsInFlight();
   readonly #clock: Clock;
   readonly #open = new Set<HTTPExchange>();

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { requestOf } from '../../../src/api-server/faults/fault-match.ts';
 import { fault } from '../../../src/api-server/faults/fault.ts';
-import { FaultPlan } from '../../../src/api-server/faults/faults.ts';
+import { HTTPFaults } from '../../../src/api-server/faults/http-faults.ts';
+import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
+import { systemClock } from '../../../src/shared/clock.ts';
 
 describe('a request of HTTP', () => {
   const pods = '/api/v1/namespaces/ns/pods';
@@ -36,7 +38,7 @@ describe('faults', () => {
   const request = requestOf('PATCH', '/api/v1/namespaces/ns/pods/p/status');
 
   it('meet the requests that fit, as often as asked for, the first that was asked for first', () => {
-    const plan = new FaultPlan();
+    const plan = new HTTPFaults(systemClock).plan;
     plan.next({ verb: 'get' }, fault.status(500));
     const twice = plan.next({ verb: 'patch', subresource: 'status', name: 'p', count: 2 }, fault.status(409));
     plan.next({ resource: 'pods', namespace: 'ns' }, fault.hang());
@@ -51,7 +53,7 @@ describe('faults', () => {
   });
 
   it('end with cancel and clear', () => {
-    const plan = new FaultPlan();
+    const plan = new HTTPFaults(systemClock).plan;
     const forever = plan.next({ count: Number.POSITIVE_INFINITY }, fault.cut());
     plan.take(request);
     expect(forever.remaining).toBe(Number.POSITIVE_INFINITY);
@@ -62,9 +64,18 @@ describe('faults', () => {
   });
 
   it('refuse what could never happen, by name', () => {
-    const plan = new FaultPlan();
+    const plan = new HTTPFaults(systemClock).plan;
     expect(() => plan.next({ verb: 'PATCH' as never }, fault.hang())).toThrow('Expected `verb` to be one of get, list');
     expect(() => plan.next({ pod: 'p' } as never, fault.hang())).toThrow('got `pod`');
+    expect(() => plan.next({ resource: 'pod' }, fault.hang())).toThrow(
+      "Expected `resource` to be one of '', pods, nodes, namespaces, events, leases",
+    );
+    expect(() => plan.now({ subresource: 'Status' }, fault.cut())).toThrow("`subresource` to be one of '', status");
+    expect(() => plan.next({ name: 'default/p' }, fault.hang())).toThrow('`name`');
+    expect(() => plan.next({ namespace: 1 as never }, fault.hang())).toThrow('`namespace`');
+    expect(() => new FakePodClient().faults.next({ verb: 'watch' }, fault.end())).toThrow(
+      'Expected `verb` to be one of get, patch, delete, got "watch"',
+    );
     expect(() => plan.now({ count: 1 } as never, fault.cut())).toThrow('got `count`');
     for (const count of [0, 1.5, Number.NaN]) expect(() => plan.next({ count }, fault.hang())).toThrow('`count`');
     expect(() => plan.next({ verb: 'get' }, fault.end())).toThrow('for watches only');
