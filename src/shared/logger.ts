@@ -22,6 +22,10 @@ export function defaultLogger(): Logger {
  * may contain secrets.
  */
 export function thrownFields(thrown: unknown): { readonly reason: string; readonly stack?: string | undefined } {
-  if (!(thrown instanceof Error)) return { reason: `threw ${typeof thrown}` };
-  return { reason: thrown.message, stack: thrown.stack };
+  return thrown instanceof Error ? { reason: reasonOf(thrown), stack: thrown.stack } : { reason: reasonOf(thrown) };
+}
+
+/** Only the message of a thrown value, because its cause may contain secrets. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : `threw ${typeof thrown}`;
 }

@@ -273,7 +273,7 @@ describe('TestRegisterWithApiServer', () => {
     isDown = false;
     await requestsDuring(7000);
     expect(reporter.inspect()).toMatchObject({ registered: true, statusFailingSince: undefined });
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Registering the Node succeeded again' });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'warn', message: 'Registering the Node succeeded again' });
   });
 });
 

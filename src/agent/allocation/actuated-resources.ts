@@ -1,10 +1,9 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
-import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /**

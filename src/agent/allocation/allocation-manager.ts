@@ -1,7 +1,7 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { Pod, PodCondition } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
@@ -13,7 +13,6 @@ import { resizeMessage } from './resize-events.ts';
 import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';
 import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
-import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** Options of `AllocationManager`. */

@@ -1,7 +1,6 @@
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
-import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { requireFunction, requireMembers } from '../require-option.ts';
 import { type APIPods, apiSourceName, type PodSink, type PodSource, podSource } from './pod-source.ts';

@@ -1,6 +1,6 @@
 import type { Timer } from '../../shared/clock.ts';
 import { withDeadline } from '../deadline.ts';
-import { FailureLog } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
 import { refuseOption, requireFunction, requireMembers } from '../require-option.ts';
 import { decodePods } from './decode-manifest.ts';
@@ -66,7 +66,11 @@ class HTTPSource {
     this.#options = options;
     this.#sink = sink;
     this.#context = context;
-    this.#failures = new FailureLog(context.logger, context.clock, 'Reading pods from the URL');
+    this.#failures = new FailureLog({
+      logger: context.logger,
+      clock: context.clock,
+      what: 'Reading pods from the URL',
+    });
     this.#poll();
   }
 

@@ -1,11 +1,10 @@
 import type { Clock } from '../../shared/clock.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import {
   checkAndUpdatePod,

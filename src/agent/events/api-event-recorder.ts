@@ -1,11 +1,11 @@
 import { APIError } from '../../kube/client/api-error.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { TokenBucket } from '../../shared/token-bucket.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../deadline.ts';
-import { FailureLog, reasonOf } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import { refuseOption } from '../require-option.ts';
 import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
@@ -86,7 +86,7 @@ export class APIEventRecorder implements EventRecorder {
     this.#clock = options.clock ?? systemClock;
     this.#requests = new TokenBucket(qps, burst, this.#clock);
     this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
-    this.#failures = new FailureLog(options.logger, this.#clock, 'Writing events');
+    this.#failures = new FailureLog({ logger: options.logger, clock: this.#clock, what: 'Writing events' });
   }
 
   /** Queues an Event; does nothing after `stop()`. */

@@ -1,12 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { ClockLike } from '../../shared/guarded-clock.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { resolveLogger } from '../../shared/ports.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../observe/statusz/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
-import { reasonOf } from '../failure-log.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
 import { refuseOption, requireMembers, requireMethods } from '../require-option.ts';
 import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';

@@ -1,8 +1,7 @@
 import { describeAPIError } from '../../kube/client/api-error.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
-import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
 import { isMirrorPodOf } from '../../kube/static-pods.ts';

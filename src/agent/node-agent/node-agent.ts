@@ -2,7 +2,7 @@ import { accessParts } from '../../kube/access/permissions.ts';
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
 import type { Pod } from '../../kube/types.ts';
@@ -19,7 +19,7 @@ import { withDeadline } from '../deadline.ts';
 import type { APIEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
-import { FailureLog, reasonOf } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { NodeReporter } from '../node/node-reporter.ts';
 import type { GenericPLEG } from '../pleg/generic-pleg.ts';
@@ -99,7 +99,11 @@ export class NodeAgent implements AsyncDisposable {
   constructor(parts: NodeAgentParts) {
     this.#parts = parts;
     this.statusManager = parts.statusManager;
-    this.#gcFailures = new FailureLog(parts.logger, parts.clock, 'Garbage collection of containers');
+    this.#gcFailures = new FailureLog({
+      logger: parts.logger,
+      clock: parts.clock,
+      what: 'Garbage collection of containers',
+    });
     this.#ready = new Promise((resolve, reject) => {
       this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
     });

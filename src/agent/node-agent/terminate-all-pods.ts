@@ -1,10 +1,9 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
-import { reasonOf } from '../failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import { shutdownStatus } from './shutdown-status.ts';
 

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { FailureLog } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
 import type { Lease } from './node-types.ts';
 
@@ -28,7 +28,7 @@ export class NodeLease {
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
-    this.#failures = new FailureLog(options.logger, options.clock, 'Renewing the node Lease');
+    this.#failures = new FailureLog({ logger: options.logger, clock: options.clock, what: 'Renewing the node Lease' });
   }
 
   get failingSince(): string | undefined {

@@ -4,7 +4,7 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../bounded-call.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/object-reference.ts';
-import { FailureLog } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';
 import { NodeClient } from './node-client.ts';
 import { defaultNodeStatus } from './node-defaults.ts';
@@ -69,9 +69,9 @@ export class NodeReporter {
     const { signal } = this.#stop;
     this.#client = new NodeClient(transport, nodeName, clock, signal);
     this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
-    this.#registrationFailures = new FailureLog(logger, clock, 'Registering the Node');
-    this.#failures = new FailureLog(logger, clock, 'Reporting the Node status');
-    this.#hookFailures = new FailureLog(logger, clock, 'Hook nodeStatus');
+    this.#registrationFailures = new FailureLog({ logger, clock, what: 'Registering the Node' });
+    this.#failures = new FailureLog({ logger, clock, what: 'Reporting the Node status' });
+    this.#hookFailures = new FailureLog({ logger, clock, what: 'Hook nodeStatus' });
   }
 
   /** Registers the Node unless it is already registered. Makes one attempt, and rejects if it fails. */

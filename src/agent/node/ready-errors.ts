@@ -1,4 +1,4 @@
-import { reasonOf } from '../failure-log.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import type { NodeReporterOptions } from './node-reporter-options.ts';
 
 /**

@@ -1,3 +1,4 @@
+import type { FailureLog } from '../../shared/failure-log.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { PodStatusFn, PodUpdate } from './pod-update.ts';
 
@@ -62,7 +63,7 @@ export interface PodSyncStatus {
   /** When the sync that is under way began, in milliseconds since the epoch. */
   syncStartedMs: number | undefined;
   /** Why the last sync failed, and when the first one in a row did; undefined: it succeeded. */
-  failure: { readonly sinceMs: number; readonly reason: string } | undefined;
+  failures: FailureLog | undefined;
 }
 
 export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLifecycle): PodSyncStatus {
@@ -82,7 +83,7 @@ export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLi
     lastSyncMs: 0,
     abortController: undefined,
     syncStartedMs: undefined,
-    failure: undefined,
+    failures: undefined,
   };
 }
 

@@ -1,7 +1,6 @@
 import { isStaticPod } from '../../kube/static-pods.ts';
 import type { Pod } from '../../kube/types.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
-import { reasonOf } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
@@ -10,6 +9,7 @@ import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSi
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
 import type { StaticPodStarts } from './static-pod-starts.ts';
+import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
@@ -18,6 +18,10 @@ export interface PodWorkerLoopOptions extends PodWorkersOptions {
   readonly onForget: (status: PodSyncStatus) => void;
 }
 
+const syncMessages = {
+  failed: 'Failed to sync pod; it will be retried',
+  recovered: 'The pod can be synced again',
+};
 const defaultResyncIntervalMs = 60_000;
 const defaultBackOffPeriodMs = 10_000;
 
@@ -72,7 +76,7 @@ export class PodWorkerLoop {
       let error: unknown;
       try {
         isTerminal = await this.#sync(status, update, abortController.signal);
-        status.failure = undefined;
+        this.#noteSuccess(status, update);
       } catch (thrown) {
         error = thrown ?? new Error('rejected without a reason');
         // One that was stopped for a newer request has not failed.
@@ -211,15 +215,17 @@ export class PodWorkerLoop {
   }
 
   #noteFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {
-    const reason = reasonOf(error);
-    status.failure = { sinceMs: status.failure?.sinceMs ?? this.#options.clock.now(), reason };
-    const failingSince = timeFromEpochMs(status.failure.sinceMs);
-    const fields = {
-      ...podFieldsOf(pod ?? toAPIPod(runningPod!)),
-      state: status.lifecycle.state,
-      reason,
-      failingSince,
-    };
-    this.#options.logger.error(fields, 'Failed to sync pod; it will be retried');
+    const { clock, logger } = this.#options;
+    status.failures ??= new FailureLog({ logger, clock, what: syncMessages });
+    // Not the message, which contains the back-off.
+    const reasons = failureReasons(error).join();
+    const level = reasons === 'CrashLoopBackOff' ? 'info' : 'error';
+    const fields = { ...podFieldsOf(pod ?? toAPIPod(runningPod!)), state: status.lifecycle.state };
+    status.failures.failed(error, fields, { level, key: reasons || undefined });
+  }
+
+  #noteSuccess(status: PodSyncStatus, { pod, runningPod }: PodUpdate): void {
+    status.failures?.succeeded(podFieldsOf(pod ?? toAPIPod(runningPod!)));
+    status.failures = undefined;
   }
 }

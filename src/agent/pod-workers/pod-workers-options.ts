@@ -14,7 +14,7 @@ export interface PodWorkersOptions {
   readonly workQueue: WorkQueue;
   /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
   readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly logger: Logger;
   /** Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
@@ -72,7 +72,7 @@ export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
     isWorking,
     hasPendingUpdate: status.pendingUpdate !== undefined,
     syncStartedMs: status.syncStartedMs,
-    failingSinceMs: status.failure?.sinceMs,
-    failureReason: status.failure?.reason,
+    failingSinceMs: status.failures?.failingSinceMs,
+    failureReason: status.failures?.reason,
   };
 }

@@ -47,3 +47,13 @@ export function syncError(results: readonly SyncResult[]): Error | undefined {
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
+
+/** The reasons of the `SyncFailure`s in an error, each once and in order; empty if it has none. */
+export function failureReasons(error: unknown): string[] {
+  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
+  const reasons = errors.flatMap((each) => {
+    if (each instanceof SyncFailure) return [each.reason];
+    return each instanceof Error && each.cause instanceof SyncFailure ? [each.cause.reason] : [];
+  });
+  return [...new Set(reasons)].sort();
+}

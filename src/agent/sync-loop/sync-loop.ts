@@ -1,8 +1,8 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
-import { FailureLog, reasonOf } from '../failure-log.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import { RuntimeErrorBackOff } from '../pleg/runtime-error-backoff.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
@@ -92,8 +92,8 @@ export class AgentSyncLoop {
   constructor(options: AgentSyncLoopOptions) {
     this.#options = options;
     const { handler, clock, logger } = options;
-    this.#failures = new FailureLog(logger, clock, 'Syncing pods');
-    this.#housekeepingFailures = new FailureLog(logger, clock, 'Housekeeping');
+    this.#failures = new FailureLog({ logger, clock, what: 'Syncing pods' });
+    this.#housekeepingFailures = new FailureLog({ logger, clock, what: 'Housekeeping' });
     const next =
       <T>(queue: T[], handle: (item: T) => void) =>
       () => {

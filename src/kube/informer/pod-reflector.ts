@@ -1,8 +1,8 @@
 import { APIError, describeAPIError } from '../client/api-error.ts';
 import type { KubeTransport } from '../http/kube-transport.ts';
 import { type Clock, sleep, type Timer } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { Outage } from '../../shared/outage.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
 import type { Pod } from '../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
@@ -24,6 +24,11 @@ const BACK_OFF_MS = 800;
 const MAX_BACK_OFF_MS = 30_000;
 /** A watch that has been open for so long ends a row of failures; lists that are further apart are not delayed. */
 const HEALTHY_MS = 5_000;
+const LOGGED_AFTER_MS = 30_000;
+const messages = {
+  failed: 'The pods of the node cannot be listed or watched: all requests fail',
+  recovered: 'The pods of the node can be watched again',
+};
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
 
@@ -50,14 +55,14 @@ export class PodReflector implements PodSource {
   #listedMs = -Infinity;
   #failures = 0;
   #restarts = 0;
-  /** Ends when a watch is healthy: a list that succeeds between watches that fail does not help. */
-  readonly #outage: Outage;
+  /** Succeeds when a watch is healthy: a list that succeeds between watches that fail does not help. */
+  readonly #failureLog: FailureLog;
   /** How many watches from one resource version have failed. */
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: PodReflectorOptions) {
     this.#options = options;
-    this.#outage = new Outage(options.clock);
+    this.#failureLog = new FailureLog({ ...options, what: messages, afterMs: LOGGED_AFTER_MS });
   }
 
   get restarts(): number {
@@ -123,20 +128,17 @@ export class PodReflector implements PodSource {
     return delayMs;
   }
   #noteHealthy(): void {
-    const { logger, nodeName } = this.#options;
     this.#failures = 0;
-    const fields = this.#outage.ended();
-    if (fields !== undefined) logger.warn({ nodeName, ...fields }, 'The pods of the node can be watched again');
+    this.#failureLog.succeeded({ nodeName: this.#options.nodeName });
   }
 
-  #logFailure({ kind, statusCode, reason, message }: APIError, tookMs: number, delayMs: number): void {
+  #logFailure(error: APIError, tookMs: number, delayMs: number): void {
     const { logger, nodeName } = this.#options;
     const next = this.#resourceVersion === undefined ? 'list' : 'watch';
-    const fields = { nodeName, kind, statusCode, reason, error: message, next, delayMs };
-    logger.info(fields, 'Listing or watching pods failed');
-    const outage = this.#outage.failed(tookMs);
-    if (outage === undefined) return;
-    logger.warn({ ...fields, ...outage }, 'The pods of the node cannot be listed or watched: all requests fail');
+    const { kind, statusCode, message } = error;
+    const fields = { nodeName, kind, statusCode, next, delayMs };
+    logger.info({ ...fields, reason: message }, 'Listing or watching pods failed');
+    this.#failureLog.failed(error, fields, { tookMs });
   }
 
   /** Watches from this resource version keep failing, although the server can be reached. */

@@ -249,6 +249,39 @@ describe('events', () => {
   });
 });
 
+describe('a pod that cannot be synced', () => {
+  const lines = () =>
+    agent.logger.lines
+      .filter(({ level }) => level !== 'debug' && level !== 'trace')
+      .map(({ level, message, fields }) => `${level} ${message}: ${(fields as { reason?: string }).reason ?? ''}`);
+  const failed = 'Failed to sync pod; it will be retried';
+
+  it('is logged once, again when the reason changes, every 10 minutes, and when it can be synced again', async () => {
+    agent.runtime.images.add('app:1');
+    agent.runtime.fail({ method: 'createContainer' }, 'no space', 70);
+    agent.runtime.fail({ method: 'startContainer' }, 'no memory');
+    await agent.create(podOf());
+    await agent.advance(590_000);
+    const line = (reason: string): string => `error ${failed}: failed to "StartContainer" for "app" with ${reason}`;
+    const noSpace = line('CreateContainerError: "no space"');
+    expect(lines()).toEqual([noSpace]);
+    await agent.advance(20_000);
+    expect(lines()).toEqual([noSpace, noSpace]);
+    await agent.advance(300_000);
+    expect(lines().slice(2)).toEqual([line('RunContainerError: "no memory"'), 'warn The pod can be synced again: ']);
+  });
+
+  it('in a crash loop is logged at info, once per run of its container', async () => {
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 });
+    await agent.create(podOf());
+    await agent.advance(300_000);
+    const starts = agent.startTimes('app').length;
+    expect(agent.logger.warnings).toEqual([]);
+    expect(agent.logger.errors).toEqual([]);
+    expect(lines().filter((line) => line.includes(failed)).length).toBeLessThanOrEqual(starts);
+  });
+});
+
 describe('hooks', () => {
   const withLifecycle = (lifecycle: NonNullable<Container['lifecycle']>): PodSpec => ({
     containers: [{ ...app, lifecycle }],

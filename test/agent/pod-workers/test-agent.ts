@@ -15,6 +15,7 @@ import {
   type FakeContainerRuntimeOptions,
   FakePodClient,
   settle,
+  recordingLogger,
   silentLogger,
   SyncedPodManager,
 } from 'kubelet-status-manager/testing';
@@ -38,6 +39,8 @@ export class TestAgent {
   readonly client = new FakePodClient([], { clock: this.clock });
   readonly podManager = new SyncedPodManager(this.client);
   readonly events: PodEvent[] = [];
+  /** Of the pod workers. */
+  readonly logger = recordingLogger();
   /** By type of probe, then by container ID. */
   readonly probeResults = {
     startup: new Map<string, ProbeResult>(),
@@ -100,7 +103,7 @@ export class TestAgent {
       podCache: this.#syncer.podCache,
       workQueue: this.#workQueue,
       clock,
-      logger: silentLogger,
+      logger: this.logger,
       eventRecorder,
       random: () => 0,
     });

@@ -301,7 +301,7 @@ describe('pods are listed again when the resource version has expired', () => {
     await turn();
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
     expect(logger.infos).toMatchObject([
-      { error: 'the watch ended as soon as it began', next: 'watch' },
+      { reason: 'the watch ended as soon as it began', next: 'watch' },
       {},
       { next: 'list' },
     ]);
@@ -444,10 +444,10 @@ describe('failures', () => {
     expect(logger.messages).toEqual([failing]);
     expect(logger.fields[0]).toMatchObject({
       nodeName: 'node-a',
-      since,
+      failingSince: since,
       kind: 'http',
       statusCode: 403,
-      reason: 'Forbidden',
+      reason: '403',
       next: 'list',
       delayMs: 30_000,
     });
@@ -461,7 +461,7 @@ describe('failures', () => {
     expect(logger.messages).toEqual([failing]);
     clock.advance(1);
     expect(logger.messages).toEqual([failing, 'The pods of the node can be watched again']);
-    expect(logger.fields[1]).toEqual({ nodeName: 'node-a', since, outageMs: 85_400 });
+    expect(logger.fields[1]).toEqual({ nodeName: 'node-a', failingSince: since, failures: 7, outageMs: 85_400 });
   });
 
   it('of a watch that was open for hours count from when it broke, and a list in between does not end them', async () => {
@@ -480,7 +480,7 @@ describe('failures', () => {
       clock.advance(30_000);
       await turn();
     }
-    expect(logger.fields).toMatchObject([{ since, statusCode: 403 }]);
+    expect(logger.fields).toMatchObject([{ failingSince: since, statusCode: 403 }]);
   });
 });
 

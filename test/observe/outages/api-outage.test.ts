@@ -301,7 +301,7 @@ describe('a node without its role', () => {
       { message: ofOnePod, fields: { pod: 'default/p2' } },
       {
         message: 'The API server forbids reading or updating the status of many pods: the node lacks a permission',
-        fields: { forbiddenPods: 100, since: '2026-01-02T03:04:06Z', verb: 'get', reason: words },
+        fields: { forbiddenPods: 100, failingSince: '2026-01-02T03:04:06Z', verb: 'get', reason: words },
       },
     ]);
     isForbidden = false;
@@ -310,7 +310,7 @@ describe('a node without its role', () => {
       {
         level: 'warn',
         message: 'The API server permits reading and updating pod statuses again',
-        fields: { since: '2026-01-02T03:04:06Z', outageMs: 601_000 },
+        fields: { failingSince: '2026-01-02T03:04:06Z', outageMs: 601_000, failures: expect.any(Number) },
       },
     ]);
     await h.manager.stop();

@@ -1,0 +1,113 @@
+import type { Clock } from './clock.ts';
+import { type Logger, reasonOf } from './logger.ts';
+import { timeFromEpochMs } from './time.ts';
+
+/** The same reason is logged again after this time. */
+const reminderMs = 600_000;
+/** A reason that contains, say, a number differs each time: then only reminders are logged. */
+const maxReasons = 8;
+
+type Level = 'info' | 'warn' | 'error';
+
+export interface FailureLogOptions {
+  readonly logger: Logger;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  /** The operation, for example `Renewing the node Lease`, or both messages. */
+  readonly what: string | { readonly failed: string; readonly recovered: string };
+  /** What fails for less time is not logged. Default: 0, so that the first failure is logged. */
+  readonly afterMs?: number | undefined;
+}
+
+export interface FailureDetails {
+  /** Default: `warn`. */
+  readonly level?: Level | undefined;
+  /** What to compare in place of the error's message, which may differ at each failure. */
+  readonly key?: string | undefined;
+  /** How long the failed attempt took, if it failed from its beginning. Default: 0. */
+  readonly tookMs?: number | undefined;
+}
+
+/**
+ * Logs an operation that keeps failing: when it has failed for `afterMs`, when the reason changes, and
+ * every 10 minutes, with `failingSince` and `failures`. Its recovery is logged once, at the level of
+ * the failures (`warn` for errors), so that whoever has seen the failure sees the end.
+ */
+export class FailureLog {
+  readonly #options: FailureLogOptions;
+  #first: { readonly monotonicMs: number; readonly wallMs: number } | undefined;
+  #failures = 0;
+  #reason: string | undefined;
+  /** Key of a reason → when it was last logged. */
+  readonly #loggedMs = new Map<string, number>();
+  #recoveryLevel: 'info' | 'warn' = 'info';
+
+  constructor(options: FailureLogOptions) {
+    this.#options = options;
+  }
+
+  /** The time of the first failure since the last success; undefined if there was none. */
+  get failingSince(): string | undefined {
+    return this.#first && timeFromEpochMs(this.#first.wallMs);
+  }
+
+  /** `failingSince` in milliseconds since the epoch. */
+  get failingSinceMs(): number | undefined {
+    return this.#first?.wallMs;
+  }
+
+  /** The message of the last error; undefined after a success. */
+  get reason(): string | undefined {
+    return this.#reason;
+  }
+
+  failed(error: unknown, fields: object = {}, { level = 'warn', key, tookMs = 0 }: FailureDetails = {}): void {
+    const { clock, logger, afterMs = 0 } = this.#options;
+    const nowMs = clock.monotonicMs();
+    this.#first ??= { monotonicMs: nowMs - tookMs, wallMs: Math.round(clock.now() - tookMs) };
+    this.#failures++;
+    this.#reason = reasonOf(error);
+    if (nowMs - this.#first.monotonicMs < afterMs || !this.#isDue(key ?? this.#reason, nowMs)) return;
+    if (level !== 'info') this.#recoveryLevel = 'warn';
+    const { failingSince } = this;
+    logger[level]({ ...fields, reason: this.#reason, failingSince, failures: this.#failures }, this.#message('failed'));
+  }
+
+  /** @param fields for the log, if the failure was logged */
+  succeeded(fields: object = {}): void {
+    if (this.#first === undefined) return;
+    if (this.#loggedMs.size > 0) {
+      const { clock, logger } = this.#options;
+      const { failingSince } = this;
+      const outageMs = Math.round(clock.monotonicMs() - this.#first.monotonicMs);
+      logger[this.#recoveryLevel](
+        { ...fields, failingSince, outageMs, failures: this.#failures },
+        this.#message('recovered'),
+      );
+    }
+    this.reset();
+  }
+
+  /** The operation is not tried any more: nothing is logged. */
+  reset(): void {
+    this.#first = undefined;
+    this.#failures = 0;
+    this.#reason = undefined;
+    this.#loggedMs.clear();
+    this.#recoveryLevel = 'info';
+  }
+
+  #isDue(key: string, nowMs: number): boolean {
+    const isNew = !this.#loggedMs.has(key);
+    const knownKey = isNew && this.#loggedMs.size >= maxReasons ? '' : key;
+    const loggedMs = this.#loggedMs.get(knownKey);
+    if (loggedMs !== undefined && nowMs - loggedMs < reminderMs) return false;
+    this.#loggedMs.set(knownKey, nowMs);
+    return true;
+  }
+
+  #message(end: 'failed' | 'recovered'): string {
+    const { what } = this.#options;
+    if (typeof what !== 'string') return what[end];
+    return end === 'failed' ? `${what} failed` : `${what} succeeded again`;
+  }
+}
