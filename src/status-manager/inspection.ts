@@ -19,7 +19,10 @@ export interface PodInspection {
   /** The version that was last written to the API object; undefined when none was, or when the object has changed since. */
   readonly sentVersion: number | undefined;
   readonly podIsFinished: boolean;
-  /** Age of the oldest unsent change; undefined when all changes were sent. */
+  /**
+   * Age of the oldest unsent change; undefined when the API server shows all changes. In a hot loop,
+   * the time since it was noticed that the API server does not keep what is written.
+   */
   readonly unsentForMs: number | undefined;
   readonly isInFlight: boolean;
   /** What the pod waits for and since when; undefined when nothing is to be done for it. */
@@ -95,7 +98,8 @@ export function inspectPod(
 ): PodInspection {
   const failed = loop?.backOffOf(podUID);
   const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
-  const { unsentSinceMs, sentAs, sentAtMs } = versioned;
+  const { sentAs, sentAtMs } = versioned;
+  const unsentSinceMs = versioned.unsentSinceMs ?? (failed?.reason === 'hot-loop' ? failed.sinceMs : undefined);
   return {
     podUID,
     podNamespace: versioned.podNamespace,

@@ -73,7 +73,7 @@ export interface PendingResizeCount {
 /** The values of the status gauges at the time of a scrape. */
 export interface StatusGauges {
   readonly cachedStatuses: number;
-  /** Cached statuses whose current version was not written yet. */
+  /** Cached statuses that the API server does not show: not written yet, or in a hot loop. */
   readonly unsentStatuses: number;
   /** 0 when nothing is unsent. */
   readonly oldestUnsentAgeSeconds: number;

@@ -18,6 +18,8 @@ function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources)
   const nowMs = clock.monotonicMs();
   const waiting = new Map<WaitReason, number>();
   const terminating = new Map<TerminatingWait, TerminatingPodsGauge>();
+  const gauges = cache.gauges(nowMs);
+  let { unsentStatuses, oldestUnsentAgeSeconds } = gauges;
   const count = (reason: WaitReason): void => void waiting.set(reason, (waiting.get(reason) ?? 0) + 1);
   const countTerminating = (waitingFor: TerminatingWait, forMs: number): void => {
     const { count: before = 0, oldestAgeSeconds = 0 } = terminating.get(waitingFor) ?? {};
@@ -29,6 +31,10 @@ function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources)
     const wait = versioned && waitingForOf(uid, versioned, loop, nowMs);
     if (wait === undefined) continue;
     count(wait.kind === 'back-off' ? wait.class : wait.kind);
+    if (versioned?.unsentSinceMs === undefined && wait.kind === 'back-off' && wait.class === 'hot-loop') {
+      unsentStatuses++;
+      oldestUnsentAgeSeconds = Math.max(oldestUnsentAgeSeconds, wait.forMs / 1000);
+    }
     const terminatingWait = terminatingWaitOf(wait);
     if (terminatingWait !== undefined) countTerminating(terminatingWait, wait.forMs);
   }
@@ -39,7 +45,9 @@ function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources)
   const informer = podManager.informerState?.();
   const lastEventAgeMs = informer?.lastEventAgeMs;
   return {
-    ...cache.gauges(nowMs),
+    cachedStatuses: gauges.cachedStatuses,
+    unsentStatuses,
+    oldestUnsentAgeSeconds,
     waitingPods: Array.from(waiting, ([reason, pods]) => ({ reason, count: pods })),
     terminatingPods: [...terminating.values()],
     lastSuccessfulRequestSeconds: (loop?.lastSuccess ?? 0) / 1000,

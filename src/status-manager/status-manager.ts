@@ -417,6 +417,25 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
+   * Compares this pod with the API server now and writes its status if it differs, without waiting for
+   * its back-off: after the cause of a failure, or of a hot loop, was removed. A pause that the API
+   * server asked for (`Retry-After`) and the limits still hold. The UID of a mirror pod stands for its
+   * static pod.
+   * @returns false when no status of the pod is cached
+   * @throws StatusManagerError INVALID_STATE without a client or after stop()
+   * @example
+   * if (manager.explain(podUID).cause.kind === 'hot-loop') manager.retryNow(podUID);
+   */
+  retryNow(podUID: string): boolean {
+    requireText('podUID', podUID);
+    const loop = this.#sendingLoop('retryNow');
+    const uid = this.podManager.translatePodUID(podUID);
+    if (!this.#cache.has(uid)) return false;
+    loop.retryNow(uid);
+    return true;
+  }
+
+  /**
    * Resolves when the version that is cached now, or a newer one, has been written, or with the reason
    * why it never will be. Never rejects but for an invalid argument. The UID of a mirror pod stands for
    * its static pod. Does not wait for a terminal phase that is held back while containers could be

@@ -200,9 +200,11 @@ export class FakePodClient implements PodClient, PodEvents {
   async patchPodStatus(reference: PodReference, patch: PodStatusPatch, options: RequestOptions): Promise<Pod> {
     return this.#respond({ verb: 'patch', ...reference, patch }, options, () => {
       const pod = this.#find(reference);
-      this.put(
-        patch.type === 'application/json-patch+json' ? patchedByJSON(pod, patch.body) : patchedByMerge(pod, patch.body),
-      );
+      const patched =
+        patch.type === 'application/json-patch+json' ? patchedByJSON(pod, patch.body) : patchedByMerge(pod, patch.body);
+      // Field managers are not tracked; those of before would claim what this patch has changed.
+      const { managedFields: _outdated, ...metadata } = patched.metadata ?? {};
+      this.put({ ...patched, metadata });
       return this.#find(reference);
     });
   }

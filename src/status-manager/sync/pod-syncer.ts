@@ -284,7 +284,8 @@ export class PodSyncer {
     if (cache.get(uid)?.unsentSinceMs === undefined) {
       onSent(uid, !isHeldBack && deletionDue === undefined);
     }
-    const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod) : 0;
+    const timesSent =
+      plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod, latest.pod) : 0;
     if (canTrust && deletionDue === undefined) this.#trusted.trust(uid, latest, merged);
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
     return { kind, versioned, timesSent, deletionDue, isHeldBack };

@@ -9,7 +9,10 @@ import type { Pod } from '../../kube/types.ts';
 export interface HotLoop {
   /** Top-level members of the status that are patched each time. */
   readonly members: readonly string[];
-  /** Field managers that own some of it on the API object; empty when the API server drops a member, or shows no managedFields. */
+  /**
+   * Other field managers that own some of it on the API object. Empty when the API server or a webhook
+   * changes it, when the other writer has our name, or without managedFields.
+   */
   readonly managers: readonly string[];
   readonly timesSent: number;
 }
@@ -32,6 +35,8 @@ export const hotLoopThreshold = 3;
 export class ResendDetector {
   readonly #lastPatches = new Map<string, LastPatch>();
   readonly #logger: Logger;
+  /** The field manager that the API server knows us by; undefined until a PATCH shows it. */
+  #ownManager: string | undefined;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -39,9 +44,11 @@ export class ResendDetector {
 
   /**
    * @param before the object as it was before the patch: afterwards the disputed members are ours
+   * @param after the object in the response
    * @returns how often this body, times aside, has been sent for this version, this time included
    */
-  sent(uid: string, version: number, patch: PodStatusPatch, before: Pod): number {
+  sent(uid: string, version: number, patch: PodStatusPatch, before: Pod, after: Pod): number {
+    this.#ownManager ??= ownManagerOf(after, patch);
     const last = this.#lastPatches.get(uid);
     const changes = changesOf(patch);
     if (last === undefined || last.version !== version || !isEqualIgnoringTimes(last.changes, changes)) {
@@ -51,9 +58,7 @@ export class ResendDetector {
     last.timesSent++;
     if (last.timesSent < hotLoopThreshold) return last.timesSent;
     const members = patchedMembers(patch);
-    const touched =
-      'status' in patch.body ? patch.body.status : Object.fromEntries(members.map((name) => [name, undefined]));
-    const managers = managersOf(before, touched ?? {});
+    const managers = managersOf(before, touchedBy(patch)).filter((name) => name !== this.#ownManager);
     last.hotLoop = { members, managers, timesSent: last.timesSent };
     if (last.timesSent === hotLoopThreshold) {
       const { namespace: podNamespace = '', name: podName = '' } = before.metadata ?? {};
@@ -76,6 +81,18 @@ export class ResendDetector {
   forget(uid: string): void {
     this.#lastPatches.delete(uid);
   }
+}
+
+/** What a patch writes, as `managersOf` takes it. */
+function touchedBy(patch: PodStatusPatch): object {
+  if ('status' in patch.body) return patch.body.status ?? {};
+  return Object.fromEntries(patchedMembers(patch).map((name) => [name, undefined]));
+}
+
+/** Whoever changes a value becomes its only owner. */
+function ownManagerOf(after: Pod, patch: PodStatusPatch): string | undefined {
+  const owners = managersOf(after, touchedBy(patch));
+  return owners.length === 1 ? owners[0] : undefined;
 }
 
 /** Top-level members of the status that a patch touches, without its directives. */

@@ -141,6 +141,16 @@ export class SyncLoop implements LoopMode {
     return this.#options.cache.unsentUIDs().length;
   }
 
+  /** Syncs the pod now, as if it had never failed; a manager that does not run only forgets the back-off. */
+  retryNow(uid: string): void {
+    const { backOff, clock, resendDetector } = this.#options;
+    resendDetector.forget(uid);
+    backOff.endWait(uid, clock.monotonicMs());
+    if (!this.isSending) return;
+    this.#scheduler.enqueue(uid);
+    this.#scheduler.startNext();
+  }
+
   /** Ends the loop: with a deadline it drains first. Resolves when nothing is left behind. */
   async stop(drainMs: number | undefined): Promise<void> {
     this.#state = 'stopping';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/kube/types.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
 import { conditions, SyncHarness } from './sync-harness.ts';
 
 const warning = 'The API server does not keep what is written into the pod status; backing off';
@@ -51,6 +52,23 @@ describe('the same body three times for the same version', () => {
       lastError: 'The API server does not keep what is written',
       hotLoop: { members: ['message'], managers: ['somebody'], timesSent: 7 },
     });
+    await h.manager.stop();
+  });
+
+  it('counts as unsent in inspect() and in the metrics', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    rewrite(h, withoutMessage);
+    h.informed();
+    h.manager.start();
+    h.set('a', 'stripped');
+    await h.clock.advanceAsync(65_000);
+    expect(h.inspect('a')).toMatchObject({ unsentForMs: 35_000, waitingFor: { kind: 'back-off', class: 'hot-loop' } });
+    expect(h.metrics.statusGauges()).toMatchObject({ unsentStatuses: 1, oldestUnsentAgeSeconds: 35 });
+    h.set('a', '');
+    await h.clock.advanceAsync(65_000);
+    expect(h.inspect('a').unsentForMs).toBeUndefined();
+    expect(h.metrics.statusGauges()).toMatchObject({ unsentStatuses: 0, oldestUnsentAgeSeconds: 0 });
     await h.manager.stop();
   });
 
@@ -143,5 +161,58 @@ describe('the same body three times for the same version', () => {
     h.set('a', 'stripped');
     for (let i = 0; i < 6; i++) await h.manager.syncBatch(true);
     expect(h.count('patch')).toBe(6);
+  });
+});
+
+describe('retryNow', () => {
+  it('writes a contested status without waiting for its back-off', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    let isStripping = true;
+    rewrite(h, (pod) => (isStripping ? withoutMessage(pod) : pod));
+    h.informed();
+    h.manager.start();
+    h.set('a', 'm');
+    await h.clock.advanceAsync(100_000);
+    const patches = h.count('patch');
+    isStripping = false;
+    expect(h.manager.retryNow('uid-a')).toBe(true);
+    await h.settle();
+    expect([h.count('patch') - patches, h.written('a')]).toEqual([1, 'm']);
+    expect(h.inspect('a')).toMatchObject({ unsentForMs: undefined, waitingFor: undefined, lastError: undefined });
+    await h.manager.stop();
+  });
+
+  it('tries a pod whose requests failed, but not before the API server permits', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({ name: 'a' }, 422, 1);
+    const pause = new APIError('429 TooManyRequests', { kind: 'http', statusCode: 429, retryAfterMs: 20_000 });
+    h.client.fail({ name: 'b' }, pause, 1);
+    h.set('a', 'm');
+    h.set('b', 'm');
+    await h.settle();
+    h.manager.retryNow('uid-a');
+    h.manager.retryNow('uid-b');
+    await h.settle();
+    expect([h.written('a'), h.written('b')]).toEqual(['m', undefined]);
+    await h.clock.advanceAsync(20_000);
+    expect(h.written('b')).toBe('m');
+    await h.manager.stop();
+  });
+
+  it('returns false for a pod without a cached status, and is refused without a running loop', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    expect(h.manager.retryNow('uid-a')).toBe(false);
+    h.set('a', 'm');
+    expect(h.manager.retryNow('uid-a')).toBe(true);
+    await h.settle();
+    expect(h.count()).toBe(0);
+    await h.manager.stop();
+    expect(() => h.manager.retryNow('uid-a')).toThrow('Cannot retryNow after stop()');
+    const local = new SyncHarness({ client: undefined });
+    expect(() => local.manager.retryNow('uid-a')).toThrow('Cannot retryNow without a client');
   });
 });

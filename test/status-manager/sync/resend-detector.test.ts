@@ -15,7 +15,7 @@ describe('ResendDetector', () => {
   it('warns once, at the third sending of one body for one version', () => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    const counts = Array.from({ length: 6 }, () => detector.sent('a', 7, merge({ message: 'm' }), shown));
+    const counts = Array.from({ length: 6 }, () => detector.sent('a', 7, merge({ message: 'm' }), shown, shown));
     expect(counts).toEqual([1, 2, 3, 4, 5, 6]);
     expect(logger.warnings).toEqual([
       {
@@ -27,20 +27,20 @@ describe('ResendDetector', () => {
   });
 
   it.each<[string, (detector: ResendDetector) => number]>([
-    ['another version', (detector) => detector.sent('a', 2, merge({ message: 'm' }), shown)],
-    ['another body', (detector) => detector.sent('a', 1, merge({ message: 'n' }), shown)],
-    ['another pod', (detector) => detector.sent('b', 1, merge({ message: 'm' }), shown)],
+    ['another version', (detector) => detector.sent('a', 2, merge({ message: 'm' }), shown, shown)],
+    ['another body', (detector) => detector.sent('a', 1, merge({ message: 'n' }), shown, shown)],
+    ['another pod', (detector) => detector.sent('b', 1, merge({ message: 'm' }), shown, shown)],
     [
       'a pod that was forgotten',
       (detector) => {
         detector.forget('a');
-        return detector.sent('a', 1, merge({ message: 'm' }), shown);
+        return detector.sent('a', 1, merge({ message: 'm' }), shown, shown);
       },
     ],
   ])('restarts the count for %s', (_what, send) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), shown);
+    for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), shown, shown);
     expect(send(detector)).toBe(1);
     expect(logger.warnings).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe('ResendDetector', () => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
     const times = ['2026-01-02T03:04:05Z', '2026-01-02T03:04:15Z', '2026-01-02T03:04:25Z'];
-    expect(times.map((time) => detector.sent('a', 1, patchAt(time), shown))).toEqual([1, 2, 3]);
+    expect(times.map((time) => detector.sent('a', 1, patchAt(time), shown, shown))).toEqual([1, 2, 3]);
     expect(logger.warnings).toMatchObject([{ message: expect.stringContaining(message) }]);
   });
 
@@ -95,7 +95,7 @@ describe('ResendDetector', () => {
   ])('names the members of %s', (_what, patch, members) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    for (let i = 0; i < 3; i++) detector.sent('a', 1, patch, shown);
+    for (let i = 0; i < 3; i++) detector.sent('a', 1, patch, shown, shown);
     expect(logger.warnings[0]!.fields.members).toEqual(members);
   });
 
@@ -111,8 +111,23 @@ describe('ResendDetector', () => {
       null,
     ];
     for (let i = 0; i < 3; i++)
-      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } });
+      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } }, shown);
     expect(logger.warnings[0]!.fields.managers).toEqual(['somebody']);
+  });
+
+  it('does not name our own field manager, which the response to a PATCH shows', () => {
+    const ownedBy = (...managers: string[]): Pod => ({
+      metadata: {
+        ...shown.metadata,
+        managedFields: managers.map((manager) => ({ manager, fieldsV1: { 'f:status': { 'f:message': {} } } })),
+      },
+    });
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    detector.sent('b', 1, merge({ message: 'm' }), shown, ownedBy('ourselves'));
+    for (let i = 0; i < 3; i++)
+      detector.sent('a', 1, merge({ message: 'm' }), ownedBy('ourselves', 'webhook'), ownedBy('ourselves', 'webhook'));
+    expect(logger.warnings[0]!.fields.managers).toEqual(['webhook']);
   });
 
   it('names of those who write conditions only the one who wrote what the patch changes', () => {
@@ -141,7 +156,7 @@ describe('ResendDetector', () => {
       ['deleted', merge({ conditions: [{ $patch: 'delete', type: 'example.com/gate' }] })],
       ['all', merge({ conditions: null })],
     ];
-    for (const [uid, patch] of patches) for (let i = 0; i < 3; i++) detector.sent(uid, 1, patch, before);
+    for (const [uid, patch] of patches) for (let i = 0; i < 3; i++) detector.sent(uid, 1, patch, before, shown);
     expect(logger.warnings.map(({ fields }) => [fields.podUID, fields.managers])).toEqual([
       ['changed', ['culprit']],
       ['deleted', ['innocent']],
