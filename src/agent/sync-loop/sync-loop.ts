@@ -43,7 +43,7 @@ export interface SyncLoopInspection {
   readonly runtimeErrors: readonly string[];
   /** Since when pods are not synced; absent if they are. */
   readonly failingSince?: string | undefined;
-  /** Since when housekeeping fails or waits for a source; absent if it does neither. */
+  /** Since when housekeeping fails; absent if it does not, and while it waits for sources. */
   readonly housekeepingFailingSince?: string | undefined;
   /** Milliseconds since the loop last began an iteration; absent before the first one. */
   readonly lastIterationAgeMs?: number | undefined;
@@ -51,7 +51,7 @@ export interface SyncLoopInspection {
 
 const syncPeriodMs = 1000;
 const housekeepingPeriodMs = 2000;
-/** Sources that are not ready are logged only after this time. */
+/** Errors of a runtime that is starting, too, are logged only after this time. */
 const startUpMs = 10_000;
 
 type Work = () => void | Promise<void>;
@@ -255,12 +255,8 @@ export class AgentSyncLoop {
 
   async #housekeeping(): Promise<void> {
     const { handlePodCleanups } = this.#options;
-    const missing = this.waitingForSources();
-    if (missing.length > 0) {
-      if (!this.#isStartingUp)
-        this.#housekeepingFailures.failed(new Error(`sources are not ready: ${missing.join(', ')}`));
-      return;
-    }
+    // No failure: the source that is not ready logs its own, and inspect() names it.
+    if (this.waitingForSources().length > 0) return;
     try {
       await handlePodCleanups(this.#stop.signal);
       this.#housekeepingFailures.succeeded();
