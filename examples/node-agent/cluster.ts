@@ -4,11 +4,14 @@ import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { APIServer } from 'kubelet-status-manager/testing';
 import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
+import type { StoppableServer } from './outage.ts';
 
 /** The cluster that the agent's node is part of. */
 export interface Cluster {
   /** The API server was started by this agent, and stops with it. */
   readonly isOwn: boolean;
+  /** Absent for a cluster of somebody else. */
+  readonly server?: StoppableServer;
   readonly kubeConfig: KubeConfigObject;
   /** Base directory of relative file names in `kubeConfig`. */
   readonly kubeConfigDir: string;
@@ -18,8 +21,8 @@ export interface Cluster {
 /** Starts an API server in this process, which stores everything in memory. Port 0 selects a free port. */
 export async function startOwnCluster(port: number): Promise<Cluster> {
   try {
-    const apiServer = await APIServer.start({ port });
-    return { isOwn: true, kubeConfig: apiServer.kubeconfig(), kubeConfigDir: '.', close: () => apiServer.close() };
+    const server = await APIServer.start({ port });
+    return { isOwn: true, server, kubeConfig: server.kubeconfig(), kubeConfigDir: '.', close: () => server.close() };
   } catch (error) {
     throw AgentError.from(error, 'cannot start an API server');
   }

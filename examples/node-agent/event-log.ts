@@ -32,6 +32,11 @@ export class EventLog {
     this.#print({ event: 'started', ...fields });
   }
 
+  /** The demo's outage of the API server has begun, or is over. */
+  apiServer(isDown: boolean): void {
+    this.#print({ event: 'apiServer', state: isDown ? 'down' : 'up' });
+  }
+
   endState(pod: Pod, endState: EndState): void {
     this.#print({ event: 'endState', pod: podName(pod), uid: pod.metadata?.uid, ...endState });
   }

@@ -1,11 +1,14 @@
 import { CommanderError } from 'commander';
-import { destination, pino } from 'pino';
+import { destination, multistream, pino } from 'pino';
 import { AgentError } from './agent-error.ts';
 import { CleanUps } from './clean-ups.ts';
+import { LogTail } from './log-tail.ts';
 import { readContainerLog } from './logs-command.ts';
 import { exitCodes, type Options, parseOptions, type RunOptions } from './options.ts';
 import { RootDirectory } from './root-directory.ts';
 import { runAgent } from './run.ts';
+
+const shownLogLines = 4;
 
 // A terminal that cannot move its cursor gets the same output as a pipe.
 const isTerminal = process.stdout.isTTY && process.env['TERM'] !== 'dumb';
@@ -18,14 +21,18 @@ function printMessage(text: string): void {
 async function run(options: RunOptions): Promise<number> {
   const root = new RootDirectory(options.rootDirectory);
   process.once('exit', () => root.removeIfEmpty());
-  // On a terminal, only the table is shown on the screen.
+  // On a terminal, the screen shows only the table and the newest lines of the log.
+  const logTail = new LogTail(shownLogLines);
+  const logFile = destination({ dest: isTerminal ? root.agentLogFile : 2, sync: true, mode: 0o600 });
+  const { logLevel: level } = options;
   const logger = pino(
-    { level: options.logLevel },
-    destination({ dest: isTerminal ? root.agentLogFile : 2, sync: true, mode: 0o600 }),
+    { level },
+    multistream([logFile, ...(isTerminal ? [logTail] : [])].map((stream) => ({ level: 'trace', stream }))),
   );
   const cleanUps = new CleanUps();
   try {
-    if (await runAgent(options, { root, logger, cleanUps, isTerminal, printMessage })) return exitCodes.success;
+    if (await runAgent(options, { root, logger, logTail, cleanUps, isTerminal, printMessage }))
+      return exitCodes.success;
     printMessage(`Some pods are not in their expected end state. The logs are kept in ${root.path}`);
     return exitCodes.wrongEndState;
   } finally {

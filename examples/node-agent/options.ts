@@ -19,6 +19,10 @@ export interface RunOptions {
   readonly podManifestPath?: string;
   /** How long to run. Absent: until a signal arrives. */
   readonly forMs?: number;
+  /** When the agent's own API server has an outage. Absent: only when the user presses a key. */
+  readonly outageAfterMs?: number;
+  /** How long an outage lasts. */
+  readonly outageForMs: number;
   /** Leaves the containers to the next agent. */
   readonly leaveRunning: boolean;
   readonly logLevel: string;
@@ -28,6 +32,8 @@ export interface RunOptions {
 export type Options =
   | { readonly command: 'run'; readonly options: RunOptions }
   | { readonly command: 'logs'; readonly options: LogsOptions };
+
+const defaultOutageMs = 20_000;
 
 /** The process' exit codes; `--help` lists them. */
 export const exitCodes = {
@@ -81,6 +87,16 @@ export function parseOptions(args: readonly string[]): Options {
       new Option('--pod-manifest-path <directory>', 'manifests of static pods; changes have effect immediately'),
     )
     .addOption(new Option('--for <duration>', 'stop after this time, for example 20s or 1m30s').argParser(readDuration))
+    .addOption(
+      new Option('--outage-after <duration>', "take the agent's own API server away after this time, as the key o does")
+        .argParser(readDuration)
+        .conflicts('kubeconfig'),
+    )
+    .addOption(
+      new Option('--outage-for <duration>', 'how long the API server is away')
+        .argParser(readDuration)
+        .default(defaultOutageMs, '20s'),
+    )
     .addOption(new Option('--leave-running', 'leave the containers running for the next agent').default(false))
     .addOption(
       new Option('--log-level <level>', 'how much to log')
@@ -92,28 +108,36 @@ export function parseOptions(args: readonly string[]): Options {
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .enablePositionalOptions()
-    .action(({ for: forMs, rootDir, ...rest }: RunFlags) => {
+    .action(({ for: forMs, outageAfter: outageAfterMs, outageFor: outageForMs, rootDir, ...rest }: RunFlags) => {
       const rootDirectory = rootDir ?? defaultRootDirectory(rest.nodeName);
-      result = { command: 'run', options: { ...rest, rootDirectory, ...(forMs !== undefined && { forMs }) } };
+      const times = { ...(forMs !== undefined && { forMs }), ...(outageAfterMs !== undefined && { outageAfterMs }) };
+      result = { command: 'run', options: { ...rest, rootDirectory, outageForMs, ...times } };
     });
   command
     .command('logs')
     .description('Prints the output of a container.')
-    .argument('<pod>', 'name of the pod')
+    .argument('<pod>', 'name of the pod, or its namespace/name as the table shows it')
     .option('-c, --container <name>', 'name of the container, if the pod has several')
     .option('-n, --namespace <name>', 'namespace of the pod', 'default')
     .option('-p, --previous', 'the run before the last one', false)
     .addOption(nodeNameOption())
     .addOption(rootDirOption())
     .exitOverride()
-    .action((pod: string, { nodeName, rootDir, ...rest }: LogsFlags) => {
-      result = { command: 'logs', options: { ...rest, pod, rootDirectory: rootDir ?? defaultRootDirectory(nodeName) } };
+    .action((name: string, { nodeName, rootDir, ...rest }: LogsFlags) => {
+      const [pod = '', namespace = rest.namespace] = name.split('/', 2).toReversed();
+      const rootDirectory = rootDir ?? defaultRootDirectory(nodeName);
+      result = { command: 'logs', options: { ...rest, pod, namespace, rootDirectory } };
     });
   command.parse(args, { from: 'user' });
   return result!;
 }
 
-type RunFlags = Omit<RunOptions, 'forMs' | 'rootDirectory'> & { readonly for?: number; readonly rootDir?: string };
+type RunFlags = Omit<RunOptions, 'forMs' | 'outageAfterMs' | 'outageForMs' | 'rootDirectory'> & {
+  readonly for?: number;
+  readonly outageAfter?: number;
+  readonly outageFor: number;
+  readonly rootDir?: string;
+};
 type LogsFlags = Omit<LogsOptions, 'pod' | 'rootDirectory'> & { readonly nodeName: string; readonly rootDir?: string };
 
 function nodeNameOption(): Option {
@@ -148,7 +172,7 @@ function readNodeName(text: string): string {
   );
 }
 
-function defaultNodeName(): string {
+export function defaultNodeName(): string {
   const host = hostname()
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { APIError, isMirrorPod, type Logger, type Pod, systemClock } from 'kubelet-status-manager';
 import { APIEventRecorder, createEventClient, serveAgent } from 'kubelet-status-manager/agent';
@@ -15,13 +15,16 @@ import { openCluster, startOwnCluster } from './cluster.ts';
 import { Demo } from './demo.ts';
 import { evaluateEndState } from './end-state.ts';
 import { EventLog } from './event-log.ts';
+import { readKeys } from './keys.ts';
+import type { LogTail } from './log-tail.ts';
 import { readManifests } from './manifests.ts';
-import type { RunOptions } from './options.ts';
+import { defaultNodeName, type RunOptions } from './options.ts';
+import { Outage } from './outage.ts';
 import { PodHistory } from './pod-history.ts';
 import { podTableRows } from './pod-table.ts';
 import { podAnnotation, runAnnotation } from './pods.ts';
 import { createProcessAgent } from './process-agent.ts';
-import type { RootDirectory } from './root-directory.ts';
+import { defaultRootDirectory, type RootDirectory } from './root-directory.ts';
 import { StopRequest } from './stop-request.ts';
 import { renderSummary } from './summary.ts';
 import { LiveTable } from './table.ts';
@@ -29,6 +32,7 @@ import { UnclaimedPods } from './unclaimed-pods.ts';
 
 // The compiler does not copy YAML files, so the manifests stay next to the sources.
 const demoManifests = fileURLToPath(new URL('../../../examples/node-agent/manifests', import.meta.url));
+const mainFile = fileURLToPath(new URL('main.js', import.meta.url));
 const demoStaticPods = join(demoManifests, 'static');
 /** How long shutting down may wait for the processes. */
 const maxShutdownGracePeriodSeconds = 10;
@@ -37,6 +41,7 @@ const clock = systemClock;
 export interface RunSurroundings {
   readonly root: RootDirectory;
   readonly logger: Logger;
+  readonly logTail: LogTail;
   readonly cleanUps: CleanUps;
   /** False: stdout gets one JSON object for each change. */
   readonly isTerminal: boolean;
@@ -47,7 +52,7 @@ export interface RunSurroundings {
 /** Runs the agent until its time is over or a signal stops it. Resolves with true on success. */
 export async function runAgent(
   options: RunOptions,
-  { root, logger, cleanUps, isTerminal, printMessage }: RunSurroundings,
+  { root, logger, logTail, cleanUps, isTerminal, printMessage }: RunSurroundings,
 ): Promise<boolean> {
   const stopRequest = new StopRequest();
   const { nodeName, leaveRunning } = options;
@@ -120,7 +125,8 @@ export async function runAgent(
   printMessage(
     `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
   );
-  printMessage('  npm start -- logs POD');
+  const rootOption = root.path === defaultRootDirectory(defaultNodeName()) ? '' : ` --root-dir ${root.path}`;
+  printMessage(`  node ${relative('', mainFile)} logs POD${rootOption}`);
   printMessage(`Status page: ${server.url}/statusz/`);
   printMessage(`The files of the agent are in ${root.path}. Press Ctrl-C to stop it.\n`);
   if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path, url: server.url });
@@ -131,8 +137,25 @@ export async function runAgent(
   await Promise.all([agent.whenReady(), podsOnServer.whenSynced()]);
   await demo.createPods(manifests);
 
+  const outage =
+    cluster.server &&
+    new Outage(cluster.server, {
+      clock,
+      durationMs: options.outageForMs,
+      onChange: (isDown) => void (isTerminal || eventLog.apiServer(isDown)),
+    });
+  // Before the agent stops, because it cannot write without the API server.
+  if (outage) cleanUps.add('outage', () => outage.stop());
+  if (outage && options.outageAfterMs !== undefined) outage.beginAfter(options.outageAfterMs);
+  const readsKeys = isTerminal && process.stdin.isTTY && outage !== undefined;
+  if (readsKeys) {
+    const stopReading = readKeys(process.stdin, (key) => void (key === 'o' && outage.begin()));
+    cleanUps.add('keys', stopReading);
+  }
+  const hint = readsKeys ? ` Press o to take it away for ${options.outageForMs / 1000} s.` : '';
+  const footer = (): string[] => ['', ...(outage ? [outage.describe() + hint] : []), ...logTail.lines()];
   const table = isTerminal
-    ? new LiveTable(process.stdout, () => podTableRows(history, agent.statusManager), clock)
+    ? new LiveTable(process.stdout, () => podTableRows(history, agent.statusManager), clock, footer)
     : undefined;
   table?.start();
   const isTimeOver = await Promise.race([stopRequest.received.then(() => false), timeOver(options.forMs)]);

@@ -99,14 +99,22 @@ const redrawMs = 250;
 export class LiveTable {
   readonly #stream: WriteStream;
   readonly #rows: () => readonly TableRow[];
+  readonly #footer: () => readonly string[];
   readonly #clock: Clock;
   /** The widths of the lines on the screen. */
   #drawn: readonly number[] = [];
   #timer: Timer | undefined;
 
-  constructor(stream: WriteStream, rows: () => readonly TableRow[], clock: Clock) {
+  /** @param footer lines below the table; a low window shows fewer of them */
+  constructor(
+    stream: WriteStream,
+    rows: () => readonly TableRow[],
+    clock: Clock,
+    footer: () => readonly string[] = () => [],
+  ) {
     this.#stream = stream;
     this.#rows = rows;
+    this.#footer = footer;
     this.#clock = clock;
   }
 
@@ -126,11 +134,15 @@ export class LiveTable {
     const width = this.#stream.columns || 80;
     const rows = this.#stream.rows || 24;
     // The cursor is on the line below the table, which must be on the screen too.
-    const lines = renderTable(this.#rows(), {
+    const tableRows = this.#rows();
+    const maxHeight = Math.max(1, rows - 1);
+    const footer = this.#footer().slice(0, Math.max(0, maxHeight - tableRows.length - 1));
+    const table = renderTable(tableRows, {
       width,
-      height: Math.max(1, rows - 1),
+      height: maxHeight - footer.length,
       useColours: this.#stream.hasColors(),
     });
+    const lines = [...table, ...footer.map((line) => truncate(line, width))];
     // A window that became narrower has wrapped the lines. Lines that have scrolled off the top cannot be redrawn.
     const height = this.#drawn.reduce((sum, drawn) => sum + Math.max(1, Math.ceil(drawn / width)), 0);
     moveCursor(this.#stream, -width, -Math.min(height, rows - 1));

@@ -78,6 +78,17 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.stdout + agent.stderr).not.toContain(token);
   }, 60_000);
 
+  it('takes its API server away on request, and advises the command that builds nothing below it', async () => {
+    await using agent = new RunningAgent(['--outage-after', '1s', '--outage-for', '2s']);
+    await agent.waitFor(({ event, state }) => event === 'apiServer' && state === 'up');
+    const outage = agent.events.filter(({ event }) => event === 'apiServer');
+    expect(outage.map(({ state }) => state)).toEqual(['down', 'up']);
+    const seen = agent.events.length;
+    await agent.waitFor((event) => event.event === 'status' && agent.events.indexOf(event) >= seen);
+    expect(agent.stderr).toMatch(/^ {2}node \S*dist\/examples\/node-agent\/main\.js logs POD$/m);
+    expect(agent.stderr).toContain('ECONNREFUSED');
+  }, 60_000);
+
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('stops cleanly on %s while it runs', async (signal) => {
     await using agent = new RunningAgent([]);
     await agent.waitForRunning('default/init-container');

@@ -28,12 +28,19 @@ describe('parseOptions', () => {
     const { nodeName, ...others } = options as RunOptions;
     expect(nodeName).toMatch(/^node-agent(-[a-z0-9][-a-z0-9]*)?$/);
     const rootDirectory = join(homedir(), '.node-agent', nodeName);
-    expect(others).toEqual({ port: 0, rootDirectory, demo: false, leaveRunning: false, logLevel: 'warn' });
+    expect(others).toEqual({
+      port: 0,
+      rootDirectory,
+      demo: false,
+      leaveRunning: false,
+      logLevel: 'warn',
+      outageForMs: 20_000,
+    });
   });
 
   it('reads every option', () => {
     const args =
-      '--port 8001 --node-name n-1.example --root-dir /r --demo --manifests a b --pod-manifest-path m --for 1m --leave-running --log-level debug';
+      '--port 8001 --node-name n-1.example --root-dir /r --demo --manifests a b --pod-manifest-path m --for 1m --outage-after 5s --outage-for 40s --leave-running --log-level debug';
     expect(parseOptions(args.split(' '))).toEqual({
       command: 'run',
       options: {
@@ -44,6 +51,8 @@ describe('parseOptions', () => {
         manifests: ['a', 'b'],
         podManifestPath: 'm',
         forMs: 60_000,
+        outageAfterMs: 5_000,
+        outageForMs: 40_000,
         leaveRunning: true,
         logLevel: 'debug',
       },
@@ -63,5 +72,6 @@ describe('parseOptions', () => {
       },
     });
     expect(parseOptions(['logs', 'web', '--root-dir', '/r'])).toMatchObject({ options: { rootDirectory: '/r' } });
+    expect(parseOptions(['logs', 'shop/web'])).toMatchObject({ options: { namespace: 'shop', pod: 'web' } });
   });
 });

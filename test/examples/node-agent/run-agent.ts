@@ -15,7 +15,8 @@ export const agentIsBuilt = existsSync(mainFile);
 
 /** One line of the output of a piped agent, with the members that the tests read. */
 export interface AgentEvent {
-  readonly event: 'started' | 'status' | 'deleted' | 'endState';
+  readonly event: 'started' | 'status' | 'deleted' | 'apiServer' | 'endState';
+  readonly state?: 'down' | 'up';
   readonly kubeconfig?: string;
   readonly node?: string;
   readonly directory?: string;

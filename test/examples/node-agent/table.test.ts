@@ -206,11 +206,16 @@ class Terminal extends Writable {
 }
 
 describe('LiveTable', () => {
-  function setUp(size?: { readonly columns?: number; readonly rows?: number }) {
+  function setUp(size?: { readonly columns?: number; readonly rows?: number }, footer: readonly string[] = []) {
     const clock = new FakeClock();
     const terminal = new Terminal(size);
     const shown: { rows: readonly TableRow[] } = { rows };
-    const table = new LiveTable(terminal as unknown as WriteStream, () => shown.rows, clock);
+    const table = new LiveTable(
+      terminal as unknown as WriteStream,
+      () => shown.rows,
+      clock,
+      () => footer,
+    );
     return { clock, terminal, shown, table };
   }
 
@@ -256,6 +261,12 @@ describe('LiveTable', () => {
     const { terminal, table } = setUp({ columns: 10, rows: 3 });
     table.start();
     expect(terminal.screen).toEqual([...render(rows, { width: 10, height: 2 }), '']);
+  });
+
+  it('shows its footer below the rows, as far as there is room', () => {
+    const { terminal, table } = setUp({ columns: 20, rows: 6 }, ['', 'The API server is DOWN', 'no room']);
+    table.start();
+    expect(terminal.screen).toEqual([...render(rows, { width: 20 }), '', 'The API server is D…', '']);
   });
 
   it('assumes 80 by 24 for a terminal without a size', () => {

@@ -1,0 +1,73 @@
+import type { Clock, Timer } from 'kubelet-status-manager';
+
+/** The server that an outage takes away, and gives back. */
+export interface StoppableServer {
+  kill(): Promise<void>;
+  startAgain(): Promise<void>;
+}
+
+/** Cuts the API server for a while, as its crash would: connections and watches end, and nothing listens. */
+export class Outage {
+  readonly #server: StoppableServer;
+  readonly #clock: Clock;
+  readonly #durationMs: number;
+  readonly #onChange: (isDown: boolean) => void;
+  #untilMs: number | undefined;
+  #endedMs: number | undefined;
+  #timer: Timer | undefined;
+  /** The server must be down before it starts, and the reverse. */
+  #lastChange: Promise<void> = Promise.resolve();
+
+  constructor(
+    server: StoppableServer,
+    { clock, durationMs, onChange }: { clock: Clock; durationMs: number; onChange: (isDown: boolean) => void },
+  ) {
+    this.#server = server;
+    this.#clock = clock;
+    this.#durationMs = durationMs;
+    this.#onChange = onChange;
+  }
+
+  /** Begins the outage; one that has begun lasts that much longer. */
+  begin(): void {
+    const now = this.#clock.monotonicMs();
+    if (this.#untilMs === undefined) this.#change(true);
+    this.#untilMs = (this.#untilMs ?? now) + this.#durationMs;
+    this.#timer?.stop();
+    this.#timer = this.#clock.afterFunc(this.#untilMs - now, () => this.#end());
+  }
+
+  /** Begins the outage after this time. */
+  beginAfter(delayMs: number): void {
+    this.#timer ??= this.#clock.afterFunc(delayMs, () => this.begin());
+  }
+
+  /** Resolves when the server is reachable and stays so. */
+  async stop(): Promise<void> {
+    this.#timer?.stop();
+    if (this.#untilMs !== undefined) this.#end();
+    await this.#lastChange;
+  }
+
+  /** For people: whether the API server is up, and how long it stays down. */
+  describe(): string {
+    const now = this.#clock.monotonicMs();
+    if (this.#untilMs !== undefined) {
+      return `The API server is DOWN, and comes back in ${Math.ceil((this.#untilMs - now) / 1000)} s.`;
+    }
+    if (this.#endedMs === undefined) return 'The API server is up.';
+    return `The API server is up again, for ${Math.floor((now - this.#endedMs) / 1000)} s.`;
+  }
+
+  #end(): void {
+    this.#untilMs = undefined;
+    this.#endedMs = this.#clock.monotonicMs();
+    this.#change(false);
+  }
+
+  #change(isDown: boolean): void {
+    this.#lastChange = this.#lastChange
+      .then(() => (isDown ? this.#server.kill() : this.#server.startAgain()))
+      .then(() => this.#onChange(isDown));
+  }
+}
