@@ -46,6 +46,8 @@ export const START_TIMEOUT_MS = 90_000;
 
 const newestVersion = '1.37.1';
 
+const minorVersion = (version: string): string => version.split('.', 2).join('.');
+
 function kubeAPIServer(assets: string): ContractServerKind {
   const version = kubeAPIServerVersion(assets);
   return {
@@ -129,6 +131,18 @@ export const contractServers: readonly ContractServerKind[] = [
   available ? kubeAPIServer(process.env['KUBEBUILDER_ASSETS']!) : skipped(reason),
   ...moreControlPlaneAssets().map(kubeAPIServer),
 ];
+
+/** The kube-apiserver that APIServer is compared with, request by request: one of the version that it behaves as. */
+export const comparedServer: ContractServerKind = findCompared();
+
+function findCompared(): ContractServerKind {
+  const [first, ...more] = contractServers.slice(1);
+  const isSame = ({ version }: ContractServerKind): boolean => minorVersion(version) === minorVersion(newestVersion);
+  return (
+    [first!, ...more].find(isSame) ??
+    skipped(`it is ${first!.version}, and APIServer behaves as ${minorVersion(newestVersion)}`)
+  );
+}
 
 async function createNodes(http: KubeHTTP): Promise<void> {
   for (const name of EXISTING_NODES) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../support/kube-http.ts';
-import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
+import { comparedServer, type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
 import { declaredDifferences } from './declared-differences.ts';
 import { normalizedResponse } from './normalize.ts';
 import { scenarios } from './scenarios.ts';
@@ -11,8 +11,8 @@ import { sendRequest } from './send.ts';
  * the list of declared differences: either APIServer rejects the request with a clear message, or the difference
  * is harmless.
  */
-const [inMemory, real] = contractServers;
-const { name, available } = real!;
+const [inMemory] = contractServers;
+const { name, available } = comparedServer;
 
 describe('the raw requests of the comparison', () => {
   it('are at least 300, and each declared difference is shown by one of them', () => {
@@ -26,7 +26,7 @@ describe('the raw requests of the comparison', () => {
 describe.skipIf(!available)(`APIServer and ${name} respond alike`, () => {
   const servers: ContractServer[] = [];
   beforeAll(async () => {
-    servers.push(await inMemory!.start(), await real!.start());
+    servers.push(await inMemory!.start(), await comparedServer.start());
   }, START_TIMEOUT_MS);
   afterAll(() => Promise.all(servers.map((server) => server.stop())));
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeTypes } from '../../../src/api-server/kube-types.ts';
 import type { Json } from '../../support/kube-http.ts';
-import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
+import { comparedServer, type ContractServer, START_TIMEOUT_MS } from '../servers.ts';
 
-const { name, available, start } = contractServers[1]!;
+const { name, available, start } = comparedServer;
 /** Documents that describe the kinds which APIServer serves. */
 const documents = [
   'api/v1',

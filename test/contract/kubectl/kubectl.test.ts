@@ -3,13 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
+import { comparedServer, type ContractServer, contractServers, START_TIMEOUT_MS } from '../servers.ts';
 import { commands, type KubectlCommand } from './commands.ts';
 
 const probe = spawnSync('kubectl', ['version', '--client'], { encoding: 'utf8' });
-const [inMemory, real] = contractServers;
-const isAvailable = probe.status === 0 && real!.available;
-const skipped = probe.status === 0 ? `skipped: ${real!.name}` : 'skipped: kubectl is not installed';
+const [inMemory] = contractServers;
+const isAvailable = probe.status === 0 && comparedServer.available;
+const skipped = probe.status === 0 ? `skipped: ${comparedServer.name}` : 'skipped: kubectl is not installed';
 
 interface Outcome {
   readonly code: number;
@@ -30,7 +30,7 @@ it('are at least 100 commands', () => {
 describe.skipIf(!isAvailable)(`kubectl prints the same${isAvailable ? '' : ` (${skipped})`}`, () => {
   const contestants: Contestant[] = [];
   beforeAll(async () => {
-    for (const kind of [inMemory!, real!]) {
+    for (const kind of [inMemory!, comparedServer]) {
       const server = await kind.start();
       const home = await mkdtemp(join(tmpdir(), 'kubectl-home-'));
       await writeFile(join(home, 'kubeconfig'), kubeconfigOf(server), { mode: 0o600 });
