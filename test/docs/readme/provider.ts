@@ -46,3 +46,4 @@ async function stop() {
   await client.transport.close();
 }
 process.once('SIGTERM', () => void stop());
+process.once('SIGINT', () => void stop());
