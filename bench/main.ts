@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { benchAgent } from './agent/agent.ts';
 import { benchAPI } from './api/api.ts';
+import { benchJournalFiles } from './journal-files/journal-files.ts';
 import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
 import { type Section, writePerformanceDocument } from './performance-document.ts';
@@ -29,7 +30,13 @@ const benchmarks = {
   latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
   scale: ({ processes }: Options) => benchScale({ processes, progress }),
   agent: () => benchAgent({ progress }),
+  'journal-files': ({ processes }: Options) => benchJournalFiles({ pods: 2_000, processes, progress }),
 } as const satisfies Record<string, (options: Options) => Promise<Report>>;
+
+/** The others measure what was not taken. */
+const measuringThisLibrary = (Object.keys(benchmarks) as (keyof typeof benchmarks)[]).filter(
+  (name) => name !== 'journal-files',
+);
 
 const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
   memory: 'setPodStatus, idle full batches and bytes per cached status, without an API server',
@@ -37,7 +44,8 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   latency: 'slow and absent API servers',
   scale: '1,000 to 20,000 pods in one manager',
   agent: 'CPU, memory and latency of a node agent whose containers are processes',
-  all: 'all benchmarks, one after the other',
+  'journal-files': 'the journal beside one that has a file for each pod',
+  all: 'all other benchmarks, one after the other',
 };
 
 const program = new Command('npm run bench --').description('Measures this library and compares it with the kubelet.');
@@ -47,12 +55,10 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .description(descriptions[name])
     .option('--json', 'print lines of JSON even on a terminal')
     .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
-    .option('--processes <count>', 'memory, scale: processes per measurement', positiveInteger, 5)
+    .option('--processes <count>', 'memory, scale, journal-files: processes per measurement', positiveInteger, 5)
     .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
     .option('--rounds <count>', 'latency: rounds per measurement', positiveInteger, 5)
-    .action((options: Options) =>
-      run(name === 'all' ? (Object.keys(benchmarks) as (keyof typeof benchmarks)[]) : [name], options),
-    );
+    .action((options: Options) => run(name === 'all' ? measuringThisLibrary : [name], options));
   if (name === 'all') subcommand.option('--write', 'write docs/performance.md and its plots');
 }
 await program.parseAsync();

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { Compaction, type LiveEntry } from './compaction.ts';
+import { Compaction, dueCompaction, type LiveEntry } from './compaction.ts';
 import type { DirectoryLock } from './directory-lock.ts';
 import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
@@ -31,16 +31,6 @@ export interface JournalSettings {
 /** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
 const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
-/** A file smaller than this is not worth compacting. */
-const compactionMinBytes = 1024 * 1024;
-/** With more bytes of live lines, the file is compacted in slices: it takes about 1 ms for 100 KiB. */
-const sliceMinBytes = 256 * 1024;
-/** So many statuses are copied in one turn of the event loop. */
-const sliceEntries = 64;
-/** What has changed during one pass is copied by the next one. */
-const maxPasses = 3;
-/** The file is compacted when it has grown to so many times its live lines. */
-const compactionFactor = 4;
 
 /**
  * Records the live statuses in the file. A write that fails affects the status that it was for and
@@ -269,9 +259,9 @@ export class JournalRecorder implements Journal {
     const file = this.#journalFile;
     if (file === undefined || this.#mustReplace) return this.#compact();
     const { maxBytes } = this.#settings;
-    if (file.bytes + bytes > maxBytes && this.#liveBytes + bytes <= maxBytes) return this.#compact();
-    if (file.bytes <= compactionMinBytes || file.bytes <= compactionFactor * this.#liveBytes) return false;
-    if (this.#liveBytes <= sliceMinBytes) return this.#compact();
+    const due = dueCompaction({ file: file.bytes, live: this.#liveBytes, added: bytes, max: maxBytes });
+    if (due === undefined) return false;
+    if (due === 'now') return this.#compact();
     this.#compacting ??= this.#compactInSlices().finally(() => (this.#compacting = undefined));
     return false;
   }
@@ -289,27 +279,18 @@ export class JournalRecorder implements Journal {
   }
 
   /**
-   * As `#compact`, but other work has a turn after every few statuses and while the new file is synced.
-   * The present file is written as usual until it is replaced. Never rejects.
+   * As `#compact`, but does not hold up the event loop: the present file is written as usual until it is
+   * replaced. Never rejects.
    */
   async #compactInSlices(): Promise<void> {
     const { clock, fsync } = this.#settings;
     const present = this.#journalFile;
     const isOutdated = (): boolean => !this.#isUsable() || this.#journalFile !== present;
     try {
-      this.#compaction = this.#newCompaction();
-      const compaction = this.#compaction;
-      for (let pass = 0; pass < maxPasses && compaction.remaining > sliceEntries; pass++) {
-        for (let left = compaction.remaining; left > 0; left -= sliceEntries) {
-          compaction.copy(sliceEntries);
-          await clock.yieldToEventLoop();
-          if (isOutdated()) return await compaction.discard();
-        }
-        if (fsync !== 'never') await compaction.syncLater();
-        if (isOutdated()) return await compaction.discard();
-      }
-      compaction.copy();
-      this.#finish(compaction);
+      const compaction = this.#newCompaction();
+      this.#compaction = compaction;
+      if (await compaction.copyInSlices(clock, fsync !== 'never', isOutdated)) this.#finish(compaction);
+      else await compaction.discard();
     } catch (error) {
       this.#log.actionFailed('compact', error);
       await this.#giveUp(this.#compaction);
