@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
+import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
 
 /** Options of `BackOff`. */
 export interface BackOffOptions {
@@ -25,8 +26,7 @@ interface Entry {
  */
 export class BackOff {
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #baseMs: number;
-  readonly #maxMs: number;
+  readonly #range: BackOffRange;
   readonly #expiresAfterMs: number;
   readonly #entries = new Map<string, Entry>();
 
@@ -36,8 +36,7 @@ export class BackOff {
     requireAtLeast('maxMs', maxMs, baseMs);
     requireAtLeast('expiresAfterMs', expiresAfterMs, 0);
     this.#clock = clock;
-    this.#baseMs = baseMs;
-    this.#maxMs = maxMs;
+    this.#range = { firstMs: baseMs, maxMs };
     this.#expiresAfterMs = expiresAfterMs;
   }
 
@@ -55,7 +54,7 @@ export class BackOff {
   next(id: string, eventMs: number): void {
     const entry = this.#live(id, eventMs);
     this.#entries.set(id, {
-      backoffMs: entry === undefined ? this.#baseMs : Math.min(2 * entry.backoffMs, this.#maxMs),
+      backoffMs: nextDelayMs(entry?.backoffMs ?? 0, this.#range),
       lastUpdateMs: this.#clock.now(),
     });
   }

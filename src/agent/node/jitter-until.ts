@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
+import { jitter } from '../../shared/exponential-back-off.ts';
 
 const jitterFactor = 0.04;
 
@@ -12,6 +13,6 @@ export async function jitterUntil(
 ): Promise<void> {
   while (!signal.aborted) {
     await run();
-    await sleep(clock, periodMs * (1 + random() * jitterFactor), signal);
+    await sleep(clock, jitter(periodMs, jitterFactor, random), signal);
   }
 }

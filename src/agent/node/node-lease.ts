@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
+import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
 import type { Lease } from './node-types.ts';
@@ -15,7 +16,7 @@ export interface NodeLeaseOptions {
 }
 
 const maxUpdateRetries = 5;
-const maxBackOffMs = 7000;
+const ensureBackOff = { firstMs: 200, maxMs: 7000 };
 
 /**
  * The Lease that tells the control plane that the node is alive. An update is based on the last
@@ -72,7 +73,8 @@ export class NodeLease {
   /** Source: `backoffEnsureLease`. */
   async #backoffEnsure(): Promise<{ lease: Lease; isCreated: boolean } | undefined> {
     const { client, clock, signal } = this.#options;
-    for (let waitMs = 200; !signal.aborted; waitMs = Math.min(2 * waitMs, maxBackOffMs)) {
+    const backOff = new ExponentialBackOff(ensureBackOff);
+    while (!signal.aborted) {
       try {
         return { lease: await client.getLease(), isCreated: false };
       } catch (error) {
@@ -87,7 +89,7 @@ export class NodeLease {
           }
         }
       }
-      await sleep(clock, waitMs, signal);
+      await sleep(clock, backOff.next(), signal);
     }
     return undefined;
   }

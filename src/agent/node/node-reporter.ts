@@ -4,6 +4,7 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../bounded-call.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/object-reference.ts';
+import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';
 import { NodeClient } from './node-client.ts';
@@ -22,8 +23,7 @@ import { registerNode } from './register-node.ts';
 const updateFrequencyMs = 10_000;
 const reportFrequencyMs = 300_000;
 const updateRetries = 5;
-const firstRegistrationDelayMs = 100;
-const maxRegistrationDelayMs = 7000;
+const registrationBackOff = { firstMs: 100, maxMs: 7000 };
 
 /**
  * Registers the Node and reports that it is alive. The Lease is renewed every 10 seconds. The status is
@@ -136,14 +136,15 @@ export class NodeReporter {
   /** Source: kubelet `registerWithAPIServer`. */
   async #registerUntilDone(): Promise<void> {
     const { signal } = this.#stop;
-    for (let delayMs = firstRegistrationDelayMs; !signal.aborted; delayMs *= 2) {
+    const backOff = new ExponentialBackOff(registrationBackOff);
+    while (!signal.aborted) {
       try {
         await this.register();
         return this.#registrationFailures.succeeded();
       } catch (error) {
         this.#failed(error, this.#registrationFailures);
       }
-      await sleep(this.#clock, Math.min(delayMs, maxRegistrationDelayMs), signal);
+      await sleep(this.#clock, backOff.next(), signal);
     }
   }
 

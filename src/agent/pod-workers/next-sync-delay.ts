@@ -1,3 +1,4 @@
+import { jitter } from '../../shared/exponential-back-off.ts';
 import { minBackOffExpiration } from './backoff-error.ts';
 
 /** How the sync of a pod ended. */
@@ -29,12 +30,8 @@ export function nextSyncDelayMs(
   { nowMs, resyncIntervalMs, backOffPeriodMs, random }: SyncIntervals,
 ): number {
   if (isPhaseTransition) return 0;
-  if (error === undefined) return withJitter(resyncIntervalMs, random);
+  if (error === undefined) return jitter(resyncIntervalMs, jitterFactor, random);
   const untilMs = minBackOffExpiration(error);
   const backoffMs = untilMs === undefined ? backOffPeriodMs : untilMs - nowMs;
-  return withJitter(Math.min(Math.max(0, backoffMs), resyncIntervalMs), random);
-}
-
-function withJitter(ms: number, random: () => number): number {
-  return ms + random() * jitterFactor * ms;
+  return jitter(Math.min(Math.max(0, backoffMs), resyncIntervalMs), jitterFactor, random);
 }

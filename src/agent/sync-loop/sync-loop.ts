@@ -2,9 +2,9 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
+import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
-import { RuntimeErrorBackOff } from '../pleg/runtime-error-backoff.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import type { SyncHandler } from './sync-handler.ts';
 
@@ -49,6 +49,8 @@ export interface SyncLoopInspection {
   readonly lastIterationAgeMs?: number | undefined;
 }
 
+/** Before the runtime is checked again. Source: kubelet `syncLoop`. */
+const runtimeErrorBackOff = { firstMs: 100, maxMs: 5000 };
 const syncPeriodMs = 1000;
 const housekeepingPeriodMs = 2000;
 /** Errors of a runtime that is starting, too, are logged only after this time. */
@@ -79,7 +81,7 @@ export class AgentSyncLoop {
   #isSyncDue = false;
   #isHousekeepingDue = false;
   readonly #seenSources = new Set<string>();
-  readonly #backoff = new RuntimeErrorBackOff();
+  readonly #backoff = new ExponentialBackOff(runtimeErrorBackOff);
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
   readonly #channels: readonly (() => Work | undefined)[];

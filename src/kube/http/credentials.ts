@@ -1,6 +1,7 @@
 import isEqual from 'lodash/isEqual.js';
 import type { Clock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
+import { nextDelayMs } from '../../shared/exponential-back-off.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { readRegularFile, RegularFileError } from '../../shared/regular-file.ts';
 import { APIError, describeAPIError } from '../client/api-error.ts';
@@ -16,8 +17,7 @@ const REREAD_AFTER_FAILURE_MS = 10_000;
 const MIN_FORCED_RELOAD_MS = 5_000;
 
 /** A plugin that fails is run again after this long, then after twice as long, and so on. */
-const minExecBackOffMs = 1_000;
-const maxExecBackOffMs = 60_000;
+const execBackOff = { firstMs: 1_000, maxMs: 60_000 };
 /** A plugin that returns expired credentials is not run for every request. */
 const minExecLifetimeMs = 5_000;
 
@@ -195,7 +195,7 @@ export class CredentialSource {
       this.#execCredential = { ...credential, freshUntilMs: clock.monotonicMs() + lifetimeMs };
       return this.#execCredential;
     } catch (error) {
-      const backOffMs = Math.min(maxExecBackOffMs, 2 * (this.#execFailure?.backOffMs ?? minExecBackOffMs / 2));
+      const backOffMs = nextDelayMs(this.#execFailure?.backOffMs ?? 0, execBackOff);
       this.#execFailure = { error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
       throw error;
     }

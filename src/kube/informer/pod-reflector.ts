@@ -1,6 +1,7 @@
 import { APIError, describeAPIError } from '../client/api-error.ts';
 import type { KubeTransport } from '../http/kube-transport.ts';
 import { type Clock, sleep, type Timer } from '../../shared/clock.ts';
+import { ExponentialBackOff, jitter } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
@@ -20,8 +21,7 @@ export interface PodReflectorOptions {
 }
 
 /** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
-const BACK_OFF_MS = 800;
-const MAX_BACK_OFF_MS = 30_000;
+const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
 /** A watch that has been open for so long ends a row of failures; lists that are further apart are not delayed. */
 const HEALTHY_MS = 5_000;
 const LOGGED_AFTER_MS = 30_000;
@@ -53,7 +53,7 @@ export class PodReflector implements PodSource {
   /** `0`: for the first list, whatever the server has in its watch cache is new enough; later ones get the newest. */
   #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
-  #failures = 0;
+  readonly #delays = new ExponentialBackOff(BACK_OFF);
   #restarts = 0;
   /** Succeeds when a watch is healthy: a list that succeeds between watches that fail does not help. */
   readonly #failureLog: FailureLog;
@@ -128,7 +128,7 @@ export class PodReflector implements PodSource {
     return delayMs;
   }
   #noteHealthy(): void {
-    this.#failures = 0;
+    this.#delays.reset();
     this.#failureLog.succeeded({ nodeName: this.#options.nodeName });
   }
 
@@ -154,8 +154,7 @@ export class PodReflector implements PodSource {
   }
 
   #backOff(): number {
-    const base = Math.min(BACK_OFF_MS * 2 ** this.#failures++, MAX_BACK_OFF_MS);
-    return Math.round(base * (1 + this.#options.random()));
+    return Math.round(jitter(this.#delays.next(), 1, this.#options.random));
   }
 
   /** Resolves with the resourceVersion from which to watch. */

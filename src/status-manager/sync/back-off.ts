@@ -1,4 +1,5 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import { jitter, nextDelayMs } from '../../shared/exponential-back-off.ts';
 import { type BackOffDelays, failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
 /** Why a pod's next sync is delayed: a request failed, or the API server does not keep what is written. */
@@ -67,9 +68,9 @@ export class BackOff {
     const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff;
     const { firstMs, freeTries = 0 } = delays;
     const { maxMs, newVersionWaitMs } = { ...delays, ...(cause.isShown && delays.whenShown) };
-    const delayMs = tries <= freeTries ? 0 : Math.min(maxMs, Math.max(firstMs, 2 * (old?.delayMs ?? 0)));
+    const delayMs = tries <= freeTries ? 0 : nextDelayMs(old?.delayMs ?? 0, { firstMs, maxMs });
     // Up to a fifth less, so that pods which failed together are not tried again together.
-    const waitMs = Math.max(cause.atLeastMs ?? 0, delayMs * (1 - 0.2 * this.#random()));
+    const waitMs = Math.max(cause.atLeastMs ?? 0, jitter(delayMs, -0.2, this.#random));
     const entry: BackOffEntry = {
       ...cause,
       tries,

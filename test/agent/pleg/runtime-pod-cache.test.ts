@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
-import { RuntimeErrorBackOff } from '../../../src/agent/pleg/runtime-error-backoff.ts';
 import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 
@@ -161,11 +160,4 @@ describe('the wall clock jumps', () => {
     await clock.advanceAsync(0);
     expect(waiting).toEqual({});
   });
-});
-
-it('the sync loop waits from 100 ms, doubled up to 5 s, while the runtime has errors', () => {
-  const backoff = new RuntimeErrorBackOff();
-  expect(Array.from({ length: 8 }, () => backoff.next())).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-  backoff.reset();
-  expect(backoff.next()).toBe(100);
 });
