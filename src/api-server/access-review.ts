@@ -1,7 +1,8 @@
-import { APIStatusError, invalid, invalidValue } from './api-status.ts';
+import { APIStatusError, invalid } from './api-status.ts';
+import { invalidValue } from '../kube/validation/field-error.ts';
 import { decodeKind } from './decode-object.ts';
 import { authorize, type Attributes } from './node-authorizer.ts';
-import { isJSONObject, type JSONObject, objectOf, stringOf } from './objects.ts';
+import { isJSONObject, type JSONObject, objectOf, stringOf } from '../kube/json-object.ts';
 import { resourceNamed } from './resources.ts';
 import { accessReviewResource, selfReviewResource } from './review-resource.ts';
 import type { ObjectStore } from './store.ts';

@@ -1,3 +1,5 @@
+import type { FieldError } from '../kube/validation/field-error.ts';
+
 /** One entry of `details.causes`. */
 export interface StatusCause {
   readonly reason: string;
@@ -109,7 +111,8 @@ export function forbidden(
 }
 
 /** 422 with its causes. */
-export function invalid(subject: Subject, name: string, causes: readonly StatusCause[]): APIStatusError {
+export function invalid(subject: Subject, name: string, errors: readonly FieldError[]): APIStatusError {
+  const causes: readonly StatusCause[] = errors.map(({ reason, message, field }) => ({ reason, message, field }));
   const kind = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`;
   const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
@@ -122,7 +125,7 @@ export function invalid(subject: Subject, name: string, causes: readonly StatusC
 }
 
 /** 422 for request parameters, which Kubernetes treats as an object of its own. */
-export function invalidOptions(kind: string, cause: StatusCause): APIStatusError {
+export function invalidOptions(kind: string, cause: FieldError): APIStatusError {
   return invalid({ group: 'meta.k8s.io', resource: '', kind }, '', [cause]);
 }
 
@@ -144,29 +147,4 @@ export function methodNotAllowed(): APIStatusError {
 /** The resourceVersion of a watch or list is older than what is remembered. */
 export function expired(message: string): APIStatusError {
   return new APIStatusError(410, 'Expired', message);
-}
-
-export function invalidValue(field: string, value: unknown, because: string): StatusCause {
-  return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${because}`, field };
-}
-
-export function requiredValue(field: string, because = ''): StatusCause {
-  return {
-    reason: 'FieldValueRequired',
-    message: because === '' ? 'Required value' : `Required value: ${because}`,
-    field,
-  };
-}
-
-export function forbiddenValue(field: string, because: string): StatusCause {
-  return { reason: 'FieldValueForbidden', message: `Forbidden: ${because}`, field };
-}
-
-export function unsupportedValue(field: string, value: unknown, supported: readonly string[]): StatusCause {
-  const values = supported.map((text) => JSON.stringify(text)).join(', ');
-  return {
-    reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${values}`,
-    field,
-  };
 }

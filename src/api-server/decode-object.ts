@@ -1,8 +1,9 @@
 import { type APIStatusError, badRequest, invalidPatch } from './api-status.ts';
 import type { FieldValidation } from './field-validation.ts';
-import { DecodeError, decodeKubeType } from './kube-decoder.ts';
+import { DecodeError, decodeKubeType } from '../kube/kube-decoder.ts';
 import type { SentMetadata } from './metadata.ts';
-import type { JSONObject, StoredObject } from './objects.ts';
+import type { JSONObject } from '../kube/json-object.ts';
+import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 
 /** An object as a client sent it, in canonical form. */

@@ -1,10 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
-import { invalidValue, requiredValue, type StatusCause } from './api-status.ts';
-import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
-import { isJSONObject, type JSONObject, numberOf, objectOf, stringOf, type StoredObject } from './objects.ts';
+import { type FieldError, invalidValue, requiredValue } from '../kube/validation/field-error.ts';
+import { validateMetadata } from '../kube/validation/metadata.ts';
+import { validateMetadataUpdate } from './metadata.ts';
+import { isJSONObject, type JSONObject, numberOf, objectOf, stringOf } from '../kube/json-object.ts';
+import type { StoredObject } from './objects.ts';
 import { plainStrategy } from './plain-strategy.ts';
 import type { Strategy } from './strategy.ts';
-import { validateQualifiedName } from './validation.ts';
+import { validateQualifiedName } from '../kube/validation/rules.ts';
 
 const limits = { reportingInstance: 128, action: 128, reason: 128, message: 1024 };
 /** What an update through `events.k8s.io` may not change. */
@@ -60,7 +62,7 @@ export const newEventStrategy: Strategy = {
 };
 
 /** Source: `legacyValidateEvent`. */
-function validateEvent(event: StoredObject, controllerField: string): StatusCause[] {
+function validateEvent(event: StoredObject, controllerField: string): FieldError[] {
   const { namespace = '' } = event.metadata;
   const involved = stringOf(objectOf(event, 'involvedObject'), 'namespace');
   const mismatch = invalidValue('involvedObject.namespace', involved, 'does not match event.namespace');
@@ -80,7 +82,7 @@ function validateEvent(event: StoredObject, controllerField: string): StatusCaus
   return causes;
 }
 
-function validateSeries(event: StoredObject): StatusCause[] {
+function validateSeries(event: StoredObject): FieldError[] {
   const { series } = event;
   if (!isJSONObject(series)) return [];
   return [

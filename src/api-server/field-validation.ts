@@ -1,4 +1,5 @@
-import { invalidOptions, unsupportedValue } from './api-status.ts';
+import { invalidOptions } from './api-status.ts';
+import { unsupportedValue } from '../kube/validation/field-error.ts';
 
 /** What happens to unknown and duplicate members of a body. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';

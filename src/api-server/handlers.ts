@@ -9,7 +9,8 @@ import { listBody, listPage, parseListOptions } from './list.ts';
 import { mediaTypeOf, negotiate, refuseOtherThanJSON } from './negotiation.ts';
 import { authorize } from './node-authorizer.ts';
 import { admitNodeUser } from './node-restriction.ts';
-import { isJSONObject, type JSONObject, type StoredObject } from './objects.ts';
+import { isJSONObject, type JSONObject } from '../kube/json-object.ts';
+import type { StoredObject } from './objects.ts';
 import { partialObject, partialObjectList } from './partial-object.ts';
 import { type PatchMediaType, patchTypes } from './patch.ts';
 import { directRequest, type Registry, type Request } from './registry.ts';
@@ -19,7 +20,7 @@ import type { ResourceDefinition } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 import { type IncludeObject, tableOf } from './table.ts';
-import { unreachable } from './unreachable.ts';
+import { unreachable } from '../shared/unreachable.ts';
 import type { User } from './users.ts';
 import { refuseBadResourceVersion, Watch } from './watch.ts';
 

@@ -1,8 +1,8 @@
-import { invalidValue, type StatusCause } from './api-status.ts';
+import { type FieldError, invalidValue } from '../kube/validation/field-error.ts';
 import { specOf, type StoredObject } from './objects.ts';
 import { plainStrategy } from './plain-strategy.ts';
 import type { Strategy } from './strategy.ts';
-import { validateNotNegative } from './validation.ts';
+import { validateNotNegative } from '../kube/validation/rules.ts';
 
 /** Source: `registry/coordination/lease/strategy.go`. */
 export const leaseStrategy: Strategy = {
@@ -25,7 +25,7 @@ function withoutGatedMembers(lease: StoredObject): StoredObject {
 }
 
 /** Source: `ValidateLeaseSpec`. */
-function validateLeaseSpec(lease: StoredObject): StatusCause[] {
+function validateLeaseSpec(lease: StoredObject): FieldError[] {
   const spec = specOf(lease);
   const { leaseDurationSeconds: duration } = spec;
   const causes = validateNotNegative(spec.leaseTransitions, 'spec.leaseTransitions');

@@ -1,4 +1,5 @@
-import { APIStatusError, badRequest, expired, forbiddenValue, invalidOptions, unsupportedValue } from './api-status.ts';
+import { APIStatusError, badRequest, expired, invalidOptions } from './api-status.ts';
+import { forbiddenValue, unsupportedValue } from '../kube/validation/field-error.ts';
 import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 import { parseFieldSelector, parseLabelSelector, type Selector } from './selectors.ts';

@@ -1,9 +1,11 @@
-import { invalidValue, type StatusCause } from './api-status.ts';
-import { specOf, statusOf, stringOf, type StoredObject } from './objects.ts';
-import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { type FieldError, invalidValue } from '../kube/validation/field-error.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
+import { stringOf } from '../kube/json-object.ts';
+import { validateMetadata } from '../kube/validation/metadata.ts';
+import { validateMetadataUpdate } from './metadata.ts';
 import { plainStrategy } from './plain-strategy.ts';
 import type { Strategy } from './strategy.ts';
-import { validateDomainLabel } from './validation.ts';
+import { validateDomainLabel } from '../kube/validation/rules.ts';
 
 /** Source: `registry/core/namespace/strategy.go`. */
 export const namespaceStrategy: Strategy = {
@@ -34,7 +36,7 @@ function withNameLabel(namespace: StoredObject): StoredObject {
 }
 
 /** Source: `ValidateNamespaceStatusUpdate`. */
-function validatePhase(namespace: StoredObject): StatusCause[] {
+function validatePhase(namespace: StoredObject): FieldError[] {
   const wanted = namespace.metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating';
   const phase = stringOf(statusOf(namespace), 'phase') || 'Active';
   if (phase === wanted) return [];

@@ -1,5 +1,6 @@
 import { forbidden } from './api-status.ts';
-import { specOf, stringOf, type StoredObject } from './objects.ts';
+import { specOf, type StoredObject } from './objects.ts';
+import { stringOf } from '../kube/json-object.ts';
 import type { Target } from './target.ts';
 import { requiredFieldValue } from './selectors.ts';
 import type { ObjectStore } from './store.ts';

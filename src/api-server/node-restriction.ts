@@ -3,7 +3,8 @@ import type { ForeignStatusMember } from '../status-manager/status/ownership.ts'
 import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
 import { forbidden } from './api-status.ts';
 import { nodeOf } from './node-authorizer.ts';
-import { isJSONObject, objectsOf, specOf, statusOf, type StoredObject } from './objects.ts';
+import { isJSONObject, objectsOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
 import { apiReferenceOf } from './pod-references.ts';
 import type { Admission } from './registry.ts';
 import type { ObjectStore } from './store.ts';

@@ -1,11 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
 import { isIPAddress } from '../kube/ip-address.ts';
 import { quantityNanos } from '../kube/quantity.ts';
-import { forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
-import { objectOf, objectsOf, specOf, statusOf, stringOf, type JSONObject, type StoredObject } from './objects.ts';
+import { duplicateValue, type FieldError, forbiddenValue, invalidValue } from '../kube/validation/field-error.ts';
+import { type JSONObject, objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
 import { plainStrategy } from './plain-strategy.ts';
 import type { Strategy } from './strategy.ts';
-import { duplicateValue, labelValueProblems, validateEnum, validateQualifiedName } from './validation.ts';
+import { labelValueProblems, validateEnum, validateQualifiedName } from '../kube/validation/rules.ts';
 
 const notReadyTaint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
@@ -49,7 +50,7 @@ export const nodeStrategy: Strategy = {
 };
 
 /** Source: `validateNodeTaints`, which calls the list metadata.taints. */
-function validateTaints(spec: JSONObject): StatusCause[] {
+function validateTaints(spec: JSONObject): FieldError[] {
   const known = new Set<string>();
   return objectsOf(spec, 'taints').flatMap((taint, i) => {
     const field = `metadata.taints[${i}]`;
@@ -67,7 +68,7 @@ function validateTaints(spec: JSONObject): StatusCause[] {
 }
 
 /** Source: `ValidateNodeResources`. */
-function validateAmounts(node: StoredObject): StatusCause[] {
+function validateAmounts(node: StoredObject): FieldError[] {
   return ['capacity', 'allocatable'].flatMap((list) =>
     Object.entries(objectOf(statusOf(node), list))
       .filter(([, quantity]) => (quantityNanos(String(quantity)) ?? 0n) < 0n)
@@ -77,7 +78,7 @@ function validateAmounts(node: StoredObject): StatusCause[] {
   );
 }
 
-function validatePodCIDRs({ podCIDRs }: JSONObject): StatusCause[] {
+function validatePodCIDRs({ podCIDRs }: JSONObject): FieldError[] {
   if (!Array.isArray(podCIDRs)) return [];
   return podCIDRs.flatMap((cidr: unknown, i) => {
     const [ip = '', prefix = ''] = String(cidr).split('/');
@@ -89,8 +90,8 @@ function validatePodCIDRs({ podCIDRs }: JSONObject): StatusCause[] {
 }
 
 /** Source: `ValidateNodeUpdate`. */
-function validateUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
-  const causes: StatusCause[] = [];
+function validateUpdate(next: StoredObject, old: StoredObject): FieldError[] {
+  const causes: FieldError[] = [];
   const [before, after] = [specOf(old), specOf(next)];
   if (Array.isArray(before.podCIDRs) && !isEqual(before.podCIDRs, after.podCIDRs)) {
     const because = 'node updates may not change podCIDR except from "" to valid';

@@ -1,4 +1,5 @@
-import { objectOf, objectsOf, specOf, statusOf, stringOf, type StoredObject } from './objects.ts';
+import { objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
 import { ageOf, type Cell, type Column, column, name, none } from './table-cells.ts';
 
 const rolePrefix = 'node-role.kubernetes.io/';

@@ -1,9 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-
-/** JSON as it comes from the wire. */
-export interface JSONObject {
-  [member: string]: unknown;
-}
+import { type JSONObject, objectOf } from '../kube/json-object.ts';
 
 export interface OwnerReferenceObject {
   readonly apiVersion: string;
@@ -41,33 +37,6 @@ export interface StoredObject {
 
 /** A deeper tree than this is refused before anything walks it. */
 const maxDepth = 500;
-
-export function isJSONObject(value: unknown): value is JSONObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The object at `member`, or an empty one. */
-export function objectOf(parent: JSONObject, member: string): JSONObject {
-  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
-  return isJSONObject(value) ? value : {};
-}
-
-/** The objects of the list at `member`; none when it is no list. */
-export function objectsOf(parent: JSONObject, member: string): JSONObject[] {
-  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
-  return Array.isArray(value) ? value.filter(isJSONObject) : [];
-}
-
-/** The string at `member`, or `''`. */
-export function stringOf(parent: JSONObject, member: string): string {
-  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
-  return typeof value === 'string' ? value : '';
-}
-
-export function numberOf(parent: JSONObject, member: string): number {
-  const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
-  return typeof value === 'number' ? value : 0;
-}
 
 export function specOf(object: StoredObject): JSONObject {
   return objectOf(object, 'spec');

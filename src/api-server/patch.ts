@@ -3,7 +3,7 @@ import { StatusManagerError } from '../shared/errors.ts';
 import { setOwn } from '../shared/json.ts';
 import { applyNodePatch, applyPodPatch } from '../status-manager/status/strategic-merge-apply.ts';
 import { APIStatusError, badRequest } from './api-status.ts';
-import { isJSONObject, type JSONObject } from './objects.ts';
+import { isJSONObject, type JSONObject } from '../kube/json-object.ts';
 
 export const patchTypes = [
   'application/json-patch+json',

@@ -1,4 +1,5 @@
-import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { validateMetadata } from '../kube/validation/metadata.ts';
+import { validateMetadataUpdate } from './metadata.ts';
 import type { Strategy } from './strategy.ts';
 
 /** What a kind does that has no rules of its own. */

@@ -1,9 +1,9 @@
 import type { Pod, PodStatus } from '../kube/types.ts';
 import { badRequest } from './api-status.ts';
 import type { PodEvent, PodEvents } from './pod-events.ts';
-import type { JSONObject } from './objects.ts';
+import type { JSONObject } from '../kube/json-object.ts';
 import { directRequest, type Registry, type Request } from './registry.ts';
-import { type Target } from './target.ts';
+import type { Target } from './target.ts';
 import { resourceNamed } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 

@@ -1,5 +1,5 @@
 import { projectedReferences, volumeReferences } from '../kube/api-object-reference.ts';
-import { isJSONObject, type JSONObject, objectsOf, stringOf } from './objects.ts';
+import { isJSONObject, type JSONObject, objectsOf, stringOf } from '../kube/json-object.ts';
 
 /**
  * What of the API a pod needs, so that it cannot be a mirror pod; undefined for a pod that needs nothing.

@@ -1,6 +1,7 @@
 import { quantityNanos } from '../kube/quantity.ts';
 import { forbidden, type Subject } from './api-status.ts';
-import { objectOf, objectsOf, specOf, statusOf, stringOf, type StoredObject } from './objects.ts';
+import { objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
 import type { ObjectStore } from './store.ts';
 
 /** Smaller units, in billionths, in which the refusal names the amounts. */

@@ -4,18 +4,10 @@ import { type ContainerStatusesMember, containerStatusesMembers } from '../statu
 import { foreignStatusMembers } from '../status-manager/status/ownership.ts';
 import { containerShouldRestart, hasRestartAllContainersRule } from '../status-manager/status/container-restart.ts';
 import type { Container, PodSpec } from '../kube/types.ts';
-import { forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
-import {
-  isJSONObject,
-  type JSONObject,
-  objectOf,
-  objectsOf,
-  specOf,
-  statusOf,
-  stringOf,
-  type StoredObject,
-} from './objects.ts';
-import { isSubdomain, validateQualifiedName } from './validation.ts';
+import { type FieldError, forbiddenValue, invalidValue } from '../kube/validation/field-error.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
+import { isSubdomain, validateQualifiedName } from '../kube/validation/rules.ts';
 
 /** podIP and podIPs[0] are one field with two names; podIP wins. Source: `SetDefaults_PodStatus`. */
 export function withSyncedPodIPs(status: JSONObject): JSONObject {
@@ -74,7 +66,7 @@ function withoutVolumeStatus(containerStatus: JSONObject): JSONObject {
 }
 
 /** What a status update of a pod may not say. Source: `validation.ValidatePodStatusUpdate`. */
-export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
+export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): FieldError[] {
   const status = statusOf(next);
   const before = statusOf(old);
   return [
@@ -90,18 +82,18 @@ export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): 
   ];
 }
 
-function validateQosClass(status: JSONObject, before: JSONObject): StatusCause[] {
+function validateQosClass(status: JSONObject, before: JSONObject): FieldError[] {
   if (status.qosClass === before.qosClass) return [];
   return [invalidValue('status.qosClass', status.qosClass, 'field is immutable')];
 }
 
-function validateConditions(status: JSONObject): StatusCause[] {
+function validateConditions(status: JSONObject): FieldError[] {
   return objectsOf(status, 'conditions').flatMap((condition, i) =>
     validateQualifiedName(stringOf(condition, 'type'), `status.conditions[${i}].Type`),
   );
 }
 
-function validateIPs(status: JSONObject): StatusCause[] {
+function validateIPs(status: JSONObject): FieldError[] {
   const podIPs = objectsOf(status, 'podIPs').map(({ ip }) => String(ip));
   const hostIPs = objectsOf(status, 'hostIPs').map(({ ip }) => String(ip));
   const causes = podIPs.flatMap((ip, i) => validateIP(ip, `status.podIPs[${i}]`));
@@ -114,14 +106,14 @@ function validateIPs(status: JSONObject): StatusCause[] {
   return [...causes, ...validateFamilies(hostIPs, 'status.hostIPs')];
 }
 
-function validateIP(ip: string, field: string): StatusCause[] {
+function validateIP(ip: string, field: string): FieldError[] {
   if (!isIPAddress(ip)) {
     return [invalidValue(field, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')];
   }
   return isIPv4Mapped(ip) ? [invalidValue(field, ip, 'must not be an IPv4-mapped IPv6 address')] : [];
 }
 
-function validateFamilies(ips: readonly string[], field: string): StatusCause[] {
+function validateFamilies(ips: readonly string[], field: string): FieldError[] {
   const valid = ips.filter((ip) => isIP(ip) !== 0);
   const ofBothFamilies = valid.length === 2 && isIPv4(valid[0] ?? '') !== isIPv4(valid[1] ?? '');
   if (valid.length <= 1 || ofBothFamilies) return [];
@@ -134,7 +126,7 @@ function validateFamilies(ips: readonly string[], field: string): StatusCause[] 
   ];
 }
 
-function validateNominatedNode(next: StoredObject, before: JSONObject): StatusCause[] {
+function validateNominatedNode(next: StoredObject, before: JSONObject): FieldError[] {
   const field = 'status.nominatedNodeName';
   const name = stringOf(statusOf(next), 'nominatedNodeName');
   if (name === stringOf(before, 'nominatedNodeName') || name === '') return [];
@@ -145,7 +137,7 @@ function validateNominatedNode(next: StoredObject, before: JSONObject): StatusCa
   return causes;
 }
 
-function validateClaimStatuses(next: StoredObject): StatusCause[] {
+function validateClaimStatuses(next: StoredObject): FieldError[] {
   const claims = objectsOf(specOf(next), 'resourceClaims').map(({ name }) => name);
   return objectsOf(statusOf(next), 'resourceClaimStatuses').flatMap(({ name }, i) => {
     const because = 'must match the name of an entry in `spec.resourceClaims`';
@@ -154,7 +146,7 @@ function validateClaimStatuses(next: StoredObject): StatusCause[] {
 }
 
 /** A container that will not be restarted stays terminated, whoever writes the status. */
-function validateTransitions(next: StoredObject, old: StoredObject): StatusCause[] {
+function validateTransitions(next: StoredObject, old: StoredObject): FieldError[] {
   const spec: PodSpec = specOf(old);
   const mayAllRestart = hasRestartAllContainersRule(spec);
   const mayRestart =
@@ -177,7 +169,7 @@ function validateListTransitions(
   next: StoredObject,
   old: StoredObject,
   mayRestart: MayRestart,
-): StatusCause[] {
+): FieldError[] {
   const notTerminated = objectsOf(statusOf(next), list).filter((status) => !isJSONObject(terminatedOf(status)));
   return objectsOf(statusOf(old), list).flatMap((status, i) => {
     const terminated = terminatedOf(status);

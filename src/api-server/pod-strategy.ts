@@ -1,18 +1,12 @@
 import { disruptionTarget } from '../status-manager/status/ownership.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import { methodNotAllowed } from './api-status.ts';
-import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
-import {
-  type JSONObject,
-  numberOf,
-  objectOf,
-  objectsOf,
-  specOf,
-  statusOf,
-  stringOf,
-  type StoredObject,
-} from './objects.ts';
-import { admitPodSpec, withPodSpecDefaults } from './pod-defaults.ts';
+import { validateMetadata } from '../kube/validation/metadata.ts';
+import { validateMetadataUpdate } from './metadata.ts';
+import { type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
+import { admitPodSpec } from './pod-admission.ts';
+import { withPodSpecDefaults } from '../kube/pod-defaults.ts';
 import { validatePodStatusUpdate, withSyncedPodIPs } from './pod-status.ts';
 import {
   onlyEphemeralContainersOf,
@@ -24,9 +18,9 @@ import {
   validateResize,
   validateSpecUpdate,
 } from './pod-update.ts';
-import { validatePodCreate, validatePodSpec } from './pod-validation.ts';
+import { validatePodCreate, validatePodSpec } from '../kube/validation/pod-spec.ts';
 import type { DeleteOptions, Strategy } from './strategy.ts';
-import { unreachable } from './unreachable.ts';
+import { unreachable } from '../shared/unreachable.ts';
 
 const gated = { reason: 'SchedulingGated', message: 'Scheduling is blocked due to non-empty scheduling gates' };
 

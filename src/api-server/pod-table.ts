@@ -1,14 +1,5 @@
-import {
-  type JSONObject,
-  isJSONObject,
-  numberOf,
-  objectOf,
-  objectsOf,
-  specOf,
-  statusOf,
-  stringOf,
-  type StoredObject,
-} from './objects.ts';
+import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
 import { ageOf, type Cell, type Column, column, name, none } from './table-cells.ts';
 
 export const podColumns: readonly Column[] = [

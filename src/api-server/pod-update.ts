@@ -3,9 +3,11 @@ import { isRestartableInitContainer } from '../status-manager/status/container-r
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
 import type { Container } from '../kube/types.ts';
-import { APIStatusError, forbiddenValue, invalidValue, type StatusCause } from './api-status.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, specOf, statusOf, type StoredObject } from './objects.ts';
-import { withDefaultTolerations } from './pod-defaults.ts';
+import { APIStatusError } from './api-status.ts';
+import { type FieldError, forbiddenValue, invalidValue } from '../kube/validation/field-error.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf } from '../kube/json-object.ts';
+import { specOf, statusOf, type StoredObject } from './objects.ts';
+import { withDefaultTolerations } from './pod-admission.ts';
 import { withKnownStatus } from './pod-status.ts';
 
 const mutableSpec =
@@ -97,7 +99,7 @@ function withGeneration(next: StoredObject, old: StoredObject): StoredObject {
 }
 
 /** What an update of the pod itself may not change. Source: `ValidatePodUpdate`. */
-export function validateSpecUpdate(next: JSONObject, old: JSONObject): StatusCause[] {
+export function validateSpecUpdate(next: JSONObject, old: JSONObject): FieldError[] {
   for (const list of ['containers', 'initContainers']) {
     if (objectsOf(next, list).length !== objectsOf(old, list).length) {
       return [forbiddenValue(`spec.${list}`, 'pod updates may not add or remove containers')];
@@ -116,7 +118,7 @@ export function validateSpecUpdate(next: JSONObject, old: JSONObject): StatusCau
   return causes;
 }
 
-function validateDeadline(next: JSONObject, old: JSONObject): StatusCause[] {
+function validateDeadline(next: JSONObject, old: JSONObject): FieldError[] {
   const field = 'spec.activeDeadlineSeconds';
   const [before, after] = [old.activeDeadlineSeconds, next.activeDeadlineSeconds];
   if (before === undefined) return [];
@@ -137,7 +139,7 @@ function withoutMutable(spec: JSONObject): JSONObject {
 }
 
 /** Source: `ValidatePodSpecificAnnotationUpdates`. */
-export function validateAnnotationUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
+export function validateAnnotationUpdate(next: StoredObject, old: StoredObject): FieldError[] {
   const [before, after] = [old.metadata.annotations ?? {}, next.metadata.annotations ?? {}];
   const [had, has] = [before[configMirrorAnnotation], after[configMirrorAnnotation]];
   if (had === has) return [];
@@ -147,7 +149,7 @@ export function validateAnnotationUpdate(next: StoredObject, old: StoredObject):
 }
 
 /** Source: `ValidatePodEphemeralContainersUpdate`. */
-export function validateEphemeralContainersUpdate(next: StoredObject, old: StoredObject): StatusCause[] {
+export function validateEphemeralContainersUpdate(next: StoredObject, old: StoredObject): FieldError[] {
   if (isMirrorPod(old)) return [forbiddenValue('[]', 'static pods do not support ephemeral containers')];
   const field = 'spec.ephemeralContainers';
   const containers = objectsOf(specOf(next), 'ephemeralContainers');
@@ -162,11 +164,11 @@ export function validateEphemeralContainersUpdate(next: StoredObject, old: Store
 }
 
 /** Source: `ValidatePodResize`. */
-export function validateResize(next: StoredObject, old: StoredObject): StatusCause[] {
+export function validateResize(next: StoredObject, old: StoredObject): FieldError[] {
   if (isMirrorPod(old)) return [forbiddenValue('[]', 'static pods cannot be resized')];
   const [before, after] = [specOf(old), specOf(next)];
   if (objectOf(before, 'os').name === 'windows') return [forbiddenValue('[]', 'windows pods cannot be resized')];
-  const causes: StatusCause[] = [];
+  const causes: FieldError[] = [];
   if (computePodQOS({ spec: before }) !== computePodQOS({ spec: after })) {
     const because = 'Pod QOS Class may not change as a result of resizing';
     causes.push(invalidValue('spec', statusOf(old).qosClass, because));
@@ -182,7 +184,7 @@ export function validateResize(next: StoredObject, old: StoredObject): StatusCau
   return causes;
 }
 
-function validateOrder(next: JSONObject, old: JSONObject): StatusCause[] {
+function validateOrder(next: JSONObject, old: JSONObject): FieldError[] {
   return ['containers', 'initContainers'].flatMap((list) => {
     const [before, after] = [objectsOf(old, list), objectsOf(next, list)];
     if (before.length !== after.length) {
@@ -194,14 +196,14 @@ function validateOrder(next: JSONObject, old: JSONObject): StatusCause[] {
   });
 }
 
-function validateContainerResize(next: JSONObject, old: JSONObject, list: string, field: string): StatusCause[] {
+function validateContainerResize(next: JSONObject, old: JSONObject, list: string, field: string): FieldError[] {
   const [before, after] = [objectOf(old, 'resources'), objectOf(next, 'resources')];
   const isMutable = list === 'containers' || isRestartableInitContainer(old as unknown as Container);
   if (!isMutable) {
     const isSame = isEqual(next, old);
     return isSame ? [] : [forbiddenValue('spec', 'resources for non-sidecar init containers are immutable')];
   }
-  const causes: StatusCause[] = [];
+  const causes: FieldError[] = [];
   for (const kind of ['limits', 'requests']) {
     const removed = Object.keys(objectOf(before, kind)).filter(
       (name) => resizableResources.includes(name) && objectOf(after, kind)[name] === undefined,

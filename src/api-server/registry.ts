@@ -11,8 +11,8 @@ import {
   invalid,
   modified,
   notFound,
-  type StatusCause,
 } from './api-status.ts';
+import { type FieldError, invalidValue } from '../kube/validation/field-error.ts';
 import {
   decodeBody,
   decodeKind,
@@ -25,9 +25,10 @@ import {
 } from './decode-object.ts';
 import { hasFinalizers, markedForDeletion, refuseImmortal, refusePreconditions } from './deletion.ts';
 import { storedMetadata } from './metadata.ts';
-import { isSameObject, type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
+import { isSameObject, specOf, type StoredObject } from './objects.ts';
+import { type JSONObject, numberOf, objectOf, stringOf } from '../kube/json-object.ts';
 import { applyPatch, type PatchMediaType } from './patch.ts';
-import { preemptionPolicy, priorityOfClass } from './pod-defaults.ts';
+import { preemptionPolicy, priorityOfClass } from './pod-admission.ts';
 import { refuseResize } from './pod-resize.ts';
 import { boundPod, evictedPod } from './pod-strategy.ts';
 import { deleteOptionsOf } from './request-options.ts';
@@ -140,9 +141,9 @@ export class Registry {
     }
     const { resourceVersion, uid } = next.metadata;
     if (resourceVersion === undefined && definition.strategy.conditionalUpdateOnly === true) {
-      const message = 'Invalid value: 0: must be specified for an update';
       const subject = { ...definition, kind: definition.resource };
-      throw invalid(subject, name, [{ reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' }]);
+      const because = 'must be specified for an update';
+      throw invalid(subject, name, [invalidValue('metadata.resourceVersion', 0, because)]);
     }
     if (uid !== undefined && uid !== old.metadata.uid) {
       const because = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
@@ -330,7 +331,7 @@ function withoutEmptyRevision(object: StoredObject): StoredObject {
   return { ...object, metadata: metadata as StoredObject['metadata'] };
 }
 
-function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly StatusCause[]): void {
+function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly FieldError[]): void {
   // Both APIs of events check the same kind.
   const subject = definition.table === 'events' ? { ...definition, group: '' } : definition;
   if (causes.length > 0) throw invalid(subject, name, causes);

@@ -1,6 +1,7 @@
-import { badRequest, type StatusCause, invalidOptions, invalidValue, unsupportedValue } from './api-status.ts';
-import { DecodeError, decodeKubeType } from './kube-decoder.ts';
-import { type JSONObject, objectOf } from './objects.ts';
+import { badRequest, invalidOptions } from './api-status.ts';
+import { type FieldError, invalidValue, unsupportedValue } from '../kube/validation/field-error.ts';
+import { DecodeError, decodeKubeType } from '../kube/kube-decoder.ts';
+import { type JSONObject, objectOf } from '../kube/json-object.ts';
 import type { DeleteOptions } from './strategy.ts';
 
 const propagationPolicies = ['Foreground', 'Background', 'Orphan'] as const;
@@ -17,7 +18,7 @@ export function parseDryRun(query: URLSearchParams, options: string): boolean {
   return values.length > 0;
 }
 
-function dryRunCause(values: readonly unknown[]): StatusCause | undefined {
+function dryRunCause(values: readonly unknown[]): FieldError | undefined {
   return values.every((value) => value === 'All') ? undefined : unsupportedValue('dryRun', values, ['All']);
 }
 
@@ -78,7 +79,7 @@ function deleteOptionsInQuery(query: URLSearchParams): JSONObject {
   return options;
 }
 
-function deleteOptionsCause({ dryRun, propagationPolicy, orphanDependents }: JSONObject): StatusCause | undefined {
+function deleteOptionsCause({ dryRun, propagationPolicy, orphanDependents }: JSONObject): FieldError | undefined {
   if (propagationPolicy !== undefined) {
     if (orphanDependents !== undefined) {
       const because = 'orphanDependents and deletionPropagation cannot be both set';

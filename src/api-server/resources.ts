@@ -1,6 +1,7 @@
 import type { Subject } from './api-status.ts';
-import type { KubeType } from './kube-decoder.ts';
-import { type JSONObject, objectOf, specOf, statusOf, stringOf } from './objects.ts';
+import type { KubeType } from '../kube/kube-decoder.ts';
+import { type JSONObject, objectOf, stringOf } from '../kube/json-object.ts';
+import { specOf, statusOf } from './objects.ts';
 import { eventFromEventsAPI, eventStrategy, eventToEventsAPI, newEventStrategy } from './event-strategy.ts';
 import { leaseStrategy } from './lease-strategy.ts';
 import { namespaceStrategy } from './namespace-strategy.ts';

@@ -1,5 +1,6 @@
-import type { StatusCause } from './api-status.ts';
-import type { JSONObject, StoredObject } from './objects.ts';
+import type { FieldError } from '../kube/validation/field-error.ts';
+import type { JSONObject } from '../kube/json-object.ts';
+import type { StoredObject } from './objects.ts';
 import type { SubresourceName } from './subresources.ts';
 
 export interface DeleteOptions {
@@ -20,8 +21,8 @@ export interface Strategy {
   prepareForCreate(object: StoredObject, now: string): StoredObject;
   /** Restores what this request may not change. */
   prepareForUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StoredObject;
-  validateCreate(object: StoredObject): StatusCause[];
-  validateUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StatusCause[];
+  validateCreate(object: StoredObject): FieldError[];
+  validateUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): FieldError[];
   /** The grace period of a deletion; absent: objects of the kind are deleted immediately. */
   gracePeriodSeconds?(object: StoredObject, options: DeleteOptions): number;
   /** A PUT of an object that is not there creates it. */

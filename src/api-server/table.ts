@@ -1,5 +1,6 @@
 import { nodeColumns, nodeRow } from './node-table.ts';
-import { type JSONObject, numberOf, objectOf, specOf, stringOf, type StoredObject } from './objects.ts';
+import { type JSONObject, numberOf, objectOf, stringOf } from '../kube/json-object.ts';
+import { specOf, type StoredObject } from './objects.ts';
 import { partialObject } from './partial-object.ts';
 import { podColumns, podRow } from './pod-table.ts';
 import type { ResourceDefinition } from './resources.ts';

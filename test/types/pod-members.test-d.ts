@@ -3,7 +3,7 @@
  * Go structs or by client-node's classes. Nothing here runs.
  */
 import type * as ClientNode from '@kubernetes/client-node';
-import type { kubeTypes } from '../../src/api-server/kube-types.ts';
+import type { kubeTypes } from '../../src/kube/kube-types.ts';
 import type {
   Pod,
   ObjectMeta,

@@ -1,15 +1,18 @@
 import type { Pod } from '../../kube/types.ts';
 import { apiObjectReference } from '../../kube/api-object-reference.ts';
+import { type JSONObject, objectOf, stringOf } from '../../kube/json-object.ts';
+import { decodeKubeType } from '../../kube/kube-decoder.ts';
+import { withPodSpecDefaults } from '../../kube/pod-defaults.ts';
+import { type ValidatedMetadata, validateMetadata } from '../../kube/validation/metadata.ts';
+import { validatePodCreate, validatePodSpec } from '../../kube/validation/pod-spec.ts';
+import { validateDomainLabel } from '../../kube/validation/rules.ts';
 import type { ParseManifest } from './pod-source.ts';
 import { applyDefaults, type ManifestOrigin } from './static-pod-defaults.ts';
 
-const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const restartPolicies: readonly unknown[] = ['Always', 'OnFailure', 'Never'];
-
 /**
- * Decodes a manifest into the pod that runs on this node. Throws an error that names the invalid
- * member and quotes nothing of the manifest, which may contain secrets. Source: kubelet `tryDecodeSinglePod`.
+ * Decodes a manifest into the pod that runs on this node: with the API server's defaults, and validated like a new
+ * pod there. Throws an error that names the invalid members and quotes no values, which may be secrets.
+ * Source: kubelet `tryDecodeSinglePod`.
  */
 export function decodeSinglePod(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod {
   return toPod(parsed(text, parse), origin);
@@ -48,51 +51,29 @@ function requireObject(manifest: unknown): asserts manifest is object {
 }
 
 function toPod(manifest: object, origin: ManifestOrigin): Pod {
-  const { apiVersion, kind, metadata } = manifest as Record<string, unknown>;
+  const { apiVersion, kind } = manifest as JSONObject;
   if (apiVersion !== 'v1') refuse('apiVersion', 'v1');
   if (kind !== 'Pod') refuse('kind', 'Pod');
-  const { name } = (metadata ?? {}) as { name?: unknown };
-  if (typeof name !== 'string' || name === '') refuse('metadata.name', 'a name');
-  requireSpec((manifest as { spec?: unknown }).spec);
-  const pod = applyDefaults(manifest, origin);
-  if (!dnsSubdomain.test(pod.metadata?.name ?? ''))
-    refuse('metadata.name', 'a DNS subdomain with the node name appended');
-  if (!dnsLabel.test(pod.metadata?.namespace ?? '')) refuse('metadata.namespace', 'a DNS label');
+  const { value } = decodeKubeType('Pod', manifest);
+  if (stringOf(objectOf(value, 'metadata'), 'name') === '') refuse('metadata.name', 'a name');
+  const decoded = { ...value, apiVersion, kind, spec: withPodSpecDefaults(objectOf(value, 'spec')) };
+  const pod = applyDefaults(decoded, origin);
+  requireValid(pod);
   const reference = apiObjectReference(pod);
   if (reference !== undefined) throw new Error(`Static pods may not reference ${reference}`);
   return pod;
 }
 
-/** Checks only what the agent relies on; the API server validates the rest when the mirror pod is created. */
-function requireSpec(spec: unknown): void {
-  if (typeof spec !== 'object' || spec === null) refuse('spec', 'an object');
-  const { containers, initContainers, volumes, restartPolicy, terminationGracePeriodSeconds } = spec as Record<
-    string,
-    unknown
-  >;
-  if (!Array.isArray(containers) || containers.length === 0)
-    refuse('spec.containers', 'a list of at least one container');
-  requireNames('spec.volumes', volumes);
-  const names = requireNames('spec.containers', containers);
-  for (const name of requireNames('spec.initContainers', initContainers))
-    if (names.has(name)) refuse('spec.initContainers', 'different in name from spec.containers');
-  if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
-    refuse('spec.restartPolicy', restartPolicies.join(', '));
-  if (terminationGracePeriodSeconds !== undefined && !Number.isInteger(terminationGracePeriodSeconds))
-    refuse('spec.terminationGracePeriodSeconds', 'an integer');
-}
-
-function requireNames(path: string, list: unknown): Set<string> {
-  const names = new Set<string>();
-  if (list == null) return names;
-  if (!Array.isArray(list)) refuse(path, 'a list');
-  for (const [index, item] of (list as unknown[]).entries()) {
-    const { name } = (item ?? {}) as { name?: unknown };
-    if (typeof name !== 'string' || !dnsLabel.test(name)) return refuse(`${path}[${index}].name`, 'a DNS label');
-    if (names.has(name)) refuse(`${path}[${index}].name`, 'unique');
-    names.add(name);
-  }
-  return names;
+/** Source: `ValidatePodCreate`. */
+function requireValid({ metadata, spec }: Pod): void {
+  const members = spec as unknown as JSONObject;
+  const errors = [
+    ...validateMetadata(metadata as ValidatedMetadata),
+    ...validateDomainLabel(metadata?.namespace ?? '', 'metadata.namespace'),
+    ...validatePodSpec(members),
+    ...validatePodCreate(members),
+  ];
+  if (errors.length > 0) throw new Error(errors.map(({ field, detail }) => `${field}: ${detail}`).join('; '));
 }
 
 function refuse(path: string, expected: string): never {

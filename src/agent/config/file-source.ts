@@ -2,6 +2,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Timer } from '../../shared/clock.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
@@ -15,6 +16,7 @@ import {
   type PodSource,
   type PodSourceContext,
   podSource,
+  type RefusedManifest,
 } from './pod-source.ts';
 
 /** Options of `fileSource`. */
@@ -68,7 +70,7 @@ class FileSource {
   /** Files that are ignored, and the file that is used instead. */
   #overridden: ReadonlyMap<string, string> = new Map();
   /** The last error that was logged for each file; removed when the file is valid again. */
-  readonly #logged = new Map<string, string>();
+  readonly #logged = new Map<string, { readonly reason: string; readonly since: string }>();
 
   constructor(options: FileSourceOptions, sink: PodSink, context: PodSourceContext) {
     this.#options = options;
@@ -84,6 +86,10 @@ class FileSource {
     this.#unwatch();
     await this.#reading;
     this.#timer?.stop();
+  }
+
+  refusedManifests(): RefusedManifest[] {
+    return [...this.#logged].map(([path, error]) => ({ source: path === watchFailure ? this.#path : path, ...error }));
   }
 
   /** One read at a time; a change during a read causes another one. */
@@ -198,8 +204,8 @@ class FileSource {
   }
 
   #logOnce(path: string, reason: string, message: string): void {
-    if (this.#logged.get(path) === reason) return;
-    this.#logged.set(path, reason);
+    if (this.#logged.get(path)?.reason === reason) return;
+    this.#logged.set(path, { reason, since: timeFromEpochMs(this.#context.clock.now()) });
     this.#context.logger.error({ path: path === watchFailure ? this.#path : path, reason }, message);
   }
 }

@@ -1,6 +1,8 @@
 import type { Timer } from '../../shared/clock.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { requireDuration } from '../pod-workers/require-duration.ts';
 import { refuseOption, requireFunction, requireMembers } from '../require-option.ts';
 import { decodePods } from './decode-manifest.ts';
@@ -11,6 +13,7 @@ import {
   type PodSource,
   type PodSourceContext,
   podSource,
+  type RefusedManifest,
 } from './pod-source.ts';
 
 /** Options of `httpSource`. */
@@ -61,6 +64,7 @@ class HTTPSource {
   #polling: Promise<void> = Promise.resolve();
   /** The last valid response; an identical one is not decoded again. */
   #lastText: string | undefined;
+  #refused: RefusedManifest | undefined;
 
   constructor(options: HTTPSourceOptions, sink: PodSink, context: PodSourceContext) {
     this.#options = options;
@@ -79,6 +83,10 @@ class HTTPSource {
     this.#stopped.abort();
     this.#timer?.stop();
     await this.#polling;
+  }
+
+  refusedManifests(): RefusedManifest[] {
+    return this.#refused === undefined ? [] : [this.#refused];
   }
 
   #poll(): void {
@@ -107,9 +115,23 @@ class HTTPSource {
       throw new Error('Received no data');
     }
     if (text === this.#lastText) return;
+    try {
+      this.#sink(decodePods(text, parse, { source: url, isFile: false, nodeName }));
+    } catch (thrown) {
+      this.#refuse(reasonOf(thrown));
+      throw thrown;
+    }
     // Only a valid response is remembered, so that an invalid one is reported at each poll.
-    this.#sink(decodePods(text, parse, { source: url, isFile: false, nodeName }));
     this.#lastText = text;
+    this.#refused = undefined;
+  }
+
+  #refuse(reason: string): void {
+    const { url } = this.#options;
+    // A query can contain a token.
+    const source = url.replace(/[?#].*/s, '');
+    const since = this.#refused?.reason === reason ? this.#refused.since : timeFromEpochMs(this.#context.clock.now());
+    this.#refused = { source, reason, since };
   }
 
   #get(): Promise<string> {

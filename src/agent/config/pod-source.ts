@@ -55,6 +55,18 @@ export interface PodSource {
   start(sink: PodSink, context: PodSourceContext): void;
   /** Resolves when the sink will not be called again. */
   stop(): Promise<void>;
+  /** Manifests that were read and are invalid, for the agent's `inspect()`. */
+  refusedManifests?(): readonly RefusedManifest[];
+}
+
+/** A manifest whose pods do not run. */
+export interface RefusedManifest {
+  /** The path of the file, or the URL. */
+  readonly source: string;
+  /** What is wrong, with the paths of the members, and without their values. */
+  readonly reason: string;
+  /** Since when it is refused for this reason. */
+  readonly since: string;
 }
 
 /** Parses a manifest: `parse` of the package `yaml`, or `JSON.parse`. Throws if the text is invalid. */
@@ -69,9 +81,9 @@ export const maxManifestBytes = 10 * 2 ** 20;
 /** A source that `run` starts. It serves one agent at a time. */
 export function podSource(
   name: string,
-  run: (sink: PodSink, context: PodSourceContext) => Pick<PodSource, 'stop'>,
+  run: (sink: PodSink, context: PodSourceContext) => Omit<PodSource, 'name' | 'start'>,
 ): PodSource {
-  let running: Pick<PodSource, 'stop'> | undefined;
+  let running: Omit<PodSource, 'name' | 'start'> | undefined;
   return {
     name,
     start(sink, context) {
@@ -82,5 +94,6 @@ export function podSource(
       await running?.stop();
       running = undefined;
     },
+    refusedManifests: () => running?.refusedManifests?.() ?? [],
   };
 }

@@ -14,19 +14,17 @@ export interface ManifestOrigin {
 const toleratesAllNoExecute = { operator: 'Exists', effect: 'NoExecute' };
 
 /**
- * The pod that a manifest describes on this node: its name ends with the node's name, its UID changes
- * with the manifest unless the manifest has one, and it has the annotation `kubernetes.io/config.hash`.
- * Source: kubelet `applyDefaults`.
+ * A decoded manifest, with the API server's defaults, as the pod on this node: its name ends with the node's name,
+ * its UID changes with the manifest unless the manifest has one, and it has the annotation
+ * `kubernetes.io/config.hash`. Source: kubelet `applyDefaults`.
  *
- * Divergence: the UID is a different hash than the kubelet's, which hashes Go's debug output. Of the
- * API defaults, only the restart policy and the grace period are set.
+ * Divergence: the UID is a different hash than the kubelet's, which hashes Go's debug output.
  */
 export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: ManifestOrigin): Pod {
   const { metadata = {}, spec } = manifest;
   const origin = isFile ? `host:${nodeName}file:${source}` : `url:${source}`;
   const uid =
     metadata.uid || createHash('sha256').update(canonicalText(manifest)).update(origin).digest('hex').slice(0, 32);
-  const gracePeriodSeconds = spec?.terminationGracePeriodSeconds ?? 30;
   const pod = {
     ...manifest,
     metadata: {
@@ -38,8 +36,6 @@ export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: Manif
     spec: {
       ...spec,
       nodeName,
-      restartPolicy: spec?.restartPolicy ?? 'Always',
-      terminationGracePeriodSeconds: gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds,
       ...(isFile && { tolerations: withToleration(spec?.tolerations as readonly object[] | undefined) }),
     },
     status: { ...manifest.status, phase: 'Pending' },

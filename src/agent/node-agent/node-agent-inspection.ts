@@ -1,4 +1,5 @@
 import type { ManagerInspection } from '../../status-manager/inspection.ts';
+import type { RefusedManifest } from '../config/pod-source.ts';
 import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
 import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';
@@ -12,6 +13,8 @@ export interface NodeAgentInspection {
   readonly state: NodeAgentState;
   /** The queues of the sync loop, and why it is not syncing pods. */
   readonly syncLoop: SyncLoopInspection;
+  /** Manifests of static pods that are invalid, so that their pods do not run. */
+  readonly refusedManifests: readonly RefusedManifest[];
   /** One entry for each pod that has a worker. */
   readonly podWorkers: readonly PodWorkerInspection[];
   /** The cached statuses, and which of them are unsent. */

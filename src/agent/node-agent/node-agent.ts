@@ -217,10 +217,12 @@ export class NodeAgent implements AsyncDisposable {
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): NodeAgentInspection {
-    const { syncLoop, podWorkers, statusManager, nodeReporter, ownEventRecorder, probeManager } = this.#parts;
+    const { syncLoop, podSources, podWorkers, statusManager, nodeReporter, ownEventRecorder, probeManager } =
+      this.#parts;
     return {
       state: this.#state,
       syncLoop: syncLoop.inspect(),
+      refusedManifests: podSources.flatMap((source) => source.refusedManifests?.() ?? []),
       podWorkers: podWorkers.inspect(),
       statusManager: statusManager.inspect(),
       node: nodeReporter?.inspect(),

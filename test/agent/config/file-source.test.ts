@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import { fileSource, type PodSource } from 'kubelet-status-manager/agent';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { FileSourceOptions } from '../../../src/agent/config/file-source.ts';
 import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
 
@@ -29,7 +30,7 @@ afterEach(async () => {
 
 const namesOf = (pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata?.name).join(' ');
 
-function start({ nodeName = 'Node-A', ...options }: Partial<FileSourceOptions & { nodeName: string }> = {}): void {
+function start({ nodeName = 'node-a', ...options }: Partial<FileSourceOptions & { nodeName: string }> = {}): void {
   const context = podSourceContext({ nodeName, clock, logger, apiPods: undefined });
   source = fileSource({ path: directory, parse, ...options });
   source.start((pods) => {
@@ -63,7 +64,7 @@ it('TestReadPodsFromFileExistAlready', async () => {
   expect(pod).toMatchObject({
     metadata: { name: 'web-node-a', namespace: 'default', annotations: { 'kubernetes.io/config.hash': uid } },
     spec: {
-      nodeName: 'Node-A',
+      nodeName: 'node-a',
       restartPolicy: 'Always',
       terminationGracePeriodSeconds: 30,
       tolerations: [{ operator: 'Exists', effect: 'NoExecute' }],
@@ -140,6 +141,31 @@ describe('TestExtractFromBadDataFile', () => {
     expect(JSON.stringify(logger.lines)).not.toContain('secret');
   });
 
+  it('a refused manifest is shown with path, reason and since when, until it is valid', async () => {
+    await write('bad.json', JSON.stringify({ ...parse(yaml('bad')), spec: { containers: [{ name: 'app' }] } }));
+    await write('good.yaml', yaml('good'));
+    const listed = nextList('good-node-a');
+    start();
+    await listed;
+    const since = timeFromEpochMs(clock.now());
+    const refused = [
+      { source: join(directory, 'bad.json'), reason: 'spec.containers[0].image: Required value', since },
+    ];
+    expect(source!.refusedManifests!()).toEqual(refused);
+    expect(logger.lines.map(({ fields }) => fields)).toEqual([
+      { path: refused[0]!.source, reason: refused[0]!.reason },
+    ]);
+    await clock.advanceAsync(0);
+    const again = nextList('good-node-a');
+    await clock.advanceAsync(20_000);
+    await again;
+    expect(source!.refusedManifests!()).toEqual(refused);
+    const both = nextList('bad-node-a good-node-a');
+    await write('bad.json', JSON.stringify(parse(yaml('bad'))));
+    await both;
+    expect(source!.refusedManifests!()).toEqual([]);
+  });
+
   it('a file that becomes invalid keeps its pod until the next periodic read', async () => {
     await write('web.yaml', yaml('web'));
     const listed = nextList('web-node-a');
@@ -169,7 +195,12 @@ it('a symbolic link to a manifest is read, a broken one is ignored', async () =>
 });
 
 it('the UID is the same whatever the order of the members, and differs by node, file and content', async () => {
-  const manifest = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: { containers: [{ name: 'a' }] } };
+  const manifest = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web' },
+    spec: { containers: [{ name: 'a', image: 'a' }] },
+  };
   const uids: unknown[] = [];
   for (const [options, text] of [
     [{}, JSON.stringify(manifest)],

@@ -86,22 +86,38 @@ describe('TestExtractInvalidPods', () => {
   it.each<[string, object, string]>([
     ['No version', { ...podOf('foo'), apiVersion: '' }, 'apiVersion'],
     ['Invalid version', { ...podOf('foo'), apiVersion: 'v1betta2' }, 'apiVersion'],
-    ['Invalid volume name', podOf('foo', { volumes: [{ name: '_INVALID_' }] }), 'spec.volumes[0].name'],
-    ['Duplicate volume names', podOf('foo', { volumes: [{ name: 'r' }, { name: 'r' }] }), 'spec.volumes[1].name'],
-    ['Unspecified container name', podOf('foo', { containers: [{ name: '' }] }), 'spec.containers[0].name'],
-    ['Invalid container name', podOf('foo', { containers: [{ name: '_INVALID_' }] }), 'spec.containers[0].name'],
-    ['Invalid pod name', podOf('FOO'), 'metadata.name'],
-    ['No spec', { ...podOf('foo'), spec: undefined }, 'spec'],
+    ['No name', podOf(''), 'metadata.name'],
   ])('%s', async (_, manifest, path) => {
     response.body = JSON.stringify(manifest);
     await poll();
     expect([lists, reasons()]).toEqual([[], [expect.stringContaining(`Expected \`${path}\` to be`)]]);
   });
 
+  it.each<[string, object, string]>([
+    ['Invalid volume name', podOf('foo', { volumes: [{ name: '_INVALID_' }] }), 'spec.volumes[0].name'],
+    ['Duplicate volume names', podOf('foo', { volumes: [{ name: 'r' }, { name: 'r' }] }), 'spec.volumes[1].name'],
+    ['Unspecified container name', podOf('foo', { containers: [{ name: '' }] }), 'spec.containers[0].name'],
+    ['Invalid container name', podOf('foo', { containers: [{ name: '_INVALID_' }] }), 'spec.containers[0].name'],
+    ['Invalid pod name', podOf('FOO'), 'metadata.name'],
+    ['No spec', { ...podOf('foo'), spec: undefined }, 'spec.containers'],
+  ])('%s', async (_, manifest, path) => {
+    response.body = JSON.stringify(manifest);
+    await poll();
+    expect([lists, reasons()]).toEqual([[], [expect.stringContaining(path)]]);
+    expect(source.refusedManifests!()).toMatchObject([{ source: url, reason: expect.stringContaining(path) }]);
+  });
+
   it.each<[string, object]>([
     ['serviceaccounts', { serviceAccountName: 'a' }],
-    ['secrets', { containers: [{ name: 'a', envFrom: [{ secretRef: { name: 's' } }] }] }],
-    ['configmaps', { containers: [{ name: 'a', env: [{ name: 'E', valueFrom: { configMapKeyRef: {} } }] }] }],
+    ['secrets', { containers: [{ name: 'a', image: 'a', envFrom: [{ secretRef: { name: 's' } }] }] }],
+    [
+      'configmaps',
+      {
+        containers: [
+          { name: 'a', image: 'a', env: [{ name: 'E', valueFrom: { configMapKeyRef: { name: 'c', key: 'k' } } }] },
+        ],
+      },
+    ],
     ['resourceclaims', { resourceClaims: [{ name: 'c' }] }],
     ['secrets (via secret volumes)', { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],
     ['clustertrustbundles', { volumes: [{ name: 'v', projected: { sources: [{ clusterTrustBundle: {} }] } }] }],

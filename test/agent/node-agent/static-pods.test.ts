@@ -70,6 +70,31 @@ describe('a static pod from a file', () => {
     expect(cluster.logger.errors).toEqual([]);
   });
 
+  it('with limits only is Guaranteed, like its mirror pod, and gets its status', async () => {
+    await write('app:1', {
+      containers: [{ name: 'app', image: 'app:1', resources: { limits: { cpu: '100m', memory: '64Mi' } } }],
+    });
+    await cluster.startAgent({ sources: [fileSource({ path: directory })] });
+    await cluster.until(() => images().length === 1);
+    await cluster.advance(3000);
+    expect(mirror()).toMatchObject({ status: { phase: 'Running', qosClass: 'Guaranteed' } });
+    expect(cluster.logger.errors).toEqual([]);
+  });
+
+  it('that is invalid does not run and is shown by inspect(), and the others run', async () => {
+    const refused = path.join(directory, 'refused.json');
+    const spec = { containers: [{ name: 'app', image: 'app:1', livenessProbe: { exec: {}, periodSeconds: -1 } }] };
+    await writeFile(refused, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'refused' }, spec }));
+    await write('app:1');
+    const agent = await cluster.startAgent({ sources: [fileSource({ path: directory })] });
+    await cluster.until(() => images().length === 1);
+    await cluster.advance(3000);
+    expect(mirror()).toMatchObject({ status: { phase: 'Running' } });
+    expect(agent.inspect().refusedManifests).toMatchObject([
+      { source: refused, reason: expect.stringContaining('livenessProbe.periodSeconds: Invalid value: must be') },
+    ]);
+  });
+
   it('a mirror pod that somebody deletes is created again, and the static pod keeps running', async () => {
     await write('app:1');
     await cluster.startAgent({ sources: [fileSource({ path: directory })] });

@@ -1,4 +1,4 @@
-// Writes src/testing/api-server/kube-types.ts: the Go structs of the kinds that APIServer serves.
+// Writes src/kube/kube-types.ts: the Go structs of the kinds that APIServer serves and of static pods.
 // Run it here for another release: go get k8s.io/api@VERSION && go mod tidy && go run . > FILE
 package main
 
@@ -34,7 +34,7 @@ func main() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	fmt.Println("// Generated from k8s.io/api v0.37.1 by test/testing/api-server/kube-types/main.go. Do not edit.")
+	fmt.Println("// Generated from k8s.io/api v0.37.1 by test/api-server/kube-types/main.go. Do not edit.")
 	fmt.Println()
 	fmt.Println("/**")
 	fmt.Println(" * The Go structs of the kinds that are served: their members by JSON name. `?` marks a member that is left")

@@ -11,6 +11,7 @@ const mounts = (volumeMounts: object[], volumes: object[] = [{ name: 'v', emptyD
   c({ volumeMounts }, { volumes });
 const toleration = (members: object): object => pod('p', { tolerations: [members] });
 const volume = (members: object): object => pod('p', { volumes: [{ name: 'v', ...members }] });
+const restartRule = { action: 'Restart', exitCodes: { operator: 'In', values: [1] } };
 const exec = { exec: { command: ['true'] } };
 
 /** Pods that are unusual but valid. */
@@ -254,6 +255,12 @@ const cases: { readonly [group: string]: readonly object[] } = {
     pod('p', { dnsPolicy: 'None' }),
     pod('p', { dnsPolicy: 'None', dnsConfig: { nameservers: ['10.0.0.1'] } }),
     pod('p', { activeDeadlineSeconds: 0 }),
+    c({ restartPolicyRules: [restartRule] }),
+    c({ restartPolicy: 'Never', restartPolicyRules: [restartRule] }),
+    c({ restartPolicy: 'Never', restartPolicyRules: [{ ...restartRule, action: 'Stop' }] }),
+    c({ restartPolicy: 'Never', restartPolicyRules: [{ action: 'RestartAllContainers' }] }),
+    c({ restartPolicy: 'Never', restartPolicyRules: [{ ...restartRule, exitCodes: { operator: 'Is' } }] }),
+    c({ restartPolicy: 'Never', restartPolicyRules: Array.from({ length: 21 }, () => restartRule) }),
     pod('p', { activeDeadlineSeconds: 5 }),
     pod('p', { terminationGracePeriodSeconds: -5 }),
     pod('p', { terminationGracePeriodSeconds: 0 }),

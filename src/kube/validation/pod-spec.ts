@@ -1,8 +1,8 @@
-import { isIPAddress } from '../kube/ip-address.ts';
-import { forbiddenValue, invalidValue, requiredValue, type StatusCause, unsupportedValue } from './api-status.ts';
-import { validateContainers } from './container-validation.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from './objects.ts';
-import { validateResources } from './resource-validation.ts';
+import { isIPAddress } from '../ip-address.ts';
+import { type FieldError, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './field-error.ts';
+import { validateContainers } from './containers.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { validateResources } from './resources.ts';
 import {
   labelValueProblems,
   validateDomainLabel,
@@ -13,8 +13,8 @@ import {
   validateRange,
   validateRequired,
   validateSubdomain,
-} from './validation.ts';
-import { validateVolumes } from './volume-validation.ts';
+} from './rules.ts';
+import { validateVolumes } from './volumes.ts';
 
 const maxInt32 = 2 ** 31 - 1;
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
@@ -24,7 +24,7 @@ const sysctlName = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a
  * What a pod's spec may not say. The terms of affinity and the DNS configuration are not checked: nothing
  * here schedules or resolves. Source: `ValidatePodSpec`.
  */
-export function validatePodSpec(spec: JSONObject): StatusCause[] {
+export function validatePodSpec(spec: JSONObject): FieldError[] {
   const claims = objectsOf(spec, 'resourceClaims').map(({ name }) => name);
   return [
     ...validateVolumes(spec),
@@ -42,8 +42,8 @@ export function validatePodSpec(spec: JSONObject): StatusCause[] {
 }
 
 /** What only a new pod may not have. Source: `ValidatePodCreate`. */
-export function validatePodCreate(spec: JSONObject): StatusCause[] {
-  const causes: StatusCause[] = [];
+export function validatePodCreate(spec: JSONObject): FieldError[] {
+  const causes: FieldError[] = [];
   if (objectsOf(spec, 'ephemeralContainers').length > 0) {
     causes.push(forbiddenValue('spec.ephemeralContainers', 'cannot be set on create'));
   }
@@ -53,7 +53,7 @@ export function validatePodCreate(spec: JSONObject): StatusCause[] {
   return causes;
 }
 
-function validateDNS(spec: JSONObject): StatusCause[] {
+function validateDNS(spec: JSONObject): FieldError[] {
   const supported = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
   const causes = validateEnum(spec.dnsPolicy, supported, 'spec.dnsPolicy');
   if (spec.dnsPolicy !== 'None') return causes;
@@ -66,8 +66,8 @@ function validateDNS(spec: JSONObject): StatusCause[] {
   return causes;
 }
 
-function validateNames(spec: JSONObject): StatusCause[] {
-  const causes: StatusCause[] = [];
+function validateNames(spec: JSONObject): FieldError[] {
+  const causes: FieldError[] = [];
   for (const member of ['nodeName', 'serviceAccountName', 'priorityClassName', 'runtimeClassName']) {
     const name = stringOf(spec, member);
     if (name !== '') causes.push(...validateSubdomain(name, `spec.${member}`));
@@ -83,7 +83,7 @@ function validateNames(spec: JSONObject): StatusCause[] {
   return causes;
 }
 
-function validateHostNamespaces(spec: JSONObject): StatusCause[] {
+function validateHostNamespaces(spec: JSONObject): FieldError[] {
   const context = objectOf(spec, 'securityContext');
   const field = 'spec.securityContext';
   const causes = ['runAsUser', 'runAsGroup', 'fsGroup'].flatMap((member) =>
@@ -102,7 +102,7 @@ function validateHostNamespaces(spec: JSONObject): StatusCause[] {
 }
 
 /** Source: `ValidateTolerations`. */
-function validateToleration(toleration: JSONObject, field: string): StatusCause[] {
+function validateToleration(toleration: JSONObject, field: string): FieldError[] {
   const [key, value] = [stringOf(toleration, 'key'), stringOf(toleration, 'value')];
   const [operator, effect] = [stringOf(toleration, 'operator'), stringOf(toleration, 'effect')];
   const causes = key === '' ? [] : validateQualifiedName(key, `${field}.key`);
@@ -126,8 +126,8 @@ function validateToleration(toleration: JSONObject, field: string): StatusCause[
   return effect === '' ? causes : [...causes, ...validateEnum(effect, taintEffects, `${field}.effect`)];
 }
 
-function validateLists(spec: JSONObject): StatusCause[] {
-  const each = (list: string, validate: (one: JSONObject, field: string) => StatusCause[]) =>
+function validateLists(spec: JSONObject): FieldError[] {
+  const each = (list: string, validate: (one: JSONObject, field: string) => FieldError[]) =>
     objectsOf(spec, list).flatMap((one, i) => validate(one, `spec.${list}[${i}]`));
   return [
     ...each('readinessGates', ({ conditionType }, field) =>
@@ -143,7 +143,7 @@ function validateLists(spec: JSONObject): StatusCause[] {
   ];
 }
 
-function validateSpread(constraint: JSONObject, field: string): StatusCause[] {
+function validateSpread(constraint: JSONObject, field: string): FieldError[] {
   const skew = Number(constraint.maxSkew ?? 0);
   const supported = ['DoNotSchedule', 'ScheduleAnyway'];
   return [
@@ -153,7 +153,7 @@ function validateSpread(constraint: JSONObject, field: string): StatusCause[] {
   ];
 }
 
-function validateNodeAffinity(affinity: JSONObject): StatusCause[] {
+function validateNodeAffinity(affinity: JSONObject): FieldError[] {
   const required = affinity.requiredDuringSchedulingIgnoredDuringExecution;
   if (!isJSONObject(required) || objectsOf(required, 'nodeSelectorTerms').length > 0) return [];
   const field = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';

@@ -1,13 +1,18 @@
-import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
-import type { Container } from '../kube/types.ts';
-import { forbiddenValue, invalidValue, requiredValue, type StatusCause } from './api-status.ts';
-import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from './objects.ts';
-import { validateResources } from './resource-validation.ts';
-import { unreachable } from './unreachable.ts';
 import {
   duplicateValue,
-  forbidMembers,
+  type FieldError,
+  forbiddenValue,
+  invalidValue,
   notFoundValue,
+  requiredValue,
+  tooMany,
+  unsupportedValue,
+} from './field-error.ts';
+import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { validateResources } from './resources.ts';
+import { unreachable } from '../../shared/unreachable.ts';
+import {
+  forbidMembers,
   portNameProblems,
   validateDomainLabel,
   validateEnum,
@@ -16,20 +21,22 @@ import {
   validatePort,
   validateRange,
   validateRequired,
-} from './validation.ts';
-import { validateVolumeMounts } from './volume-validation.ts';
+} from './rules.ts';
+import { validateVolumeMounts } from './volumes.ts';
 
 const probes = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
 const handlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
 const valueSources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'] as const;
 const fieldPaths =
   /^(metadata\.(name|namespace|uid|labels|annotations)|metadata\.(labels|annotations)\['.+'\]|spec\.(nodeName|serviceAccountName|restartPolicy|schedulerName)|status\.(phase|hostIP|hostIPs|podIP|podIPs))$/;
+const maxRestartRules = 20;
+const maxExitCodes = 255;
 const headerName = /^[-A-Za-z0-9]+$/;
 /** What an ephemeral container may not have. */
 const forEphemeral = ['ports', 'lifecycle', ...probes, 'resizePolicy', 'restartPolicy'];
 
 /** All containers of a pod. Source: `validateContainers`, `validateInitContainers`, `validateEphemeralContainers`. */
-export function validateContainers(spec: JSONObject): StatusCause[] {
+export function validateContainers(spec: JSONObject): FieldError[] {
   const containers = objectsOf(spec, 'containers');
   const causes = containers.length === 0 ? [requiredValue('spec.containers')] : [];
   const names = new Set<string>();
@@ -43,8 +50,7 @@ export function validateContainers(spec: JSONObject): StatusCause[] {
     const field = `spec.initContainers[${i}]`;
     causes.push(...validateContainer(container, field, spec), ...validateName(container, field, names));
     causes.push(...validateHostPorts([container], 'spec.initContainers'), ...validateRestartPolicy(container, field));
-    if (isRestartableInitContainer(container as unknown as Container))
-      causes.push(...validateLifecycle(container, field));
+    if (container.restartPolicy === 'Always') causes.push(...validateLifecycle(container, field));
     else {
       const because = 'may not be set for init containers without restartPolicy=Always';
       causes.push(...forbidMembers(container, ['lifecycle', ...probes], field, because));
@@ -53,7 +59,7 @@ export function validateContainers(spec: JSONObject): StatusCause[] {
   return [...causes, ...validateEphemeralContainers(spec, names)];
 }
 
-function validateEphemeralContainers(spec: JSONObject, names: Set<string>): StatusCause[] {
+function validateEphemeralContainers(spec: JSONObject, names: Set<string>): FieldError[] {
   const others = [...names];
   return objectsOf(spec, 'ephemeralContainers').flatMap((container, i) => {
     const field = `spec.ephemeralContainers[${i}]`;
@@ -70,14 +76,14 @@ function validateEphemeralContainers(spec: JSONObject, names: Set<string>): Stat
   });
 }
 
-function validateName({ name }: JSONObject, field: string, names: Set<string>): StatusCause[] {
+function validateName({ name }: JSONObject, field: string, names: Set<string>): FieldError[] {
   const isKnown = names.has(String(name));
   names.add(String(name));
   return isKnown && name !== '' ? [duplicateValue(`${field}.name`, name)] : [];
 }
 
 /** Source: `validateContainerCommon`. */
-function validateContainer(container: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+function validateContainer(container: JSONObject, field: string, spec: JSONObject): FieldError[] {
   const name = stringOf(container, 'name');
   const image = stringOf(container, 'image');
   const claims = objectsOf(spec, 'resourceClaims').map((claim) => claim.name);
@@ -101,7 +107,7 @@ function validateContainer(container: JSONObject, field: string, spec: JSONObjec
   ];
 }
 
-function validatePorts(container: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+function validatePorts(container: JSONObject, field: string, spec: JSONObject): FieldError[] {
   const names = new Set<string>();
   return objectsOf(container, 'ports').flatMap((port, i) => {
     const at = `${field}.ports[${i}]`;
@@ -122,7 +128,7 @@ function validatePorts(container: JSONObject, field: string, spec: JSONObject): 
   });
 }
 
-function validateHostPorts(containers: readonly JSONObject[], field: string): StatusCause[] {
+function validateHostPorts(containers: readonly JSONObject[], field: string): FieldError[] {
   const taken = new Set<string>();
   return containers.flatMap((container, i) =>
     objectsOf(container, 'ports').flatMap((port, j) => {
@@ -135,9 +141,9 @@ function validateHostPorts(containers: readonly JSONObject[], field: string): St
   );
 }
 
-function validateVariable(variable: JSONObject, field: string): StatusCause[] {
+function validateVariable(variable: JSONObject, field: string): FieldError[] {
   const name = stringOf(variable, 'name');
-  const causes: StatusCause[] = [];
+  const causes: FieldError[] = [];
   if (name === '') causes.push(requiredValue(`${field}.name`));
   else if (!/^[ -<>-~]+$/.test(name)) {
     const because = "a valid environment variable name must consist only of printable ASCII characters other than '='";
@@ -160,7 +166,7 @@ function validateVariable(variable: JSONObject, field: string): StatusCause[] {
   return [...causes, ...validateValueSource(sources[0]!, objectOf(valueFrom, sources[0]!), `${at}.${sources[0]}`)];
 }
 
-function validateValueSource(source: (typeof valueSources)[number], ref: JSONObject, field: string): StatusCause[] {
+function validateValueSource(source: (typeof valueSources)[number], ref: JSONObject, field: string): FieldError[] {
   switch (source) {
     case 'fieldRef': {
       const path = stringOf(ref, 'fieldPath');
@@ -182,19 +188,45 @@ function validateValueSource(source: (typeof valueSources)[number], ref: JSONObj
   }
 }
 
-function validateRestartPolicy({ restartPolicy }: JSONObject, field: string): StatusCause[] {
-  if (restartPolicy === undefined) return [];
-  return validateEnum(restartPolicy, ['Always', 'Never', 'OnFailure'], `${field}.restartPolicy`);
+/** The container's own restart policy and rules. Source: `validateContainerRestartPolicy`. */
+function validateRestartPolicy(container: JSONObject, field: string): FieldError[] {
+  const { restartPolicy } = container;
+  const rules = objectsOf(container, 'restartPolicyRules');
+  const errors: FieldError[] = [];
+  if (restartPolicy !== undefined) {
+    errors.push(...validateEnum(restartPolicy, ['Always', 'Never', 'OnFailure'], `${field}.restartPolicy`));
+  } else if (rules.length > 0) {
+    errors.push(requiredValue(`${field}.restartPolicy`, 'must specify restartPolicy when restart rules are used'));
+  }
+  if (rules.length > maxRestartRules) {
+    errors.push(tooMany(`${field}.restartPolicyRules`, rules.length, maxRestartRules));
+  }
+  return [...errors, ...rules.flatMap((rule, i) => validateRestartRule(rule, `${field}.restartPolicyRules[${i}]`))];
 }
 
-function validateResizePolicies(container: JSONObject, field: string): StatusCause[] {
+function validateRestartRule({ action, exitCodes }: JSONObject, field: string): FieldError[] {
+  const errors = ['Restart', 'RestartAllContainers'].includes(String(action))
+    ? []
+    : [unsupportedValue(`${field}.action`, action, ['Restart', 'RestartAllContainers'])];
+  if (!isJSONObject(exitCodes)) return [...errors, requiredValue(`${field}.exitCodes`, 'must be specified')];
+  const { operator, values } = exitCodes;
+  if (operator !== 'In' && operator !== 'NotIn') {
+    errors.push(unsupportedValue(`${field}.exitCodes.operator`, operator, ['In', 'NotIn']));
+  }
+  if (Array.isArray(values) && values.length > maxExitCodes) {
+    errors.push(tooMany(`${field}.exitCodes.values`, values.length, maxExitCodes));
+  }
+  return errors;
+}
+
+function validateResizePolicies(container: JSONObject, field: string): FieldError[] {
   return objectsOf(container, 'resizePolicy').flatMap(({ resourceName, restartPolicy }) => [
     ...validateEnum(resourceName, ['cpu', 'memory'], field),
     ...validateEnum(restartPolicy, ['NotRequired', 'RestartContainer'], field),
   ]);
 }
 
-function validateSecurityContext(context: JSONObject, field: string): StatusCause[] {
+function validateSecurityContext(context: JSONObject, field: string): FieldError[] {
   const causes = [
     ...validateID(context.runAsUser, `${field}.runAsUser`),
     ...validateID(context.runAsGroup, `${field}.runAsGroup`),
@@ -206,9 +238,9 @@ function validateSecurityContext(context: JSONObject, field: string): StatusCaus
   return causes;
 }
 
-function validateLifecycle(container: JSONObject, field: string): StatusCause[] {
+function validateLifecycle(container: JSONObject, field: string): FieldError[] {
   const lifecycle = objectOf(container, 'lifecycle');
-  const causes: StatusCause[] = [];
+  const causes: FieldError[] = [];
   for (const hook of ['postStart', 'preStop']) {
     const handler = lifecycle[hook];
     if (isJSONObject(handler)) causes.push(...validateHandler(handler, `${field}.lifecycle.${hook}`));
@@ -220,7 +252,7 @@ function validateLifecycle(container: JSONObject, field: string): StatusCause[] 
   return causes;
 }
 
-function validateProbe(probe: JSONObject, name: (typeof probes)[number], field: string): StatusCause[] {
+function validateProbe(probe: JSONObject, name: (typeof probes)[number], field: string): FieldError[] {
   const causes = validateHandler(probe, field);
   for (const member of [
     'initialDelaySeconds',
@@ -247,7 +279,7 @@ function validateProbe(probe: JSONObject, name: (typeof probes)[number], field: 
 }
 
 /** Source: `validateHandler`. */
-function validateHandler(handler: JSONObject, field: string): StatusCause[] {
+function validateHandler(handler: JSONObject, field: string): FieldError[] {
   const [first, ...more] = handlers.filter((name) => isJSONObject(handler[name]));
   if (first === undefined) return [requiredValue(field, 'must specify a handler type')];
   return [
@@ -256,7 +288,7 @@ function validateHandler(handler: JSONObject, field: string): StatusCause[] {
   ];
 }
 
-function validateAction(name: (typeof handlers)[number], action: JSONObject, field: string): StatusCause[] {
+function validateAction(name: (typeof handlers)[number], action: JSONObject, field: string): FieldError[] {
   switch (name) {
     case 'exec':
       return Array.isArray(action.command) ? [] : [requiredValue(`${field}.command`)];

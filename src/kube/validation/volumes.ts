@@ -1,15 +1,20 @@
-import { quantityNanos } from '../kube/quantity.ts';
-import { forbiddenValue, invalidValue, requiredValue, type StatusCause } from './api-status.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from './objects.ts';
+import { quantityNanos } from '../quantity.ts';
 import {
   duplicateValue,
+  type FieldError,
+  forbiddenValue,
+  invalidValue,
   notFoundValue,
+  requiredValue,
+} from './field-error.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import {
   validateDescendingPath,
   validateDomainLabel,
   validateEnum,
   validateNoBackSteps,
   validateRequired,
-} from './validation.ts';
+} from './rules.ts';
 
 /** What each source must have; of sources that are not named only the types are checked. */
 const requiredMembers: { readonly [source: string]: readonly string[] } = {
@@ -51,7 +56,7 @@ const hostPathTypes = [
 const propagations = ['Bidirectional', 'HostToContainer', 'None'];
 
 /** Source: `ValidateVolumes`. */
-export function validateVolumes(spec: JSONObject): StatusCause[] {
+export function validateVolumes(spec: JSONObject): FieldError[] {
   const names = new Set<unknown>();
   return objectsOf(spec, 'volumes').flatMap((volume, i) => {
     const field = `spec.volumes[${i}]`;
@@ -73,7 +78,7 @@ const sourceOrder: { readonly [source: string]: true } = Object.fromEntries(
   ]),
 );
 
-function validateSource(source: string, members: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+function validateSource(source: string, members: JSONObject, field: string, spec: JSONObject): FieldError[] {
   const causes = validateRequired(members, requiredMembers[source] ?? [], field);
   switch (source) {
     case 'emptyDir': {
@@ -101,7 +106,7 @@ function validateSource(source: string, members: JSONObject, field: string, spec
   }
 }
 
-function validateFiles(members: JSONObject, field: string): StatusCause[] {
+function validateFiles(members: JSONObject, field: string): FieldError[] {
   return [
     ...validateMode(members.defaultMode, `${field}.defaultMode`),
     ...objectsOf(members, 'items').flatMap((item, i) => [
@@ -113,15 +118,15 @@ function validateFiles(members: JSONObject, field: string): StatusCause[] {
   ];
 }
 
-function validateMode(mode: unknown, field: string): StatusCause[] {
+function validateMode(mode: unknown, field: string): FieldError[] {
   if (mode === undefined || (Number(mode) >= 0 && Number(mode) <= 0o777)) return [];
   return [invalidValue(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')];
 }
 
-function validateProjections(members: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+function validateProjections(members: JSONObject, field: string, spec: JSONObject): FieldError[] {
   return objectsOf(members, 'sources').flatMap((source, i) => {
     const at = `${field}.sources[${i}]`;
-    const causes: StatusCause[] = [];
+    const causes: FieldError[] = [];
     for (const name of ['secret', 'configMap']) {
       const one = source[name];
       if (isJSONObject(one))
@@ -138,7 +143,7 @@ function validateProjections(members: JSONObject, field: string, spec: JSONObjec
 }
 
 /** Source: `ValidateVolumeMounts`. */
-export function validateVolumeMounts(container: JSONObject, field: string, spec: JSONObject): StatusCause[] {
+export function validateVolumeMounts(container: JSONObject, field: string, spec: JSONObject): FieldError[] {
   const volumes = objectsOf(spec, 'volumes').map(({ name }) => name);
   const paths = new Set<unknown>();
   return objectsOf(container, 'volumeMounts').flatMap((mount, i) => {

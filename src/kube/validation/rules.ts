@@ -1,5 +1,5 @@
-import { forbiddenValue, invalidValue, requiredValue, type StatusCause, unsupportedValue } from './api-status.ts';
-import type { JSONObject } from './objects.ts';
+import { type FieldError, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './field-error.ts';
+import type { JSONObject } from '../json-object.ts';
 
 /*
  * Rules that several kinds share, each with the words of kube-apiserver.
@@ -24,23 +24,23 @@ export function isSubdomain(text: string): boolean {
   return text.length <= 253 && subdomain.test(text);
 }
 
-export function validateSubdomain(text: string, field: string): StatusCause[] {
+export function validateSubdomain(text: string, field: string): FieldError[] {
   if (isSubdomain(text)) return [];
   return [invalidValue(field, text, text.length > 253 ? 'must be no more than 253 bytes' : subdomainRule)];
 }
 
 /** A name that is one label of a domain name, as containers have. */
-export function validateDomainLabel(text: string, field: string): StatusCause[] {
+export function validateDomainLabel(text: string, field: string): FieldError[] {
   if (text.includes('.')) return [invalidValue(field, text, 'must not contain dots')];
   if (text.length > 63) return [invalidValue(field, text, 'must be no more than 63 bytes')];
   return label.test(text) ? [] : [invalidValue(field, text, labelRule)];
 }
 
 /** `name` or `prefix/name`, as keys of labels and types of conditions are. */
-export function validateQualifiedName(text: string, field: string): StatusCause[] {
+export function validateQualifiedName(text: string, field: string): FieldError[] {
   const parts = text.split('/');
   const name = parts.at(-1) ?? '';
-  const causes: StatusCause[] = [];
+  const causes: FieldError[] = [];
   if (parts.length > 2) return [invalidValue(field, text, 'a qualified name must have at most one prefix')];
   if (parts.length === 2 && !isSubdomain(parts[0] ?? ''))
     causes.push(invalidValue(field, text, `prefix part ${subdomainRule}`));
@@ -50,7 +50,7 @@ export function validateQualifiedName(text: string, field: string): StatusCause[
   return causes;
 }
 
-export function validateLabels(labels: { readonly [name: string]: unknown }, field: string): StatusCause[] {
+export function validateLabels(labels: { readonly [name: string]: unknown }, field: string): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => [
     ...validateQualifiedName(key, field),
     ...labelValueProblems(String(value)).map((because) => invalidValue(field, value, because)),
@@ -67,35 +67,35 @@ export function labelValueProblems(value: string): string[] {
 }
 
 /** Required when it is empty, else one of the supported values. */
-export function validateEnum(value: unknown, supported: readonly string[], field: string): StatusCause[] {
+export function validateEnum(value: unknown, supported: readonly string[], field: string): FieldError[] {
   if (value === undefined || value === '') return [requiredValue(field)];
   return (supported as readonly unknown[]).includes(value) ? [] : [unsupportedValue(field, value, supported)];
 }
 
-export function validateRange(value: unknown, min: number, max: number, field: string): StatusCause[] {
+export function validateRange(value: unknown, min: number, max: number, field: string): FieldError[] {
   if (value === undefined || (Number(value) >= min && Number(value) <= max)) return [];
   return [invalidValue(field, value, `must be between ${min} and ${max}, inclusive`)];
 }
 
 /** A user or group. */
-export function validateID(value: unknown, field: string): StatusCause[] {
+export function validateID(value: unknown, field: string): FieldError[] {
   return validateRange(value, 0, maxInt32, field);
 }
 
-export function validateNotNegative(value: unknown, field: string): StatusCause[] {
+export function validateNotNegative(value: unknown, field: string): FieldError[] {
   if (value === undefined || Number(value) >= 0) return [];
   return [invalidValue(field, value, 'must be greater than or equal to 0')];
 }
 
 /** The members that must be there and not empty. */
-export function validateRequired(object: JSONObject, members: readonly string[], field: string): StatusCause[] {
+export function validateRequired(object: JSONObject, members: readonly string[], field: string): FieldError[] {
   return members
     .filter((member) => object[member] === undefined || object[member] === '' || object[member] === null)
     .map((member) => requiredValue(`${field}.${member}`));
 }
 
 /** A number, or the name of a port. */
-export function validatePort(value: unknown, field: string): StatusCause[] {
+export function validatePort(value: unknown, field: string): FieldError[] {
   if (typeof value !== 'string') return validateRange(value ?? 0, 1, 65_535, field);
   return portNameProblems(value).map((because) => invalidValue(field, value, because));
 }
@@ -111,27 +111,15 @@ export function portNameProblems(name: string): string[] {
 }
 
 /** A path inside of something: relative, without `..`. */
-export function validateDescendingPath(path: string, field: string): StatusCause[] {
+export function validateDescendingPath(path: string, field: string): FieldError[] {
   return [
     ...(path.startsWith('/') ? [invalidValue(field, path, 'must be a relative path')] : []),
     ...validateNoBackSteps(path, field),
   ];
 }
 
-export function validateNoBackSteps(path: string, field: string): StatusCause[] {
+export function validateNoBackSteps(path: string, field: string): FieldError[] {
   return path.split('/').includes('..') ? [invalidValue(field, path, "must not contain '..'")] : [];
-}
-
-export function duplicateValue(field: string, value: unknown): StatusCause {
-  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(value)}`, field };
-}
-
-export function notFoundValue(field: string, value: unknown): StatusCause {
-  return { reason: 'FieldValueNotFound', message: `Not found: ${JSON.stringify(value)}`, field };
-}
-
-export function tooLong(field: string, maxBytes: number): StatusCause {
-  return { reason: 'FieldValueTooLong', message: `Too long: may not be more than ${maxBytes} bytes`, field };
 }
 
 /** Forbids members that are set. */
@@ -140,7 +128,7 @@ export function forbidMembers(
   members: readonly string[],
   field: string,
   because: string,
-): StatusCause[] {
+): FieldError[] {
   return members
     .filter((member) => object[member] !== undefined)
     .map((member) => forbiddenValue(`${field}.${member}`, because));

@@ -1,7 +1,7 @@
-import { quantityNanos } from '../kube/quantity.ts';
-import { forbiddenValue, invalidValue, requiredValue, type StatusCause } from './api-status.ts';
-import { type JSONObject, objectOf, objectsOf, stringOf } from './objects.ts';
-import { validateQualifiedName } from './validation.ts';
+import { quantityNanos } from '../quantity.ts';
+import { type FieldError, forbiddenValue, invalidValue, notFoundValue, requiredValue } from './field-error.ts';
+import { type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { validateQualifiedName } from './rules.ts';
 
 const containerResources = ['cpu', 'memory', 'ephemeral-storage'];
 const standardResources = [...containerResources, 'storage', 'pods', 'services', 'secrets', 'configmaps'];
@@ -14,10 +14,10 @@ export function validateResources(
   field: string,
   of: 'container' | 'pod',
   claimNames: readonly unknown[] = [],
-): StatusCause[] {
+): FieldError[] {
   const limits = objectOf(resources, 'limits');
   const requests = objectOf(resources, 'requests');
-  const causes: StatusCause[] = [];
+  const causes: FieldError[] = [];
   for (const [kind, list] of [
     ['limits', limits],
     ['requests', requests],
@@ -33,13 +33,12 @@ export function validateResources(
   }
   for (const [i, { name }] of objectsOf(resources, 'claims').entries()) {
     if (claimNames.includes(name)) continue;
-    const message = `Not found: ${JSON.stringify(name)}: must be one of the names in pod.spec.resourceClaims`;
-    causes.push({ reason: 'FieldValueNotFound', message, field: `${field}.claims[${i}]` });
+    causes.push(notFoundValue(`${field}.claims[${i}]`, name, 'must be one of the names in pod.spec.resourceClaims'));
   }
   return causes;
 }
 
-function validateResource(name: string, quantity: string, field: string, of: 'container' | 'pod'): StatusCause[] {
+function validateResource(name: string, quantity: string, field: string, of: 'container' | 'pod'): FieldError[] {
   const nanos = quantityNanos(quantity) ?? 0n;
   return [
     ...validateResourceName(name, field, of),
@@ -48,7 +47,7 @@ function validateResource(name: string, quantity: string, field: string, of: 'co
   ];
 }
 
-function validateResourceName(name: string, field: string, of: 'container' | 'pod'): StatusCause[] {
+function validateResourceName(name: string, field: string, of: 'container' | 'pod'): FieldError[] {
   const causes = validateQualifiedName(name, field);
   if (of === 'pod') {
     if (podResources.includes(name) || isHugePages(name)) return causes;
@@ -64,7 +63,7 @@ function validateResourceName(name: string, field: string, of: 'container' | 'po
   return causes;
 }
 
-function validateRequest(name: string, request: string, limits: JSONObject, field: string): StatusCause[] {
+function validateRequest(name: string, request: string, limits: JSONObject, field: string): FieldError[] {
   const limit = stringOf(limits, name);
   const mayDiffer = !isHugePages(name) && !isExtended(name);
   if (limit === '') {

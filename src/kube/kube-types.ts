@@ -1,4 +1,4 @@
-// Generated from k8s.io/api v0.37.1 by test/testing/api-server/kube-types/main.go. Do not edit.
+// Generated from k8s.io/api v0.37.1 by test/api-server/kube-types/main.go. Do not edit.
 
 /**
  * The Go structs of the kinds that are served: their members by JSON name. `?` marks a member that is left

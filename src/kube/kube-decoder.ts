@@ -1,8 +1,8 @@
 import { canonicalTime } from '../shared/time.ts';
 import { setOwn } from '../shared/json.ts';
-import { canonicalQuantity } from '../kube/quantity.ts';
+import { canonicalQuantity } from './quantity.ts';
 import { kubeTypes } from './kube-types.ts';
-import { isJSONObject, type JSONObject } from './objects.ts';
+import { isJSONObject, type JSONObject } from './json-object.ts';
 
 /** A struct of `k8s.io/api`. */
 export type KubeType = keyof typeof kubeTypes;
