@@ -10,6 +10,7 @@ const areas = {
   observe: ['status-manager', 'kube', 'shared'],
   'api-server': ['status-manager', 'kube', 'shared'],
   agent: ['observe', 'status-manager', 'kube', 'shared'],
+  cri: ['agent', 'status-manager', 'kube', 'shared'],
   testing: ['api-server', 'agent', 'status-manager', 'kube', 'shared'],
 };
 

@@ -8,6 +8,7 @@ import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
 import { type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
+import { createCRIRuntime } from 'kubelet-status-manager/cri';
 import type { HTTPPodClient } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
@@ -96,4 +97,22 @@ export async function anAgentServer(agent: NodeAgent, register: Registry): Promi
 
   await agent.stop({ drain: true });
   await agentServer.close();
+}
+
+export async function anAgentOnContainerd(): Promise<unknown> {
+  const runtime = await createCRIRuntime({
+    endpoint: 'unix:///run/containerd/containerd.sock',
+    cgroupRoot: '/kubepods-agent', // a kubelet on the same machine has /kubepods
+    helper: {
+      generateRunContainerOptions: async (_pod, { env = [] }) => ({
+        envs: env.map(({ name, value = '' }) => ({ name, value })),
+        mounts: [],
+      }),
+      getPodDNS: async () => ({ servers: [], searches: [], options: [] }),
+      generatePodHostName: (pod) => pod.metadata?.name ?? '',
+      lookupRuntimeHandler: async () => '',
+      pullCredentials: async () => [],
+    },
+  });
+  return runtime;
 }

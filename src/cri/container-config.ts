@@ -1,0 +1,68 @@
+import type { ContainerConfig } from '../agent/runtime/container-runtime.ts';
+import type { CRIRequest } from './cri-messages.ts';
+import { newContainerAnnotations, newContainerLabels } from './labels.ts';
+import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
+import type { RunnableContainer } from './pod-spec.ts';
+import type { RunContainerOptions } from './runtime-helper.ts';
+import { containerSecurityContext, type ImageUser, verifyRunAsNonRoot } from './security-context.ts';
+
+/** What of a container depends on the node and on other objects. */
+export interface ContainerSettings {
+  readonly options: RunContainerOptions;
+  /** Of the termination message, among others. */
+  readonly moreMounts: readonly CRIRequest<'Mount'>[];
+  readonly imageUser: ImageUser;
+  readonly targetID: string | undefined;
+  readonly seccompProfileRoot: string;
+  readonly machine: MachineResources;
+}
+
+/** Source: kubelet `generateContainerConfig`. @throws ContainerConfigError */
+export function generateContainerConfig(
+  { pod, container: specContainer, attempt, hash, imageRef }: ContainerConfig,
+  settings: ContainerSettings,
+): CRIRequest<'ContainerConfig'> {
+  const container = specContainer as RunnableContainer;
+  verifyRunAsNonRoot(pod, container, settings.imageUser);
+  const { envs, mounts } = settings.options;
+  const values = new Map(envs.map(({ name, value }) => [name, value]));
+  const expand = (texts: readonly string[] = []): string[] => texts.map((text) => expandReferences(text, values));
+  const stopSignal = container.lifecycle?.stopSignal;
+  return {
+    metadata: { name: container.name, attempt },
+    image: { image: imageRef ?? container.image, user_specified_image: container.image },
+    command: expand(container.command),
+    args: expand(container.args),
+    working_dir: container.workingDir,
+    envs: envs.map(({ name, value }) => ({ key: name, value: Buffer.from(value) })),
+    mounts: [...mounts.map(toCRIMount), ...settings.moreMounts],
+    labels: newContainerLabels(pod, container),
+    annotations: newContainerAnnotations(pod, container, { attempt, hash }),
+    log_path: `${container.name}/${attempt}.log`,
+    stdin: container.stdin,
+    stdin_once: container.stdinOnce,
+    tty: container.tty,
+    stop_signal: stopSignal === undefined ? undefined : (`SIGNAL_${stopSignal}` as 'SIGNAL_SIGTERM'),
+    linux: {
+      resources: containerLinuxResources(pod, container, settings.machine),
+      security_context: containerSecurityContext(pod, container, settings.imageUser, settings),
+    },
+  };
+}
+
+/** `$(NAME)` is the variable's value and `$$` is `$`; an unknown name stays as it is. Source: kubelet `expansion.Expand`. */
+function expandReferences(text: string, values: ReadonlyMap<string, string>): string {
+  return text.replaceAll(/\$(?:\$|\(([^)]*)\))/g, (syntax, name?: string) =>
+    name === undefined ? '$' : (values.get(name) ?? syntax),
+  );
+}
+
+function toCRIMount(mount: RunContainerOptions['mounts'][number]): CRIRequest<'Mount'> {
+  return {
+    container_path: mount.containerPath,
+    host_path: mount.hostPath,
+    readonly: mount.readOnly,
+    recursive_read_only: mount.recursiveReadOnly,
+    propagation: mount.propagation,
+  };
+}

@@ -1,0 +1,64 @@
+import type { ClientReadableStream } from '@grpc/grpc-js';
+import type { RuntimeEventType } from '../agent/runtime/container-runtime.ts';
+import type { CRIClient } from './cri-client.ts';
+import { createCodecs } from './message-codec.ts';
+
+/*
+ * The events of containerd itself, on the same socket as its CRI: containerd 1.6 has no events of the CRI. Source:
+ * containerd `api/services/events/v1`, `api/events`.
+ */
+
+const codecs = (): ReturnType<typeof createCodecs<'SubscribeRequest' | 'Envelope' | 'Any' | 'IDs'>> =>
+  createCodecs({
+    SubscribeRequest: { filters: [1, 'repeated string'] },
+    Envelope: { namespace: [2, 'string'], topic: [3, 'string'], event: [4, 'Any'] },
+    Any: { type_url: [1, 'string'], value: [2, 'bytes'] },
+    // The members that the events below share: a task's container, and the process of it that has ended.
+    IDs: { container_id: [1, 'string'], id: [2, 'string'] },
+  });
+
+const typeOfTopic: Readonly<Record<string, RuntimeEventType>> = {
+  '/tasks/start': 'started',
+  '/tasks/exit': 'stopped',
+  '/containers/create': 'created',
+  '/containers/delete': 'deleted',
+};
+
+interface Envelope {
+  readonly topic: string;
+  readonly event: { readonly value: Uint8Array } | null;
+}
+
+/** What happened to a container or sandbox. */
+export interface ContainerdEvent {
+  readonly type: RuntimeEventType;
+  readonly id: string;
+}
+
+/** A stream of events; `toEvent` gives undefined for those that are not about a container. */
+export function subscribeToContainerd(client: CRIClient): {
+  readonly stream: ClientReadableStream<Envelope>;
+  readonly toEvent: (envelope: Envelope) => ContainerdEvent | undefined;
+} {
+  const { SubscribeRequest, Envelope, IDs } = codecs();
+  const topics = Object.keys(typeOfTopic)
+    .map((topic) => `topic==${topic}`)
+    .map((topic) => `namespace==k8s.io,${topic}`);
+  const stream = client.stream<Envelope>('/containerd.services.events.v1.Events/Subscribe', {
+    request: { filters: topics },
+    requestCodec: SubscribeRequest,
+    responseCodec: Envelope,
+    headers: { 'containerd-namespace': 'k8s.io' },
+  });
+  return {
+    stream,
+    toEvent({ topic, event }) {
+      const type = typeOfTopic[topic];
+      if (type === undefined || event === null) return undefined;
+      const { container_id: containerID, id } = IDs.decode(event.value) as { container_id: string; id: string };
+      // A process of `exec` has an ID of its own.
+      const isExec = topic === '/tasks/exit' && id !== '' && id !== containerID;
+      return isExec ? undefined : { type, id: containerID };
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import type { ClockLike } from '../shared/guarded-clock.ts';
+import { refuseOption } from '../shared/errors.ts';
+import type { Logger } from '../shared/logger.ts';
+import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
+import { CRIClient } from './cri-client.ts';
+import { CRIRuntime } from './cri-runtime.ts';
+import type { RuntimeHelper } from './runtime-helper.ts';
+
+/** Options of `createCRIRuntime`. */
+export interface CRIRuntimeOptions {
+  /** The runtime's socket: `unix:///run/containerd/containerd.sock`. */
+  readonly endpoint: string;
+  /** Environment, mounts, DNS and credentials of the pods. */
+  readonly helper: RuntimeHelper;
+  /** Folders of pods and seccomp profiles are below it. Default: `/var/lib/kubelet`. */
+  readonly rootDirectory?: string | undefined;
+  /** Default: `/var/log/pods`. */
+  readonly podLogsDirectory?: string | undefined;
+  /**
+   * The cgroup of all pods, with cgroupfs. A kubelet on the same machine kills what it does not know in its own,
+   * `/kubepods`. Default: the runtime decides.
+   */
+  readonly cgroupRoot?: string | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+}
+
+/**
+ * Connects to a container runtime that implements the CRI, version 1, for example containerd or CRI-O. Needs the
+ * packages `@grpc/grpc-js` and `protobufjs`, and usually root. Call `close()` after the agent has stopped.
+ *
+ * Rejects if the runtime does not respond.
+ * @throws StatusManagerError INVALID_OPTION
+ * @example
+ * const runtime = await createCRIRuntime({ endpoint: 'unix:///run/containerd/containerd.sock', helper });
+ * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime });
+ */
+export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIRuntime> {
+  const { endpoint, rootDirectory = '/var/lib/kubelet', podLogsDirectory = '/var/log/pods', cgroupRoot } = options;
+  if (typeof endpoint !== 'string' || !endpoint.startsWith('unix:/'))
+    refuseOption('endpoint', 'a socket like unix:///run/containerd/containerd.sock', endpoint);
+  for (const [name, path] of Object.entries({ rootDirectory, podLogsDirectory, cgroupRoot }))
+    if (path !== undefined && !path.startsWith('/')) refuseOption(name, 'an absolute path', path);
+  const helper = requirePort('helper', options.helper, [
+    'generateRunContainerOptions',
+    'getPodDNS',
+    'generatePodHostName',
+    'lookupRuntimeHandler',
+    'pullCredentials',
+  ]);
+  const logger = resolveLogger(options.logger);
+  const client = new CRIClient(endpoint);
+  try {
+    const { runtime_name: runtimeName } = await client.call('Version', {});
+    return new CRIRuntime({
+      client,
+      runtimeName,
+      rootDirectory,
+      podLogsDirectory,
+      cgroupRoot,
+      helper,
+      machine: { memoryBytes: totalmem(), hasCgroup2: existsSync('/sys/fs/cgroup/cgroup.controllers') },
+      clock: resolveClock(options.clock, logger),
+      logger,
+    });
+  } catch (cause) {
+    client.close();
+    throw new Error(`The container runtime at ${endpoint} does not respond: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,419 @@
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { ContainerConfigError } from '../agent/runtime/container-config-error.ts';
+import type {
+  CallOptions,
+  ContainerConfig,
+  ContainerRuntime,
+  ExecResult,
+  PodSandboxConfig,
+  RuntimeEvent,
+  RuntimePod,
+} from '../agent/runtime/container-runtime.ts';
+import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
+import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { generateContainerConfig } from './container-config.ts';
+import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
+import { type CRIClient, CRIError, hasCode, ignoreNotFound } from './cri-client.ts';
+import type { CRIMessage, CRIRequest } from './cri-messages.ts';
+import { containerNameLabel, podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
+import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
+import { type RunnableContainer, runnableContainers, runnableSpec } from './pod-spec.ts';
+import { RuntimeEvents } from './runtime-events.ts';
+import type { RuntimeHelper } from './runtime-helper.ts';
+import { generatePodSandboxConfig } from './sandbox-config.ts';
+import type { ImageUser } from './security-context.ts';
+import { readTerminationMessage } from './termination-message.ts';
+
+/** What `createCRIRuntime` has resolved. */
+export interface CRIRuntimeSettings {
+  readonly client: CRIClient;
+  /** `containerd`, `cri-o`: the scheme of container IDs. */
+  readonly runtimeName: string;
+  readonly rootDirectory: string;
+  readonly podLogsDirectory: string;
+  readonly cgroupRoot: string | undefined;
+  readonly helper: RuntimeHelper;
+  readonly machine: MachineResources;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Cached<Status> {
+  /** The state in the list that the status belongs to. */
+  readonly state: string;
+  readonly status: Status;
+}
+
+/**
+ * A `ContainerRuntime` over the CRI. What it creates looks to a kubelet as if it had created it itself, and it adopts
+ * what a kubelet created. Source: kubelet `kubeGenericRuntimeManager`.
+ */
+export class CRIRuntime implements ContainerRuntime {
+  readonly #settings: CRIRuntimeSettings;
+  readonly #client: CRIClient;
+  /** Statuses by ID; one is read again when its state in the list has changed. */
+  readonly #containers = new Map<string, Cached<RuntimeContainerStatus>>();
+  readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
+  /** Container or sandbox → the pod's UID, for events. */
+  readonly #owners = new Map<string, string>();
+  /** One pull at a time. Source: kubelet `serializeImagePulls`. */
+  #lastPull: Promise<unknown> = Promise.resolve();
+
+  constructor(settings: CRIRuntimeSettings) {
+    this.#settings = settings;
+    this.#client = settings.client;
+  }
+
+  async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {
+    const { pods, ids } = await this.#list(undefined, signal);
+    for (const map of [this.#containers, this.#sandboxes, this.#owners])
+      for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
+    return pods;
+  }
+
+  async getPod(uid: string, { signal }: CallOptions = {}): Promise<RuntimePod | undefined> {
+    const { pods } = await this.#list({ label_selector: { [podUIDLabel]: uid } }, signal);
+    return pods[0];
+  }
+
+  async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
+    const config = await this.#sandboxConfig(pod, attempt);
+    await mkdir(config.log_directory!, { recursive: true, mode: 0o755 });
+    const { runtimeClassName } = runnableSpec(pod);
+    const handler = runtimeClassName ? await this.#settings.helper.lookupRuntimeHandler(runtimeClassName) : '';
+    const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
+    const { pod_sandbox_id: id } = await withGoMessage(call);
+    this.#owners.set(id, pod.metadata?.uid ?? '');
+    return id;
+  }
+
+  async stopPodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
+    await ignoreNotFound(this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal }));
+  }
+
+  async removePodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
+    await ignoreNotFound(this.#client.call('RemovePodSandbox', { pod_sandbox_id: id }, { signal }));
+  }
+
+  async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
+    const { pod, sandboxID = '' } = config;
+    const container = config.container as RunnableContainer;
+    const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
+    const sandbox = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: sandboxID }, { signal });
+    const { network, metadata } = sandbox.status ?? {};
+    const podIPs = [network?.ip ?? '', ...(network?.additional_ips ?? []).map(({ ip }) => ip)].filter(Boolean);
+    const containerConfig = generateContainerConfig(config, {
+      options: await helper.generateRunContainerOptions(pod, container, podIPs),
+      moreMounts: await this.#terminationMessageMount(pod, container),
+      imageUser: await this.#imageUser(config.imageRef ?? container.image ?? '', signal),
+      targetID: await this.#targetID(pod, container, signal),
+      seccompProfileRoot: join(rootDirectory, 'seccomp'),
+      machine,
+    });
+    const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
+    await mkdir(logs, { recursive: true, mode: 0o755 });
+    const { container_id: id } = await this.#client.call(
+      'CreateContainer',
+      {
+        pod_sandbox_id: sandboxID,
+        config: containerConfig,
+        sandbox_config: await this.#sandboxConfig(pod, metadata?.attempt ?? 0),
+      },
+      { signal },
+    );
+    this.#owners.set(id, pod.metadata?.uid ?? '');
+    return this.#withScheme(id);
+  }
+
+  async startContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#client.call('StartContainer', { container_id: bareID(containerID) }, { signal });
+  }
+
+  async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
+    const request = { container_id: bareID(containerID), timeout: Math.trunc(gracePeriodSeconds) };
+    await ignoreNotFound(this.#client.call('StopContainer', request, { signal }));
+  }
+
+  async removeContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
+    const id = bareID(containerID);
+    const status = await this.#containerStatus(id, signal);
+    await ignoreNotFound(this.#client.call('RemoveContainer', { container_id: id }, { signal }));
+    if (status?.log_path) await removeLogs(status.log_path);
+  }
+
+  async updateContainerResources(
+    containerID: string,
+    resources: ResourceRequirementsInput,
+    { signal, pod }: CallOptions & { readonly pod?: Pod } = {},
+  ): Promise<void> {
+    const id = bareID(containerID);
+    const status = await this.#containerStatus(id, signal);
+    const name = status?.labels[containerNameLabel] ?? '';
+    const container = pod && runnableContainers(runnableSpec(pod)).find((one) => one.name === name);
+    const linux = containerLinuxResources(pod ?? {}, container ?? { name }, this.#settings.machine, resources);
+    const request: CRIRequest<'UpdateContainerResourcesRequest'> = {
+      container_id: id,
+      // To the runtime, 0 means that a limit stays as it is.
+      linux: { ...linux, cpu_quota: linux.cpu_quota || -1, memory_limit_in_bytes: linux.memory_limit_in_bytes || -1 },
+    };
+    await withGoMessage(this.#client.call('UpdateContainerResources', request, { signal }));
+    this.#containers.delete(id);
+  }
+
+  async execSync(
+    containerID: string,
+    command: readonly string[],
+    timeoutMs: number,
+    { signal }: CallOptions = {},
+  ): Promise<ExecResult> {
+    const { exit_code, stdout, stderr } = await this.#client.call(
+      'ExecSync',
+      { container_id: bareID(containerID), cmd: command, timeout: Math.ceil(timeoutMs / 1000) },
+      { signal },
+    );
+    return { exitCode: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
+  }
+
+  async imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {
+    const call = this.#client.call('ImageStatus', { image: { image } }, { signal });
+    return (await withGoMessage(call)).image?.id || undefined;
+  }
+
+  pullImage(image: string, pod: Pod, { signal }: CallOptions = {}): Promise<string> {
+    const pull = this.#lastPull.then(() => this.#pull(image, pod, signal));
+    this.#lastPull = pull.catch(() => {});
+    return pull;
+  }
+
+  subscribe(listener: (event: RuntimeEvent) => void): () => void {
+    const events = new RuntimeEvents({
+      client: this.#client,
+      clock: this.#settings.clock,
+      logger: this.#settings.logger,
+      ownerOf: (id) => {
+        const podUID = this.#owners.get(id);
+        return podUID === undefined ? undefined : { podUID, isSandbox: this.#sandboxes.has(id) };
+      },
+      hasEnded: (id) => this.#hasEnded(id),
+      onEvent: (id, { type, podUID, isSandbox }) => {
+        this.#containers.delete(id);
+        listener({ type, podUID, ...(!isSandbox && { containerID: this.#withScheme(id) }) });
+      },
+    });
+    return () => events.stop();
+  }
+
+  /** Ends calls and events. */
+  close(): void {
+    this.#client.close();
+  }
+
+  /** Pods in the list of the runtime, of those that a kubelet or this library created. */
+  async #list(
+    filter: { readonly label_selector: Readonly<Record<string, string>> } | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly pods: readonly RuntimePod[]; readonly ids: ReadonlySet<string> }> {
+    const [{ items }, { containers }] = await Promise.all([
+      this.#client.call('ListPodSandbox', { filter }, { signal }),
+      this.#client.call('ListContainers', { filter }, { signal }),
+    ]);
+    const pods = new Map<
+      string,
+      RuntimePod & { sandboxes: RuntimeSandboxStatus[]; containers: RuntimeContainerStatus[] }
+    >();
+    const podOf = (labels: Readonly<Record<string, string>>) => {
+      const { [podUIDLabel]: uid, [podNameLabel]: name = '', [podNamespaceLabel]: namespace = '' } = labels;
+      if (!uid) return undefined;
+      let pod = pods.get(uid);
+      if (pod === undefined) pods.set(uid, (pod = { uid, name, namespace, sandboxes: [], containers: [] }));
+      return pod;
+    };
+    await Promise.all([
+      ...items.map(async (item) => {
+        const pod = podOf(item.labels);
+        const status = pod && (await this.#listedSandbox(item, signal));
+        if (status) pod.sandboxes.push(status);
+      }),
+      ...containers.map(async (item) => {
+        const pod = podOf(item.labels);
+        const status = pod && (await this.#listedContainer(item, signal));
+        if (status) pod.containers.push(status);
+      }),
+    ]);
+    const ids = new Set([...items, ...containers].map(({ id }) => id));
+    return { pods: [...pods.values()].filter((pod) => pod.sandboxes.length + pod.containers.length > 0), ids };
+  }
+
+  async #listedSandbox(
+    { id, state, labels }: CRIMessage<'PodSandbox'>,
+    signal: AbortSignal | undefined,
+  ): Promise<RuntimeSandboxStatus | undefined> {
+    const cached = this.#sandboxes.get(id);
+    if (cached?.state === state) return cached.status;
+    this.#owners.set(id, labels[podUIDLabel] ?? '');
+    const response = await undefinedIfNotFound(
+      this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal }),
+    );
+    if (!response?.status) return undefined;
+    const status = toRuntimeSandboxStatus(response.status);
+    // If the state has changed since the list, the status is read again with the next one.
+    if (response.status.state === state) this.#sandboxes.set(id, { state, status });
+    return status;
+  }
+
+  async #listedContainer(
+    { id, state, labels, pod_sandbox_id: sandboxID }: CRIMessage<'Container'>,
+    signal: AbortSignal | undefined,
+  ): Promise<RuntimeContainerStatus | undefined> {
+    const cached = this.#containers.get(id);
+    if (cached?.state === state) return cached.status;
+    this.#owners.set(id, labels[podUIDLabel] ?? '');
+    const criStatus = await this.#containerStatus(id, signal);
+    if (criStatus === undefined) return undefined;
+    const hasExited = criStatus.state === 'CONTAINER_EXITED';
+    const status = toRuntimeContainerStatus(criStatus, {
+      runtimeName: this.#settings.runtimeName,
+      sandboxID,
+      terminationMessage: hasExited ? await readTerminationMessage(criStatus) : '',
+    });
+    if (criStatus.state === state) this.#containers.set(id, { state, status });
+    return status;
+  }
+
+  async #containerStatus(
+    id: string,
+    signal: AbortSignal | undefined,
+  ): Promise<CRIMessage<'ContainerStatus'> | undefined> {
+    const call = this.#client.call('ContainerStatus', { container_id: id }, { signal });
+    return (await undefinedIfNotFound(call))?.status ?? undefined;
+  }
+
+  async #hasEnded(id: string): Promise<boolean> {
+    if (this.#sandboxes.has(id)) {
+      const { status } = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: id });
+      return status?.state !== 'SANDBOX_READY';
+    }
+    const { status } = await this.#client.call('ContainerStatus', { container_id: id });
+    return status?.state !== 'CONTAINER_RUNNING';
+  }
+
+  async #sandboxConfig(pod: Pod, attempt: number): Promise<CRIRequest<'PodSandboxConfig'>> {
+    const { helper, podLogsDirectory, cgroupRoot } = this.#settings;
+    const dns = await helper.getPodDNS(pod);
+    const hostname = helper.generatePodHostName(pod);
+    return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupRoot });
+  }
+
+  /** A file of its own for each run of a container. Source: kubelet `makeMounts`. */
+  async #terminationMessageMount(
+    { metadata }: Pod,
+    { name, terminationMessagePath }: RunnableContainer,
+  ): Promise<CRIRequest<'Mount'>[]> {
+    if (!terminationMessagePath) return [];
+    const folder = join(this.#settings.rootDirectory, 'pods', metadata?.uid ?? '', 'containers', name);
+    await mkdir(folder, { recursive: true, mode: 0o750 });
+    const path = join(folder, randomUUID().slice(0, 8));
+    const file = await open(path, 'w', 0o666);
+    try {
+      // Any user of a container may write it, whatever the umask.
+      await file.chmod(0o666);
+    } finally {
+      await file.close();
+    }
+    return [{ container_path: terminationMessagePath, host_path: path }];
+  }
+
+  /** Source: kubelet `getImageUser`. */
+  async #imageUser(image: string, signal: AbortSignal | undefined): Promise<ImageUser> {
+    const { image: status } = await this.#client.call('ImageStatus', { image: { image } }, { signal });
+    if (status?.uid) return { uid: status.uid.value };
+    return status?.username ? { username: status.username } : { uid: 0 };
+  }
+
+  /** Source: kubelet `getTargetID`. */
+  async #targetID(
+    { metadata }: Pod,
+    { targetContainerName }: RunnableContainer,
+    signal: AbortSignal | undefined,
+  ): Promise<string | undefined> {
+    if (!targetContainerName) return undefined;
+    const pod = await this.getPod(metadata?.uid ?? '', { signal });
+    const runs = pod?.containers.filter(({ name }) => name === targetContainerName) ?? [];
+    const [newest] = runs.toSorted((a, b) => (b.attempt ?? 0) - (a.attempt ?? 0));
+    if (newest === undefined) throw new ContainerConfigError(`unable to find target container ${targetContainerName}`);
+    return bareID(newest.id);
+  }
+
+  /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
+  async #pull(image: string, pod: Pod, signal: AbortSignal | undefined): Promise<string> {
+    signal?.throwIfAborted();
+    const credentials = await this.#settings.helper.pullCredentials(pod, image);
+    const errors: string[] = [];
+    let cause: unknown;
+    for (const auth of credentials.length > 0 ? credentials : [undefined]) {
+      try {
+        const response = await this.#client.call(
+          'PullImage',
+          {
+            image: { image, annotations: pod.metadata?.annotations ?? {} },
+            auth: auth && {
+              username: auth.username,
+              password: auth.password,
+              server_address: auth.serverAddress,
+              identity_token: auth.identityToken,
+            },
+            sandbox_config: await this.#sandboxConfig(pod, 0),
+          },
+          { signal },
+        );
+        return response.image_ref;
+      } catch (error) {
+        cause = error;
+        errors.push((error as Error).message);
+      }
+    }
+    throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`, { cause });
+  }
+
+  #withScheme(id: string): string {
+    return `${this.#settings.runtimeName}://${id}`;
+  }
+}
+
+function bareID(containerID: string): string {
+  return containerID.slice(containerID.indexOf('://') + 3);
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString();
+}
+
+async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+/** The kubelet shows the errors of some calls as Go formats them. */
+async function withGoMessage<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw error instanceof CRIError ? new Error(error.goMessage, { cause: error }) : error;
+  }
+}
+
+/** The log of one run, and what its rotation has left. Source: kubelet `removeContainerLog`. */
+async function removeLogs(path: string): Promise<void> {
+  const prefix = `${basename(path)}.`;
+  const names = await readdir(dirname(path)).catch(() => []);
+  const rotated = names.filter((name) => name.startsWith(prefix)).map((name) => join(dirname(path), name));
+  await Promise.all([path, ...rotated].map((file) => rm(file, { force: true })));
+}

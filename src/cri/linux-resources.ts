@@ -1,0 +1,147 @@
+import { quantityNanos } from '../kube/quantity.ts';
+import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
+import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
+import { computePodQOS } from '../status-manager/status/qos.ts';
+import type { CRIMessage, CRIRequest } from './cri-messages.ts';
+import type { RunnableContainer } from './pod-spec.ts';
+
+/** What the machine has, as far as resources depend on it. */
+export interface MachineResources {
+  readonly memoryBytes: number;
+  readonly hasCgroup2: boolean;
+}
+
+const minShares = 2;
+const maxShares = 262_144;
+const sharesPerCPU = 1024;
+const milliCPUPerCPU = 1000;
+const quotaPeriod = 100_000;
+const minQuotaPeriod = 1000;
+
+const guaranteedOOMScoreAdj = -997;
+const besteffortOOMScoreAdj = 1000;
+
+/** A quantity of CPU in thousandths, rounded up; 0 when absent. Source: `Quantity.MilliValue`. */
+function milliCPUOf(quantity: string | undefined): number {
+  return quantity === undefined ? 0 : ceilDivide(quantityNanos(quantity) ?? 0n, 1_000_000n);
+}
+
+/** A quantity in bytes, rounded up; 0 when absent. Source: `Quantity.Value`. */
+function bytesOf(quantity: string | undefined): number {
+  return quantity === undefined ? 0 : ceilDivide(quantityNanos(quantity) ?? 0n, 1_000_000_000n);
+}
+
+function ceilDivide(value: bigint, divisor: bigint): number {
+  return Number((value + divisor - 1n) / divisor);
+}
+
+/** Source: kubelet `MilliCPUToShares`. */
+export function milliCPUToShares(milliCPU: number): number {
+  if (milliCPU === 0) return minShares;
+  return Math.min(maxShares, Math.max(minShares, Math.trunc((milliCPU * sharesPerCPU) / milliCPUPerCPU)));
+}
+
+/** 0: unlimited. Source: kubelet `MilliCPUToQuota`. */
+export function milliCPUToQuota(milliCPU: number): number {
+  return milliCPU === 0 ? 0 : Math.max(minQuotaPeriod, Math.trunc((milliCPU * quotaPeriod) / milliCPUPerCPU));
+}
+
+/** The resources of a container with these requests and limits. Source: kubelet `generateLinuxContainerResources`. */
+export function containerLinuxResources(
+  pod: Pod,
+  container: RunnableContainer,
+  machine: MachineResources,
+  resources: ResourceRequirementsInput = container.resources ?? {},
+): CRIRequest<'LinuxContainerResources'> {
+  const podLimits = pod.spec?.resources?.limits;
+  const cpuLimit = resources.limits?.['cpu'] ?? podLimits?.['cpu'];
+  const cpuRequest = resources.requests?.['cpu'] ?? resources.limits?.['cpu'];
+  const memoryLimit = resources.limits?.['memory'] ?? podLimits?.['memory'];
+  return {
+    cpu_shares: milliCPUToShares(milliCPUOf(cpuRequest)),
+    cpu_period: quotaPeriod,
+    cpu_quota: milliCPUToQuota(milliCPUOf(cpuLimit)),
+    memory_limit_in_bytes: bytesOf(memoryLimit),
+    oom_score_adj: containerOOMScoreAdjust(pod, container, machine.memoryBytes, resources),
+    // The kubelet resets memory.high, which an earlier configuration may have set.
+    ...(machine.hasCgroup2 && { unified: { 'memory.high': 'max' } }),
+  };
+}
+
+/**
+ * The resources of all containers of a pod; a runtime of virtual machines sizes them by it.
+ * Source: kubelet `calculateSandboxResources`.
+ */
+export function sandboxLinuxResources({ spec }: Pod): CRIRequest<'LinuxContainerResources'> {
+  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? []).filter(isRestartableInitContainer)];
+  const sum = (
+    quantities: readonly (string | undefined)[],
+    valueOf: (quantity: string | undefined) => number,
+  ): number => quantities.reduce((total, quantity) => total + valueOf(quantity), 0);
+  const cpuLimits = containers.map(({ resources }) => resources?.limits?.['cpu']);
+  const cpuRequests = containers.map(({ resources }, i) => resources?.requests?.['cpu'] ?? cpuLimits[i]);
+  const memoryLimits = containers.map(({ resources }) => resources?.limits?.['memory']);
+  return {
+    cpu_shares: milliCPUToShares(sum(cpuRequests, milliCPUOf)),
+    cpu_period: quotaPeriod,
+    cpu_quota: milliCPUToQuota(sum(cpuLimits, milliCPUOf)),
+    memory_limit_in_bytes: sum(memoryLimits, bytesOf),
+  };
+}
+
+/** Source: kubelet `IsNodeCriticalPod`. */
+function isNodeCriticalPod({ spec }: Pod): boolean {
+  return spec?.priorityClassName === 'system-node-critical';
+}
+
+/** Source: kubelet `GetContainerOOMScoreAdjust`. */
+export function containerOOMScoreAdjust(
+  pod: Pod,
+  container: RunnableContainer,
+  memoryBytes: number,
+  resources: ResourceRequirementsInput = container.resources ?? {},
+): number {
+  if (isNodeCriticalPod(pod)) return guaranteedOOMScoreAdj;
+  const qos = computePodQOS(pod);
+  if (qos === 'Guaranteed') return guaranteedOOMScoreAdj;
+  if (qos === 'BestEffort') return besteffortOOMScoreAdj;
+  const adjust = (requested: number): number =>
+    besteffortOOMScoreAdj - Math.trunc((besteffortOOMScoreAdj * requested) / memoryBytes);
+  let result = adjust(bytesOf(resources.requests?.['memory']));
+  const isSidecar =
+    isRestartableInitContainer(container) && pod.spec?.initContainers?.some(({ name }) => name === container.name);
+  if (isSidecar === true) {
+    const requests = (pod.spec?.containers ?? []).map((main) => bytesOf(main.resources?.requests?.['memory']));
+    result = Math.min(result, adjust(Math.min(...requests)));
+  }
+  // Burstable stays between the other two classes.
+  return Math.min(besteffortOOMScoreAdj - 1, Math.max(1000 + guaranteedOOMScoreAdj, result));
+}
+
+/** The resources that a running container has, as quantities. Source: kubelet `toKubeContainerResources`. */
+export function resourcesFromStatus({
+  cpu_shares: shares,
+  cpu_quota: quota,
+  cpu_period: period,
+  memory_limit_in_bytes: memoryLimit,
+}: CRIMessage<'LinuxContainerResources'>): ResourceRequirementsInput {
+  return {
+    requests: shares > minShares ? { cpu: `${Math.ceil((shares * milliCPUPerCPU) / sharesPerCPU)}m` } : {},
+    limits: {
+      ...(quota > 0 && period > 0 && { cpu: `${Math.trunc((quota * milliCPUPerCPU) / period)}m` }),
+      ...(memoryLimit > 0 && { memory: binarySI(memoryLimit) }),
+    },
+  };
+}
+
+/** Source: `resource.NewQuantity(bytes, BinarySI)`. */
+function binarySI(bytes: number): string {
+  for (const [suffix, factor] of [
+    ['Ti', 2 ** 40],
+    ['Gi', 2 ** 30],
+    ['Mi', 2 ** 20],
+    ['Ki', 2 ** 10],
+  ] as const)
+    if (bytes % factor === 0) return `${bytes / factor}${suffix}`;
+  return String(bytes);
+}

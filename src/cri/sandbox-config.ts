@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import type { Pod } from '../kube/types.ts';
+import { computePodQOS } from '../status-manager/status/qos.ts';
+import type { CRIRequest } from './cri-messages.ts';
+import { newPodLabels, podLogsDirectoryName } from './labels.ts';
+import { sandboxLinuxResources } from './linux-resources.ts';
+import { type RunnablePodSpec, runnableSpec } from './pod-spec.ts';
+import { sandboxSecurityContext } from './security-context.ts';
+
+/** What of a sandbox depends on the node. */
+export interface SandboxSettings {
+  readonly attempt: number;
+  readonly dns: CRIRequest<'DNSConfig'>;
+  /** Of a pod with a network of its own. */
+  readonly hostname: string;
+  readonly podLogsDirectory: string;
+  /** The cgroup of all pods; undefined leaves the cgroups to the runtime. */
+  readonly cgroupRoot: string | undefined;
+}
+
+/** Source: kubelet `generatePodSandboxConfig`. */
+export function generatePodSandboxConfig(pod: Pod, settings: SandboxSettings): CRIRequest<'PodSandboxConfig'> {
+  const spec = runnableSpec(pod);
+  const { name, namespace, uid, annotations } = pod.metadata ?? {};
+  return {
+    metadata: { name, namespace, uid, attempt: settings.attempt },
+    labels: newPodLabels(pod),
+    annotations: annotations ?? {},
+    dns_config: settings.dns,
+    hostname: spec.hostNetwork === true ? '' : settings.hostname,
+    log_directory: join(settings.podLogsDirectory, podLogsDirectoryName(pod)),
+    port_mappings: portMappings(spec),
+    linux: {
+      cgroup_parent: settings.cgroupRoot === undefined ? '' : podCgroupParent(pod, settings.cgroupRoot),
+      sysctls: Object.fromEntries(
+        (spec.securityContext?.sysctls ?? []).map((sysctl) => [normalizeSysctl(sysctl.name), sysctl.value]),
+      ),
+      security_context: sandboxSecurityContext(pod),
+      resources: sandboxLinuxResources(pod),
+    },
+  };
+}
+
+/** Source: kubelet `GetPodCgroupParent`, with the driver cgroupfs. */
+export function podCgroupParent(pod: Pod, root: string): string {
+  const qos = computePodQOS(pod);
+  return join(root, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata?.uid}`);
+}
+
+/** `net/ipv4/x` is `net.ipv4.x`; a name whose first separator is a dot stays. Source: `sysctl.NormalizeName`. */
+export function normalizeSysctl(name: string): string {
+  if (!/^[^./]*\//.test(name)) return name;
+  return name.replaceAll(/[./]/g, (separator) => (separator === '.' ? '/' : '.'));
+}
+
+/** Source: kubelet `MakePortMappings`. */
+function portMappings({ containers = [], hostNetwork }: RunnablePodSpec): readonly CRIRequest<'PortMapping'>[] {
+  if (hostNetwork === true) return [];
+  return containers.flatMap(({ ports = [] }) =>
+    ports
+      .filter(({ hostPort = 0 }) => hostPort > 0)
+      .map(({ hostIP = '', hostPort, containerPort, protocol = 'TCP' }) => {
+        return { host_ip: hostIP, host_port: hostPort, container_port: containerPort, protocol };
+      }),
+  );
+}

@@ -1,0 +1,158 @@
+import { join } from 'node:path';
+import type { Pod } from '../kube/types.ts';
+import { ContainerConfigError } from '../agent/runtime/container-config-error.ts';
+import type { CRIRequest } from './cri-messages.ts';
+import {
+  type PodSecurityContext,
+  type ProfileSource,
+  type RunnableContainer,
+  type RunnablePodSpec,
+  type SecurityContext,
+  type SELinuxOptions,
+  runnableContainers,
+  runnableSpec,
+} from './pod-spec.ts';
+
+/** The user of an image: a number, or a name that only the image's files can resolve. */
+export interface ImageUser {
+  readonly uid?: number | undefined;
+  readonly username?: string | undefined;
+}
+
+const maskedPaths = [
+  '/proc/asound',
+  '/proc/acpi',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
+];
+const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+/** Source: kubelet `NamespacesForPod`. */
+export function namespacesForPod(spec: RunnablePodSpec): CRIRequest<'NamespaceOption'> {
+  return {
+    network: spec.hostNetwork === true ? 'NODE' : 'POD',
+    pid: spec.hostPID === true ? 'NODE' : spec.shareProcessNamespace === true ? 'POD' : 'CONTAINER',
+    ipc: spec.hostIPC === true ? 'NODE' : 'POD',
+  };
+}
+
+/** Source: kubelet `generatePodSandboxLinuxConfig`. */
+export function sandboxSecurityContext(pod: Pod): CRIRequest<'LinuxSandboxSecurityContext'> {
+  const spec = runnableSpec(pod);
+  const { securityContext: context = {} } = spec;
+  return {
+    privileged: runnableContainers(spec).some(({ securityContext }) => securityContext?.privileged === true),
+    // Whatever the containers use: the sandbox runs nothing of the user's.
+    seccomp: { profile_type: 'RuntimeDefault' },
+    namespace_options: namespacesForPod(spec),
+    run_as_user: int64(context.runAsUser),
+    run_as_group: int64(context.runAsGroup),
+    supplemental_groups: supplementalGroups(context),
+    supplemental_groups_policy: context.supplementalGroupsPolicy,
+    selinux_options: selinuxOption(context.seLinuxOptions),
+  };
+}
+
+/** Source: kubelet `determineEffectiveSecurityContext`. @throws ContainerConfigError */
+export function containerSecurityContext(
+  pod: Pod,
+  container: RunnableContainer,
+  imageUser: ImageUser,
+  options: {
+    readonly seccompProfileRoot: string;
+    /** The container whose processes an ephemeral container sees. */
+    readonly targetID: string | undefined;
+  },
+): CRIRequest<'LinuxContainerSecurityContext'> {
+  const spec = runnableSpec(pod);
+  const podContext = spec.securityContext ?? {};
+  const context = effectiveSecurityContext(podContext, container.securityContext);
+  const isUnmasked = context.procMount === 'Unmasked';
+  const namespaces = namespacesForPod(spec);
+  const isTargeted = options.targetID !== undefined && namespaces.pid === 'CONTAINER';
+  const { capabilities } = context;
+  return {
+    capabilities: capabilities && {
+      add_capabilities: capabilities.add ?? [],
+      drop_capabilities: capabilities.drop ?? [],
+    },
+    selinux_options: selinuxOption(context.seLinuxOptions),
+    run_as_user: int64(context.runAsUser ?? imageUser.uid),
+    run_as_username: context.runAsUser === undefined ? (imageUser.username ?? '') : '',
+    run_as_group: int64(context.runAsGroup),
+    privileged: context.privileged ?? false,
+    readonly_rootfs: context.readOnlyRootFilesystem ?? false,
+    namespace_options: isTargeted ? { ...namespaces, pid: 'TARGET', target_id: options.targetID } : namespaces,
+    supplemental_groups: supplementalGroups(podContext),
+    supplemental_groups_policy: podContext.supplementalGroupsPolicy,
+    no_new_privs: context.allowPrivilegeEscalation === false,
+    masked_paths: isUnmasked ? [] : maskedPaths,
+    readonly_paths: isUnmasked ? [] : readonlyPaths,
+    seccomp: securityProfile(context.seccompProfile, options.seccompProfileRoot),
+    apparmor: context.appArmorProfile && securityProfile(context.appArmorProfile, ''),
+  };
+}
+
+/** Source: kubelet `verifyRunAsNonRoot`. @throws ContainerConfigError */
+export function verifyRunAsNonRoot(pod: Pod, container: RunnableContainer, { uid, username }: ImageUser): void {
+  const context = effectiveSecurityContext(runnableSpec(pod).securityContext ?? {}, container.securityContext);
+  if (context.runAsNonRoot !== true) return;
+  const { name, namespace, uid: podUID } = pod.metadata ?? {};
+  const where = `(pod: "${name}_${namespace}(${podUID})", container: ${container.name})`;
+  const refuse = (message: string): never => {
+    throw new ContainerConfigError(`${message} ${where}`);
+  };
+  if (context.runAsUser !== undefined) {
+    if (context.runAsUser === 0) refuse("container's runAsUser breaks non-root policy");
+  } else if (uid === 0) {
+    refuse('container has runAsNonRoot and image will run as root');
+  } else if (uid === undefined && username) {
+    refuse(`container has runAsNonRoot and image has non-numeric user (${username}), cannot verify user is non-root`);
+  }
+}
+
+/** The container's members, with those of the pod as defaults. Source: `DetermineEffectiveSecurityContext`. */
+function effectiveSecurityContext(podContext: PodSecurityContext, context: SecurityContext = {}): SecurityContext {
+  return {
+    ...context,
+    seLinuxOptions: context.seLinuxOptions ?? podContext.seLinuxOptions,
+    runAsUser: context.runAsUser ?? podContext.runAsUser,
+    runAsGroup: context.runAsGroup ?? podContext.runAsGroup,
+    runAsNonRoot: context.runAsNonRoot ?? podContext.runAsNonRoot,
+    seccompProfile: context.seccompProfile ?? podContext.seccompProfile,
+    appArmorProfile: context.appArmorProfile ?? podContext.appArmorProfile,
+  };
+}
+
+function supplementalGroups({ fsGroup, supplementalGroups: groups = [] }: PodSecurityContext): readonly number[] {
+  return fsGroup === undefined ? groups : [fsGroup, ...groups];
+}
+
+function securityProfile(profile: ProfileSource | undefined, root: string): CRIRequest<'SecurityProfile'> {
+  switch (profile?.type) {
+    case 'RuntimeDefault':
+      return { profile_type: 'RuntimeDefault' };
+    case 'Localhost':
+      if (!profile.localhostProfile)
+        throw new ContainerConfigError('localhostProfile must be set if seccompProfile type is Localhost.');
+      return { profile_type: 'Localhost', localhost_ref: join(root, profile.localhostProfile) };
+    default:
+      return { profile_type: 'Unconfined' };
+  }
+}
+
+function int64(value: number | undefined): CRIRequest<'Int64Value'> | undefined {
+  return value === undefined ? undefined : { value };
+}
+
+function selinuxOption(options: SELinuxOptions | undefined): CRIRequest<'SELinuxOption'> | undefined {
+  return options;
+}

@@ -1,0 +1,71 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import type { CRIMessage } from './cri-messages.ts';
+import { terminationMessagePathAnnotation, terminationMessagePolicyAnnotation } from './labels.ts';
+
+/** Source: kubelet `MaxContainerTerminationMessageLength`. */
+const maxMessageBytes = 1024 * 4;
+/** Source: kubelet `MaxContainerTerminationMessageLogLength`, `…LogLines`. */
+const maxMessageLogBytes = 1024 * 2;
+const maxMessageLogLines = 80;
+/** A line has at most 16 KiB of text, and some 50 bytes before it: more than enough for the bounds above. */
+const readLogBytes = 32 * 1024;
+
+/**
+ * What an exited container wrote to its termination message path, or, by its policy, the end of its log; empty if there
+ * is none. Never rejects: an error is the message. Source: kubelet `convertToKubeContainerStatus`.
+ */
+export async function readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string> {
+  const path = status.annotations[terminationMessagePathAnnotation];
+  const mount = status.mounts.find(({ container_path: containerPath }) => containerPath === path);
+  if (mount !== undefined) {
+    try {
+      const message = await readEnd(mount.host_path, maxMessageBytes);
+      if (message.length > 0) return message.toString();
+    } catch (error) {
+      if (!isNoEntry(error)) return `Error on reading termination log ${mount.host_path}: ${(error as Error).message}`;
+    }
+  }
+  return fallsBackToLogs(status) ? await readEndOfLog(status.log_path) : '';
+}
+
+/** A container that could not be started has no log. */
+function fallsBackToLogs({ annotations, exit_code: exitCode, reason }: CRIMessage<'ContainerStatus'>): boolean {
+  const policy = annotations[terminationMessagePolicyAnnotation];
+  return policy === 'FallbackToLogsOnError' && exitCode !== 0 && reason !== 'ContainerCannotRun';
+}
+
+/** The text of the last lines of a log in the CRI's format. Source: kubelet `readLastStringFromContainerLogs`. */
+async function readEndOfLog(path: string): Promise<string> {
+  try {
+    const end = await readEnd(path, readLogBytes);
+    const lines = end.toString().split('\n').slice(0, -1).slice(-maxMessageLogLines);
+    const text = Buffer.from(lines.map(textOfLogLine).join(''));
+    return text.subarray(Math.max(0, text.length - maxMessageLogBytes)).toString();
+  } catch (error) {
+    return isNoEntry(error) ? '' : `Error on reading termination message from logs: ${(error as Error).message}`;
+  }
+}
+
+/** `2026-01-02T03:04:05.000000006Z stdout F text`; the tag P marks a part of a line. */
+function textOfLogLine(line: string): string {
+  const match = /^\S+ \S+ (\S+) (.*)$/s.exec(line);
+  if (match === null) return '';
+  return match[1] === 'P' ? match[2]! : `${match[2]}\n`;
+}
+
+async function readEnd(path: string, maxBytes: number): Promise<Buffer> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, 'r');
+    const { size } = await file.stat();
+    const length = Math.min(size, maxBytes);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer;
+  } finally {
+    await file?.close();
+  }
+}
+
+function isNoEntry(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}

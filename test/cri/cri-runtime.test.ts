@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts';
+import { APIServer } from '../../src/api-server/index.ts';
+import { createCRIRuntime } from '../../src/cri/create-cri-runtime.ts';
+import type { RuntimeHelper } from '../../src/cri/runtime-helper.ts';
+import type { Pod } from '../../src/kube/types.ts';
+import { startContainerd, whyNoContainerd } from './containerd.ts';
+
+const why = whyNoContainerd();
+const image = 'docker.io/library/busybox:1';
+const sleepForever = ['sh', '-c', 'trap "exit 0" TERM; sleep 1000 & wait'];
+
+const helper: RuntimeHelper = {
+  generateRunContainerOptions: async (_pod, { env = [] }, podIPs) => ({
+    envs: [...env.map(({ name, value = '' }) => ({ name, value })), { name: 'POD_IP', value: podIPs[0] ?? '' }],
+    mounts: [],
+  }),
+  getPodDNS: async () => ({ servers: ['10.0.0.10'], searches: [], options: [] }),
+  generatePodHostName: ({ metadata }) => metadata!.name!,
+  lookupRuntimeHandler: async () => '',
+  pullCredentials: async () => [],
+};
+
+describe.skipIf(why !== undefined)(
+  `the CRI runtime on containerd${why === undefined ? '' : ` (skipped: ${why})`}`,
+  () => {
+    let containerd: Awaited<ReturnType<typeof startContainerd>>;
+    let server: APIServer;
+    beforeAll(async () => {
+      containerd = await startContainerd();
+      server = await APIServer.start();
+    });
+    afterAll(async () => {
+      await server.close();
+      await containerd.stop();
+    });
+
+    async function startAgent() {
+      const runtime = await createCRIRuntime({
+        endpoint: containerd.endpoint,
+        helper,
+        rootDirectory: `${containerd.folder}/kubelet`,
+        podLogsDirectory: `${containerd.folder}/logs`,
+        cgroupRoot: '/kubepods-test',
+      });
+      const agent = createNodeAgent({
+        nodeName: 'node',
+        client: server.kubeconfig(),
+        runtime,
+        node: { addresses: ['127.0.0.1'] },
+      });
+      agent.start();
+      await agent.whenReady();
+      const stop = async (options = {}) => {
+        await agent.stop({ drain: true, ...options });
+        runtime.close();
+      };
+      return { agent, runtime, stop };
+    }
+
+    function createPod(name: string, container: object, spec: object = {}): void {
+      server.pods.create({
+        metadata: { name, namespace: 'default' },
+        spec: {
+          nodeName: 'node',
+          restartPolicy: 'Never',
+          terminationGracePeriodSeconds: 1,
+          containers: [{ name: 'app', image, imagePullPolicy: 'IfNotPresent', ...container }],
+          ...spec,
+        },
+      });
+    }
+
+    /** The pod as soon as its status is as wanted, or it is gone. */
+    async function podWhen(name: string, isAsWanted: (pod: Pod | undefined) => boolean): Promise<Pod | undefined> {
+      let pod: Pod | undefined;
+      await expect.poll(() => isAsWanted((pod = server.pods.get('default', name))), { timeout: 15_000 }).toBe(true);
+      return pod;
+    }
+    const hasPhase = (phase: string) => (pod: Pod | undefined) => pod?.status?.phase === phase;
+
+    it('runs a pod to its end, with its environment, exit code and termination message', async () => {
+      const { stop } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      createPod('ends', {
+        env: [{ name: 'GREETING', value: 'bye' }],
+        command: ['sh', '-c', 'echo -n "$GREETING $(hostname) $POD_IP" >/dev/termination-log; exit 3'],
+      });
+      const pod = await podWhen('ends', hasPhase('Failed'));
+      const { podIP, containerStatuses } = pod!.status!;
+      expect(podIP).toMatch(/^10\.95\./);
+      expect(containerStatuses![0]).toMatchObject({
+        imageID: expect.stringMatching(/^sha256:/),
+        state: { terminated: { exitCode: 3, reason: 'Error', message: `bye ends ${podIP}` } },
+      });
+    });
+
+    it('shows why a container cannot be started', async () => {
+      const { stop } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      createPod('no-command', { command: ['missing'] });
+      const pod = await podWhen('no-command', hasPhase('Failed'));
+      expect(pod!.status!.containerStatuses![0]!.state!.terminated).toMatchObject({
+        exitCode: 128,
+        reason: 'StartError',
+        startedAt: '1970-01-01T00:00:00Z',
+      });
+    });
+
+    it('restarts a container that has ended', async () => {
+      const { stop } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      createPod('restarts', { command: ['sh', '-c', 'sleep 0.2; exit 1'] }, { restartPolicy: 'Always' });
+      const pod = await podWhen('restarts', (shown) => shown?.status?.containerStatuses?.[0]?.restartCount === 1);
+      expect(pod!.status!.containerStatuses![0]!.lastState!.terminated).toMatchObject({ exitCode: 1, reason: 'Error' });
+    });
+
+    it('executes probes, and the next agent adopts the pod without a change', async () => {
+      const first = await startAgent();
+      createPod(
+        'stays',
+        {
+          command: sleepForever,
+          resources: { limits: { cpu: '100m', memory: '64Mi' } },
+          readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1 },
+        },
+        { restartPolicy: 'Always' },
+      );
+      const isReady = (pod: Pod | undefined) => pod?.status?.containerStatuses?.[0]?.ready === true;
+      const before = await podWhen('stays', isReady);
+      await first.stop();
+      const { stop } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      const after = await podWhen('stays', isReady);
+      expect(after!.status).toEqual(before!.status);
+    });
+
+    it('stops the containers and the sandbox of a deleted pod', async () => {
+      const { stop, runtime } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      createPod('goes', { command: sleepForever }, { restartPolicy: 'Always' });
+      const pod = await podWhen('goes', hasPhase('Running'));
+      server.pods.delete('default', 'goes');
+      await podWhen('goes', (shown) => shown === undefined);
+      const { sandboxes = [], containers = [] } = (await runtime.getPod(pod!.metadata!.uid!)) ?? {};
+      expect(sandboxes.some(({ ready }) => ready)).toBe(false);
+      expect(containers.some(({ state }) => state === 'running')).toBe(false);
+    });
+  },
+);

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import {
+  containerLinuxResources,
+  containerOOMScoreAdjust,
+  milliCPUToQuota,
+  milliCPUToShares,
+  resourcesFromStatus,
+  sandboxLinuxResources,
+} from '../../src/cri/linux-resources.ts';
+import { appOf, podWith } from './pods.ts';
+
+const gibibyte = 2 ** 30;
+const machine = { memoryBytes: 10 * gibibyte, hasCgroup2: false };
+
+describe('milliCPUToShares', () => {
+  it.each([
+    [0, 2],
+    [1, 2],
+    [100, 102],
+    [1000, 1024],
+    [1_000_000, 262_144],
+  ])('%d thousandths of a CPU are %d shares', (milliCPU, shares) => {
+    expect(milliCPUToShares(milliCPU)).toBe(shares);
+  });
+});
+
+describe('milliCPUToQuota', () => {
+  it.each([
+    [0, 0],
+    [1, 1000],
+    [100, 10_000],
+    [1500, 150_000],
+  ])('%d thousandths of a CPU are %d µs of 100 ms', (milliCPU, quota) => {
+    expect(milliCPUToQuota(milliCPU)).toBe(quota);
+  });
+});
+
+describe('containerLinuxResources', () => {
+  const of = (resources: object, spec: object = {}) => {
+    const pod = podWith(spec, { resources });
+    return containerLinuxResources(pod, appOf(pod), machine);
+  };
+
+  it('are unlimited, with the least shares, without requests and limits', () => {
+    expect(of({})).toMatchObject({ cpu_shares: 2, cpu_quota: 0, cpu_period: 100_000, memory_limit_in_bytes: 0 });
+  });
+
+  it('have the shares of the CPU limit when there is no request', () => {
+    expect(of({ limits: { cpu: '500m', memory: '64Mi' } })).toMatchObject({
+      cpu_shares: 512,
+      cpu_quota: 50_000,
+      memory_limit_in_bytes: 64 * 2 ** 20,
+    });
+  });
+
+  it('are bounded by the limits of the pod when the container has none', () => {
+    expect(of({ requests: { cpu: '1' } }, { resources: { limits: { cpu: '2', memory: '1Gi' } } })).toMatchObject({
+      cpu_shares: 1024,
+      cpu_quota: 200_000,
+      memory_limit_in_bytes: gibibyte,
+    });
+  });
+
+  it('reset memory.high where there is cgroup v2', () => {
+    const pod = podWith();
+    const resources = containerLinuxResources(pod, appOf(pod), { ...machine, hasCgroup2: true });
+    expect(resources.unified).toEqual({ 'memory.high': 'max' });
+  });
+});
+
+describe('containerOOMScoreAdjust', () => {
+  const guaranteed = { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '1', memory: '1Gi' } };
+  const memory = (quantity: string) => ({ requests: { memory: quantity } });
+
+  it.each([
+    ['Guaranteed', {}, guaranteed, -997],
+    ['BestEffort', {}, {}, 1000],
+    ['Burstable with a tenth of the memory', {}, memory('1Gi'), 900],
+    ['Burstable with nearly nothing', {}, memory('1'), 999],
+    ['Burstable with all of the memory', {}, memory('10Gi'), 3],
+    ['node critical', { priorityClassName: 'system-node-critical' }, {}, -997],
+    ['cluster critical', { priorityClassName: 'system-cluster-critical', priority: 2_000_000_000 }, {}, 1000],
+  ])('of a container that is %s', (_, spec, resources, expected) => {
+    const pod = podWith(spec, { resources });
+    expect(containerOOMScoreAdjust(pod, appOf(pod), machine.memoryBytes)).toBe(expected);
+  });
+
+  it('of a sidecar is at most that of the main container with the least memory', () => {
+    const sidecar = { name: 'proxy', restartPolicy: 'Always', resources: memory('1Mi') };
+    const pod = podWith({ initContainers: [sidecar] }, { resources: memory('5Gi') });
+    expect(containerOOMScoreAdjust(pod, sidecar, machine.memoryBytes)).toBe(500);
+  });
+});
+
+describe('sandboxLinuxResources', () => {
+  it('add up those of the containers and sidecars', () => {
+    const resources = { requests: { cpu: '250m' }, limits: { cpu: '500m', memory: '1Gi' } };
+    const sidecar = { name: 'proxy', restartPolicy: 'Always', resources };
+    expect(sandboxLinuxResources(podWith({ initContainers: [sidecar] }, { resources }))).toEqual({
+      cpu_shares: 512,
+      cpu_period: 100_000,
+      cpu_quota: 100_000,
+      memory_limit_in_bytes: 2 * gibibyte,
+    });
+  });
+});
+
+describe('resourcesFromStatus', () => {
+  const status = { cpu_shares: 512, cpu_quota: 50_000, cpu_period: 100_000, memory_limit_in_bytes: 64 * 2 ** 20 };
+  const unused = { oom_score_adj: 0, cpuset_cpus: '', cpuset_mems: '', hugepage_limits: [], unified: {} };
+
+  it('are the quantities that the container was created with', () => {
+    expect(resourcesFromStatus({ ...status, ...unused, memory_swap_limit_in_bytes: 0 })).toEqual({
+      requests: { cpu: '500m' },
+      limits: { cpu: '500m', memory: '64Mi' },
+    });
+  });
+
+  it('have no request for the least shares, and no limit that is not set', () => {
+    const none = { cpu_shares: 2, cpu_quota: 0, cpu_period: 100_000, memory_limit_in_bytes: 0 };
+    expect(resourcesFromStatus({ ...none, ...unused, memory_swap_limit_in_bytes: 0 })).toEqual({
+      requests: {},
+      limits: {},
+    });
+  });
+});

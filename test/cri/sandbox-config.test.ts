@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { generatePodSandboxConfig, normalizeSysctl, podCgroupParent } from '../../src/cri/sandbox-config.ts';
+import { podWith } from './pods.ts';
+
+const settings = {
+  attempt: 2,
+  dns: { servers: ['10.0.0.10'], searches: [], options: [] },
+  hostname: 'web',
+  podLogsDirectory: '/logs',
+  cgroupRoot: '/kubepods',
+};
+
+describe('generatePodSandboxConfig', () => {
+  it('names the pod as a kubelet does, so that either adopts what the other created', () => {
+    expect(generatePodSandboxConfig(podWith(), settings)).toMatchObject({
+      metadata: { name: 'web', namespace: 'default', uid: 'uid-1', attempt: 2 },
+      labels: {
+        app: 'web',
+        'io.kubernetes.pod.name': 'web',
+        'io.kubernetes.pod.namespace': 'default',
+        'io.kubernetes.pod.uid': 'uid-1',
+      },
+      hostname: 'web',
+      log_directory: '/logs/default_web_uid-1',
+      linux: { cgroup_parent: '/kubepods/besteffort/poduid-1' },
+    });
+  });
+
+  it('maps host ports, and none of a pod in the network of the host, which has no hostname either', () => {
+    const ports = [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }];
+    const mapping = { host_ip: '', host_port: 8080, container_port: 80, protocol: 'TCP' };
+    expect(generatePodSandboxConfig(podWith({}, { ports }), settings).port_mappings).toEqual([mapping]);
+    const onHost = generatePodSandboxConfig(podWith({ hostNetwork: true }, { ports }), settings);
+    expect(onHost).toMatchObject({ port_mappings: [], hostname: '' });
+  });
+
+  it('leaves the cgroup to the runtime without a root', () => {
+    const config = generatePodSandboxConfig(podWith(), { ...settings, cgroupRoot: undefined });
+    expect(config.linux?.cgroup_parent).toBe('');
+  });
+});
+
+describe('podCgroupParent', () => {
+  const resources = { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '1', memory: '1Gi' } };
+
+  it('has a level for each QoS class but Guaranteed', () => {
+    expect(podCgroupParent(podWith({}, { resources }), '/kubepods')).toBe('/kubepods/poduid-1');
+    const burstable = podWith({}, { resources: { requests: { cpu: '1' } } });
+    expect(podCgroupParent(burstable, '/kubepods')).toBe('/kubepods/burstable/poduid-1');
+  });
+});
+
+describe('normalizeSysctl', () => {
+  it.each([
+    ['kernel.shm_rmid_forced', 'kernel.shm_rmid_forced'],
+    ['net/ipv4/tcp_syncookies', 'net.ipv4.tcp_syncookies'],
+    ['net/ipv4/conf/eno2.100/rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
+    ['net.ipv4.conf.eno2/100.rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
+  ])('%s is %s', (name, expected) => {
+    expect(normalizeSysctl(name)).toBe(expected);
+  });
+});

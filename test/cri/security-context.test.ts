@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { ContainerConfigError } from '../../src/agent/runtime/container-config-error.ts';
+import {
+  containerSecurityContext,
+  namespacesForPod,
+  sandboxSecurityContext,
+  verifyRunAsNonRoot,
+} from '../../src/cri/security-context.ts';
+import { appOf, podWith } from './pods.ts';
+
+const options = { seccompProfileRoot: '/seccomp', targetID: undefined };
+const contextOf = (spec: object, container: object = {}, more: object = {}) => {
+  const pod = podWith(spec, container);
+  return containerSecurityContext(pod, appOf(pod), { uid: 7 }, { ...options, ...more });
+};
+
+describe('namespacesForPod', () => {
+  it.each([
+    [{}, { network: 'POD', pid: 'CONTAINER', ipc: 'POD' }],
+    [
+      { hostNetwork: true, hostPID: true, hostIPC: true },
+      { network: 'NODE', pid: 'NODE', ipc: 'NODE' },
+    ],
+    [{ shareProcessNamespace: true }, { network: 'POD', pid: 'POD', ipc: 'POD' }],
+  ])('of %j', (spec, expected) => {
+    expect(namespacesForPod(spec)).toEqual(expected);
+  });
+});
+
+describe('containerSecurityContext', () => {
+  it('runs as the user of the image unless the pod or the container names one', () => {
+    expect(contextOf({}).run_as_user).toEqual({ value: 7 });
+    expect(contextOf({ securityContext: { runAsUser: 1 } }).run_as_user).toEqual({ value: 1 });
+    const both = contextOf({ securityContext: { runAsUser: 1 } }, { securityContext: { runAsUser: 0 } });
+    expect(both.run_as_user).toEqual({ value: 0 });
+  });
+
+  it('has the groups of the pod, fsGroup first', () => {
+    expect(contextOf({ securityContext: { fsGroup: 5, supplementalGroups: [6] } }).supplemental_groups).toEqual([5, 6]);
+  });
+
+  it('masks paths of /proc unless procMount is Unmasked', () => {
+    expect(contextOf({}).masked_paths).toContain('/proc/kcore');
+    expect(contextOf({}, { securityContext: { procMount: 'Unmasked' } }).masked_paths).toEqual([]);
+  });
+
+  it.each([
+    [undefined, { profile_type: 'Unconfined' }],
+    [{ type: 'RuntimeDefault' }, { profile_type: 'RuntimeDefault' }],
+    [
+      { type: 'Localhost', localhostProfile: 'a.json' },
+      { profile_type: 'Localhost', localhost_ref: '/seccomp/a.json' },
+    ],
+  ])('has the seccomp profile %j', (seccompProfile, expected) => {
+    expect(contextOf({ securityContext: { seccompProfile } }).seccomp).toEqual(expected);
+  });
+
+  it('refuses a Localhost profile without a name', () => {
+    expect(() => contextOf({ securityContext: { seccompProfile: { type: 'Localhost' } } })).toThrow(
+      ContainerConfigError,
+    );
+  });
+
+  it('of an ephemeral container sees the processes of its target, unless all are visible anyway', () => {
+    const more = { targetID: 'abc' };
+    expect(contextOf({}, {}, more).namespace_options).toMatchObject({ pid: 'TARGET', target_id: 'abc' });
+    expect(contextOf({ shareProcessNamespace: true }, {}, more).namespace_options).toMatchObject({ pid: 'POD' });
+  });
+});
+
+describe('sandboxSecurityContext', () => {
+  it('is privileged if one container is', () => {
+    expect(sandboxSecurityContext(podWith()).privileged).toBe(false);
+    expect(sandboxSecurityContext(podWith({}, { securityContext: { privileged: true } })).privileged).toBe(true);
+  });
+});
+
+describe('verifyRunAsNonRoot', () => {
+  const verify = (context: object, imageUser: object) => () => {
+    const pod = podWith({ securityContext: { runAsNonRoot: true, ...context } });
+    verifyRunAsNonRoot(pod, appOf(pod), imageUser);
+  };
+
+  it.each([
+    ['runAsUser 0', { runAsUser: 0 }, { uid: 7 }, "container's runAsUser breaks non-root policy"],
+    ['an image of root', {}, { uid: 0 }, 'container has runAsNonRoot and image will run as root'],
+    [
+      'an image with a named user',
+      {},
+      { username: 'www' },
+      'container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root',
+    ],
+  ])('refuses %s', (_, context, imageUser, message) => {
+    const where = '(pod: "web_default(uid-1)", container: app)';
+    expect(verify(context, imageUser)).toThrow(new ContainerConfigError(`${message} ${where}`));
+  });
+
+  it('accepts a user that is not root', () => {
+    expect(verify({}, { uid: 7 })).not.toThrow();
+    expect(verify({ runAsUser: 7 }, { uid: 0 })).not.toThrow();
+  });
+});

@@ -1,0 +1,60 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CRIMessage } from '../../src/cri/cri-messages.ts';
+import { readTerminationMessage } from '../../src/cri/termination-message.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'termination-message-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const statusWith = (members: object = {}, policy = 'File') =>
+  ({
+    annotations: {
+      'io.kubernetes.container.terminationMessagePath': '/dev/termination-log',
+      'io.kubernetes.container.terminationMessagePolicy': policy,
+    },
+    mounts: [{ container_path: '/dev/termination-log', host_path: join(folder, 'message') }],
+    log_path: join(folder, '0.log'),
+    exit_code: 1,
+    reason: 'Error',
+    ...members,
+  }) as unknown as CRIMessage<'ContainerStatus'>;
+
+const logLine = (text: string, tag = 'F') => `2026-01-02T03:04:05.000000006Z stdout ${tag} ${text}\n`;
+
+describe('the termination message', () => {
+  it('is what the container wrote, at most its last 4096 bytes', async () => {
+    await writeFile(join(folder, 'message'), `${'a'.repeat(5000)}end`);
+    const message = await readTerminationMessage(statusWith());
+    expect(message).toHaveLength(4096);
+    expect(message.endsWith('aend')).toBe(true);
+  });
+
+  it('is empty if it wrote nothing', async () => {
+    expect(await readTerminationMessage(statusWith())).toBe('');
+  });
+
+  it('is the end of the log of a container that failed without a message, if its policy says so', async () => {
+    await writeFile(join(folder, '0.log'), logLine('one') + logLine('two, ', 'P') + logLine('continued'));
+    expect(await readTerminationMessage(statusWith())).toBe('');
+    expect(await readTerminationMessage(statusWith({}, 'FallbackToLogsOnError'))).toBe('one\ntwo, continued\n');
+    expect(await readTerminationMessage(statusWith({ exit_code: 0 }, 'FallbackToLogsOnError'))).toBe('');
+    expect(await readTerminationMessage(statusWith({ reason: 'ContainerCannotRun' }, 'FallbackToLogsOnError'))).toBe(
+      '',
+    );
+  });
+
+  it('has at most 80 lines and 2048 bytes of the log', async () => {
+    const lines = Array.from({ length: 200 }, (_, i) => logLine(`line ${i}`));
+    await writeFile(join(folder, '0.log'), lines.join(''));
+    const short = await readTerminationMessage(statusWith({}, 'FallbackToLogsOnError'));
+    expect(short.split('\n')).toHaveLength(81);
+    expect(short.endsWith('line 199\n')).toBe(true);
+    await writeFile(join(folder, '0.log'), logLine('first') + logLine('x'.repeat(15_000)));
+    expect(await readTerminationMessage(statusWith({}, 'FallbackToLogsOnError'))).toHaveLength(2048);
+  });
+});
