@@ -188,19 +188,6 @@ describe('docs/options.md', () => {
   });
 });
 
-describe('the documents', () => {
-  const wrapped = documents.filter((path) => path !== 'CHANGELOG.md');
-  /** Rows of tables, and lines that end with a link or an image, cannot be wrapped. */
-  const isExempt = (line: string): boolean => /^\||\]\([^)]*\)\S*$|^<img/.test(line);
-
-  it.each(wrapped)('%s can be read on 100 columns', (document) => {
-    const lines = read(document)
-      .replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
-      .split('\n');
-    expect(lines.filter((line) => Array.from(line).length > 100 && !isExempt(line))).toEqual([]);
-  });
-});
-
 describe('docs/metrics.md', () => {
   it('lists every metric with its kind and labels, and no other', async () => {
     const register = new Registry();

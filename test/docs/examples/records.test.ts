@@ -11,11 +11,11 @@ it('logs and counts what went wrong', async () => {
   const client = new FakePodClient([pod], { clock });
   const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger, metrics });
   manager.start();
-  client.faults.next({ verb: 'patch' }, fault.status(403, { message: 'the role is missing' }));
+  client.faults.next({ verb: 'patch' }, fault.status(422, { message: 'the status is invalid' }));
   manager.setPodStatus(pod, { phase: 'Running' });
   await clock.advanceAsync(0);
 
-  expect(metrics.requests).toEqual(['get ok', 'patch forbidden']);
+  expect(metrics.requests).toEqual(['get ok', 'patch refused']);
   expect(logger.warnings).toMatchObject([{ fields: { podUID: 'web-1' } }]);
   expect(client.actions.map(({ verb }) => verb)).toEqual(['get', 'patch']);
   expect(client.actions[1]?.patch?.body.status?.phase).toBe('Running');
