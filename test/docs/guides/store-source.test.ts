@@ -7,7 +7,8 @@ import { storeSource } from './store-source.ts';
 it('the source of the guide delivers static pods of the node, and logs a manifest that is invalid', async () => {
   const logger = recordingLogger();
   const context = podSourceContext({ nodeName: 'node-a', clock: new FakeClock(), logger, apiPods: undefined });
-  const web = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: { containers: [{ name: 'app' }] } };
+  const containers = [{ name: 'app', image: 'app:1' }];
+  const web = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: { containers } };
   const source = storeSource(async () => [web]);
   const pods = await new Promise<readonly Pod[]>((resolve) => source.start(resolve, context));
   await source.stop();
