@@ -1,14 +1,14 @@
 import { canonicalPodStatus } from '../status/canonical.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
 
-/** A pod as the API server shows it, or is trusted to show it. */
+/** A pod as the API server shows it. */
 export interface APIPod {
   readonly pod: Pod;
   readonly uid: string;
   /** Of `pod`, in canonical form. */
   readonly status: PodStatus;
-  /** Set when the object was not read in this sync: the pod manager's pod, complete, for the safety provider. */
-  readonly trustedAs?: Pod;
+  /** For the safety provider, when `pod` has only the members that a sync needs. */
+  readonly completePod?: Pod;
 }
 
 /** The pod in a response of the API server. */

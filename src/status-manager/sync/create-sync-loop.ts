@@ -10,6 +10,7 @@ import { ResendDetector } from './resend-detector.ts';
 import { SyncLoop, type SyncLoopOptions } from './sync-loop.ts';
 import { SyncResultHandler } from './sync-result-handler.ts';
 import { TerminatingPods } from './terminating-pods.ts';
+import { WhenStale } from './when-stale.ts';
 
 /** What the caller provides; the rest of the options of each part is created here. */
 export type CreateSyncLoopOptions = PodRequestsOptions &
@@ -35,9 +36,14 @@ export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {
     terminatingPods: new TerminatingPods({ ...options, podEvents }),
     apiOutage,
   };
+  const podSyncer = new PodSyncer(shared);
+  const keepsRawStatus = options.patchStrategy === 'json-patch';
   return new SyncLoop({
     ...shared,
-    syncer: new PodSyncer(shared),
+    syncer:
+      options.readBeforePatch === 'always'
+        ? podSyncer
+        : new WhenStale({ ...options, syncer: podSyncer, keepsRawStatus }),
     fullBatch: new FullBatch(shared),
     resultHandler: new SyncResultHandler(shared),
   });

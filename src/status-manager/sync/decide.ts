@@ -28,8 +28,6 @@ export interface NodeFacts {
 
 /** What a sync has to do about one pod. */
 export type Decision =
-  /** The trusted object does not tell enough: read the pod and decide again. */
-  | { readonly kind: 'read-first' }
   /**
    * There is nothing to write this status to. `recreated`: the object belongs to another pod.
    * `outdated`: the status is from the journal, and the API server shows something newer.
@@ -49,21 +47,19 @@ interface Merged {
 }
 
 /**
- * Compares a cached status with the API object and says what is to be done. A trusted object leads
- * to a patch or to `read-first`. Calls only the safety provider, and changes nothing.
+ * Compares a cached status with the API object and says what is to be done. Calls only the safety
+ * provider, and changes nothing.
  * Source: the first half of kubelet `syncPod`.
  */
 export function decide(status: PodStatus, api: APIPod, facts: NodeFacts): Decision {
-  const isTrusted = api.trustedAs !== undefined;
   if (facts.translatedUID !== '' && facts.translatedUID !== facts.uid) {
-    if (isTrusted) return { kind: 'read-first' };
     // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
     return isOfStaticPod(api, facts) ? { kind: 'unknown-mirror' } : { kind: 'gone', reason: 'recreated' };
   }
   if (facts.recordedAt !== undefined && isServerNewer(api.status, status, facts.recordedAt)) {
     return { kind: 'gone', reason: 'outdated' };
   }
-  const couldHaveRunningContainers = facts.podCouldHaveRunningContainers(api.trustedAs ?? api.pod);
+  const couldHaveRunningContainers = facts.podCouldHaveRunningContainers(api.completePod ?? api.pod);
   const { status: merged, disruptionTarget } = mergePodStatus(
     api.pod,
     api.status,
@@ -71,23 +67,16 @@ export function decide(status: PodStatus, api: APIPod, facts: NodeFacts): Decisi
     couldHaveRunningContainers,
     facts.now,
   );
-  if (isTrusted && (disruptionTarget !== undefined || replacesAllConditions(api.status, merged))) {
-    return { kind: 'read-first' };
-  }
   const patch = createPatch(api, merged, facts.patchStrategy);
-  if (patch !== undefined) return { kind: 'patch', patch, merged, disruptionTarget };
-  return isTrusted ? { kind: 'read-first' } : { kind: 'unchanged', merged, disruptionTarget };
+  return patch === undefined
+    ? { kind: 'unchanged', merged, disruptionTarget }
+    : { kind: 'patch', patch, merged, disruptionTarget };
 }
 
 /** A status from the journal may be of a static pod that the pod manager has not been told of yet: it translates no UID. */
 function isOfStaticPod(api: APIPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
   if (pod !== undefined) return isStaticPod(pod);
   return recordedAt !== undefined && translatedUID === api.uid && isMirrorPod(api.pod);
-}
-
-/** True when a patch writes or removes the complete list of conditions, of which others own a part. */
-function replacesAllConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
-  return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
 }
 
 function createPatch(api: APIPod, merged: PodStatus, patchStrategy: PatchStrategy): PodStatusPatch | undefined {

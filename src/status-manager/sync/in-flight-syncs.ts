@@ -5,12 +5,13 @@ import type { Outcomes } from './outcomes.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { SyncResult } from './pod-syncer.ts';
+import type { StatusSyncer } from './when-stale.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
 
 export interface InFlightSyncsOptions {
   readonly cache: PodStatusCache;
-  readonly syncer: PodSyncer;
+  readonly syncer: StatusSyncer;
   readonly resultHandler: SyncResultHandler;
   readonly outcomes: Outcomes;
   readonly tracing: Tracing;

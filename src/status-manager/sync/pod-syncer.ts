@@ -10,16 +10,13 @@ import type { PodDeletionSafety } from '../pod-deletion-safety.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
-import { equalJSON } from '../status/equality.ts';
-import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/types.ts';
 import { type APIPod, apiPodOf } from './api-pod.ts';
 import { decide, type Decision, type PatchStrategy } from './decide.ts';
-import { failureClassTable } from './failure-classes.ts';
 import type { Outcomes } from './outcomes.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import type { DroppedMembers } from './dropped-members.ts';
 import type { ResendDetector } from './resend-detector.ts';
-import { TrustedPods } from './trusted-pods.ts';
 
 /** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
@@ -35,22 +32,25 @@ export interface PodStartupLatency {
 /** When a pod is read before it is patched: see the option `readBeforePatch`. */
 export type ReadBeforePatch = 'always' | 'when-stale';
 
-/** How the sync of one pod ended. */
-export type SyncResult =
-  | {
-      /** `written`: the API server took a PATCH. `unchanged`: it showed everything already. */
-      readonly kind: 'written' | 'unchanged';
-      readonly versioned: VersionedPodStatus;
-      /** How often this very body has now been sent for this version; 0 when nothing was sent. */
-      readonly timesSent: number;
-      /** The object to delete now, at the end of the pod's life. */
-      readonly deletionDue: Pod | undefined;
-      /** The terminal phase was not written, because containers could be running. */
-      readonly isHeldBack: boolean;
-    }
-  /** The status was dropped, here or by somebody else: there is nothing to sync. */
-  | { readonly kind: 'gone' }
-  | SyncFailure;
+/** How the sync of one pod ended. `gone`: the status was dropped, here or elsewhere, so there is nothing to sync. */
+export type SyncResult = SentResult | { readonly kind: 'gone' } | SyncFailure;
+
+/** The API server shows the status. */
+export interface SentResult {
+  /** `written`: the API server took a PATCH. `unchanged`: it showed everything already. */
+  readonly kind: 'written' | 'unchanged';
+  readonly versioned: VersionedPodStatus;
+  /** How often this very body has now been sent for this version; 0 when nothing was sent. */
+  readonly timesSent: number;
+  /** The object to delete now, at the end of the pod's life. */
+  readonly deletionDue: Pod | undefined;
+  /** The terminal phase was not written, because containers could be running. */
+  readonly isHeldBack: boolean;
+  /** The object as the API server last showed it. */
+  readonly latest: APIPod;
+  /** The status that it should show. */
+  readonly merged: PodStatus;
+}
 
 /** A request failed, or the sync was given up. */
 export interface SyncFailure {
@@ -99,56 +99,126 @@ export interface PodSyncerOptions {
 }
 
 /** A decision with the cached status that it is about. */
-type Plan = Decision & {
+export type Plan<D extends Decision = Decision> = D & {
   readonly versioned: VersionedPodStatus;
   /** When `versioned` was read from the cache. */
   readonly readAtMs: number;
 };
 
-/** The trusted object was not enough, or no longer what the API server has. */
-interface ReadFirst {
-  readonly kind: 'read-first';
-  /** The response to a PATCH that was taken nevertheless; it shows what a GET would. */
-  readonly response?: APIPod;
-}
+/** A plan that ends with the API server showing the status. */
+export type SendingPlan = Plan<Extract<Decision, { readonly kind: 'unchanged' | 'patch' }>>;
+export type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
 
 /**
  * Brings the API server in line with one pod's cached status: GET, then PATCH if anything differs
  * (`syncPod`), then DELETE if the pod has come to its end (`deletePod`). The caller ensures that one
- * pod is never synced twice at the same time. Source: kubelet `syncPod`.
+ * pod is never synced twice at the same time. No method rejects for a request: a failed one is a
+ * result. Source: kubelet `syncPod`.
  */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
-  readonly #trusted: TrustedPods;
 
   constructor(options: PodSyncerOptions) {
     this.#options = options;
-    this.#trusted = new TrustedPods(options.podManager, options.patchStrategy === 'json-patch');
   }
 
-  /** Never rejects for a request: a failed one is a result. */
   async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
-    let api: APIPod | undefined;
-    const trusted = this.#trusted.take(uid);
-    if (trusted !== undefined) {
-      const result = await this.#write(uid, trusted, permits);
-      if (result.kind !== 'read-first') return result;
-      api = result.response;
-    }
-    const hasPatched = api !== undefined;
     const versioned = this.#options.cache.get(uid);
     if (versioned === undefined) return gone;
+    let api: APIPod;
     try {
-      api ??= await this.#read(versioned, permits);
+      await permits.acquire(permits.signal);
+      api = apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
     } catch (error) {
       return failureOf(error, 'get', versioned, permits.signal);
     }
-    const result = await this.#write(uid, api, permits, hasPatched);
-    if (result.kind === 'read-first') throw new Error('An object that was read is not trusted');
-    return result;
+    return this.syncAPIPod(uid, api, permits);
   }
 
-  /** Deletes exactly this object, without a grace period. Never rejects for a request. */
+  /** `syncPod` after its GET. @param unchangedAs the result when nothing has to be written */
+  async syncAPIPod(
+    uid: string,
+    api: APIPod,
+    permits: SyncPermits,
+    unchangedAs: 'written' | 'unchanged' = 'unchanged',
+  ): Promise<SyncResult> {
+    const plan = await this.permittedPlan(uid, api, permits, this.plan(uid, api));
+    if (plan === undefined) return gone;
+    switch (plan.kind) {
+      case 'failed':
+        return plan;
+      case 'gone':
+        return this.#drop(uid, api, plan);
+      case 'unknown-mirror':
+        return this.#waitForMirror(uid, api, plan);
+      case 'unchanged':
+        return this.recordSent(uid, this.#withDisruptionTarget(uid, plan), api, api, unchangedAs);
+      default: {
+        const sending = this.#withDisruptionTarget(uid, plan);
+        const response = await this.patch(uid, sending, api, permits);
+        return 'kind' in response ? response : this.recordSent(uid, sending, api, response, 'written');
+      }
+    }
+  }
+
+  /**
+   * What is to be done by the cache as it is now and the object that the API server last showed;
+   * undefined when nothing is cached. One critical section.
+   */
+  plan(uid: string, api: APIPod): Plan | undefined {
+    const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
+    const versioned = cache.get(uid);
+    if (versioned === undefined) return undefined;
+    const decision = decide(droppedMembers.asKept(uid, versioned.status, api.status), api, {
+      uid,
+      translatedUID: podManager.translatePodUID(api.uid),
+      pod: podManager.getPodByUID(uid),
+      recordedAt: recovered.get(uid),
+      podCouldHaveRunningContainers: (pod) => podDeletionSafety.podCouldHaveRunningContainers(pod),
+      patchStrategy,
+      now: timeFromEpochMs(clock.now()),
+    });
+    return { ...decision, versioned, readAtMs: clock.monotonicMs() };
+  }
+
+  /** The plan once its PATCH, if there is one, is permitted; what was set while waiting is planned instead. */
+  async permittedPlan(
+    uid: string,
+    api: APIPod,
+    permits: SyncPermits,
+    plan: Plan | undefined,
+  ): Promise<Plan | SyncFailure | undefined> {
+    if (plan?.kind !== 'patch') return plan;
+    try {
+      await permits.acquire(permits.signal);
+    } catch (error) {
+      return failureOf(error, 'patch', plan.versioned, permits.signal);
+    }
+    return this.#options.cache.get(uid) === plan.versioned ? plan : this.plan(uid, api);
+  }
+
+  /** @returns the object in the response */
+  async patch(
+    uid: string,
+    { versioned, patch, merged }: PatchPlan,
+    api: APIPod,
+    permits: SyncPermits,
+  ): Promise<APIPod | SyncFailure> {
+    const { droppedMembers, outcomes, podStartupLatency, requests } = this.#options;
+    outcomes.sending(uid, versioned);
+    let pod: Pod;
+    try {
+      pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal, permits.onWait);
+    } catch (error) {
+      return failureOf(error, 'patch', versioned, permits.signal);
+    }
+    podStartupLatency?.recordStatusUpdated(pod);
+    const response = apiPodOf(pod);
+    droppedMembers.learn(uid, api.status, merged, response.status);
+    return response;
+  }
+
+  /** Deletes exactly this object, without a grace period. */
   async deletePod(uid: string, versioned: VersionedPodStatus, pod: Pod, permits: SyncPermits): Promise<DeletionResult> {
     const reference = referenceOf(versioned);
     try {
@@ -170,99 +240,12 @@ export class PodSyncer {
 
   /** The status was dropped: forgets what was seen of the pod. */
   forget(uid: string): void {
-    this.#trusted.forget(uid);
     this.#options.resendDetector.forget(uid);
     this.#options.droppedMembers.forget(uid);
   }
 
-  async #read(versioned: VersionedPodStatus, permits: SyncPermits): Promise<APIPod> {
-    await permits.acquire(permits.signal);
-    return apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
-  }
-
-  /** The part after the GET. @param hasPatched `api` is the response to a PATCH of this sync */
-  async #write(uid: string, api: APIPod, permits: SyncPermits, hasPatched = false): Promise<SyncResult | ReadFirst> {
-    const { cache, droppedMembers, outcomes, podStartupLatency, requests } = this.#options;
-    let plan = this.#plan(uid, api);
-    if (plan?.kind === 'patch') {
-      try {
-        await permits.acquire(permits.signal);
-      } catch (error) {
-        return failureOf(error, 'patch', plan.versioned, permits.signal);
-      }
-      // What was set while waiting is sent instead.
-      if (cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
-    }
-    if (plan === undefined) return gone;
-    switch (plan.kind) {
-      case 'read-first':
-        return { kind: 'read-first' };
-      case 'gone':
-        return this.#drop(uid, api, plan.versioned, plan.reason);
-      case 'unknown-mirror':
-        return this.#waitForMirror(uid, api, plan.versioned);
-      case 'unchanged':
-        return this.#recordSent(
-          uid,
-          plan,
-          api,
-          api,
-          hasPatched ? 'written' : 'unchanged',
-          this.#canTrust(api, plan.merged),
-        );
-      default: {
-        const { versioned, patch, merged } = plan;
-        outcomes.sending(uid, versioned);
-        let pod: Pod;
-        try {
-          pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal, permits.onWait);
-        } catch (error) {
-          const failure = failureOf(error, 'patch', versioned, permits.signal);
-          const isStale = api.trustedAs !== undefined && isCuredByReading(failure.failure);
-          return isStale ? { kind: 'read-first' } : failure;
-        }
-        podStartupLatency?.recordStatusUpdated(pod);
-        const response = apiPodOf(pod);
-        droppedMembers.learn(uid, api.status, merged, response.status);
-        const canTrust = this.#canTrust(response, merged);
-        // Somebody else has written since the object was trusted.
-        if (api.trustedAs !== undefined && !canTrust) return { kind: 'read-first', response };
-        return this.#recordSent(uid, plan, api, response, 'written', canTrust);
-      }
-    }
-  }
-
-  /**
-   * What is to be done by the cache as it is now and the object that the API server last showed;
-   * undefined when nothing is cached. One critical section.
-   */
-  #plan(uid: string, api: APIPod): Plan | undefined {
-    const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
-    const versioned = cache.get(uid);
-    if (versioned === undefined) return undefined;
-    const decision = decide(droppedMembers.asKept(uid, versioned.status, api.status), api, {
-      uid,
-      translatedUID: podManager.translatePodUID(api.uid),
-      pod: podManager.getPodByUID(uid),
-      recordedAt: recovered.get(uid),
-      podCouldHaveRunningContainers: (pod) => podDeletionSafety.podCouldHaveRunningContainers(pod),
-      patchStrategy,
-      now: timeFromEpochMs(clock.now()),
-    });
-    const readAtMs = clock.monotonicMs();
-    if (!('disruptionTarget' in decision)) return { ...decision, versioned, readAtMs };
-    return { ...decision, versioned: this.#withDisruptionTarget(uid, versioned, decision.disruptionTarget), readAtMs };
-  }
-
   /** The API server shows what was planned. `latest` is the object as it showed it last. */
-  #recordSent(
-    uid: string,
-    plan: Plan & { readonly kind: 'unchanged' | 'patch' },
-    api: APIPod,
-    latest: APIPod,
-    kind: 'written' | 'unchanged',
-    canTrust: boolean,
-  ): SyncResult {
+  recordSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, kind: 'written' | 'unchanged'): SentResult {
     const { cache, clock, logger, metrics, onSent, outcomes, resendDetector } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs, status } = versioned;
@@ -277,26 +260,23 @@ export class PodSyncer {
       logger.debug(fields, 'Status for pod is up-to-date');
     }
     if (cache.wasDropped(uid, versioned)) {
-      return { kind, versioned, timesSent: 0, deletionDue, isHeldBack };
+      return { kind, versioned, timesSent: 0, deletionDue, isHeldBack, latest, merged };
     }
-
     cache.markSent(uid, api.uid, versioned, { readAtMs, atMs: clock.monotonicMs(), as: kind });
     if (cache.get(uid)?.unsentSinceMs === undefined) {
       onSent(uid, !isHeldBack && deletionDue === undefined);
     }
     const timesSent =
       plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod, latest.pod) : 0;
-    if (canTrust && deletionDue === undefined) this.#trusted.trust(uid, latest, merged);
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
-    return { kind, versioned, timesSent, deletionDue, isHeldBack };
+    return { kind, versioned, timesSent, deletionDue, isHeldBack, latest, merged };
   }
 
-  /** The object shows exactly what was planned, so the next sync need not read it. */
-  #canTrust({ status }: APIPod, merged: PodStatus): boolean {
-    return this.#options.readBeforePatch === 'when-stale' && equalJSON(status, merged);
-  }
-
-  #drop(uid: string, api: APIPod, versioned: VersionedPodStatus, reason: 'recreated' | 'outdated'): SyncResult {
+  #drop(
+    uid: string,
+    api: APIPod,
+    { versioned, reason }: Plan<Extract<Decision, { readonly kind: 'gone' }>>,
+  ): SyncResult {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     const message =
       reason === 'recreated'
@@ -307,7 +287,7 @@ export class PodSyncer {
     return gone;
   }
 
-  #waitForMirror(uid: string, api: APIPod, versioned: VersionedPodStatus): SyncFailure {
+  #waitForMirror(uid: string, api: APIPod, { versioned }: Plan): SyncFailure {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
     const error = new APIError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
@@ -315,28 +295,22 @@ export class PodSyncer {
   }
 
   /** The merge has refreshed its transition time; the kubelet does that in the cached status. */
-  #withDisruptionTarget(
-    uid: string,
-    versioned: VersionedPodStatus,
-    disruptionTarget: PodCondition | undefined,
-  ): VersionedPodStatus {
+  #withDisruptionTarget<P extends SendingPlan>(uid: string, plan: P): P {
+    const { disruptionTarget, versioned } = plan;
     const { conditions } = versioned.status;
     const cached = conditions?.find(({ type }) => type === disruptionTarget?.type);
-    if (disruptionTarget === undefined || conditions === undefined || cached === undefined) return versioned;
+    if (disruptionTarget === undefined || conditions === undefined || cached === undefined) return plan;
     const { lastTransitionTime } = disruptionTarget;
-    if (cached.lastTransitionTime === lastTransitionTime) return versioned;
-    return this.#options.cache.replaceStatus(uid, versioned, {
+    if (cached.lastTransitionTime === lastTransitionTime) return plan;
+    const status = {
       ...versioned.status,
       conditions: conditions.map((other) => (other === cached ? { ...cached, lastTransitionTime } : other)),
-    });
+    };
+    return { ...plan, versioned: this.#options.cache.replaceStatus(uid, versioned, status) };
   }
 }
 
 const gone: SyncResult = { kind: 'gone' };
-
-function isCuredByReading(failure: FailureClass): boolean {
-  return failure !== 'aborted' && failureClassTable[failure].isCuredByReading;
-}
 
 /** @throws `error` when it is neither a failed request nor due to the signal */
 function failureOf(

@@ -9,7 +9,7 @@ import { InFlightSyncs } from './in-flight-syncs.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PodSyncer } from './pod-syncer.ts';
+import type { StatusSyncer } from './when-stale.ts';
 import { RetryTimer } from './retry-timer.ts';
 import { SyncQueue } from './sync-queue.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
@@ -25,7 +25,7 @@ export interface LoopMode {
 
 export interface SyncSchedulerOptions {
   readonly cache: PodStatusCache;
-  readonly syncer: PodSyncer;
+  readonly syncer: StatusSyncer;
   readonly resultHandler: SyncResultHandler;
   readonly backOff: BackOff;
   readonly limiter: ClientLimiter;

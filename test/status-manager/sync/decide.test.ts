@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { apiPodOf, type APIPod } from '../../../src/status-manager/sync/api-pod.ts';
+import { apiPodOf } from '../../../src/status-manager/sync/api-pod.ts';
 import { decide, type NodeFacts } from '../../../src/status-manager/sync/decide.ts';
 import type { Pod, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
 
@@ -16,7 +16,6 @@ interface Row {
   readonly what: string;
   readonly status?: PodStatus;
   readonly api?: Pod;
-  readonly isTrusted?: boolean;
   readonly facts?: Partial<NodeFacts>;
   readonly expected: object;
 }
@@ -83,32 +82,6 @@ const rows: readonly Row[] = [
     api: podOf({ phase: 'Succeeded' }),
     expected: { kind: 'patch' },
   },
-  { what: 'a trusted object that differs', isTrusted: true, expected: { kind: 'patch' } },
-  {
-    what: 'a trusted object without a difference',
-    isTrusted: true,
-    api: podOf(running),
-    expected: { kind: 'read-first' },
-  },
-  {
-    what: 'a trusted object of another pod',
-    isTrusted: true,
-    facts: { translatedUID: 'uid-b' },
-    expected: { kind: 'read-first' },
-  },
-  {
-    what: 'a trusted object, and a patch that writes the complete list of conditions',
-    isTrusted: true,
-    status: { phase: 'Running', conditions: [{ ...gate, type: 'Ready' }] },
-    expected: { kind: 'read-first' },
-  },
-  {
-    what: 'a trusted object, and a DisruptionTarget that goes in with a terminal phase',
-    isTrusted: true,
-    status: { phase: 'Failed', conditions: [{ ...gate, type: 'DisruptionTarget' }] },
-    api: podOf({ phase: 'Running', conditions: [gate] }),
-    expected: { kind: 'read-first' },
-  },
   {
     what: 'a DisruptionTarget that goes in with a terminal phase',
     status: { phase: 'Failed', conditions: [{ ...gate, type: 'DisruptionTarget' }] },
@@ -119,7 +92,6 @@ const rows: readonly Row[] = [
 
 describe('decide', () => {
   it.each(rows)('$what: $expected.kind', ({ status = running, api = podOf({ phase: 'Pending' }), ...row }) => {
-    const shown: APIPod = { ...apiPodOf(api), ...(row.isTrusted && { trustedAs: podOf({}) }) };
     const facts: NodeFacts = {
       uid: 'uid-a',
       translatedUID: 'uid-a',
@@ -130,14 +102,14 @@ describe('decide', () => {
       now,
       ...row.facts,
     };
-    expect(decide(status, shown, facts)).toMatchObject(row.expected);
+    expect(decide(status, apiPodOf(api), facts)).toMatchObject(row.expected);
   });
 
-  it('asks the safety provider about the object that was read, and about the complete pod for a trusted one', () => {
+  it('asks the safety provider about the object that was read, or about the complete pod in its place', () => {
     const asked: (Pod | undefined)[] = [];
     const read = apiPodOf(podOf({ phase: 'Pending' }));
-    const trustedAs = podOf({ phase: 'Pending', message: 'complete' });
-    for (const shown of [read, { ...read, trustedAs }]) {
+    const completePod = podOf({ phase: 'Pending', message: 'complete' });
+    for (const shown of [read, { ...read, completePod }]) {
       decide(running, shown, {
         uid: 'uid-a',
         translatedUID: 'uid-a',
@@ -148,6 +120,6 @@ describe('decide', () => {
         now,
       });
     }
-    expect(asked).toEqual([read.pod, trustedAs]);
+    expect(asked).toEqual([read.pod, completePod]);
   });
 });

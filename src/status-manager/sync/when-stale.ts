@@ -1,0 +1,114 @@
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import type { FailureClass } from '../../kube/client/api-error.ts';
+import type { PodManager } from '../../kube/pod-manager.ts';
+import type { PodStatus } from '../../kube/types.ts';
+import { equalJSON } from '../status/equality.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import type { APIPod } from './api-pod.ts';
+import { failureClassTable } from './failure-classes.ts';
+import type { SyncPermits } from './pod-requests.ts';
+import type { PatchPlan, Plan, PodSyncer, SentResult, SyncResult } from './pod-syncer.ts';
+
+/** What syncs one pod: `PodSyncer`, or a layer around it. */
+export type StatusSyncer = Pick<PodSyncer, 'syncPod' | 'deletePod' | 'forget'>;
+
+export interface WhenStaleOptions {
+  readonly syncer: PodSyncer;
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  /** Also keep the status in the API server's own format, which a JSON patch tests. */
+  readonly keepsRawStatus: boolean;
+}
+
+/**
+ * The option `readBeforePatch: 'when-stale'`: a layer around `PodSyncer` that keeps the API objects as
+ * our last requests left them, and patches without a GET while nothing unexpected happens. An object
+ * is trusted once: the result of that sync says whether the next one may trust it, too.
+ * Divergence, on request only: the kubelet reads before each patch.
+ */
+export class WhenStale implements StatusSyncer {
+  readonly #options: WhenStaleOptions;
+  /** By the UID of the cached status: of a static pod its own, not its mirror's. Only the members that a sync needs. */
+  readonly #trusted = new Map<string, APIPod>();
+
+  constructor(options: WhenStaleOptions) {
+    this.#options = options;
+  }
+
+  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+    const trusted = this.#take(uid);
+    const result = trusted && (await this.#patchWithoutReading(uid, trusted, permits));
+    return result ?? this.#trustIfAsPlanned(uid, await this.#options.syncer.syncPod(uid, permits));
+  }
+
+  deletePod(...args: Parameters<PodSyncer['deletePod']>): ReturnType<PodSyncer['deletePod']> {
+    return this.#options.syncer.deletePod(...args);
+  }
+
+  forget(uid: string): void {
+    this.#trusted.delete(uid);
+    this.#options.syncer.forget(uid);
+  }
+
+  /** Undefined: read the pod first. */
+  async #patchWithoutReading(uid: string, trusted: APIPod, permits: SyncPermits): Promise<SyncResult | undefined> {
+    const { syncer } = this.#options;
+    const planned = syncer.plan(uid, trusted);
+    if (!isPatchSafe(planned, trusted)) return undefined;
+    const plan = await syncer.permittedPlan(uid, trusted, permits, planned);
+    if (plan?.kind === 'failed') return plan;
+    if (!isPatchSafe(plan, trusted)) return undefined;
+    const response = await syncer.patch(uid, plan, trusted, permits);
+    if ('kind' in response) return isCuredByReading(response.failure) ? undefined : response;
+    if (equalJSON(response.status, plan.merged)) {
+      return this.#trust(uid, syncer.recordSent(uid, plan, trusted, response, 'written'));
+    }
+    // Somebody else has written since the object was trusted; the response shows what a GET would.
+    return this.#trustIfAsPlanned(uid, await syncer.syncAPIPod(uid, response, permits, 'written'));
+  }
+
+  /** Hands out the object once, with the pod manager's pod for the safety provider; undefined: read first. */
+  #take(uid: string): APIPod | undefined {
+    const trusted = this.#trusted.get(uid);
+    if (trusted === undefined) return undefined;
+    this.#trusted.delete(uid);
+    const { podManager } = this.#options;
+    const pod = podManager.getPodByUID(uid);
+    if (pod === undefined) return undefined;
+    const completePod = podManager.getMirrorPodByPod(pod) ?? pod;
+    // Another writer may have reset the phase, which decides what may be written.
+    if (isPodPhaseTerminal(completePod.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
+    return { ...trusted, completePod };
+  }
+
+  /** The next sync need not read an object that shows exactly what was planned. */
+  #trustIfAsPlanned(uid: string, result: SyncResult): SyncResult {
+    return 'latest' in result && equalJSON(result.latest.status, result.merged) ? this.#trust(uid, result) : result;
+  }
+
+  #trust(uid: string, result: SentResult): SyncResult {
+    const { deletionDue, latest, merged, versioned } = result;
+    if (deletionDue !== undefined || this.#options.cache.wasDropped(uid, versioned)) return result;
+    const { annotations, generation, deletionTimestamp, name, namespace, resourceVersion } = latest.pod.metadata ?? {};
+    const metadata = { name, namespace, uid: latest.uid, annotations, generation, deletionTimestamp, resourceVersion };
+    const status = this.#options.keepsRawStatus ? latest.pod.status : undefined;
+    this.#trusted.set(uid, { pod: { metadata, status }, uid: latest.uid, status: merged });
+    return result;
+  }
+}
+
+/** Whether the trusted object tells enough for this plan. */
+function isPatchSafe(plan: Plan | undefined, trusted: APIPod): plan is PatchPlan {
+  return (
+    plan?.kind === 'patch' && plan.disruptionTarget === undefined && !replacesAllConditions(trusted.status, plan.merged)
+  );
+}
+
+/** True when a patch writes or removes the complete list of conditions, of which others own a part. */
+function replacesAllConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
+  return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
+}
+
+function isCuredByReading(failure: FailureClass): boolean {
+  return failure !== 'aborted' && failureClassTable[failure].isCuredByReading;
+}
