@@ -47,10 +47,16 @@ export async function lockDirectory(dir: string, clock: Pick<Clock, 'yieldToEven
     const owner = await findOwner(address, name, clock);
     if (owner === undefined) return { release };
     await release();
-    throw new DirectoryInUseError(`${dir} is in use by process ${owner.split('.').at(-1)}`);
+    throw inUse(dir, `process ${owner.split('.').at(-1)}`);
   } finally {
     remove();
   }
+}
+
+function inUse(dir: string, owner: string): DirectoryInUseError {
+  return new DirectoryInUseError(
+    `${dir} is in use by ${owner}; stop that process, which may be in another container, or choose another directory`,
+  );
 }
 
 /** The name of the socket that keeps this candidate from becoming the owner; undefined when none does. */
@@ -113,7 +119,7 @@ async function lockByPipe(dir: string): Promise<DirectoryLock> {
     return { release: () => close(server) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new DirectoryInUseError(`${dir} is in use by another process`);
+    throw inUse(dir, 'another process');
   }
 }
 

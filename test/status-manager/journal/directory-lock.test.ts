@@ -27,12 +27,12 @@ async function leaveStaleLock(): Promise<void> {
 }
 
 describe('two agents on one directory', () => {
-  it('the second is refused with the PID of the first: what the first accepted between the read and the write of the second was lost', async () => {
+  it('the second is refused with the PID of the first and what to do, and the first loses nothing', async () => {
     const { journal } = await openJournal(dir);
     journal.accepted(entry('a'));
     await expect(fileJournal(dir)).rejects.toMatchObject({
       code: 'JOURNAL_UNUSABLE',
-      message: `Cannot use the journal ${journalFile(dir)}: ${dir} is in use by process ${process.pid}`,
+      message: `Cannot use the journal ${journalFile(dir)}: ${dir} is in use by process ${process.pid}; stop that process, which may be in another container, or choose another directory`,
     });
     journal.accepted(entry('b'));
     await journal.close();
