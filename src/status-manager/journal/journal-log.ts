@@ -1,11 +1,11 @@
 import type { JournalDamage } from './journal-lines.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** The same failure is logged again after so long: while the disk is full, every update fails. */
-const repeatedLogMs = 60_000;
 const maxLoggedPods = 10;
+const cannotRecord = 'Statuses cannot be recorded in the journal and would be lost in a crash';
 
 interface JournalLogSettings {
   readonly file: string;
@@ -16,10 +16,16 @@ interface JournalLogSettings {
 /** What a journal logs: what is lost, and why. */
 export class JournalLog {
   readonly #settings: JournalLogSettings;
-  readonly #loggedMs = new Map<string, number>();
+  readonly #recording: FailureLog;
+  /** By action. */
+  readonly #actions = new Map<string, FailureLog>();
 
   constructor(settings: JournalLogSettings) {
     this.#settings = settings;
+    this.#recording = this.#failureLog(
+      cannotRecord,
+      'The journal can be written again; all unsent statuses are recorded',
+    );
   }
 
   canOnlyBeRead(error: unknown): void {
@@ -45,35 +51,37 @@ export class JournalLog {
   }
 
   actionFailed(action: string, error: unknown): void {
-    if (this.#isDue(action))
-      this.#error({ action, reason: reasonOf(error) }, 'An operation on the file of the journal failed');
+    let log = this.#actions.get(action);
+    if (log === undefined) {
+      const what = 'An operation on the file of the journal';
+      log = this.#failureLog(`${what} failed`, `${what} succeeded again`);
+      this.#actions.set(action, log);
+    }
+    log.failed(error, { file: this.#settings.file, action }, { level: 'error' });
   }
 
-  cannotRecord(entries: () => readonly JournalEntry[], error: unknown): void {
-    if (this.#isDue('record')) this.#logUnrecorded(entries(), reasonOf(error));
+  actionSucceeded(action: string): void {
+    this.#actions.get(action)?.succeeded({ file: this.#settings.file, action });
   }
 
-  closedWithout(entries: readonly JournalEntry[]): void {
-    if (entries.length > 0) this.#logUnrecorded(entries, 'the journal is closed');
+  /** @param unrecorded how many entries are not recorded, and which */
+  cannotRecord(error: unknown, unrecorded: number, entries: Iterable<JournalEntry>): void {
+    const fields = { file: this.#settings.file, unrecorded, pods: podNames(entries) };
+    this.#recording.failed(error, fields, { level: 'error' });
   }
 
-  recordsAgain(): void {
-    this.#loggedMs.clear();
-    this.#warn({}, 'The journal can be written again; all unsent statuses are recorded');
+  recordsAll(): void {
+    this.#recording.succeeded({ file: this.#settings.file });
   }
 
-  #logUnrecorded(entries: readonly JournalEntry[], reason: string): void {
-    this.#error(
-      { reason, unrecorded: entries.length, pods: podNames(entries) },
-      'Statuses cannot be recorded in the journal and would be lost in a crash',
-    );
+  closedWithout(unrecorded: number, entries: Iterable<JournalEntry>): void {
+    if (unrecorded > 0)
+      this.#error({ reason: 'the journal is closed', unrecorded, pods: podNames(entries) }, cannotRecord);
   }
 
-  #isDue(failure: string): boolean {
-    const nowMs = this.#settings.clock.monotonicMs();
-    if (nowMs < (this.#loggedMs.get(failure) ?? -Infinity) + repeatedLogMs) return false;
-    this.#loggedMs.set(failure, nowMs);
-    return true;
+  #failureLog(failed: string, recovered: string): FailureLog {
+    const { logger, clock } = this.#settings;
+    return new FailureLog({ logger, clock, what: { failed, recovered } });
   }
 
   #warn(fields: object, message: string): void {
@@ -85,10 +93,11 @@ export class JournalLog {
   }
 }
 
-function podNames(entries: readonly JournalEntry[]): string[] {
-  return entries.slice(0, maxLoggedPods).map(({ podNamespace, podName }) => `${podNamespace}/${podName}`);
-}
-
-function reasonOf(error: unknown): string {
-  return (error as Error).message;
+function podNames(entries: Iterable<JournalEntry>): string[] {
+  const names: string[] = [];
+  for (const { podNamespace, podName } of entries) {
+    if (names.length === maxLoggedPods) break;
+    names.push(`${podNamespace}/${podName}`);
+  }
+  return names;
 }

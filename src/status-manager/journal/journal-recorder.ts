@@ -58,7 +58,6 @@ export class JournalRecorder implements Journal {
   #compacting: Promise<void> | undefined;
   /** Lines being marked past in slices: the file stays open until they are. */
   #marking: Promise<unknown> | undefined;
-  #isFailing = false;
   #timer: Timer | undefined;
   #closing: Promise<void> | undefined;
 
@@ -101,7 +100,7 @@ export class JournalRecorder implements Journal {
     const file = this.#journalFile;
     this.#try('sync', () => file?.sync());
     await this.#closeFile(file);
-    this.#log.closedWithout(this.#unrecordedEntries());
+    this.#log.closedWithout(this.#unrecorded.size, this.#unrecordedEntries());
     await this.#settings.lock?.release();
   }
 
@@ -161,8 +160,8 @@ export class JournalRecorder implements Journal {
     this.#unrecorded.delete(podUID);
   }
 
-  #unrecordedEntries(): readonly JournalEntry[] {
-    return [...this.#unrecorded].map((podUID) => this.#live.get(podUID)!.entry);
+  *#unrecordedEntries(): Generator<JournalEntry> {
+    for (const podUID of this.#unrecorded) yield this.#live.get(podUID)!.entry;
   }
 
   #record(entry: JournalEntry): void {
@@ -174,9 +173,8 @@ export class JournalRecorder implements Journal {
     } catch (error) {
       this.#oldLines.markAllOf(entry.podUID);
       if (this.#overwriteFree(record, line.length)) return;
-      this.#isFailing = true;
       this.#arm();
-      this.#log.cannotRecord(() => this.#unrecordedEntries(), error);
+      this.#log.cannotRecord(error, this.#unrecorded.size, this.#unrecordedEntries());
     }
   }
 
@@ -220,7 +218,10 @@ export class JournalRecorder implements Journal {
     const superseded = this.#oldLines.superseded();
     if (fsync === 'interval') {
       const marked = file?.syncLater().then(
-        () => this.#oldLines.markInSlices(superseded),
+        () => {
+          this.#log.actionSucceeded('sync');
+          return this.#oldLines.markInSlices(superseded);
+        },
         (error: unknown) => this.#log.actionFailed('sync', error),
       );
       this.#marking = Promise.all([this.#marking, marked]);
@@ -230,9 +231,7 @@ export class JournalRecorder implements Journal {
   }
 
   #noteRecovery(): void {
-    if (!this.#isFailing || this.#unrecorded.size > 0 || !this.#oldLines.areAllMarked) return;
-    this.#isFailing = false;
-    this.#log.recordsAgain();
+    if (this.#unrecorded.size === 0 && this.#oldLines.areAllMarked) this.#log.recordsAll();
   }
 
   /** Sets the timer for the next sync with the policy `interval`, and for the next try of what has failed. */
@@ -250,7 +249,7 @@ export class JournalRecorder implements Journal {
   #retryFailed(): void {
     this.#oldLines.retry();
     // A compaction may record several of them.
-    for (const entry of this.#unrecordedEntries()) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
+    for (const entry of [...this.#unrecordedEntries()]) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
   }
 
   /** Compacts the file if that is due before so many bytes are written. @returns whether it has been replaced now */
@@ -291,6 +290,7 @@ export class JournalRecorder implements Journal {
       this.#compaction = compaction;
       if (await compaction.copyInSlices(clock, fsync !== 'never', isOutdated)) this.#finish(compaction);
       else await compaction.discard();
+      this.#log.actionSucceeded('compact');
     } catch (error) {
       this.#log.actionFailed('compact', error);
       await this.#giveUp(this.#compaction);
@@ -349,11 +349,12 @@ export class JournalRecorder implements Journal {
   #try(action: string, run: () => void): boolean {
     try {
       run();
-      return true;
     } catch (error) {
       this.#log.actionFailed(action, error);
       return false;
     }
+    this.#log.actionSucceeded(action);
+    return true;
   }
 }
 

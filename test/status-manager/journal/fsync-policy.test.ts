@@ -156,7 +156,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('logs a sync that failed, and syncs the next line', async () => {
+  it('logs a sync that failed, syncs the next line, and logs that it can', async () => {
     const { journal, clock, logger } = await open('interval');
     disk.answerFdatasync = (done) => done(new Error('input/output error'));
     journal.accepted(entry('a'));
@@ -168,6 +168,8 @@ describe('a journal that syncs once an interval', () => {
     journal.accepted(entry('b'));
     clock.advance(1_000);
     expect(takeCalls()).toEqual(['fdatasync file']);
+    await clock.yieldToEventLoop();
+    expect(logger.warnings).toMatchObject([{ fields: { action: 'sync', outageMs: 1_000 } }]);
     await journal.close();
   });
 
