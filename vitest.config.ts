@@ -8,6 +8,16 @@ const jsonFile = process.env['VITEST_JSON_FILE'];
 // Nothing may depend on the zone of the machine, which is UTC too often.
 process.env['TZ'] = 'America/New_York';
 
+/** Tests that start processes, browsers or real API servers, or wait for them: `npm run test:slow`. */
+const slow = [
+  'test/build/**/*.test.ts',
+  'test/contract/**/*.test.ts',
+  'test/e2e/**/*.test.ts',
+  'test/examples/*.test.ts',
+  'test/examples/process-runtime/**/*.test.ts',
+  'test/observe/statusz/browser.test.ts',
+];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -19,7 +29,10 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: slow } },
+      { extends: true, test: { name: 'slow', include: slow } },
+    ],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 20_000,

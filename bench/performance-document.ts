@@ -21,7 +21,7 @@ export interface Section {
 }
 
 /** docs/performance.md as text. */
-export function performanceDocument(sections: readonly Section[]): string {
+function performanceDocument(sections: readonly Section[]): string {
   return [introduction, ...sections.map(sectionText)].join('\n');
 }
 

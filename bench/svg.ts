@@ -39,7 +39,7 @@ export function linePlot({ title, xLabel, yLabel, points }: LinePlot): string {
 }
 
 /** The smallest of 1, 2, 2.5 or 5 times a power of ten that is at least `value`. */
-export function niceCeiling(value: number): number {
+function niceCeiling(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= value) ?? 10 * power;
