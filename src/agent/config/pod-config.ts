@@ -38,7 +38,7 @@ interface Source {
 /**
  * Merges the pods of all sources and reports what changed. Pods of different sources are different pods,
  * even if they have the same name. Pods are never mutated after they were passed on.
- * Source: kubelet `PodConfig`, `podStorage`, `SourcesReady`.
+ * Source: kubelet `PodConfig`, `podStorage`.
  *
  * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds. Of two pods
  * with one UID the second is ignored, as with one name; the kubelet mixes them. What is ignored is

@@ -3,16 +3,18 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { Pod } from '../../kube/types.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
 import { apiSource } from '../config/api-source.ts';
-import { ContainerGC } from '../container-gc/container-gc.ts';
+import { ContainerGC, type ContainerGCOptions } from '../container-gc/container-gc.ts';
 import { PodConfig } from '../config/pod-config.ts';
 import { apiSourceName } from '../config/pod-source.ts';
 import { podSourceContext } from '../config/pod-source-context.ts';
+import { SourcesReady } from '../config/sources-ready.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
@@ -30,13 +32,18 @@ import { WorkQueue } from '../pod-workers/work-queue.ts';
 import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
-import { handlePodCleanups } from '../sync-loop/pod-cleanups.ts';
+import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
+import { handlePodCleanups, type PodCleanupsOptions } from '../sync-loop/pod-cleanups.ts';
+import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
 import { SyncHandler } from '../sync-loop/sync-handler.ts';
 import { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
+import { SyncLoopChannels } from '../sync-loop/sync-loop-channels.ts';
+import { ShutdownAdmitHandler, userAdmitHandler } from './admit-handlers.ts';
 import { type APIConnection, openAPIConnection } from './api-connection.ts';
 import { NodeAgent } from './node-agent.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 import { requireNodeAgentOptions } from './require-node-agent-options.ts';
+import { StartUp } from './start-up.ts';
 
 const defaultRuntimeRequestTimeoutMs = 120_000;
 
@@ -64,71 +71,118 @@ const defaultRuntimeRequestTimeoutMs = 120_000;
  */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   requireNodeAgentOptions(options);
-  const { nodeName, node = {}, runtimeRequestTimeoutMs = defaultRuntimeRequestTimeoutMs } = options;
+  const { nodeName, node = {}, sources = [] } = options;
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock, logger);
   const random = resolveRandom(options.random, logger);
   const agentStartedAtMs = clock.now();
-  const connection = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
+
+  // The runtime, the API server and what the agent knows of both.
   const runtimeCalls = new AbortController();
   setMaxListeners(0, runtimeCalls.signal);
   const runtime = boundedRuntime(options.runtime, {
-    ...{ clock, requestTimeoutMs: runtimeRequestTimeoutMs, signal: runtimeCalls.signal },
+    clock,
+    requestTimeoutMs: options.runtimeRequestTimeoutMs ?? defaultRuntimeRequestTimeoutMs,
+    signal: runtimeCalls.signal,
   });
-
+  const podCache = new RuntimePodCache({ runtime, clock });
+  const connection = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
+  const informer =
+    connection &&
+    createInformerPodManager({ transport: connection.podClient.transport, nodeName, clock, random, logger });
+  const podManager = createPodManager(informer);
+  const mirrorPods = connection && createMirrorPods(connection, { nodeName, clock, logger });
   const ownEventRecorder =
     connection !== undefined && options.eventRecorder === undefined
       ? new APIEventRecorder({ client: createEventClient(connection.requests), nodeName, logger, clock, random })
       : undefined;
   const eventRecorder: EventRecorder =
     ownEventRecorder ?? guardedEventRecorder(options.eventRecorder ?? { event: () => {} }, logger);
-
-  const informer =
-    connection &&
-    createInformerPodManager({ transport: connection.podClient.transport, nodeName, clock, random, logger });
   const allocationState = options.allocationState ?? new MemoryState();
   if (isSaved(options.allocationState) && !isSaved(options.actuatedState) && runtime.updateContainerResources)
     logger.warn(
       { node: nodeName },
       'allocationState is saved but actuatedState is not: a resize in progress is not finished by the next agent',
     );
-  const podManager = createPodManager(informer);
+
+  // What the sync loop receives, and from whom.
+  const hasAPISource = sources.some(({ name }) => name === apiSourceName);
+  const podSources = connection === undefined || hasAPISource ? sources : [...sources, apiSource()];
+  const sourcesReady = new SourcesReady(podSources.map(({ name }) => name));
+  const channels = new SyncLoopChannels();
+  const podConfig = new PodConfig({
+    clock,
+    logger,
+    eventRecorder,
+    onUpdate: (update) => channels.configUpdated(update),
+  });
+  const pleg = new GenericPLEG({
+    runtime,
+    cache: podCache,
+    clock,
+    logger,
+    onEvent: (event) => channels.lifecycleEvent(event),
+  });
+  const runtimeErrors = (): string[] => {
+    const reason = pleg.unhealthyReason();
+    return reason === undefined ? [] : [`PLEG is not healthy: ${reason}`];
+  };
+
+  // The workers exist before what they do, because the status manager asks them which containers may run.
+  const workQueue = new WorkQueue(clock);
+  const podWorkers = new PodWorkers({ podCache, workQueue, clock, logger, eventRecorder, random });
+  const dispatcher = new PodDispatcher({ podManager, podWorkers });
   const statusManager = new StatusManager({
     ...options.statusManager,
     client: connection?.podClient,
     podManager,
-    podDeletionSafety: { podCouldHaveRunningContainers: (pod) => podWorkers.podCouldHaveRunningContainers(pod) },
-    ...{ clock, logger, random },
+    podDeletionSafety: podWorkers,
+    clock,
+    logger,
+    random,
     metrics: options.metrics,
     journal: options.journal,
     allocationState,
     podStartupLatency: options.podStartupLatency,
     eventRecorder,
   });
-
-  const mirrorPods = connection && createMirrorPods(connection, { nodeName, clock, logger });
-  const podCache = new RuntimePodCache({ runtime, clock });
-  const pleg = new GenericPLEG({
-    ...{ runtime, cache: podCache, clock, logger },
-    onEvent: (event) => syncLoop.lifecycleEvent(event),
-  });
+  const getActivePods = (): Pod[] =>
+    filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
   const probeManager = new ProberManager({
     prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }),
     getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
-    ...{ clock, random, agentStartedAtMs },
-    onUpdate: (probeType, update) => syncLoop.probeUpdated(probeType, update),
+    clock,
+    random,
+    agentStartedAtMs,
+    onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
+  });
+  const shutdownAdmission = new ShutdownAdmitHandler();
+  const { canAdmitPod } = options;
+  const allocationManager = new AllocationManager({
+    runtime,
+    statusManager,
+    allocationState,
+    clock,
+    logger,
+    eventRecorder,
+    admitHandlers: [shutdownAdmission, ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)])],
+    getActivePods,
+    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+    allSourcesReady: () => sourcesReady.allReady(),
+    triggerPodSync: (pod) => {
+      dispatcher.syncPods([pod]);
+      pleg.requestRelist(pod.metadata?.uid ?? '');
+    },
   });
   const podSyncer = new AgentPodSyncer({
-    ...{
-      runtime,
-      podCache,
-      statusManager,
-      probeManager,
-      eventRecorder,
-      clock,
-      logger,
-      agentStartedAtMs,
-    },
+    runtime,
+    podCache,
+    statusManager,
+    probeManager,
+    eventRecorder,
+    clock,
+    logger,
+    agentStartedAtMs,
     handlerRunner: options.handlerRunner,
     actuatedState: options.actuatedState,
     volumeManager: options.volumeManager,
@@ -138,128 +192,100 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       pleg.requestReinspect(podUID);
       pleg.requestRelist(podUID);
     },
-    requestPodSync: (podUID) => {
-      const pod = podManager.getPodByUID(podUID);
-      if (pod !== undefined) handler.handlePodSyncs([pod]);
-    },
+    requestPodSync: (podUID) => dispatcher.syncPod(podUID),
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
   });
-  const workQueue = new WorkQueue(clock);
-  const allocationManager = new AllocationManager({
-    ...{ runtime, statusManager, allocationState, clock, logger, eventRecorder },
-    admitHandlers: [{ admit: (attributes) => agent.canAdmitPod(attributes) }],
-    getActivePods: () => handler.getActivePods(),
-    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
-    allSourcesReady: () => syncLoop.areSourcesReady(),
-    triggerPodSync: (pod) => {
-      handler.handlePodSyncs([pod]);
-      pleg.requestRelist(pod.metadata?.uid ?? '');
-    },
-  });
-  const podWorkers = new PodWorkers({
-    podSyncer,
-    allocationManager,
-    podCache,
-    workQueue,
-    clock,
-    logger,
-    eventRecorder,
-    random,
-  });
+  podWorkers.connect({ podSyncer, allocationManager });
 
-  const containerGC = new ContainerGC({
-    ...{ runtime, clock, logger },
-    podStateProvider: {
-      // Divergence: only after the pod is terminated. The kubelet removes the containers of an evicted pod
-      // as soon as they have exited, so its worker may not see how they ended.
-      shouldPodContentBeRemoved: (podUID) =>
-        podWorkers.shouldPodContentBeRemoved(podUID) &&
-        (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
-    },
-  });
+  // The sync loop, and what it calls.
+  const containerGC = new ContainerGC({ runtime, clock, logger, podStateProvider: podStateProvider(podWorkers) });
   const cleanUpContainers = (podUID: string, exitedContainerID?: string): void => {
     const runtimeStatus = podCache.get(podUID);
     if (runtimeStatus !== undefined) void containerGC.cleanUpContainersInPod(podUID, runtimeStatus, exitedContainerID);
   };
-
-  const runtimeErrors = (): string[] => {
-    const reason = pleg.unhealthyReason();
-    return reason === undefined ? [] : [`PLEG is not healthy: ${reason}`];
+  const handler = new SyncHandler({
+    podManager,
+    podWorkers,
+    dispatcher,
+    getActivePods,
+    statusManager,
+    workQueue,
+    allocationManager,
+    eventRecorder,
+    logger,
+    shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
+    areSourcesReady: () => sourcesReady.allReady(),
+    onContainerDied: cleanUpContainers,
+    onPodEvicted: cleanUpContainers,
+  });
+  const podCleanups: PodCleanupsOptions = {
+    podManager,
+    podWorkers,
+    statusManager,
+    runtime,
+    probeManager,
+    mirrorPods,
+    logger,
+    removeOrphanedPods: (podUIDs) => {
+      allocationManager.removeOrphanedPods(podUIDs);
+      podSyncer.removeOrphanedPods(podUIDs);
+    },
+    gcBackOffs: () => podSyncer.gcBackOffs(),
   };
+  const startUp = new StartUp({ sourcesReady, statusManager, podManager, logger });
+  const syncLoop = new AgentSyncLoop({
+    handler,
+    channels,
+    sourcesReady,
+    runtimeErrors,
+    clock,
+    logger,
+    onFirstUpdate: (update) => startUp.firstUpdate(update),
+    handlePodCleanups: (signal) => handlePodCleanups(podCleanups, signal),
+  });
+
   const nodeReporter =
     connection && node !== false
       ? new NodeReporter({
           ...node,
-          ...{ nodeName, transport: connection.requests, logger, clock, random, recorder: eventRecorder },
+          nodeName,
+          transport: connection.requests,
+          logger,
+          clock,
+          random,
+          recorder: eventRecorder,
           nodeStatus: () => nodeStatusOf(nodeName, node),
           readyErrors: () => [...runtimeErrors(), ...readyErrorsOf(node.readyErrors)],
         })
       : undefined;
 
-  const handler = new SyncHandler({
-    ...{ podManager, podWorkers, statusManager, workQueue, eventRecorder, logger },
-    shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
-    allocationManager,
-    areSourcesReady: () => syncLoop.areSourcesReady(),
-    onContainerDied: cleanUpContainers,
-    onPodEvicted: cleanUpContainers,
-  });
-  const podConfig = new PodConfig({
+  return new NodeAgent({
+    nodeName,
     clock,
     logger,
+    connection,
+    informer,
+    mirrorPods,
+    nodeReporter,
+    ownEventRecorder,
     eventRecorder,
-    onUpdate: (update) => syncLoop.configUpdated(update),
-  });
-  const { sources = [] } = options;
-  const hasAPISource = sources.some(({ name }) => name === apiSourceName);
-  const podSources = connection === undefined || hasAPISource ? sources : [...sources, apiSource()];
-  const syncLoop = new AgentSyncLoop({
-    ...{ handler, runtimeErrors, clock, logger },
-    sources: podSources.map(({ name }) => name),
-    onFirstUpdate: (update) => agent.firstUpdate(update),
-    handlePodCleanups: (signal) =>
-      handlePodCleanups(
-        {
-          ...{ podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, logger },
-          removeOrphanedPods: (podUIDs) => {
-            allocationManager.removeOrphanedPods(podUIDs);
-            podSyncer.removeOrphanedPods(podUIDs);
-          },
-          gcBackOffs: () => podSyncer.gcBackOffs(),
-        },
-        signal,
-      ),
-  });
-  const agent: NodeAgent = new NodeAgent({
-    ...{
-      nodeName,
-      clock,
-      logger,
-      connection,
-      statusManager,
-      podManager,
-      podWorkers,
-      allocationManager,
-      podConfig,
-      podSources,
-      podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
-      informer,
-    },
-    ...{
-      pleg,
-      containerGC,
-      probeManager,
-      handler,
-      syncLoop,
-      mirrorPods,
-      nodeReporter,
-      eventRecorder,
-      ownEventRecorder,
-    },
-    canAdmitPod: options.canAdmitPod,
+    statusManager,
+    podManager,
+    allocationManager,
+    podWorkers,
+    podConfig,
+    podSources,
+    podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
+    sourcesReady,
+    startUp,
+    shutdownAdmission,
+    pleg,
+    containerGC,
+    probeManager,
+    getActivePods,
+    syncLoop,
     abortRuntimeCalls: () => runtimeCalls.abort(new Error('The agent is being stopped')),
   });
-  return agent;
 }
 
 function isSaved(state: AllocationState | undefined): boolean {
@@ -294,6 +320,16 @@ function createMirrorPods(
     (await requests.request('GET', nodePath, { signal })).json() as MirrorNode;
   const client = new MirrorPodClient({ api: createMirrorPodAPI(requests), nodeName, getNode, logger });
   return new MirrorPods({ client, clock, logger });
+}
+
+function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateProvider'] {
+  return {
+    // Divergence: only after the pod is terminated. The kubelet removes the containers of an evicted pod
+    // as soon as they have exited, so its worker may not see how they ended.
+    shouldPodContentBeRemoved: (podUID) =>
+      podWorkers.shouldPodContentBeRemoved(podUID) &&
+      (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
+  };
 }
 
 async function nodeStatusOf(nodeName: string, { addresses, nodeStatus }: NodeAgentNode): Promise<NodeStatus> {

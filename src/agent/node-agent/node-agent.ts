@@ -1,7 +1,7 @@
 import { accessParts } from '../../kube/access/permissions.ts';
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import { isStaticPod } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
@@ -9,11 +9,10 @@ import type { Pod } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
-import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
 import type { PodConfig } from '../config/pod-config.ts';
 import { apiSourceName, type PodSink, type PodSource, type PodSourceContext } from '../config/pod-source.ts';
-import type { PodConfigUpdate } from '../config/pod-update.ts';
+import type { SourcesReady } from '../config/sources-ready.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../deadline.ts';
 import type { APIEventRecorder } from '../events/api-event-recorder.ts';
@@ -26,12 +25,12 @@ import type { GenericPLEG } from '../pleg/generic-pleg.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
-import type { SyncHandler } from '../sync-loop/sync-handler.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import type { APIConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
-import type { AgentStatusManager, CanAdmitPod, NodeAgentStopOptions } from './node-agent-options.ts';
-import { shutdownRejection } from './shutdown-status.ts';
+import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
+import type { ShutdownAdmitHandler } from './admit-handlers.ts';
+import type { StartUp } from './start-up.ts';
 import { terminateAllPods } from './terminate-all-pods.ts';
 
 /** The components that `createNodeAgent` has created, which the agent starts and stops. */
@@ -57,9 +56,11 @@ export interface NodeAgentParts {
   readonly pleg: GenericPLEG;
   readonly containerGC: ContainerGC;
   readonly probeManager: ProberManager;
-  readonly handler: SyncHandler;
+  readonly getActivePods: () => readonly Pod[];
   readonly syncLoop: AgentSyncLoop;
-  readonly canAdmitPod: CanAdmitPod | undefined;
+  readonly sourcesReady: SourcesReady;
+  readonly startUp: StartUp;
+  readonly shutdownAdmission: ShutdownAdmitHandler;
   /** Aborts the runtime calls in progress, and rejects new ones. */
   readonly abortRuntimeCalls: () => void;
 }
@@ -83,12 +84,7 @@ export class NodeAgent implements AsyncDisposable {
   readonly statusManager: AgentStatusManager;
   readonly #parts: NodeAgentParts;
   readonly #stopSignal = new AbortController();
-  readonly #ready: Promise<void>;
-  #settleReady: (error?: StatusManagerError) => void = () => {};
-  readonly #staticSourcesSeen: Promise<void>;
-  #settleStaticSourcesSeen: () => void = () => {};
   #state: NodeAgentState = 'created';
-  #isShuttingDown = false;
   readonly #startedSources: PodSource[] = [];
   readonly #gcFailures: FailureLog;
   #gcTicker: Ticker | undefined;
@@ -104,13 +100,6 @@ export class NodeAgent implements AsyncDisposable {
       clock: parts.clock,
       what: 'Garbage collection of containers',
     });
-    this.#ready = new Promise((resolve, reject) => {
-      this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
-    });
-    // stop() rejects the promise; without a handler that would be an unhandled rejection.
-    this.#ready.catch(() => {});
-    this.#staticSourcesSeen = new Promise((resolve) => (this.#settleStaticSourcesSeen = resolve));
-    if (!parts.podSources.some(({ name }) => name !== apiSourceName)) this.#settleStaticSourcesSeen();
   }
 
   /** The name of its Node. */
@@ -171,7 +160,7 @@ export class NodeAgent implements AsyncDisposable {
    * StatusManagerError INVALID_STATE when stop() comes first.
    */
   whenReady(): Promise<void> {
-    return this.#ready;
+    return this.#parts.startUp.ready;
   }
 
   /**
@@ -185,12 +174,12 @@ export class NodeAgent implements AsyncDisposable {
    * INVALID_STATE unless the agent is running; then nothing was done.
    */
   async evict(pod: Pod, eviction: Eviction): Promise<boolean> {
-    const { podManager, podWorkers, handler, clock, logger, eventRecorder } = this.#parts;
+    const { podManager, podWorkers, getActivePods, clock, logger, eventRecorder } = this.#parts;
     if (this.#state !== 'running') throw new StatusManagerError('INVALID_STATE', 'The agent is not running');
     const known = podManager.getPodByUID(pod?.metadata?.uid ?? '');
     if (known === undefined)
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` to be a pod of this agent', { path: 'pod' });
-    if (!handler.getActivePods().includes(known)) return false;
+    if (!getActivePods().includes(known)) return false;
     return evictPod(known, { ...eviction, podWorkers, clock, logger, eventRecorder });
   }
 
@@ -231,45 +220,6 @@ export class NodeAgent implements AsyncDisposable {
     };
   }
 
-  /** For the sync loop. @internal */
-  canAdmitPod(attributes: PodAdmitAttributes): PodAdmitResult {
-    if (this.#isShuttingDown) return shutdownRejection;
-    const { canAdmitPod } = this.#parts;
-    if (canAdmitPod === undefined) return { admit: true };
-    const result: unknown = canAdmitPod(attributes);
-    if (isAdmitResult(result)) return result;
-    throw new TypeError('canAdmitPod did not return { admit: true } or { admit: false, reason, message }');
-  }
-
-  /** For the sync loop, before it handles the first pods of a source. @internal */
-  firstUpdate({ source, pods }: PodConfigUpdate): void {
-    const waiting = this.#parts.syncLoop.waitingForSources().filter((name) => name !== source);
-    if (source === apiSourceName) this.#resume(pods, waiting.length === 0);
-    if (waiting.every((name) => name === apiSourceName)) this.#settleStaticSourcesSeen();
-    if (waiting.length === 0) this.#settleReady();
-  }
-
-  /**
-   * Adopts the statuses of an earlier run before the first pod of the API server has a worker. Static pods
-   * that are not known yet keep their statuses from the journal.
-   */
-  #resume(pods: readonly Pod[], areAllSourcesSeen: boolean): void {
-    const { statusManager, podManager, logger } = this.#parts;
-    try {
-      // Mirror pods tell to which API objects the statuses of static pods belong.
-      for (const pod of pods) podManager.addPod(pod);
-      const kept = areAllSourcesSeen ? [] : statusManager.recovered.map(({ podUID }) => podUID);
-      const known = podManager.getPods().map(({ metadata }) => metadata?.uid ?? '');
-      statusManager.resume({
-        pods: pods.filter((pod) => !isMirrorPod(pod)),
-        otherPodUIDs: [...known, ...kept],
-      });
-    } catch (thrown) {
-      logger.error({ reason: reasonOf(thrown) }, 'Failed to adopt the statuses of an earlier run');
-      statusManager.start();
-    }
-  }
-
   /** Logs missing permissions at start instead of one failed request after another. */
   async #logMissingAccess(): Promise<void> {
     const { connection, nodeName, nodeReporter, ownEventRecorder, logger } = this.#parts;
@@ -281,9 +231,9 @@ export class NodeAgent implements AsyncDisposable {
 
   /** Source: kubelet `StartGarbageCollection`. */
   async #collectGarbage(): Promise<void> {
-    const { containerGC, syncLoop } = this.#parts;
+    const { containerGC, sourcesReady } = this.#parts;
     try {
-      await containerGC.garbageCollect(syncLoop.areSourcesReady());
+      await containerGC.garbageCollect(sourcesReady.allReady());
       this.#gcFailures.succeeded();
     } catch (thrown) {
       if (!this.#stopSignal.signal.aborted) this.#gcFailures.failed(thrown);
@@ -301,7 +251,7 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   async #startAPISource(source: PodSource, sink: PodSink): Promise<void> {
-    const { nodeReporter, informer, clock } = this.#parts;
+    const { nodeReporter, informer, startUp, clock } = this.#parts;
     try {
       await nodeReporter?.whenRegistered();
       this.#registerStaticPods();
@@ -312,7 +262,7 @@ export class NodeAgent implements AsyncDisposable {
       return;
     }
     await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
-      undefinedIfAborted(this.#staticSourcesSeen, signal),
+      undefinedIfAborted(startUp.staticSourcesSeen, signal),
     );
     if (!this.#stopSignal.signal.aborted) this.#startSource(source, sink);
   }
@@ -350,14 +300,14 @@ export class NodeAgent implements AsyncDisposable {
   }: NodeAgentStopOptions): Promise<void> {
     const { logger, nodeName, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
     const { mirrorPods, nodeReporter, connection, statusManager, allocationManager, containerGC } = this.#parts;
-    const { clock, abortRuntimeCalls } = this.#parts;
+    const { clock, abortRuntimeCalls, startUp, shutdownAdmission } = this.#parts;
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
-    this.#isShuttingDown = terminatePods;
+    if (terminatePods) shutdownAdmission.begin();
     if (terminatePods && wasRunning) await terminateAllPods(this.#parts, gracePeriodSeconds);
     this.#stopSignal.abort();
-    this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
+    startUp.stopped();
     await Promise.all(this.#startedSources.map((source) => this.#stopSource(source)));
     const runtimeCallsTimer = clock.afterFunc(runtimeCallsMs, abortRuntimeCalls);
     await syncLoop.stop();
@@ -395,9 +345,4 @@ export class NodeAgent implements AsyncDisposable {
 
 function requireNumber(path: string, value: unknown): void {
   if (value !== undefined && !(typeof value === 'number' && value >= 0)) refuseOption(path, 'a number ≥ 0');
-}
-
-function isAdmitResult(value: unknown): value is PodAdmitResult {
-  const { admit, reason, message } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return admit === true || (admit === false && typeof reason === 'string' && typeof message === 'string');
 }

@@ -4,8 +4,11 @@ import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { SyncHandler } from '../sync-loop/sync-handler.ts';
-import { shutdownStatus } from './shutdown-status.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import { withDisruptionTarget } from '../eviction/disruption-target.ts';
+
+const reason = 'Terminated';
+const message = 'Pod was terminated in response to imminent node shutdown.';
 
 const finishPollMs = 100;
 /** A pod needs a few more syncs after its containers have stopped, and longer if it has volumes. */
@@ -15,7 +18,7 @@ const finishTimeoutMs = 10_000;
 interface TerminateAllPodsParts {
   readonly clock: Clock;
   readonly eventRecorder: EventRecorder;
-  readonly handler: Pick<SyncHandler, 'getActivePods'>;
+  readonly getActivePods: () => readonly Pod[];
   readonly logger: Logger;
   readonly podWorkers: PodWorkers;
 }
@@ -28,9 +31,9 @@ export async function terminateAllPods(
   parts: TerminateAllPodsParts,
   gracePeriodSeconds = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const { handler, podWorkers, clock, eventRecorder, logger } = parts;
+  const { getActivePods, podWorkers, clock, eventRecorder, logger } = parts;
   await Promise.all(
-    handler.getActivePods().map(async (pod) => {
+    getActivePods().map(async (pod) => {
       const override = Math.min(gracePeriodSeconds, pod.spec?.terminationGracePeriodSeconds ?? 30);
       try {
         await killPodNow(pod, {
@@ -51,4 +54,10 @@ async function untilFinished(podUID: string, podWorkers: PodWorkers, clock: Cloc
   const { signal } = new AbortController();
   while (!podWorkers.shouldPodBeFinished(podUID) && clock.monotonicMs() < untilMs)
     await sleep(clock, finishPollMs, signal);
+}
+
+/** The status of a pod that is terminated because the node shuts down. Source: kubelet `nodeshutdown.podManager.killPods`. */
+function shutdownStatus(status: PodStatusInput, pod: Pod, nowMs: number): PodStatusInput {
+  const phase = status.phase === 'Succeeded' ? 'Succeeded' : 'Failed';
+  return { ...withDisruptionTarget(status, pod, message, nowMs), phase, reason, message };
 }

@@ -7,11 +7,13 @@ import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
 import { noPodEvents } from './pod-event-recorder.ts';
 import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
+import type { PodSyncer } from './pod-syncer.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
 import type { StaticPodStarts } from './static-pod-starts.ts';
 import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
+  readonly podSyncer: () => PodSyncer;
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
   readonly staticPods: StaticPodStarts;
   /** Called when the worker has ended and the pod must be forgotten. */
@@ -124,7 +126,8 @@ export class PodWorkerLoop {
 
   /** Resolves with true when the pod has reached a terminal phase on its own. */
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
-    const { podSyncer, clock } = this.#options;
+    const { clock } = this.#options;
+    const podSyncer = this.#options.podSyncer();
     const { lifecycle } = status;
     const { updateType, pod, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {

@@ -6,14 +6,18 @@ import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 import type { PodCache, PodSyncer } from './pod-syncer.ts';
 import type { WorkQueue } from './work-queue.ts';
 
+/** What the workers do, which needs the workers itself: see `PodWorkers.connect`. */
+export interface PodWorkersConnections {
+  readonly podSyncer: PodSyncer;
+  /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
+  readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
+}
+
 /** Options of `PodWorkers`. */
 export interface PodWorkersOptions {
-  readonly podSyncer: PodSyncer;
   readonly podCache: PodCache;
   /** The workers enqueue when each pod must be synced again: call `updatePod` for pods that are due. */
   readonly workQueue: WorkQueue;
-  /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
-  readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly logger: Logger;
   /** Default: events are dropped. */

@@ -14,6 +14,7 @@ import { PodWorkerLoop } from './pod-worker-loop.ts';
 import {
   inspectPodWorker,
   type PodWorkerInspection,
+  type PodWorkersConnections,
   type PodWorkersOptions,
   type PodWorkerSync,
 } from './pod-workers-options.ts';
@@ -40,6 +41,7 @@ export class PodWorkers implements PodDeletionSafety {
   readonly #loop: PodWorkerLoop;
   readonly #statuses = new Map<string, PodSyncStatus>();
   readonly #staticPods = new StaticPodStarts();
+  #connections: PodWorkersConnections | undefined;
   #arePodsSynced = false;
 
   /** @throws StatusManagerError INVALID_OPTION unless the intervals are positive */
@@ -49,10 +51,20 @@ export class PodWorkers implements PodDeletionSafety {
     this.#options = options;
     this.#loop = new PodWorkerLoop({
       ...options,
+      podSyncer: () => this.#connected().podSyncer,
       statuses: this.#statuses,
       staticPods: this.#staticPods,
       onForget: ({ uid }) => this.#statuses.delete(uid),
     });
+  }
+
+  /**
+   * Sets what the workers do with pods. Call it once, before `updatePod`. It is no option, because the
+   * syncer and the allocation manager need the status manager, which needs the workers as its
+   * `podDeletionSafety`.
+   */
+  connect(connections: PodWorkersConnections): void {
+    this.#connections = connections;
   }
 
   /**
@@ -118,7 +130,7 @@ export class PodWorkers implements PodDeletionSafety {
 
     if (known === undefined && isStaticPod(pod)) this.#staticPods.wait(status.fullName, uid);
     const runningOnly = knownPod === undefined ? runningPod : undefined;
-    const { allocationManager } = this.#options;
+    const { allocationManager } = this.#connected();
     const allocated =
       knownPod && allocationManager ? allocationManager.updatePodFromAllocation(knownPod).pod : knownPod;
     this.#loop.notify(status, { updateType, pod: allocated, mirrorPod, runningPod: runningOnly });
@@ -221,6 +233,12 @@ export class PodWorkers implements PodDeletionSafety {
   inspectStaticPods(): Pick<StaticPodStarts, 'started' | 'waiting'> {
     const { started, waiting } = this.#staticPods;
     return { started: new Map(started), waiting: new Map(waiting) };
+  }
+
+  #connected(): PodWorkersConnections {
+    if (this.#connections === undefined)
+      throw new StatusManagerError('INVALID_STATE', 'The pod workers are not connected');
+    return this.#connections;
   }
 
   #add(uid: string, pod: Pod): PodSyncStatus {

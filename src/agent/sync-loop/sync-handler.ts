@@ -15,7 +15,7 @@ import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { WorkQueue } from '../pod-workers/work-queue.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import { probeTypes } from '../prober/probe-types.ts';
-import { filterOutInactivePods } from './active-pods.ts';
+import type { PodDispatcher } from './pod-dispatcher.ts';
 
 export interface SyncHandlerOptions {
   readonly podManager: BasicPodManager;
@@ -29,6 +29,10 @@ export interface SyncHandlerOptions {
     | 'setContainerStartup'
     | 'setPodStatus'
   >;
+  /** Passes pods to the workers. */
+  readonly dispatcher: PodDispatcher;
+  /** The pods that use resources of the node. Source: kubelet `GetActivePods`. */
+  readonly getActivePods: () => readonly Pod[];
   /** When each pod must be synced again; filled by the pod workers. */
   readonly workQueue: WorkQueue;
   /** True for a pod that must be synced now for another reason, such as its deadline. */
@@ -55,8 +59,6 @@ export interface SyncHandlerOptions {
  */
 export class SyncHandler {
   readonly #options: SyncHandlerOptions;
-  /** UIDs of rejected pods; they have no worker until they are deleted. */
-  readonly #rejected = new Set<string>();
 
   constructor(options: SyncHandlerOptions) {
     this.#options = options;
@@ -64,7 +66,7 @@ export class SyncHandler {
 
   /** Source: kubelet `HandlePodAdditions`. */
   handlePodAdditions(pods: readonly Pod[]): void {
-    const { podManager, podWorkers, statusManager, allocationManager } = this.#options;
+    const { podManager, podWorkers, statusManager, allocationManager, getActivePods } = this.#options;
     const added: Pod[] = [];
     const admitted: Pod[] = [];
     this.#forEach(pods.toSorted(byCreationTime), (addedPod) => {
@@ -77,7 +79,7 @@ export class SyncHandler {
       const isEnding =
         podWorkers.isPodTerminationRequested(pod.metadata?.uid ?? '') || isPodPhaseTerminal(known.status?.phase);
       if (!isEnding) {
-        const result = allocationManager.addPod(this.getActivePods(), pod);
+        const result = allocationManager.addPod(getActivePods(), pod);
         if (!result.admit) return this.#rejectPod(pod, result.reason, result.message);
         admitted.push(pod);
       }
@@ -97,14 +99,14 @@ export class SyncHandler {
 
   /** Source: kubelet `HandlePodRemoves`. */
   handlePodRemoves(pods: readonly Pod[]): void {
-    const { podManager, podWorkers, areSourcesReady, allocationManager } = this.#options;
+    const { podManager, podWorkers, dispatcher, areSourcesReady, allocationManager } = this.#options;
     this.#forEach(pods, (removed) => {
       podManager.removePod(removed);
       allocationManager.removePod(removed.metadata?.uid ?? '');
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
       if (pod === undefined) return;
       if (wasMirror) return this.#dispatch('update', pod, undefined);
-      this.#rejected.delete(pod.metadata?.uid ?? '');
+      dispatcher.forget(pod);
       // Until all sources are ready, another source may still have the pod, so housekeeping decides later.
       if (areSourcesReady()) podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod });
     });
@@ -115,7 +117,7 @@ export class SyncHandler {
   handlePodReconcile(pods: readonly Pod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podReconciled(oldPod, pod);
-      if (this.#rejected.has(pod.metadata?.uid ?? '')) return;
+      if (this.#options.dispatcher.isRejected(pod)) return;
       if (needToReconcilePodReadiness(pod)) this.#dispatch('sync', pod, mirrorPod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted')
         this.#options.onPodEvicted?.(pod.metadata?.uid ?? '');
@@ -124,25 +126,23 @@ export class SyncHandler {
 
   /** Source: kubelet `HandlePodSyncs`. */
   handlePodSyncs(pods: readonly Pod[]): void {
-    for (const pod of pods) this.#dispatch('sync', pod, this.#options.podManager.getMirrorPodByPod(pod));
+    this.#options.dispatcher.syncPods(pods);
   }
 
   /** Handles an event of the PLEG. */
   handlePodLifecycleEvent({ podUID, type, containerID }: PodLifecycleEvent): void {
-    const pod = this.#options.podManager.getPodByUID(podUID);
     // Source: kubelet `isSyncPodWorthy`.
-    if (pod !== undefined && type !== 'ContainerRemoved') this.handlePodSyncs([pod]);
+    if (type !== 'ContainerRemoved') this.#options.dispatcher.syncPod(podUID);
     if (type === 'ContainerDied' && containerID !== undefined) this.#options.onContainerDied?.(podUID, containerID);
   }
 
   /** Source: kubelet `handleProbeSync`, `syncLoopIteration`. */
   handleProbeUpdate(probeType: ProbeType, { podUID, containerID, result }: ProbeUpdate): void {
-    const { podManager, statusManager } = this.#options;
+    const { dispatcher, statusManager } = this.#options;
     const { recordedBy, requiresSync } = probeTypes[probeType];
     if (recordedBy !== undefined) statusManager[recordedBy](podUID, containerID, result === 'success');
     if (!requiresSync(result)) return;
-    const pod = podManager.getPodByUID(podUID);
-    if (pod !== undefined) this.handlePodSyncs([pod]);
+    dispatcher.syncPod(podUID);
   }
 
   /** The pods whose next sync is due. Source: kubelet `getPodsToSync`. */
@@ -150,12 +150,6 @@ export class SyncHandler {
     const { podManager, workQueue, shouldSync } = this.#options;
     const due = new Set(workQueue.getWork());
     return podManager.getPods().filter((pod) => due.has(pod.metadata?.uid ?? '') || shouldSync(pod));
-  }
-
-  /** Source: kubelet `GetActivePods`. */
-  getActivePods(): Pod[] {
-    const { podManager, podWorkers, statusManager } = this.#options;
-    return filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
   }
 
   #updatePods(
@@ -183,8 +177,7 @@ export class SyncHandler {
   }
 
   #dispatch(updateType: SyncPodType, pod: Pod, mirrorPod: Pod | undefined): void {
-    if (this.#rejected.has(pod.metadata?.uid ?? '')) return;
-    this.#options.podWorkers.updatePod({ updateType, pod, mirrorPod });
+    this.#options.dispatcher.dispatch(updateType, pod, mirrorPod);
   }
 
   /**
@@ -200,8 +193,8 @@ export class SyncHandler {
 
   /** Source: kubelet `rejectPod`. */
   #rejectPod(pod: Pod, reason: string, message: string): void {
-    const { statusManager, eventRecorder, logger } = this.#options;
-    this.#rejected.add(pod.metadata?.uid ?? '');
+    const { dispatcher, statusManager, eventRecorder, logger } = this.#options;
+    dispatcher.reject(pod);
     logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
     eventRecorder.event({ pod, type: 'Warning', reason, message });
     const qosClass = computePodQOS(pod);

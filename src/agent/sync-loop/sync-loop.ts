@@ -2,11 +2,11 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { PodConfigUpdate } from '../config/pod-update.ts';
+import type { SourcesReady } from '../config/sources-ready.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
-import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import type { SyncHandler } from './sync-handler.ts';
+import type { SyncLoopChannels } from './sync-loop-channels.ts';
 
 export interface AgentSyncLoopOptions {
   readonly handler: Pick<
@@ -22,8 +22,10 @@ export interface AgentSyncLoopOptions {
   >;
   /** Housekeeping; called only when all sources are ready. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
+  /** What the loop handles. */
+  readonly channels: SyncLoopChannels;
   /** The sources that must have delivered their pods before anything is cleaned up. */
-  readonly sources: readonly string[];
+  readonly sourcesReady: SourcesReady;
   /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
   /** Returns why pods cannot be synced now; empty if they can. */
@@ -75,16 +77,12 @@ type Work = () => void | Promise<void>;
 export class AgentSyncLoop {
   readonly #options: AgentSyncLoopOptions;
   readonly #stop = new AbortController();
-  readonly #configUpdates: PodConfigUpdate[] = [];
-  readonly #lifecycleEvents: PodLifecycleEvent[] = [];
-  readonly #probeUpdates: { readonly probeType: ProbeType; readonly update: ProbeUpdate }[] = [];
   #isSyncDue = false;
   #isHousekeepingDue = false;
-  readonly #seenSources = new Set<string>();
   readonly #backoff = new ExponentialBackOff(runtimeErrorBackOff);
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
-  readonly #channels: readonly (() => Work | undefined)[];
+  readonly #queues: readonly (() => Work | undefined)[];
   #turn = 0;
   #startedMs = 0;
   #lastIterationMs: number | undefined;
@@ -93,7 +91,8 @@ export class AgentSyncLoop {
 
   constructor(options: AgentSyncLoopOptions) {
     this.#options = options;
-    const { handler, clock, logger } = options;
+    const { handler, channels, clock, logger } = options;
+    channels.listen(() => this.#wakeUp());
     this.#failures = new FailureLog({ logger, clock, what: 'Syncing pods' });
     this.#housekeepingFailures = new FailureLog({ logger, clock, what: 'Housekeeping' });
     const next =
@@ -102,10 +101,10 @@ export class AgentSyncLoop {
         const item = queue.shift();
         return item && (() => handle(item));
       };
-    this.#channels = [
-      next(this.#configUpdates, (update) => this.#handleConfigUpdate(update)),
-      next(this.#lifecycleEvents, (event) => handler.handlePodLifecycleEvent(event)),
-      next(this.#probeUpdates, ({ probeType, update }) => handler.handleProbeUpdate(probeType, update)),
+    this.#queues = [
+      next(channels.configUpdates, (update) => this.#handleConfigUpdate(update)),
+      next(channels.lifecycleEvents, (event) => handler.handlePodLifecycleEvent(event)),
+      next(channels.probeUpdates, ({ probeType, update }) => handler.handleProbeUpdate(probeType, update)),
       () => {
         if (!this.#isSyncDue) return undefined;
         this.#isSyncDue = false;
@@ -132,43 +131,18 @@ export class AgentSyncLoop {
     await this.#running;
   }
 
-  configUpdated(update: PodConfigUpdate): void {
-    this.#configUpdates.push(update);
-    this.#wakeUp();
-  }
-
-  lifecycleEvent(event: PodLifecycleEvent): void {
-    this.#lifecycleEvents.push(event);
-    this.#wakeUp();
-  }
-
-  probeUpdated(probeType: ProbeType, update: ProbeUpdate): void {
-    this.#probeUpdates.push({ probeType, update });
-    this.#wakeUp();
-  }
-
-  /** Sources whose first update has not been handled yet. */
-  waitingForSources(): string[] {
-    return this.#options.sources.filter((source) => !this.#seenSources.has(source));
-  }
-
-  /** True when the first update of every source has been handled. Source: kubelet `SourcesReady.AllReady`. */
-  areSourcesReady(): boolean {
-    return this.waitingForSources().length === 0;
-  }
-
   inspect(): SyncLoopInspection {
     const { failingSince } = this.#failures;
     const { failingSince: housekeepingFailingSince } = this.#housekeepingFailures;
-    const { clock, runtimeErrors } = this.#options;
+    const { channels, clock, runtimeErrors, sourcesReady } = this.#options;
     return {
       isRunning: this.#running !== undefined && !this.#stop.signal.aborted,
       queued: {
-        config: this.#configUpdates.length,
-        lifecycleEvents: this.#lifecycleEvents.length,
-        probeUpdates: this.#probeUpdates.length,
+        config: channels.configUpdates.length,
+        lifecycleEvents: channels.lifecycleEvents.length,
+        probeUpdates: channels.probeUpdates.length,
       },
-      waitingForSources: this.waitingForSources(),
+      waitingForSources: sourcesReady.waitingFor(),
       runtimeErrors: runtimeErrors(),
       ...(failingSince !== undefined && { failingSince }),
       ...(housekeepingFailingSince !== undefined && { housekeepingFailingSince }),
@@ -217,9 +191,9 @@ export class AgentSyncLoop {
   }
 
   #nextWork(): Work | undefined {
-    for (let tries = 0; tries < this.#channels.length; tries++) {
-      const work = this.#channels[this.#turn]!();
-      this.#turn = (this.#turn + 1) % this.#channels.length;
+    for (let tries = 0; tries < this.#queues.length; tries++) {
+      const work = this.#queues[this.#turn]!();
+      this.#turn = (this.#turn + 1) % this.#queues.length;
       if (work !== undefined) return work;
     }
     return undefined;
@@ -233,11 +207,11 @@ export class AgentSyncLoop {
   }
 
   #handleConfigUpdate(update: PodConfigUpdate): void {
-    const { handler, onFirstUpdate, logger } = this.#options;
+    const { handler, onFirstUpdate, sourcesReady, logger } = this.#options;
     const { op, source, pods } = update;
     logger.debug({ op, source, pods: pods.length }, 'Handling source update');
-    if (!this.#seenSources.has(source)) onFirstUpdate?.(update);
-    this.#seenSources.add(source);
+    if (!sourcesReady.has(source)) onFirstUpdate?.(update);
+    sourcesReady.addSource(source);
     switch (op) {
       case 'ADD':
         handler.handlePodAdditions(pods);
@@ -256,9 +230,9 @@ export class AgentSyncLoop {
   }
 
   async #housekeeping(): Promise<void> {
-    const { handlePodCleanups } = this.#options;
+    const { handlePodCleanups, sourcesReady } = this.#options;
     // No failure: the source that is not ready logs its own, and inspect() names it.
-    if (this.waitingForSources().length > 0) return;
+    if (!sourcesReady.allReady()) return;
     try {
       await handlePodCleanups(this.#stop.signal);
       this.#housekeepingFailures.succeeded();

@@ -88,7 +88,6 @@ export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): Test
   const workQueue = new WorkQueue(clock);
   const cached = new Map<string, RuntimePodStatus>();
   const workers = new PodWorkers({
-    podSyncer: syncer,
     podCache: { get: (uid) => cached.get(uid), getNewerThan: () => Promise.resolve(emptyStatus) },
     workQueue,
     clock,
@@ -96,6 +95,7 @@ export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): Test
     random: () => 0,
     ...options,
   });
+  workers.connect({ podSyncer: syncer });
   return { workers, syncer, clock, workQueue, cached };
 }
 

@@ -98,8 +98,6 @@ export class TestAgent {
       triggerPodSync: (pod) => this.workers.updatePod({ updateType: 'sync', pod }),
     });
     this.workers = new PodWorkers({
-      allocationManager: this.allocationManager,
-      podSyncer: this.#syncer,
       podCache: this.#syncer.podCache,
       workQueue: this.#workQueue,
       clock,
@@ -107,6 +105,7 @@ export class TestAgent {
       eventRecorder,
       random: () => 0,
     });
+    this.workers.connect({ podSyncer: this.#syncer, allocationManager: this.allocationManager });
     this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
     this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod));
     this.manager.start();

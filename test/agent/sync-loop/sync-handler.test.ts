@@ -4,6 +4,7 @@ import type { PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { type RecordingLogger, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { filterOutInactivePods } from '../../../src/agent/sync-loop/active-pods.ts';
+import { PodDispatcher } from '../../../src/agent/sync-loop/pod-dispatcher.ts';
 import { SyncHandler } from '../../../src/agent/sync-loop/sync-handler.ts';
 import { createPodWorkers, drainAllWorkers, type TestWorkers } from '../pod-workers/recording-pod-syncer.ts';
 
@@ -27,6 +28,7 @@ let synced: Set<string>;
 let admit: (pod: Pod, otherPods: readonly Pod[]) => PodAdmitResult;
 let died: string[];
 let handler: SyncHandler;
+let getActivePods: () => Pod[];
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
@@ -38,16 +40,20 @@ beforeEach(() => {
   admit = () => ({ admit: true });
   died = [];
   const eventRecorder = { event: (event: PodEvent) => void events.push(event) };
+  getActivePods = () =>
+    filterOutInactivePods(podManager.getPods(), { podWorkers: t.workers, podStatusProvider: statusManager });
   const allocationManager = new AllocationManager({
     ...{ runtime: {}, statusManager, clock: t.clock, logger, eventRecorder },
     admitHandlers: [{ admit: ({ pod, otherPods }) => admit(pod, otherPods) }],
-    getActivePods: () => handler.getActivePods(),
+    getActivePods,
     getPodByUID: (uid) => podManager.getPodByUID(uid),
     allSourcesReady: () => areSourcesReady,
     triggerPodSync: (pod) => handler.handlePodSyncs([pod]),
   });
   handler = new SyncHandler({
     ...{ podManager, podWorkers: t.workers, statusManager, workQueue: t.workQueue, allocationManager, logger },
+    dispatcher: new PodDispatcher({ podManager, podWorkers: t.workers }),
+    getActivePods,
     shouldSync: ({ metadata }) => synced.has(metadata?.uid ?? ''),
     areSourcesReady: () => areSourcesReady,
     onContainerDied: (podUID, containerID) => void died.push(`${podUID} ${containerID}`),
@@ -159,7 +165,7 @@ describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
     });
     expect(calls('2')).toEqual(['create']);
     expect(events).toMatchObject([{ type: 'Warning', reason: 'Rejected', message: 'Pod is rejected' }]);
-    expect(handler.getActivePods().map(({ metadata }) => metadata?.uid)).toEqual(['2']);
+    expect(getActivePods().map(({ metadata }) => metadata?.uid)).toEqual(['2']);
 
     handler.handlePodUpdates([podOf('1', {}, { labels: { a: 'b' } })]);
     handler.handlePodSyncs([podOf('1')]);

@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import type { PodConfigUpdate } from '../../../src/agent/config/pod-update.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import { SourcesReady } from '../../../src/agent/config/sources-ready.ts';
+import { SyncLoopChannels } from '../../../src/agent/sync-loop/sync-loop-channels.ts';
 import { AgentSyncLoop, type AgentSyncLoopOptions } from '../../../src/agent/sync-loop/sync-loop.ts';
 
 const pod: Pod = { metadata: { uid: '1', name: 'web', namespace: 'ns' } };
@@ -13,6 +15,8 @@ let handled: string[];
 let errors: string[];
 let due: Pod[];
 let loop: AgentSyncLoop;
+let channels: SyncLoopChannels;
+let sourcesReady: SourcesReady;
 beforeEach(() => {
   clock = new FakeClock();
   logger = recordingLogger();
@@ -35,11 +39,14 @@ function handler(): AgentSyncLoopOptions['handler'] {
   };
 }
 
-function start(options: Partial<AgentSyncLoopOptions> = {}): void {
+function start({ sources = ['api'], ...options }: Partial<AgentSyncLoopOptions> & { sources?: string[] } = {}): void {
+  channels = new SyncLoopChannels();
+  sourcesReady = new SourcesReady(sources);
   loop = new AgentSyncLoop({
     handler: handler(),
     handlePodCleanups: async () => void handled.push('housekeeping'),
-    sources: ['api'],
+    channels,
+    sourcesReady,
     runtimeErrors: () => errors,
     clock,
     logger,
@@ -58,7 +65,7 @@ describe('TestSyncLoopAbort', () => {
     start();
     await settle();
     const stopping = loop.stop();
-    loop.configUpdated(add());
+    channels.configUpdated(add());
     await stopping;
     expect(handled).toEqual([]);
     expect(clock.pendingTimers).toBe(0);
@@ -83,7 +90,7 @@ describe('TestSyncLoopAbort', () => {
           });
         }),
     });
-    loop.configUpdated(add());
+    channels.configUpdated(add());
     await advance(2000);
     await loop.stop();
     expect(aborted).toBe(true);
@@ -95,7 +102,7 @@ describe('TestSyncLoopAbort', () => {
 it('each kind of update goes to its handler; DELETE is an update', async () => {
   start();
   for (const op of ['ADD', 'UPDATE', 'DELETE', 'RECONCILE', 'REMOVE'] as const)
-    loop.configUpdated({ op, source: 'api', pods: [pod] });
+    channels.configUpdated({ op, source: 'api', pods: [pod] });
   await settle();
   expect(handled).toEqual(['add', 'update', 'update', 'reconcile', 'remove']);
   await loop.stop();
@@ -104,7 +111,7 @@ it('each kind of update goes to its handler; DELETE is an update', async () => {
 it('what is due is synced every second, and there is housekeeping every two seconds', async () => {
   due = [pod];
   start();
-  loop.configUpdated(add());
+  channels.configUpdated(add());
   await advance(4000);
   const count = (what: string): number => handled.filter((one) => one === what).length;
   expect([count('sync'), count('housekeeping')]).toEqual([4, 2]);
@@ -114,13 +121,13 @@ it('what is due is synced every second, and there is housekeeping every two seco
 it('housekeeping and the ticker get their turn between many events', async () => {
   due = [pod];
   start();
-  loop.configUpdated(add());
+  channels.configUpdated(add());
   await settle();
   clock.advance(2000);
   for (let i = 0; i < 100; i++) {
-    loop.configUpdated({ op: 'RECONCILE', source: 'api', pods: [pod] });
-    loop.lifecycleEvent({ podUID: '1', type: 'ContainerDied', containerID: 'c' });
-    loop.probeUpdated('readiness', { podUID: '1', containerID: 'c', result: 'success' });
+    channels.configUpdated({ op: 'RECONCILE', source: 'api', pods: [pod] });
+    channels.lifecycleEvent({ podUID: '1', type: 'ContainerDied', containerID: 'c' });
+    channels.probeUpdated('readiness', { podUID: '1', containerID: 'c', result: 'success' });
   }
   for (let turns = 0; turns < 400; turns++) await clock.yieldToEventLoop();
   expect(handled.indexOf('housekeeping')).toBeLessThan(7);
@@ -138,7 +145,7 @@ it('ticks are dropped while an earlier one is waiting', async () => {
       return new Promise((resolve) => (release = resolve));
     },
   });
-  loop.configUpdated(add());
+  channels.configUpdated(add());
   await advance(10_000);
   expect(handled.filter((what) => what === 'housekeeping')).toHaveLength(1);
   handled.length = 0;
@@ -153,17 +160,17 @@ describe('sources that are not ready', () => {
   it('housekeeping waits until all of them have been handled, which is no failure: inspect() names them', async () => {
     const firsts: string[] = [];
     start({ sources: ['file', 'api'], onFirstUpdate: ({ source }) => void firsts.push(source) });
-    loop.configUpdated({ op: 'ADD', source: 'file', pods: [] });
-    loop.configUpdated({ op: 'UPDATE', source: 'file', pods: [] });
+    channels.configUpdated({ op: 'ADD', source: 'file', pods: [] });
+    channels.configUpdated({ op: 'UPDATE', source: 'file', pods: [] });
     await advance(9000);
-    expect(loop.areSourcesReady()).toBe(false);
+    expect(sourcesReady.allReady()).toBe(false);
     expect(logger.warnings).toEqual([]);
     await advance(30_000);
     expect(logger.warnings).toEqual([]);
     expect(loop.inspect()).toMatchObject({ waitingForSources: ['api'] });
     expect(loop.inspect()).not.toHaveProperty('housekeepingFailingSince');
     expect(handled).not.toContain('housekeeping');
-    loop.configUpdated(add());
+    channels.configUpdated(add());
     await advance(2000);
     expect(handled).toContain('housekeeping');
     expect(firsts).toEqual(['file', 'api']);
@@ -180,7 +187,7 @@ describe('runtime errors', () => {
         return ['PLEG is not healthy'];
       },
     });
-    loop.configUpdated(add());
+    channels.configUpdated(add());
     await advance(20_000);
     expect(looks.slice(1).map((ms, i) => ms - looks[i]!)).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000]);
     expect(handled).toEqual([]);
@@ -191,7 +198,7 @@ describe('runtime errors', () => {
     start({ sources: [] });
     await advance(20_000);
     errors = ['PLEG is not healthy: pleg was last seen active 200 s ago'];
-    loop.configUpdated(add());
+    channels.configUpdated(add());
     await advance(3000);
     // The update woke the loop, which looks at the runtime before it handles anything.
     expect(logger.warnings).toMatchObject([
@@ -217,11 +224,11 @@ it('a handler that throws is logged, and the loop continues', async () => {
       },
     },
   });
-  loop.configUpdated(add());
+  channels.configUpdated(add());
   await settle();
   expect(logger.errors).toMatchObject([{ message: 'Sync loop handler failed', fields: { reason: 'broken' } }]);
   fails = false;
-  loop.configUpdated(add());
+  channels.configUpdated(add());
   await settle();
   expect(handled).toEqual(['add']);
   await loop.stop();
@@ -235,7 +242,7 @@ it('failed housekeeping is logged once and retried', async () => {
       handled.push('housekeeping');
     },
   });
-  loop.configUpdated(add());
+  channels.configUpdated(add());
   await advance(10_000);
   expect(logger.warnings).toMatchObject([
     { message: 'Housekeeping failed', fields: { reason: 'connection refused', failures: 1 } },

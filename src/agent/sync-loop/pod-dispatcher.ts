@@ -1,0 +1,49 @@
+import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { SyncPodType } from '../pod-workers/pod-update.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+
+export interface PodDispatcherOptions {
+  readonly podManager: Pick<BasicPodManager, 'getMirrorPodByPod' | 'getPodByUID'>;
+  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+}
+
+/** Passes pods to their workers, except pods that were rejected, which have none until they are deleted. */
+export class PodDispatcher {
+  readonly #options: PodDispatcherOptions;
+  readonly #rejected = new Set<string>();
+
+  constructor(options: PodDispatcherOptions) {
+    this.#options = options;
+  }
+
+  dispatch(updateType: SyncPodType, pod: Pod, mirrorPod: Pod | undefined): void {
+    if (this.isRejected(pod)) return;
+    this.#options.podWorkers.updatePod({ updateType, pod, mirrorPod });
+  }
+
+  /** Source: kubelet `HandlePodSyncs`. */
+  syncPods(pods: readonly Pod[]): void {
+    for (const pod of pods) this.dispatch('sync', pod, this.#options.podManager.getMirrorPodByPod(pod));
+  }
+
+  /** Does nothing for an unknown pod. */
+  syncPod(podUID: string): void {
+    const pod = this.#options.podManager.getPodByUID(podUID);
+    if (pod !== undefined) this.syncPods([pod]);
+  }
+
+  /** From now on the pod has no worker. */
+  reject({ metadata }: Pod): void {
+    this.#rejected.add(metadata?.uid ?? '');
+  }
+
+  isRejected({ metadata }: Pod): boolean {
+    return this.#rejected.has(metadata?.uid ?? '');
+  }
+
+  /** Call it when the pod is gone. */
+  forget({ metadata }: Pod): void {
+    this.#rejected.delete(metadata?.uid ?? '');
+  }
+}
