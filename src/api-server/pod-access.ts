@@ -1,4 +1,5 @@
 import type { Pod, PodStatus } from '../kube/types.ts';
+import type { Clock } from '../shared/clock.ts';
 import { badRequest } from './api-status.ts';
 import type { PodEvent, PodEvents } from './pod-events.ts';
 import type { JSONObject } from '../kube/json-object.ts';
@@ -33,10 +34,13 @@ export interface StatusPatch {
  * the HTTP response would be: an error with `code`, `reason` and `details`. Pods handed out are copies.
  */
 export class PodAccess implements PodEvents {
+  /** The clock of the server. */
+  readonly clock: Clock;
   readonly #store: ObjectStore;
   readonly #registry: Registry;
 
-  constructor(store: ObjectStore, registry: Registry) {
+  constructor(store: ObjectStore, registry: Registry, clock: Clock) {
+    this.clock = clock;
     this.#store = store;
     this.#registry = registry;
   }

@@ -1,4 +1,5 @@
 import type { Pod } from '../kube/types.ts';
+import type { Clock } from '../shared/clock.ts';
 
 /** One change of a pod on an API server, as a watch reports it. */
 export interface PodEvent {
@@ -9,6 +10,8 @@ export interface PodEvent {
 
 /** The pods of an API server without HTTP: a `FakePodClient`, or `APIServer.pods`. */
 export interface PodEvents {
+  /** The clock of the fake. A status manager on the system clock logs a warning if it is another one. */
+  readonly clock?: Pick<Clock, 'afterFunc'> | undefined;
   /** The pods that there are. */
   list(): Pod[];
   /** Calls `listener` right after every change, until the returned function is called. */

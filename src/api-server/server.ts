@@ -147,7 +147,7 @@ export class APIServer implements AsyncDisposable {
     this.#store = new ObjectStore(historyLimit);
     const registry = new Registry(this.#store, this.#clock, this.#mutations);
     this.#handlers = new Handlers(this.#store, registry, this.#clock);
-    this.pods = new PodAccess(this.#store, registry);
+    this.pods = new PodAccess(this.#store, registry, clock);
     this.nodes = new ClusterObjectAccess('nodes', this.#store, registry);
     this.namespaces = new ClusterObjectAccess('namespaces', this.#store, registry);
     this.#adminToken = this.#tokens.add(admin, options.token);

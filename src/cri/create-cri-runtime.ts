@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import type { ClockLike } from '../shared/guarded-clock.ts';
+import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
@@ -64,7 +64,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       cgroupRoot,
       helper,
       machine: { memoryBytes: totalmem(), hasCgroup2: existsSync('/sys/fs/cgroup/cgroup.controllers') },
-      clock: resolveClock(options.clock, logger),
+      clock: resolveClock(options.clock),
       logger,
     });
   } catch (cause) {

@@ -8,7 +8,8 @@ export interface Timer {
 
 /**
  * Where this library gets its time from: the only way to a wall clock, a timer or a turn of the
- * event loop. Tests pass `FakeClock` from `kubelet-status-manager/testing`.
+ * event loop. Tests pass `FakeClock` from `kubelet-status-manager/testing`. A clock must not throw, and
+ * must return numbers: unlike other ports, it is not guarded.
  * Source: k8s.io/utils/clock `WithDelayedExecution`.
  */
 export interface Clock {
@@ -21,6 +22,9 @@ export interface Clock {
   /** Resolves after other pending work of the event loop had a turn. */
   yieldToEventLoop(): Promise<void>;
 }
+
+/** A clock as an option: methods of `Clock` that are optional here default to the system clock's. */
+export type ClockLike = Pick<Clock, 'now' | 'monotonicMs' | 'afterFunc'> & Partial<Clock>;
 
 /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted; leaves no timer and no listener behind. */
 export function sleep(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignalLike): Promise<void> {

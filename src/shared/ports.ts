@@ -1,13 +1,13 @@
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, type ClockLike, systemClock } from './clock.ts';
 import { refuseOption } from './errors.ts';
-import { type ClockLike, GuardedClock } from './guarded-clock.ts';
 import { guarded, tryCall } from './guarded.ts';
 import { defaultLogger, type Logger, thrownFields } from './logger.ts';
 
 /*
  * Checks and guards the ports: objects of the caller that this library calls. Every option that takes
  * one (of the manager, the informer, the transport, the limiter, the journal) is resolved here. What
- * its methods throw, or their promises reject with, is logged and has no other effect.
+ * its methods throw, or their promises reject with, is logged and has no other effect. Only a clock is
+ * trusted: it is read several times for each update.
  *
  * A release may add methods to a port. An object that lacks one is accepted, and the method does
  * nothing.
@@ -21,11 +21,21 @@ export function resolveLogger(logger: Partial<Logger> | undefined): Logger {
 }
 
 /** Default: the system clock. @throws StatusManagerError INVALID_OPTION */
-export function resolveClock(clock: ClockLike | undefined, logger?: Logger): Clock {
-  if (clock === undefined || clock === systemClock) return systemClock;
-  if (clock instanceof GuardedClock) return clock;
+export function resolveClock(clock: ClockLike | undefined): Clock {
+  if (clock === undefined) return systemClock;
   requirePort('clock', clock, ['now', 'monotonicMs', 'afterFunc']);
-  return new GuardedClock(clock, logThrown(logger ?? resolveLogger(undefined), 'clock'));
+  return hasAllMethods(clock)
+    ? clock
+    : {
+        now: () => clock.now(),
+        monotonicMs: () => clock.monotonicMs(),
+        afterFunc: (delayMs, callback) => clock.afterFunc(delayMs, callback),
+        yieldToEventLoop: () => systemClock.yieldToEventLoop(),
+      };
+}
+
+function hasAllMethods(clock: ClockLike): clock is Clock {
+  return clock.yieldToEventLoop !== undefined;
 }
 
 /**

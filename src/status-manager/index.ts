@@ -64,7 +64,7 @@ export type { RecoveredStatus } from './recovered-statuses.ts';
 
 // Time, logs, metrics
 export { type Clock, systemClock, type Timer } from '../shared/clock.ts';
-export type { ClockLike } from '../shared/guarded-clock.ts';
+export type { ClockLike } from '../shared/clock.ts';
 export type { Logger } from '../shared/logger.ts';
 export type { Metrics, StatusGauges } from './metrics.ts';
 

@@ -1,7 +1,7 @@
 import { type AllocationState, noopState } from './allocation/allocation-state.ts';
 import type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../kube/client/pod-client.ts';
-import type { Clock } from '../shared/clock.ts';
+import { type Clock, type ClockLike, systemClock } from '../shared/clock.ts';
 import { refuseOption, StatusManagerError } from '../shared/errors.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -23,7 +23,6 @@ import type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from '../kube/types.ts';
 import { guarded } from '../shared/guarded.ts';
-import type { ClockLike } from '../shared/guarded-clock.ts';
 import { integerOption } from '../shared/validate.ts';
 
 /** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
@@ -157,7 +156,8 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
   const { podManager, allocationState = noopState } = options;
   const valueOf = <K extends keyof typeof defaultOptions>(name: K) => options[name] ?? defaultOptions[name];
   const logger = resolveLogger(options.logger);
-  const clock = resolveClock(options.clock, logger);
+  const clock = resolveClock(options.clock);
+  warnOfOtherClock(options, clock, logger);
   return {
     client: options.client,
     podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety, logger),
@@ -177,6 +177,14 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
     limiter: resolveLimiter(options, clock),
     random: resolveRandom(options.random, logger),
   };
+}
+
+/** A test that passes its `FakeClock` only to the fakes would wait for ever. */
+function warnOfOtherClock({ client, podManager }: StatusManagerOptions, clock: Clock, logger: Logger): void {
+  const clocks = [client, podManager].map((port) => (port as { readonly clock?: Partial<Clock> } | undefined)?.clock);
+  const isOther = (other: Partial<Clock> | undefined): boolean => other?.afterFunc !== undefined && other !== clock;
+  if (clock === systemClock && clocks.some(isOther))
+    logger.warn({}, 'The client or pod manager has a fake clock, but the status manager does not: pass it as `clock`');
 }
 
 function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety'], logger: Logger): PodDeletionSafety {

@@ -44,6 +44,11 @@ export class FakeClock implements Clock {
     return this.#wallMs;
   }
 
+  /** `now()` as a `Date`, for the times of a status. */
+  date(): Date {
+    return new Date(this.#wallMs);
+  }
+
   monotonicMs(): number {
     return this.#monotonicMs;
   }

@@ -104,14 +104,15 @@ export class FakePodClient implements PodClient, PodEvents {
   /** What goes wrong on demand. The resource of each request is `pods`, the subresource of a PATCH `status`. */
   readonly faults: Faults;
   readonly #faults = new FaultPlan({ verb: requestVerbs, resource: ['pods'], subresource: ['', 'status'] });
-  readonly #clock: Pick<Clock, 'afterFunc'>;
+  /** The option `clock`. A status manager with another clock logs a warning. */
+  readonly clock: Pick<Clock, 'afterFunc'>;
   readonly #pods = new Map<string, Pod>();
   readonly #listeners = new Set<(event: PodEvent) => void>();
   readonly #scripts: Script[] = [];
   readonly #inFlight = new RequestsInFlight();
 
   constructor(pods: Iterable<Pod> = [], { clock = systemClock }: FakePodClientOptions = {}) {
-    this.#clock = clock;
+    this.clock = clock;
     this.faults = this.#faults;
     for (const pod of pods) this.put(pod);
   }
@@ -251,7 +252,7 @@ export class FakePodClient implements PodClient, PodEvents {
     if (fault === undefined) return;
     switch (fault.kind) {
       case 'delay':
-        await this.#inFlight.holding(this.#interruptible(sleep(this.#clock, fault.ms, signal), request, signal));
+        await this.#inFlight.holding(this.#interruptible(sleep(this.clock, fault.ms, signal), request, signal));
         return this.#meet(fault.next, request, signal, process);
       case 'hang':
         if (fault.isProcessed) process();

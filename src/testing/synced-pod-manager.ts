@@ -24,11 +24,14 @@ export interface SyncedPodManagerOptions {
  * ```
  */
 export class SyncedPodManager extends BasicPodManager {
+  /** The clock of the source. */
+  readonly clock: PodEvents['clock'];
   readonly #unsubscribe: () => void;
 
   /** @param source `server.pods`, or a `FakePodClient` */
   constructor(source: PodEvents, { nodeName }: SyncedPodManagerOptions = {}) {
     super();
+    this.clock = source.clock;
     const isOwn = ({ spec }: Pod): boolean => nodeName === undefined || spec?.nodeName === nodeName;
     for (const pod of source.list()) if (isOwn(pod)) this.addPod(pod);
     this.#unsubscribe = source.subscribe(({ type, pod }) => {

@@ -102,27 +102,16 @@ describe('a journal that throws or rejects', () => {
   });
 });
 
-describe('a clock that throws or returns something other than a number', () => {
-  it.each<[string, () => number]>([
-    ['throws', fail],
-    ['returns NaN', () => Number.NaN],
-    ['returns undefined', () => undefined as never],
-  ])('%s: the last good reading is used, and the update is accepted', (_, broken) => {
-    const clock = new FakeClock(startTime);
-    const t = new TestManager([], { clock });
-    t.manager.setPodStatus(getTestPod(), { message: 'a' });
-    clock.now = broken;
-    clock.monotonicMs = broken;
-    expect(t.manager.setPodStatus(getTestPod(), { message: 'b' }).changed).toBe(true);
-    expect(t.status().startTime).toBe(startTime);
-    expect(t.manager.inspect().pods[0]?.unsentForMs).toBe(0);
+describe('a clock', () => {
+  it('is used as it is, and takes turns of the event loop from the system clock if it has none', async () => {
+    const whole = new FakeClock();
+    expect(resolveClock(whole)).toBe(whole);
+    const { now, monotonicMs, afterFunc } = new RealTime();
+    await expect(resolveClock({ now, monotonicMs, afterFunc }).yieldToEventLoop()).resolves.toBeUndefined();
   });
 
-  it('is replaced by the system clock for timers and yieldToEventLoop', async () => {
-    const broken = { now: () => 0, monotonicMs: () => 0, afterFunc: fail, yieldToEventLoop: fail };
-    const clock = resolveClock(broken, resolveLogger(throwingLogger));
-    await new Promise<void>((resolve) => void clock.afterFunc(0, resolve));
-    await expect(clock.yieldToEventLoop()).resolves.toBeUndefined();
+  it('without `now` is refused', () => {
+    expect(() => resolveClock({ monotonicMs: () => 0 } as never)).toThrow(/`clock`.*missing: now, afterFunc/);
   });
 });
 

@@ -125,4 +125,10 @@ describe('FakeClock', () => {
     expect(order).toEqual(['promise', 'immediate']);
     expect(clock.monotonicMs()).toBe(0);
   });
+
+  it('date() is the wall time as a Date', () => {
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
+    clock.advance(500);
+    expect(clock.date()).toEqual(new Date('2026-01-02T03:04:05.500Z'));
+  });
 });

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Pod, StatusManager } from 'kubelet-status-manager';
+import { type Pod, StatusManager, type StatusManagerOptions } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
 import {
   APIServer,
   FakeClock,
   FakePodClient,
+  recordingLogger,
   settle,
   silentLogger,
   SyncedPodManager,
@@ -101,5 +102,34 @@ describe('APIServer, without HTTP', () => {
     const names = server.namespaces.list().map(({ metadata: { name } }) => name);
     expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system', 'mine']);
     expect(server.requests).toEqual([]);
+  });
+});
+
+describe('a status manager on the system clock', () => {
+  const clock = new FakeClock();
+  const warningsOf = (options: Partial<StatusManagerOptions>): readonly string[] => {
+    const logger = recordingLogger();
+    void new StatusManager({ podDeletionSafety: () => false, logger, ...options });
+    return logger.warnings.map(({ message }) => message);
+  };
+  const podManagerOf = (source: ConstructorParameters<typeof SyncedPodManager>[0]) => new SyncedPodManager(source);
+  const client = new FakePodClient([], { clock });
+
+  it.each<[string, Partial<StatusManagerOptions>]>([
+    ['a FakePodClient', { client }],
+    ['a SyncedPodManager', { podManager: podManagerOf(client) }],
+    ['both', { client, podManager: podManagerOf(client) }],
+  ])('warns once of %s with a FakeClock', (_, options) => {
+    expect(warningsOf(options)).toEqual([expect.stringContaining('pass it as `clock`')]);
+    expect(warningsOf({ ...options, clock })).toEqual([]);
+  });
+
+  it('does not warn of fakes on the system clock', () => {
+    expect(warningsOf({ client: new FakePodClient(), podManager: podManagerOf(new FakePodClient()) })).toEqual([]);
+  });
+
+  it("warns of a SyncedPodManager of an APIServer's pods with a FakeClock", async () => {
+    await using server = await APIServer.start({ clock });
+    expect(warningsOf({ podManager: podManagerOf(server.pods) })).toHaveLength(1);
   });
 });

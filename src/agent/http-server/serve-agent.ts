@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
-import type { ClockLike } from '../../shared/guarded-clock.ts';
+import type { ClockLike } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { resolveLogger } from '../../shared/ports.ts';
 import { StatusManagerError } from '../../shared/errors.ts';

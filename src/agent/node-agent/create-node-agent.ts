@@ -73,7 +73,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   requireNodeAgentOptions(options);
   const { nodeName, node = {}, sources = [] } = options;
   const logger = resolveLogger(options.logger);
-  const clock = resolveClock(options.clock, logger);
+  const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   const agentStartedAtMs = clock.now();
 

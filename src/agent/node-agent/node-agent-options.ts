@@ -1,6 +1,6 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
-import type { ClockLike } from '../../shared/guarded-clock.ts';
+import type { ClockLike } from '../../shared/clock.ts';
 import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Metrics } from '../../status-manager/metrics.ts';

@@ -1,7 +1,6 @@
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { requireObject } from '../../shared/errors.ts';
-import type { ClockLike } from '../../shared/guarded-clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';

@@ -1,7 +1,6 @@
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { refuseOption, requireObject } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { ClockLike } from '../../shared/guarded-clock.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { positiveIntegerOption } from '../../shared/validate.ts';
 import { defaultUserAgent } from './user-agent.ts';
@@ -58,7 +57,7 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
     userAgent,
     kubeConfigDir: options.kubeConfigDir ?? '.',
     env: options.env ?? process.env,
-    clock: resolveClock(options.clock, logger),
+    clock: resolveClock(options.clock),
     logger,
   };
 }

@@ -1,7 +1,6 @@
 import type { KubeTransport } from '../http/kube-transport.ts';
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
-import type { ClockLike } from '../../shared/guarded-clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { Pod } from '../types.ts';
@@ -186,7 +185,7 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
   requireObject('options', options);
   const { transport, nodeName } = options;
   const logger = resolveLogger(options.logger);
-  const clock = resolveClock(options.clock, logger);
+  const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
     refuseOption('nodeName', "a node's name", nodeName);
@@ -234,7 +233,7 @@ export function informerPodManagerFrom(
   requireObject('informer', informer);
   requireObject('options', options);
   const logger = resolveLogger(options.logger);
-  return new InformerPodManager(new InformerSource(informer), resolveClock(options.clock, logger), logger);
+  return new InformerPodManager(new InformerSource(informer), resolveClock(options.clock), logger);
 }
 
 function stoppedError(): StatusManagerError {

@@ -1,4 +1,4 @@
-import type { ClockLike } from '../../shared/guarded-clock.ts';
+import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
@@ -60,7 +60,7 @@ export function resolveOptions(options: StatusPageOptions) {
     refreshIntervalMs: integerOption('refreshIntervalMs', refreshIntervalMs, 100, 60_000),
     timelineLength: integerOption('timelineLength', timelineLength, 1, 1_000),
     allowedHosts: resolveAllowedHosts(allowedHosts),
-    clock: resolveClock(options.clock, logger),
+    clock: resolveClock(options.clock),
     logger,
   };
 }

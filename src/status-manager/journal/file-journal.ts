@@ -63,7 +63,7 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
     refuseOption('maxBytes', `an integer ≥ ${minMaxBytes}`, maxBytes);
   }
   const logger = resolveLogger(options.logger);
-  const clock = resolveClock(options.clock, logger);
+  const clock = resolveClock(options.clock);
   const file = path.join(dir, fileName);
   let lock: DirectoryLock | undefined;
   try {
