@@ -9,6 +9,9 @@ import type { Strategy } from './strategy.ts';
 import { labelValueProblems, validateEnum, validateQualifiedName } from '../kube/validation/rules.ts';
 
 const notReadyTaint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+const featureName = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+const featureNameRule =
+  "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 /** Source: `registry/core/node/strategy.go` and the TaintNodesByCondition admission plugin. */
@@ -39,12 +42,14 @@ export const nodeStrategy: Strategy = {
     ...plainStrategy.validateCreate(node),
     ...validateTaints(specOf(node)),
     ...validateAmounts(node),
+    ...validateDeclaredFeatures(node),
     ...validatePodCIDRs(specOf(node)),
   ],
   validateUpdate: (next, old, subresource) => [
     ...plainStrategy.validateUpdate(next, old, subresource),
     ...validateTaints(specOf(next)),
     ...validateAmounts(next),
+    ...validateDeclaredFeatures(next),
     ...validateUpdate(next, old),
   ],
 };
@@ -76,6 +81,25 @@ function validateAmounts(node: StoredObject): FieldError[] {
         invalidValue(`status.${list}.${name}`, quantity, 'must be greater than or equal to 0'),
       ),
   );
+}
+
+/** Source: `validateNodeDeclaredFeatures`. */
+function validateDeclaredFeatures(node: StoredObject): FieldError[] {
+  const { declaredFeatures } = statusOf(node);
+  if (!Array.isArray(declaredFeatures)) return [];
+  const names = declaredFeatures.map(String);
+  return names.flatMap((name, i) => {
+    const field = `status.declaredFeatures[${i}]`;
+    const errors = featureName.test(name)
+      ? []
+      : [invalidValue(field, name, `invalid feature name ${JSON.stringify(name)}: ${featureNameRule}`)];
+    const previous = names[i - 1];
+    if (previous === name) errors.push(duplicateValue(field, name));
+    else if (previous !== undefined && previous > name) {
+      errors.push(invalidValue(field, name, 'list must be sorted alphabetically'));
+    }
+    return errors;
+  });
 }
 
 function validatePodCIDRs({ podCIDRs }: JSONObject): FieldError[] {

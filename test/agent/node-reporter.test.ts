@@ -189,7 +189,7 @@ describe('TestReadyCondition', () => {
     await requestsDuring(11_000);
     expect(await condition('Ready')).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-02T03:04:25Z' });
     const object = { kind: 'Node', apiVersion: 'v1', name: 'node-a', uid: reporter.inspect().nodeUID };
-    expect(events).toEqual([
+    expect(events.filter(({ reason }) => reason.endsWith('Ready'))).toEqual([
       { object, type: 'Normal', reason: 'NodeNotReady', message: 'Node node-a status is now: NodeNotReady' },
       { object, type: 'Normal', reason: 'NodeReady', message: 'Node node-a status is now: NodeReady' },
     ]);
@@ -210,6 +210,96 @@ describe('TestReadyCondition', () => {
     });
     await requestsDuring(11_000);
     expect(await condition('Ready')).toMatchObject({ status: 'True', reason: 'KubeletReady' });
+  });
+});
+
+describe('events about the Node', () => {
+  const reasons = (): string[] => events.splice(0).map(({ reason }) => reason);
+  const patchNode = (body: object): Promise<unknown> =>
+    admin.request('PATCH', '/api/v1/nodes/node-a', { body, contentType: 'application/merge-patch+json' });
+
+  it('the start, and the conditions of the first status', async () => {
+    await started();
+    expect(events[0]).toEqual({
+      object: { kind: 'Node', apiVersion: 'v1', name: 'node-a', uid: undefined },
+      type: 'Normal',
+      reason: 'Starting',
+      message: 'Starting kubelet.',
+    });
+    expect(reasons().slice(1)).toEqual(['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID']);
+    await requestsDuring(60_000);
+    expect(reasons()).toEqual([]);
+  });
+
+  it('pressure and its end', async () => {
+    await started();
+    reasons();
+    const pressure = (type: string): NodeCondition => ({ type, status: 'True', reason: 'r', message: 'm' });
+    status = { ...status, conditions: ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(pressure) };
+    await requestsDuring(11_000);
+    expect(reasons()).toEqual(['NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID']);
+    status = { ...status, conditions: [] };
+    await requestsDuring(11_000);
+    expect(reasons()).toEqual(['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID']);
+  });
+
+  it('cordon and uncordon, once each', async () => {
+    await started();
+    reasons();
+    await patchNode({ spec: { unschedulable: true } });
+    await requestsDuring(21_000);
+    expect(events).toMatchObject([
+      { type: 'Normal', reason: 'NodeNotSchedulable', message: 'Node node-a status is now: NodeNotSchedulable' },
+    ]);
+    reasons();
+    await patchNode({ spec: { unschedulable: null } });
+    await requestsDuring(21_000);
+    expect(reasons()).toEqual(['NodeSchedulable']);
+  });
+
+  it('a reboot, once', async () => {
+    status = { ...status, nodeInfo: { bootID: 'first' } };
+    await started();
+    await reporter.stop();
+    reasons();
+    status = { ...status, nodeInfo: { bootID: 'second' } };
+    await started();
+    await requestsDuring(11_000);
+    expect(events.filter(({ reason }) => reason === 'Rebooted')).toMatchObject([
+      { type: 'Warning', message: 'Node node-a has been rebooted, boot id: second' },
+    ]);
+    expect((await readNode()).status?.nodeInfo).toMatchObject({ bootID: 'second' });
+  });
+});
+
+describe('TestUpdateNodeStatus', () => {
+  it('labels of the platform that somebody removes are restored at the next check', async () => {
+    await started();
+    const { labels } = (await readNode()).metadata;
+    await admin.request('PATCH', '/api/v1/nodes/node-a', {
+      body: { metadata: { labels: { 'kubernetes.io/os': null, 'kubernetes.io/arch': 'pdp11' } } },
+      contentType: 'application/merge-patch+json',
+    });
+    await requestsDuring(11_000);
+    expect((await readNode()).metadata.labels).toEqual(labels);
+  });
+
+  it('declares the features of the agent and those of the hook', async () => {
+    status = { ...status, declaredFeatures: ['VolumeBindMountOptions', 'DRAOptionalNodeOperations'] };
+    await started();
+    expect((await readNode()).status?.declaredFeatures).toEqual([
+      'DRAOptionalNodeOperations',
+      'InPlacePodVerticalScalingInitContainers',
+      'RestartAllContainersOnContainerExits',
+      'VolumeBindMountOptions',
+    ]);
+    // The features of an earlier agent do not stay.
+    status = { ...status, declaredFeatures: undefined };
+    await requestsDuring(11_000);
+    expect((await readNode()).status?.declaredFeatures).toEqual([
+      'InPlacePodVerticalScalingInitContainers',
+      'RestartAllContainersOnContainerExits',
+    ]);
   });
 });
 
@@ -331,6 +421,13 @@ describe('TestNewNodeLease', () => {
 });
 
 describe('TestUpdateUsingLatestLease', () => {
+  it('a changed duration reaches the existing Lease', async () => {
+    await started();
+    await reporter.stop();
+    await started({ leaseDurationSeconds: 60 });
+    expect(await read(leasePath)).toMatchObject({ spec: { leaseDurationSeconds: 60 } });
+  });
+
   it('a Lease that another writer has changed is read again, and a deleted one is created again', async () => {
     await started();
     await admin.request('PATCH', leasePath, {

@@ -38,3 +38,14 @@ export function defaultNodeStatus(): NodeStatus {
     },
   };
 }
+
+/**
+ * Features that this agent has on every runtime. Of the others that the kubelet v1.37 declares by default it has none:
+ * it does not resize pod-level resources, and serves no web sockets. Source: component-helpers `nodedeclaredfeatures`.
+ */
+const agentFeatures = ['InPlacePodVerticalScalingInitContainers', 'RestartAllContainersOnContainerExits'];
+
+/** The agent's features and those of `nodeStatus`, sorted, as the API server demands. */
+export function withDefaultFeatures(more: readonly string[] | null | undefined): string[] {
+  return [...new Set([...agentFeatures, ...(more ?? [])])].toSorted();
+}

@@ -98,7 +98,8 @@ export class NodeLease {
   #renewed(base?: Lease): Lease {
     const { nodeName, leaseDurationSeconds, clock } = this.#options;
     const renewTime = microTime(clock.now());
-    if (base !== undefined) return { ...base, spec: { ...base.spec, renewTime } };
+    // The duration may have been another one when the Lease was created.
+    if (base !== undefined) return { ...base, spec: { ...base.spec, leaseDurationSeconds, renewTime } };
     return {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',

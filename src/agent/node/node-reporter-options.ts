@@ -16,7 +16,7 @@ export interface NodeReporterOptions {
   readonly clock?: Clock | undefined;
   /** Returns a number in [0, 1), which spreads the heartbeats of several nodes. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
-  /** Receives the events `NodeReady` and `NodeNotReady`. Default: they are dropped. */
+  /** Receives the events about the Node, for example `Starting`, `NodeReady` and `NodeNotSchedulable`. Default: they are dropped. */
   readonly recorder?: EventRecorder | undefined;
   /** Labels of a new Node, in addition to those for hostname, operating system and architecture, which they may override. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
@@ -29,7 +29,8 @@ export interface NodeReporterOptions {
   /**
    * Returns the Node's status: addresses, capacity, allocatable (default: the capacity), conditions without
    * times, nodeInfo and any other member. Called every 10 seconds. Members that are absent have defaults:
-   * cpu and memory of this machine, 110 pods, no pressure. If it throws or
+   * cpu and memory of this machine, 110 pods, no pressure. `declaredFeatures` are added to those that the
+   * agent has itself. If it throws or
    * takes longer than 10 seconds, the previous status is reported.
    */
   readonly nodeStatus?: (() => NodeStatus | Promise<NodeStatus>) | undefined;

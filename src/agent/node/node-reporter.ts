@@ -2,13 +2,12 @@ import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../bounded-call.ts';
-import { eventReasons } from '../events/event-reasons.ts';
-import { nodeReference } from '../events/object-reference.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';
 import { NodeClient } from './node-client.ts';
-import { defaultNodeStatus } from './node-defaults.ts';
+import { defaultNodeStatus, withDefaultFeatures } from './node-defaults.ts';
+import { NodeEvents } from './node-events.ts';
 import { NodeLease } from './node-lease.ts';
 import {
   type NodeReporterInspection,
@@ -18,7 +17,7 @@ import {
 import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from './node-status.ts';
 import type { Node, NodeStatus } from './node-types.ts';
 import { readyErrorsOf } from './ready-errors.ts';
-import { registerNode } from './register-node.ts';
+import { missingPlatformLabels, registerNode } from './register-node.ts';
 
 const updateFrequencyMs = 10_000;
 const reportFrequencyMs = 300_000;
@@ -40,6 +39,7 @@ export class NodeReporter {
   readonly #random: () => number;
   readonly #client: NodeClient;
   readonly #lease: NodeLease;
+  readonly #events: NodeEvents;
   readonly #registrationFailures: FailureLog;
   readonly #failures: FailureLog;
   readonly #hookFailures: FailureLog;
@@ -69,6 +69,7 @@ export class NodeReporter {
     const { signal } = this.#stop;
     this.#client = new NodeClient(transport, nodeName, clock, signal);
     this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
+    this.#events = new NodeEvents(nodeName, options.recorder);
     this.#registrationFailures = new FailureLog({ logger, clock, what: 'Registering the Node' });
     this.#failures = new FailureLog({ logger, clock, what: 'Reporting the Node status' });
     this.#hookFailures = new FailureLog({ logger, clock, what: 'Hook nodeStatus' });
@@ -79,6 +80,8 @@ export class NodeReporter {
     if (this.#node !== undefined) return;
     const status = await this.#nextStatus({}, []);
     this.#node = await registerNode(this.#client, this.#options, status);
+    // Like the kubelet, which derives the first status from an empty Node, whether or not one exists.
+    this.#events.statusWritten(this.#node.metadata.uid, {}, status);
     this.#settleRegistered();
   }
 
@@ -89,7 +92,9 @@ export class NodeReporter {
 
   /** Registers the Node, retrying until it succeeds, and then starts the heartbeats. */
   start(): void {
-    this.#running ??= this.#run();
+    if (this.#running !== undefined) return;
+    this.#events.starting();
+    this.#running = this.#run();
   }
 
   /**
@@ -166,14 +171,19 @@ export class NodeReporter {
     const node = await client.getNode({ fromCache });
     const before = node.status ?? {};
     const next = await this.#nextStatus(before, readyErrors);
-    const hasChanged = nodeStatusHasChanged(before, next);
+    this.#events.schedulable(node);
+    const labels = missingPlatformLabels(this.#options, node);
+    const hasChanged = nodeStatusHasChanged(before, next) || labels !== undefined;
     if (!hasChanged && !this.#isReportDue()) return;
     const isFirstOrChanged = hasChanged || this.#lastReportMs === undefined;
     this.#delayAfterChangeMs = isFirstOrChanged ? reportFrequencyMs * (this.#random() - 0.5) : 0;
-    this.#node = await client.patchNodeStatus({ status: nodeStatusPatch(before, next) });
+    this.#node = await client.patchNodeStatus({
+      ...(labels !== undefined && { metadata: { labels } }),
+      status: nodeStatusPatch(before, next),
+    });
     this.#lastReportMs = this.#clock.monotonicMs();
     this.#lastReportTime = timeFromEpochMs(this.#clock.now());
-    this.#recordReady(before, next);
+    this.#events.statusWritten(this.#node.metadata.uid, before, next);
   }
 
   /** Source: kubelet `isUpdateStatusPeriodExpired`. */
@@ -192,19 +202,9 @@ export class NodeReporter {
       if (!this.#stop.signal.aborted) this.#hookFailures.failed(error, { node: this.#options.nodeName });
     }
     const nodeInfo = { ...defaults.nodeInfo, ...this.#observed.nodeInfo };
-    const status = { ...defaults, ...this.#observed, nodeInfo };
+    const declaredFeatures = withDefaultFeatures(this.#observed.declaredFeatures);
+    const status = { ...defaults, ...this.#observed, nodeInfo, declaredFeatures };
     return updatedNodeStatus(before, { status, readyErrors }, timeFromEpochMs(this.#clock.now()));
-  }
-
-  #recordReady(before: NodeStatus, next: NodeStatus): void {
-    const readyOf = ({ conditions }: NodeStatus): string | undefined =>
-      conditions?.find(({ type }) => type === 'Ready')?.status;
-    const [old, now] = [readyOf(before), readyOf(next)];
-    if (old === undefined || old === now) return;
-    const { nodeName, recorder } = this.#options;
-    const reason = now === 'True' ? eventReasons.nodeReady : eventReasons.nodeNotReady;
-    const message = `Node ${nodeName} status is now: ${reason}`;
-    recorder?.event({ object: nodeReference(nodeName, this.#node?.metadata.uid), type: 'Normal', reason, message });
   }
 
   #failed(error: unknown, failures = this.#failures): void {

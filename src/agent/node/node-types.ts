@@ -29,6 +29,8 @@ export interface NodeStatus {
   readonly allocatable?: Readonly<Record<string, string>> | undefined;
   readonly conditions?: readonly NodeCondition[] | undefined;
   readonly nodeInfo?: Readonly<Record<string, unknown>> | undefined;
+  /** Optional features of a kubelet that the node has; the scheduler and the API server rely on them. */
+  readonly declaredFeatures?: readonly string[] | undefined;
   readonly [member: string]: unknown;
 }
 

@@ -66,3 +66,19 @@ function changedDefaultLabels(initial: Node, existing: Node): Record<string, str
   }
   return changed;
 }
+
+/**
+ * Labels of the platform that somebody has removed or changed; undefined if there are none.
+ * Source: kubelet `updateNode`.
+ */
+export function missingPlatformLabels(
+  { nodeName, labels }: NodeReporterOptions,
+  { metadata }: Node,
+): Readonly<Record<string, string>> | undefined {
+  const wanted: Readonly<Record<string, string>> = { ...defaultNodeLabels(nodeName), ...labels };
+  const missing = ['kubernetes.io/os', 'kubernetes.io/arch'].filter(
+    (label) => wanted[label] !== '' && metadata.labels?.[label] !== wanted[label],
+  );
+  if (missing.length === 0) return undefined;
+  return Object.fromEntries(missing.map((label) => [label, wanted[label]!]));
+}

@@ -32,6 +32,7 @@ export const others: readonly Scenario[] = [
     requests: [
       post(NODES, node({ spec: { taints: [{ key: 'a', effect: 'Never' }] } })),
       post(NODES, node({ spec: { taints: [{ key: 'a b', effect: 'NoSchedule' }] } })),
+      post(NODES, node({ status: { declaredFeatures: ['B', 'A', 'A', 'c'] } })),
       post(
         NODES,
         node({
