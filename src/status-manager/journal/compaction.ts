@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import { JournalFile } from './journal-file.ts';
 import { encodeLine, type Slot } from './journal-lines.ts';
-import type { JournalEntry } from './journal.ts';
+import type { LiveEntry, RecordedEntry } from './live-entries.ts';
 
 /** A file smaller than this is not worth compacting. */
 const minBytes = 1024 * 1024;
@@ -29,18 +29,6 @@ export function dueCompaction({ file, live, added, max }: JournalSizes): 'now' |
   return live <= sliceMinBytes ? 'now' : 'in-slices';
 }
 
-/** A pod's newest status that is not settled. */
-export interface LiveEntry {
-  readonly entry: JournalEntry;
-  /** Where it is in the file; undefined while it is not recorded. */
-  readonly slot: Slot | undefined;
-}
-
-interface Copy {
-  readonly entry: JournalEntry;
-  readonly slot: Slot;
-}
-
 /**
  * A new journal file with the live statuses only, as far as they fit, that is to replace the present
  * one. It may be filled in several steps while the present file is written: call `changed` for each
@@ -53,7 +41,7 @@ export class Compaction {
   readonly #nextSequence: () => number;
   readonly #replacement: JournalFile;
   /** By pod UID. */
-  readonly #copies = new Map<string, Copy>();
+  readonly #copies = new Map<string, RecordedEntry>();
   /** Pods whose live status is still to be copied. */
   readonly #remaining: Set<string>;
   /** Copies that are not live any more. */
@@ -108,7 +96,7 @@ export class Compaction {
   }
 
   /** Replaces the present file. */
-  finish(): { readonly file: JournalFile; readonly copies: Iterable<Copy>; readonly past: Slot[] } {
+  finish(): { readonly file: JournalFile; readonly copies: Iterable<RecordedEntry>; readonly past: Slot[] } {
     this.#replacement.renameTemporary(this.#file);
     return { file: this.#replacement, copies: this.#copies.values(), past: this.#past };
   }

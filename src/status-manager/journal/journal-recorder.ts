@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { Compaction, dueCompaction, type LiveEntry } from './compaction.ts';
+import { Compaction, dueCompaction } from './compaction.ts';
 import type { DirectoryLock } from './directory-lock.ts';
 import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { LiveEntries } from './live-entries.ts';
 import { OldLines } from './old-lines.ts';
 
 /**
@@ -41,11 +42,7 @@ export class JournalRecorder implements Journal {
   readonly recovered: readonly JournalEntry[];
   readonly #settings: JournalSettings;
   readonly #log: JournalLog;
-  readonly #live = new Map<string, LiveEntry>();
-  /** Pods whose live status is not in the file. */
-  readonly #unrecorded = new Set<string>();
-  /** Bytes of the live lines in the file. */
-  #liveBytes = 0;
+  readonly #live = new LiveEntries();
   /** Undefined while there is no file that can be written. */
   #journalFile: JournalFile | undefined;
   #nextSequence: number;
@@ -67,7 +64,7 @@ export class JournalRecorder implements Journal {
     this.#log = new JournalLog(settings);
     this.#oldLines = new OldLines(settings.clock, content?.past ?? [], (slot) => this.#markPast(slot));
     for (const { entry, slot } of content?.live.values() ?? []) this.#setLive(entry, slot);
-    this.recovered = [...this.#live.values()].map(({ entry }) => entry);
+    this.recovered = [...this.#live.byPodUID.values()].map(({ entry }) => entry);
     this.#nextSequence = content?.nextSequence ?? 1;
     this.#open(content);
   }
@@ -80,8 +77,8 @@ export class JournalRecorder implements Journal {
   }
 
   settled(podUID: string): void {
-    if (!this.#isUsable() || !this.#live.has(podUID)) return;
-    this.#removeLive(podUID);
+    if (!this.#isUsable() || !this.#live.byPodUID.has(podUID)) return;
+    this.#liveChanged(podUID, this.#live.delete(podUID));
     this.#oldLines.markAllOf(podUID);
     this.#afterWriting();
   }
@@ -100,7 +97,7 @@ export class JournalRecorder implements Journal {
     const file = this.#journalFile;
     this.#try('sync', () => file?.sync());
     await this.#closeFile(file);
-    this.#log.closedWithout(this.#unrecorded.size, this.#unrecordedEntries());
+    this.#log.closedWithout(this.#live.unrecordedCount, this.#live.unrecorded());
     await this.#settings.lock?.release();
   }
 
@@ -143,38 +140,25 @@ export class JournalRecorder implements Journal {
   }
 
   #setLive(entry: JournalEntry, slot: Slot | undefined): void {
-    this.#removeLive(entry.podUID);
-    this.#live.set(entry.podUID, { entry, slot });
-    if (slot === undefined) this.#unrecorded.add(entry.podUID);
-    else this.#liveBytes += slot.bytes;
+    this.#liveChanged(entry.podUID, this.#live.set(entry, slot));
   }
 
-  #removeLive(podUID: string): void {
+  #liveChanged(podUID: string, superseded: Slot | undefined): void {
     this.#compaction?.changed(podUID);
-    const slot = this.#live.get(podUID)?.slot;
-    if (slot !== undefined) {
-      this.#liveBytes -= slot.bytes;
-      this.#oldLines.supersede(podUID, slot);
-    }
-    this.#live.delete(podUID);
-    this.#unrecorded.delete(podUID);
-  }
-
-  *#unrecordedEntries(): Generator<JournalEntry> {
-    for (const podUID of this.#unrecorded) yield this.#live.get(podUID)!.entry;
+    if (superseded !== undefined) this.#oldLines.supersede(podUID, superseded);
   }
 
   #record(entry: JournalEntry): void {
     const record = { sequence: this.#nextSequence++, entry };
     const line = encodeLine(record);
-    if (this.#compactIfDue(line.length) && !this.#unrecorded.has(entry.podUID)) return;
+    if (this.#compactIfDue(line.length) && !this.#live.isUnrecorded(entry.podUID)) return;
     try {
       this.#setLive(entry, this.#append(line));
     } catch (error) {
       this.#oldLines.markAllOf(entry.podUID);
       if (this.#overwriteFree(record, line.length)) return;
       this.#arm();
-      this.#log.cannotRecord(error, this.#unrecorded.size, this.#unrecordedEntries());
+      this.#log.cannotRecord(error, this.#live.unrecordedCount, this.#live.unrecorded());
     }
   }
 
@@ -231,7 +215,7 @@ export class JournalRecorder implements Journal {
   }
 
   #noteRecovery(): void {
-    if (this.#unrecorded.size === 0 && this.#oldLines.areAllMarked) this.#log.recordsAll();
+    if (this.#live.unrecordedCount === 0 && this.#oldLines.areAllMarked) this.#log.recordsAll();
   }
 
   /** Sets the timer for the next sync with the policy `interval`, and for the next try of what has failed. */
@@ -249,7 +233,7 @@ export class JournalRecorder implements Journal {
   #retryFailed(): void {
     this.#oldLines.retry();
     // A compaction may record several of them.
-    for (const entry of [...this.#unrecordedEntries()]) if (this.#unrecorded.has(entry.podUID)) this.#record(entry);
+    for (const entry of [...this.#live.unrecorded()]) if (this.#live.isUnrecorded(entry.podUID)) this.#record(entry);
   }
 
   /** Compacts the file if that is due before so many bytes are written. @returns whether it has been replaced now */
@@ -258,7 +242,7 @@ export class JournalRecorder implements Journal {
     const file = this.#journalFile;
     if (file === undefined || this.#mustReplace) return this.#compact();
     const { maxBytes } = this.#settings;
-    const due = dueCompaction({ file: file.bytes, live: this.#liveBytes, added: bytes, max: maxBytes });
+    const due = dueCompaction({ file: file.bytes, live: this.#live.recordedBytes, added: bytes, max: maxBytes });
     if (due === undefined) return false;
     if (due === 'now') return this.#compact();
     this.#compacting ??= this.#compactInSlices().finally(() => (this.#compacting = undefined));
@@ -301,7 +285,7 @@ export class JournalRecorder implements Journal {
 
   #newCompaction(): Compaction {
     const { file, maxBytes } = this.#settings;
-    return new Compaction(file, maxBytes, this.#live, () => this.#nextSequence++);
+    return new Compaction(file, maxBytes, this.#live.byPodUID, () => this.#nextSequence++);
   }
 
   /** Critical section: everything is copied, and the new file becomes the present one. */
@@ -312,12 +296,7 @@ export class JournalRecorder implements Journal {
     this.#compaction = undefined;
     this.#journalFile = file;
     void this.#closeFile(old);
-    this.#liveBytes = 0;
-    for (const { entry, slot } of copies) {
-      this.#live.set(entry.podUID, { entry, slot });
-      this.#unrecorded.delete(entry.podUID);
-      this.#liveBytes += slot.bytes;
-    }
+    this.#live.fileReplaced(copies);
     this.#oldLines.reset(past);
     this.#mustReplace = false;
     this.#syncDirectory();

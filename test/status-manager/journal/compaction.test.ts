@@ -50,7 +50,7 @@ async function afterRestart(): Promise<string[]> {
 }
 
 describe('a compaction of many live statuses', () => {
-  it('held up the event loop for 127 ms with 10,000: it copies 64 a turn', async () => {
+  it('copies 64 of them in one turn of the event loop', async () => {
     const { turn } = await compacting();
     const before = size();
     const lines = (): number => readFileSync(temporary(), 'utf8').split('\n').length - 1;

@@ -104,7 +104,7 @@ describe('a journal that syncs once an interval', () => {
     await journal.close();
   });
 
-  it('keeps the descriptor open for a slow sync: the file was replaced in the meantime, and the sync failed', async () => {
+  it('keeps the descriptor open for a slow sync when the file is replaced in the meantime', async () => {
     const { journal, clock } = await open('interval');
     const done: fs.NoParamCallback[] = [];
     disk.answerFdatasync = (callback) => void done.push(callback);
@@ -209,7 +209,7 @@ describe('a journal that syncs never', () => {
 describe('an older status of a pod', () => {
   const marks = (): string[] => readFileSync(path.join(disk.dir, 'pod-status.journal'), 'utf8').match(/^\w+/gm) ?? [];
 
-  it('is marked past after the newer one has been synced: a crash of the machine must not lose both', async () => {
+  it('is marked past after the newer one has been synced, so that a crash of the machine does not lose both', async () => {
     const { journal, clock } = await open('interval');
     let answer: fs.NoParamCallback = () => expect.unreachable('nobody has synced');
     disk.answerFdatasync = (done) => {

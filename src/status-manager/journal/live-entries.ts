@@ -1,0 +1,71 @@
+import type { Slot } from './journal-lines.ts';
+import type { JournalEntry } from './journal.ts';
+
+/** A pod's newest status that is not settled. */
+export interface LiveEntry {
+  readonly entry: JournalEntry;
+  /** Where it is in the file; undefined while it is not recorded. */
+  readonly slot: Slot | undefined;
+}
+
+/** A live entry that is in the file. */
+export interface RecordedEntry extends LiveEntry {
+  readonly slot: Slot;
+}
+
+/** The newest status of each pod, as long as it is not settled. */
+export class LiveEntries {
+  readonly #byPodUID = new Map<string, LiveEntry>();
+  /** Pods whose entry is not in the file. */
+  readonly #unrecorded = new Set<string>();
+  #recordedBytes = 0;
+
+  get byPodUID(): ReadonlyMap<string, LiveEntry> {
+    return this.#byPodUID;
+  }
+
+  /** Bytes of the lines of live entries in the file. */
+  get recordedBytes(): number {
+    return this.#recordedBytes;
+  }
+
+  get unrecordedCount(): number {
+    return this.#unrecorded.size;
+  }
+
+  isUnrecorded(podUID: string): boolean {
+    return this.#unrecorded.has(podUID);
+  }
+
+  *unrecorded(): Generator<JournalEntry> {
+    for (const podUID of this.#unrecorded) yield this.#byPodUID.get(podUID)!.entry;
+  }
+
+  /** @returns where the pod's entry was before this one */
+  set(entry: JournalEntry, slot: Slot | undefined): Slot | undefined {
+    const before = this.delete(entry.podUID);
+    this.#byPodUID.set(entry.podUID, { entry, slot });
+    if (slot === undefined) this.#unrecorded.add(entry.podUID);
+    else this.#recordedBytes += slot.bytes;
+    return before;
+  }
+
+  /** @returns where the pod's entry was */
+  delete(podUID: string): Slot | undefined {
+    const slot = this.#byPodUID.get(podUID)?.slot;
+    this.#recordedBytes -= slot?.bytes ?? 0;
+    this.#byPodUID.delete(podUID);
+    this.#unrecorded.delete(podUID);
+    return slot;
+  }
+
+  /** The file was replaced by one with these entries: all that were recorded, and some that were not. */
+  fileReplaced(recorded: Iterable<RecordedEntry>): void {
+    this.#recordedBytes = 0;
+    for (const { entry, slot } of recorded) {
+      this.#byPodUID.set(entry.podUID, { entry, slot });
+      this.#unrecorded.delete(entry.podUID);
+      this.#recordedBytes += slot.bytes;
+    }
+  }
+}
