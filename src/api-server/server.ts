@@ -24,6 +24,7 @@ import { selfSignedCertificate } from './self-signed-certificate.ts';
 import { ObjectStore } from './store.ts';
 import { admin, Tokens, type User } from './users.ts';
 
+const httpDate = (epochMs: number): string => new Date(epochMs).toUTCString();
 const loopback = '127.0.0.1';
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
@@ -155,7 +156,11 @@ export class APIServer implements AsyncDisposable {
       this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
     }
     createNamespaces(registry);
-    const serve = (request: RecordedMessage, response: ServerResponse) => void this.#serve(request, response);
+    const serve = (request: RecordedMessage, response: ServerResponse): void => {
+      // By its own clock, as everything else: a client with the same clock must see no skew.
+      response.setHeader('date', httpDate(this.#clock.now()));
+      void this.#serve(request, response);
+    };
     const messages = { IncomingMessage: RecordedMessage };
     if (options.tls === false) {
       this.certificateAuthority = '';

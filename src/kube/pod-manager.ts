@@ -15,6 +15,8 @@ export interface InformerState {
   readonly lastEventAgeMs: number | undefined;
   /** Lists and watches that failed and were started again. */
   readonly restarts: number;
+  /** Why the pods cannot be listed or watched now, and since when (RFC 3339); absent while they can. */
+  readonly failure?: { readonly failingSince: string; readonly reason: string } | undefined;
 }
 
 /**

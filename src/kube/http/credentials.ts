@@ -35,6 +35,8 @@ export interface TlsMaterial {
 export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsMaterial;
+  /** Where the certificate and the token were read, if from files. */
+  readonly files: { readonly cert?: string | undefined; readonly token?: string | undefined };
 }
 
 interface FreshExecCredential extends ExecCredential {
@@ -127,7 +129,7 @@ export class CredentialSource {
       const previous = this.#current;
       if (previous !== undefined && isEqual(credentials, previous)) return previous;
       const { tls } = isEqual(credentials.tls, previous?.tls) && previous !== undefined ? previous : credentials;
-      this.#current = { headers: credentials.headers, tls };
+      this.#current = { ...credentials, tls };
       return this.#current;
     } catch (error) {
       // The configuration is wrong, or a plugin failed: the previous credentials cannot be used any more.
@@ -163,6 +165,10 @@ export class CredentialSource {
           ...impersonationHeaders(user.impersonate),
         },
         tls: { ca, cert, key },
+        files: {
+          cert: plugin?.cert === undefined && user.certData === undefined ? user.certFile : undefined,
+          token: fileToken === undefined ? undefined : user.tokenFile,
+        },
       },
       lifetimeMs: Math.min(isReread ? REREAD_MS : Infinity, expiresInMs),
     };

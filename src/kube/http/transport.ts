@@ -29,6 +29,7 @@ import type {
   KubeTransport,
 } from './kube-transport.ts';
 import { proxyFor } from './proxy.ts';
+import { certificateProblem, explainRefusal } from './unauthorized.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
 
@@ -201,7 +202,7 @@ class UndiciTransport implements KubeTransport {
         body: body ?? null,
       });
     } catch (error) {
-      throw this.#failure(error, signal);
+      throw this.#failure(error, signal, credentials);
     }
     if (isSuccess(response.statusCode)) return response;
     throw await this.#describe(response, credentials);
@@ -241,16 +242,21 @@ class UndiciTransport implements KubeTransport {
       // Some gateways quote the request in their response.
       { secrets: secretsOf(credentials.headers['authorization']) },
     );
+    const why = statusCode === 401 ? explainRefusal(credentials, this.#clock.now(), headers['date']) : '';
     // Without `cause`: the complete response does not belong in a log.
-    return new APIError(message, { kind, statusCode, reason, causes, retryAfterMs });
+    return new APIError(withReason(message, why), { kind, statusCode, reason, causes, retryAfterMs });
   }
 
-  #failure(error: unknown, signal: AbortSignalLike | undefined): APIError {
+  #failure(error: unknown, signal: AbortSignalLike | undefined, credentials?: Credentials): APIError {
     if (error instanceof APIError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#closed) return closedError();
     const { message, kind, statusCode } = describeAPIError(error, undefined, { host: this.#host });
-    const failure = new APIError(message, {
+    // A server that refuses the certificate itself ends the handshake with an alert.
+    const isRefused =
+      credentials !== undefined && /^ERR_SSL_.*ALERT/.test(String((error as Partial<NodeJS.ErrnoException>).code));
+    const why = isRefused ? certificateProblem(credentials, this.#clock.now()) : undefined;
+    const failure = new APIError(withReason(message, why), {
       // Not aborted by us: undici reports a proxy that refuses the tunnel in the same way.
       kind: kind === 'aborted' ? 'network' : kind,
       statusCode,
@@ -260,6 +266,10 @@ class UndiciTransport implements KubeTransport {
     if (failure.kind === 'network') this.#credentials.expireFiles();
     return failure;
   }
+}
+
+function withReason(message: string, why = ''): string {
+  return why === '' ? message : `${message} (${why})`;
 }
 
 /** The beginning of an error's body, which may never end. */

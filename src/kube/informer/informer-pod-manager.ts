@@ -111,7 +111,8 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
 
   informerState(): InformerState {
     const lastEventAgeMs = this.#lastEventMs === undefined ? undefined : this.#clock.monotonicMs() - this.#lastEventMs;
-    return { isSynced: this.#isSynced, lastEventAgeMs, restarts: this.#source.restarts };
+    const { restarts, failure } = this.#source;
+    return { isSynced: this.#isSynced, lastEventAgeMs, restarts, failure };
   }
 
   /**

@@ -5,6 +5,7 @@ import { ExponentialBackOff, jitter } from '../../shared/exponential-back-off.ts
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
+import type { InformerState } from '../pod-manager.ts';
 import type { Pod } from '../types.ts';
 import type { PodSink, PodSource } from './pod-source.ts';
 import { isResourceVersionExpired, listPods, type PodListQuery } from './pod-list.ts';
@@ -67,6 +68,11 @@ export class PodReflector implements PodSource {
 
   get restarts(): number {
     return this.#restarts;
+  }
+
+  get failure(): InformerState['failure'] {
+    const { failingSince, reason = '' } = this.#failureLog;
+    return failingSince === undefined ? undefined : { failingSince, reason };
   }
 
   start(sink: PodSink): void {

@@ -1,3 +1,4 @@
+import type { InformerState } from '../pod-manager.ts';
 import type { Pod } from '../types.ts';
 
 /** Receives the pods that the API server has. */
@@ -20,4 +21,6 @@ export interface PodSource {
   stop(): Promise<void>;
   /** Lists and watches that failed and were started again; 0 when the caller restarts the informer. */
   readonly restarts: number;
+  /** Absent when nothing fails, or when nothing is known of it. */
+  readonly failure?: InformerState['failure'];
 }

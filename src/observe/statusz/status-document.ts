@@ -60,7 +60,12 @@ export interface StatusDocument {
   readonly outage?: (Omit<OutageInspection, 'forMs'> & { readonly since: Timestamp }) | undefined;
   readonly lastSuccessfulRequestAt?: Timestamp | undefined;
   readonly informer?:
-    | { readonly isSynced: boolean; readonly lastEventAt?: Timestamp | undefined; readonly restarts: number }
+    | {
+        readonly isSynced: boolean;
+        readonly lastEventAt?: Timestamp | undefined;
+        readonly restarts: number;
+        readonly failure?: { readonly failingSince: Timestamp; readonly reason: string } | undefined;
+      }
     | undefined;
   readonly pods: readonly PodSummary[];
 }
@@ -86,6 +91,7 @@ export function statusDocument(source: StatusDocumentSource): StatusDocument {
       isSynced: informer.isSynced,
       lastEventAt: timeBefore(nowMs, informer.lastEventAgeMs),
       restarts: informer.restarts,
+      failure: informer.failure,
     },
     pods: [
       ...inspection.pods.map((pod) => summaryOf(pod, getPodStatus(pod.podUID), nowMs)),

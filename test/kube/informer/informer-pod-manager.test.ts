@@ -506,6 +506,28 @@ describe('informerState', () => {
     await turn();
     expect(pods.informerState()).toMatchObject({ isSynced: true, restarts: 1 });
   });
+
+  it('says why the pods cannot be listed and since when, until a watch is healthy', async () => {
+    const failingSince = timeFromEpochMs(clock.now());
+    pods.start();
+    await turn();
+    api.last(1).refuse(401, { reason: 'Unauthorized' });
+    await turn();
+    expect(pods.informerState().failure).toEqual({ failingSince, reason: '401' });
+    clock.advance(2_000);
+    await turn();
+    api.last(2).fail(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }));
+    await turn();
+    expect(pods.informerState().failure).toEqual({ failingSince, reason: 'request failed: ENOTFOUND' });
+    clock.advance(3_000);
+    await turn();
+    api.last(3).list('10', []);
+    await turn();
+    api.last(4).open();
+    await turn();
+    clock.advance(5_000);
+    expect(pods.informerState().failure).toBeUndefined();
+  });
 });
 
 describe('static pods and their mirrors', () => {

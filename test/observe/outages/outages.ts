@@ -383,13 +383,19 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message: 'The pods of the node cannot be listed or watched: all requests fail',
-      fields: { nodeName: 'node-1', next: 'list', kind: 'timeout', since },
+      fields: { nodeName: 'node-1', next: 'list', kind: 'timeout', failingSince: since },
     },
     metrics: [
       /^kubelet_status_manager_informer_synced 0$/m,
       /^kubelet_status_manager_informer_last_event_timestamp_seconds 0$/m,
       /^kubelet_status_manager_informer_restarts_total [1-9]/m,
     ],
-    inspect: { informer: { isSynced: false, lastEventAgeMs: undefined } },
+    inspect: {
+      informer: {
+        isSynced: false,
+        lastEventAgeMs: undefined,
+        failure: { failingSince: since, reason: 'request failed: TimeoutError' },
+      },
+    },
   },
 ];

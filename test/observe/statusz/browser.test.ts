@@ -281,7 +281,8 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       'a throttled client (429)': /No status can be written .*: GET fails with 429/,
       'a slow API server, with requests that wait for a connection': /connection to GET/,
       'a drain that gives up': /The manager is stopped: it writes nothing/,
-      'an informer that is not synced': /The informer has not listed the pods yet/,
+      'an informer that is not synced':
+        /The informer has not listed the pods yet; it fails since 03:04:05Z: .*TimeoutError/,
     };
 
     it.each(outages)('$name', async ({ name, cause }) => {

@@ -155,6 +155,11 @@ export function problemsOf({ state, outage, informer }, nowMs) {
     );
   }
   if (state !== 'running') problems.push(`The manager is ${state}: it writes nothing.`);
-  if (informer?.isSynced === false) problems.push('The informer has not listed the pods yet.');
+  if (informer?.isSynced === false) {
+    const { failure } = informer;
+    const why =
+      failure === undefined ? '' : `; it fails since ${clockTime(failure.failingSince, nowMs)}Z: ${failure.reason}`;
+    problems.push(`The informer has not listed the pods yet${why}.`);
+  }
   return problems;
 }
