@@ -24,7 +24,7 @@ export type {
   RuntimeEventType,
   RuntimePod,
 } from './runtime/container-runtime.ts';
-export { ContainerConfigError } from './runtime/container-config-error.ts';
+export { ContainerConfigError } from './runtime/container-runtime.ts';
 export type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime/runtime-pod-status.ts';
 
 // Volumes, probes and hooks

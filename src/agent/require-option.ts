@@ -36,3 +36,11 @@ export function requireFunction(path: string, value: unknown): void {
 export function requireBoolean(path: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'boolean') refuseOption(path, 'a boolean');
 }
+
+/** @throws StatusManagerError INVALID_OPTION unless `ms` is positive, or undefined */
+export function requireDuration(path: string, ms: number | undefined): void {
+  if (ms === undefined || (typeof ms === 'number' && ms > 0 && ms < Number.POSITIVE_INFINITY)) return;
+  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be milliseconds > 0, got ${String(ms)}`, {
+    path,
+  });
+}

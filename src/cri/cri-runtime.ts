@@ -1,15 +1,15 @@
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { ContainerConfigError } from '../agent/runtime/container-config-error.ts';
-import type {
-  CallOptions,
-  ContainerConfig,
-  ContainerRuntime,
-  ExecResult,
-  PodSandboxConfig,
-  RuntimeEvent,
-  RuntimePod,
+import {
+  type CallOptions,
+  type ContainerConfig,
+  ContainerConfigError,
+  type ContainerRuntime,
+  type ExecResult,
+  type PodSandboxConfig,
+  type RuntimeEvent,
+  type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import type { Pod } from '../kube/types.ts';
-import { ContainerConfigError } from '../agent/runtime/container-config-error.ts';
+import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import {
   type PodSecurityContext,
   type ProfileSource,
   type RunnableContainer,
+  runnableContainers,
   type RunnablePodSpec,
+  runnableSpec,
   type SecurityContext,
   type SELinuxOptions,
-  runnableContainers,
-  runnableSpec,
 } from './pod-spec.ts';
 
 /** The user of an image: a number, or a name that only the image's files can resolve. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import { BackOff } from '../../src/agent/back-off/flowcontrol-backoff.ts';
+import { BackOff } from '../../src/agent/back-off/flowcontrol-back-off.ts';
 import { createCrashLoopBackOff, doBackOff } from '../../src/agent/back-off/crash-loop-back-off.ts';
 import type { RuntimeContainerState, RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';

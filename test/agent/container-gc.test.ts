@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
-import { ContainerGC, type ContainerGCOptions } from '../../src/agent/container-gc/container-gc.ts';
+import {
+  ContainerGC,
+  type ContainerGCOptions,
+  containersToDeleteInPod,
+} from '../../src/agent/container-gc/container-gc.ts';
 import type { RuntimeContainerState } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
-import { containersToDeleteInPod } from '../../src/agent/container-gc/containers-to-delete.ts';
 
 const hourMs = 3_600_000;
 

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import type { Eviction } from 'kubelet-status-manager/agent';
-import { evictPod } from '../../src/agent/eviction/evict-pod.ts';
-import { isCriticalPod } from '../../src/agent/eviction/is-critical-pod.ts';
+import { evictPod, isCriticalPod } from '../../src/agent/eviction/evict-pod.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './pod-workers/test-agent.ts';
 

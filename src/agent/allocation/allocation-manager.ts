@@ -5,7 +5,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { Pod, PodCondition } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
+import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';

@@ -1,7 +1,7 @@
 import type { Pod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import type { PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
-import type { SyncResult } from '../pod-workers/sync-result.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import type { SyncActionResult } from '../pod-workers/sync-result.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { ActuatedResources } from './actuated-resources.ts';
 import { resizeMessage } from './resize-events.ts';
@@ -42,7 +42,7 @@ export class ResizeProgress {
   }
 
   /** Call it with the result of the pod's sync. */
-  reportErrors(pod: Pod, results: readonly SyncResult[]): void {
+  reportErrors(pod: Pod, results: readonly SyncActionResult[]): void {
     const { statusManager, eventRecorder } = this.#options;
     const { uid = '', generation = 0 } = pod.metadata ?? {};
     for (const { action, failure } of results) {

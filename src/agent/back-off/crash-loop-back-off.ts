@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { BackOff } from './flowcontrol-backoff.ts';
+import { BackOff } from './flowcontrol-back-off.ts';
 
 /** 10 seconds, doubled up to 5 minutes; reset after a run of more than 10 minutes. Source: kubelet `crashLoopBackOff`. */
 export function createCrashLoopBackOff(clock: Pick<Clock, 'now'>): BackOff {

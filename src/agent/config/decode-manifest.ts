@@ -6,7 +6,7 @@ import { withPodSpecDefaults } from '../../kube/pod-defaults.ts';
 import { type ValidatedMetadata, validateMetadata } from '../../kube/validation/metadata.ts';
 import { validatePodCreate, validatePodSpec } from '../../kube/validation/pod-spec.ts';
 import { validateDomainLabel } from '../../kube/validation/rules.ts';
-import type { ParseManifest } from './pod-source.ts';
+import type { ParseManifest, PodSourceContext } from './pod-source.ts';
 import { applyDefaults, type ManifestOrigin } from './static-pod-defaults.ts';
 
 /**
@@ -24,7 +24,7 @@ export function decodePods(text: string, parse: ParseManifest, origin: ManifestO
 }
 
 /** Like `decodePods`, for a manifest that has been parsed. */
-export function toPods(manifest: unknown, origin: ManifestOrigin): Pod[] {
+function toPods(manifest: unknown, origin: ManifestOrigin): Pod[] {
   requireObject(manifest);
   const { kind, items } = manifest as { kind?: unknown; items?: unknown };
   if (kind !== 'PodList') return [toPod(manifest, origin)];
@@ -78,4 +78,12 @@ function requireValid({ metadata, spec }: Pod): void {
 
 function refuse(path: string, expected: string): never {
   throw new Error(`Expected \`${path}\` to be ${expected}`);
+}
+
+export function podSourceContext(context: Omit<PodSourceContext, 'staticPods'>): PodSourceContext {
+  const { nodeName } = context;
+  return {
+    ...context,
+    staticPods: (manifest, origin) => toPods(manifest, { source: origin, isFile: false, nodeName }),
+  };
 }

@@ -6,16 +6,15 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
-import { requireDuration } from '../pod-workers/require-duration.ts';
-import { refuseOption, requireFunction, requireMembers } from '../require-option.ts';
+import { refuseOption, requireDuration, requireFunction, requireMembers } from '../require-option.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
   maxManifestBytes,
   type ParseManifest,
   type PodSink,
   type PodSource,
-  type PodSourceContext,
   podSource,
+  type PodSourceContext,
   type RefusedManifest,
 } from './pod-source.ts';
 

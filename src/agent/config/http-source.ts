@@ -3,16 +3,15 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { requireDuration } from '../pod-workers/require-duration.ts';
-import { refuseOption, requireFunction, requireMembers } from '../require-option.ts';
+import { refuseOption, requireDuration, requireFunction, requireMembers } from '../require-option.ts';
 import { decodePods } from './decode-manifest.ts';
 import {
   maxManifestBytes,
   type ParseManifest,
   type PodSink,
   type PodSource,
-  type PodSourceContext,
   podSource,
+  type PodSourceContext,
   type RefusedManifest,
 } from './pod-source.ts';
 

@@ -1,11 +1,10 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
-import { requireDuration } from '../pod-workers/require-duration.ts';
+import { requireDuration } from '../require-option.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { containersToDeleteInPod } from './containers-to-delete.ts';
 
 /** Options of `ContainerGC`. */
 export interface ContainerGCOptions {
@@ -147,4 +146,22 @@ export class ContainerGC {
       this.#removing.delete(id);
     }
   }
+}
+
+/**
+ * The exited containers of a pod, newest first, without the first `containersToKeep`. With
+ * `filterContainerID`, only runs of that container; none if its ID is unknown.
+ * Source: kubelet `getContainersToDeleteInPod`.
+ */
+export function containersToDeleteInPod(
+  { containers }: RuntimePodStatus,
+  filterContainerID: string | undefined,
+  containersToKeep: number,
+): RuntimeContainerStatus[] {
+  const filter = containers.find(({ id }) => id === filterContainerID);
+  if (filterContainerID !== undefined && filter === undefined) return [];
+  return containers
+    .filter(({ state, name }) => state === 'exited' && (filter === undefined || name === filter.name))
+    .toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+    .slice(containersToKeep);
 }

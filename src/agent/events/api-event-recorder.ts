@@ -10,8 +10,7 @@ import { refuseOption } from '../require-option.ts';
 import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
-import type { KubeEvent } from './kube-event.ts';
-import { podReference } from './object-reference.ts';
+import { type KubeEvent, podReference } from './kube-event.ts';
 
 /** Options of `APIEventRecorder`. */
 export interface APIEventRecorderOptions {

@@ -2,7 +2,6 @@ import { TokenBucket } from '../../shared/token-bucket.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { aggregateKey, eventKey, type KubeEvent, type KubeEventPatch, spamKey } from './kube-event.ts';
-import { LRUCache } from './lru-cache.ts';
 
 const maxEntries = 4096;
 const aggregateMaxEvents = 10;
@@ -113,5 +112,27 @@ export class EventCorrelator {
     const tokens = this.#tokens.get(key) ?? new TokenBucket(1000 / spamRefillMs, spamBurst, this.#clock);
     this.#tokens.set(key, tokens);
     return tokens.tryTake();
+  }
+}
+
+/** A map of limited size that evicts the least recently used entry. */
+class LRUCache<V> {
+  readonly #entries = new Map<string, V>();
+  readonly #maxEntries: number;
+
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries;
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#entries.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size > this.#maxEntries) this.#entries.delete(this.#entries.keys().next().value!);
   }
 }

@@ -1,13 +1,13 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, PodStatusInput } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
-import { noPodEvents, type PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
+import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import { withDisruptionTarget } from './disruption-target.ts';
-import { isCriticalPod } from './is-critical-pod.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 
 /** Why a pod is evicted. */
 export interface Eviction {
@@ -63,4 +63,34 @@ export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<bool
 
 function refuseArgument(path: string, expected: string): never {
   throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
+}
+
+/** Source: `scheduling.SystemCriticalPriority`. */
+const systemCriticalPriority = 2_000_000_000;
+
+/** True for static pods, mirror pods, and pods with a system-critical priority. Source: kubelet `types.IsCriticalPod`. */
+export function isCriticalPod(pod: Pod): boolean {
+  return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec?.priority ?? 0) >= systemCriticalPriority;
+}
+
+/** Adds a DisruptionTarget condition with the kubelet's reason. Source: `podutil.UpdatePodCondition`. */
+export function withDisruptionTarget(
+  status: PodStatusInput,
+  { metadata }: Pod,
+  message: string,
+  nowMs: number,
+): PodStatusInput {
+  const conditions = status.conditions ?? [];
+  const earlier = conditions.find(({ type }) => type === 'DisruptionTarget');
+  const now = timeFromEpochMs(nowMs);
+  const condition = {
+    type: 'DisruptionTarget',
+    ...(metadata?.generation && { observedGeneration: metadata.generation }),
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: earlier?.status === 'True' ? (earlier.lastTransitionTime ?? now) : now,
+    reason: 'TerminationByKubelet',
+    message,
+  };
+  return { ...status, conditions: [...conditions.filter((other) => other !== earlier), condition] };
 }

@@ -13,7 +13,7 @@ import { apiSource } from '../config/api-source.ts';
 import { ContainerGC, type ContainerGCOptions } from '../container-gc/container-gc.ts';
 import { PodConfig } from '../config/pod-config.ts';
 import { apiSourceName } from '../config/pod-source.ts';
-import { podSourceContext } from '../config/pod-source-context.ts';
+import { podSourceContext } from '../config/decode-manifest.ts';
 import { SourcesReady } from '../config/sources-ready.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';

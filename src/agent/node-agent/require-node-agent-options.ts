@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
-import { requireDuration } from '../pod-workers/require-duration.ts';
-import { refuseOption, requireFunction, requireMembers, requireMethods } from '../require-option.ts';
+import { refuseOption, requireDuration, requireFunction, requireMembers, requireMethods } from '../require-option.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 
 /** Every option; a missing one is a compile error. */

@@ -4,7 +4,7 @@ import type { Pod } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { apiSourceName } from '../config/pod-source.ts';
-import type { PodConfigUpdate } from '../config/pod-update.ts';
+import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { SourcesReady } from '../config/sources-ready.ts';
 import type { AgentStatusManager } from './node-agent-options.ts';
 

@@ -5,7 +5,7 @@ import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod, PodStatusInput } from '../../kube/types.ts';
-import { withDisruptionTarget } from '../eviction/disruption-target.ts';
+import { withDisruptionTarget } from '../eviction/evict-pod.ts';
 
 const reason = 'Terminated';
 const message = 'Pod was terminated in response to imminent node shutdown.';

@@ -1,5 +1,5 @@
 import { eventReasons } from '../events/event-reasons.ts';
-import { nodeReference } from '../events/object-reference.ts';
+import { nodeReference } from '../events/kube-event.ts';
 import type { EventRecorder, EventType } from '../events/event-recorder.ts';
 import type { Node, NodeStatus } from './node-types.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { requireDuration } from '../pod-workers/require-duration.ts';
+import { requireDuration } from '../require-option.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { PodStatusProvider } from '../../status-manager/status-manager-like.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import type { PodEventRecorder } from './pod-event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 
 /** Options of `ActiveDeadlineHandler`. */
 export interface ActiveDeadlineHandlerOptions {

@@ -10,7 +10,7 @@ import { boundedCall } from '../bounded-call.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
-import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
+import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
@@ -21,13 +21,12 @@ import { generatePodStatus } from '../status/generate-pod-status.ts';
 import { ReasonCache } from '../status/reason-cache.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
-import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
-import type { PodCache, PodSyncer, SyncPodResult } from './pod-syncer.ts';
+import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
+import { type PodCache, type PodLifecycleSyncer, runtimePodCache, type SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
-import { requireDuration } from './require-duration.ts';
+import { requireDuration } from '../require-option.ts';
 import { RuntimeManager } from './runtime-manager.ts';
-import { runtimePodCache } from './runtime-pod-cache.ts';
-import { messageOf, syncError, type SyncResult } from './sync-result.ts';
+import { messageOf, syncError, type SyncActionResult } from './sync-result.ts';
 
 const defaultRequestTimeoutMs = 120_000;
 /** Source: kubelet `podAttachAndMountTimeout`. */
@@ -109,7 +108,7 @@ export interface AgentPodSyncerOptions {
  * to the status manager. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
  * `SyncTerminatingRuntimePod`, `SyncTerminatedPod`.
  */
-export class AgentPodSyncer implements PodSyncer {
+export class AgentPodSyncer implements PodLifecycleSyncer {
   /** For the sync loop, which syncs pods past their deadline. */
   readonly activeDeadlineHandler: ActiveDeadlineHandler;
   /** For the pod workers. */
@@ -293,7 +292,7 @@ export class AgentPodSyncer implements PodSyncer {
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
   }
 
-  #updateReasons(podUID: string, results: readonly SyncResult[]): void {
+  #updateReasons(podUID: string, results: readonly SyncActionResult[]): void {
     for (const { action, target, failure } of results) {
       if (action === 'StartContainer') this.#reasonCache.update(podUID, target, failure);
     }

@@ -3,19 +3,17 @@ import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
+import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
-import { ContainerConfigError } from '../runtime/container-config-error.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { ContainerConfigError, type ContainerRuntime } from '../runtime/container-runtime.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { BackOffError } from './backoff-error.ts';
+import { BackOffError } from './next-sync-delay.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
-import type { PodEvent } from '../events/event-recorder.ts';
-import type { PodEventRecorder } from './pod-event-recorder.ts';
-import { messageOf, SyncFailure } from './sync-result.ts';
+import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
+import { messageOf, SyncActionError } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface ContainerStarterOptions {
@@ -85,14 +83,14 @@ export class ContainerStarter {
     const message = `Back-off restarting failed container ${container.name} in pod ${name}_${namespace}(${uid})`;
     this.#event({ pod, container }, 'Warning', 'BackOff', message);
     const cause = new BackOffError('CrashLoopBackOff', crashLoop.untilMs);
-    throw new SyncFailure('CrashLoopBackOff', crashLoop.message, { cause });
+    throw new SyncActionError('CrashLoopBackOff', crashLoop.message, { cause });
   }
 
   async #imageRef(request: StartRequest): Promise<string | undefined> {
     try {
       return await this.#options.imageManager.ensureImageExists(request.pod, request.container, request.signal);
     } catch (thrown) {
-      if (thrown instanceof SyncFailure) this.#event(request, 'Warning', 'Failed', `Error: ${thrown.reason}`);
+      if (thrown instanceof SyncActionError) this.#event(request, 'Warning', 'Failed', `Error: ${thrown.reason}`);
       throw thrown;
     }
   }
@@ -104,7 +102,7 @@ export class ContainerStarter {
       const message = messageOf(thrown);
       this.#event(request, 'Warning', 'Failed', `Error: ${withoutID(message, containerID, request.container.name)}`);
       const isConfigError = thrown instanceof ContainerConfigError;
-      throw new SyncFailure(isConfigError ? 'CreateContainerConfigError' : reason, message, { cause: thrown });
+      throw new SyncActionError(isConfigError ? 'CreateContainerConfigError' : reason, message, { cause: thrown });
     }
   }
 
@@ -124,7 +122,7 @@ export class ContainerStarter {
       this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const message = 'FailedPostStartHook';
       await killer.killContainer({ pod, containerID, containerName: container.name, message, podIP, signal });
-      throw new SyncFailure('PostStartHookError', messageOf(thrown), { cause: thrown });
+      throw new SyncActionError('PostStartHookError', messageOf(thrown), { cause: thrown });
     }
   }
 

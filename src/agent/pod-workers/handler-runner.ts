@@ -1,10 +1,9 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../kube/types.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import { httpProbeRequest, urlOf } from '../prober/http-probe-request.ts';
-import { lifecycleUserAgent } from '../prober/http-probe-request.ts';
+import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
 import { type HookHTTPRequest, isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
-import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
+import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf } from './sync-result.ts';
 
 /** A hook of a container to run. */

@@ -1,11 +1,10 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
-import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
+import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { PodEvent } from '../events/event-recorder.ts';
-import type { PodEventRecorder } from './pod-event-recorder.ts';
-import { messageOf, SyncFailure } from './sync-result.ts';
+import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
+import { messageOf, SyncActionError } from './sync-result.ts';
 
 export interface ImageManagerOptions {
   readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef'>;
@@ -51,7 +50,7 @@ export class ImageManager {
     if (policy === 'Never') {
       const message = `Container image "${image}" is not present with pull policy of Never`;
       this.#event(pod, container, 'Warning', 'ErrImageNeverPull', message);
-      throw new SyncFailure('ErrImageNeverPull', message);
+      throw new SyncActionError('ErrImageNeverPull', message);
     }
     return this.#pull(pod, container, image, signal);
   }
@@ -63,7 +62,7 @@ export class ImageManager {
       signal.throwIfAborted();
       const message = `Failed to inspect image "${image}": ${messageOf(thrown)}`;
       this.#event(pod, container, 'Warning', 'InspectFailed', message);
-      throw new SyncFailure('ImageInspectError', message, { cause: thrown });
+      throw new SyncActionError('ImageInspectError', message, { cause: thrown });
     }
   }
 
@@ -74,7 +73,7 @@ export class ImageManager {
       const message = `Back-off pulling image "${image}"`;
       this.#event(pod, container, 'Normal', 'BackOff', message);
       const failure = this.#failures.get(key);
-      throw new SyncFailure('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
+      throw new SyncActionError('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
     }
     this.#failures.delete(key);
     this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
@@ -94,7 +93,7 @@ export class ImageManager {
       this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${message}`);
       this.#backoff.next(key, clock.monotonicMs());
       this.#failures.set(key, `ErrImagePull: ${message}`);
-      throw new SyncFailure('ErrImagePull', message, { cause: thrown });
+      throw new SyncActionError('ErrImagePull', message, { cause: thrown });
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Pod } from '../../kube/types.ts';
-import { noPodEvents, type PodEventRecorder } from './pod-event-recorder.ts';
+import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import type { KillPodOptions } from './pod-update.ts';
 import type { PodWorkers } from './pod-workers.ts';
 

@@ -6,8 +6,8 @@ import type { ContainerKillReason } from '../actions/pod-actions.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { HandlerRunner } from './handler-runner.ts';
-import type { PodEventRecorder } from './pod-event-recorder.ts';
-import { messageOf, SyncFailure, type SyncResult } from './sync-result.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import { messageOf, SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { TerminationOrdering } from './termination-ordering.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
@@ -54,7 +54,7 @@ export class ContainerKiller {
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     signal?: AbortSignal,
-  ): Promise<SyncResult[]> {
+  ): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox
     // ends them. Without sandboxes they are stopped, too.
@@ -75,7 +75,7 @@ export class ContainerKiller {
   }
 
   /** Resolves when the container has ended; the result has a failure if it may still be running. */
-  async killContainer(request: KillRequest): Promise<SyncResult> {
+  async killContainer(request: KillRequest): Promise<SyncActionResult> {
     const { pod, containerName, ordering } = request;
     const target = { action: 'KillContainer', target: containerName } as const;
     try {
@@ -83,7 +83,7 @@ export class ContainerKiller {
       ordering?.containerTerminated(containerName);
       return target;
     } catch (thrown) {
-      return { ...target, failure: new SyncFailure('KillContainerError', messageOf(thrown), { cause: thrown }) };
+      return { ...target, failure: new SyncActionError('KillContainerError', messageOf(thrown), { cause: thrown }) };
     }
   }
 
@@ -148,10 +148,10 @@ export class ContainerKiller {
     return Math.floor((clock.monotonicMs() - startedMs) / 1000);
   }
 
-  async #stopSandboxes({ sandboxes }: RuntimePodStatus, signal: AbortSignal | undefined): Promise<SyncResult[]> {
+  async #stopSandboxes({ sandboxes }: RuntimePodStatus, signal: AbortSignal | undefined): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     if (runtime.stopPodSandbox === undefined) return [];
-    const results: SyncResult[] = [];
+    const results: SyncActionResult[] = [];
     for (const { id } of sandboxes) {
       const target = { action: 'KillPodSandbox', target: id } as const;
       try {
@@ -160,7 +160,7 @@ export class ContainerKiller {
       } catch (thrown) {
         results.push({
           ...target,
-          failure: new SyncFailure('KillPodSandboxError', messageOf(thrown), { cause: thrown }),
+          failure: new SyncActionError('KillPodSandboxError', messageOf(thrown), { cause: thrown }),
         });
       }
     }

@@ -1,7 +1,8 @@
 import type { Pod } from '../../kube/types.ts';
-import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
+import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { PodStatusFn, SyncPodType } from './pod-update.ts';
+import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 
 /** The result of a pod's sync. */
 export interface SyncPodResult {
@@ -13,7 +14,7 @@ export interface SyncPodResult {
  * The work that pod workers schedule. A call that rejects is retried later. `signal` is aborted when
  * the work is superseded: the pod must be terminated, or its grace period became shorter. Source: kubelet `podSyncer`.
  */
-export interface PodSyncer {
+export interface PodLifecycleSyncer {
   /** Reconciles the containers with the spec. */
   syncPod(
     updateType: SyncPodType,
@@ -42,4 +43,13 @@ export interface PodCache {
   get(podUID: string): RuntimePodStatus | undefined;
   /** A status that was observed after `minTimeMs` (since the epoch). */
   getNewerThan(pod: Pod, minTimeMs: number, options: CallOptions): Promise<RuntimePodStatus>;
+}
+
+/** Queries the runtime each time and caches nothing. */
+export function runtimePodCache(runtime: ContainerRuntime): PodCache {
+  return {
+    get: () => undefined,
+    getNewerThan: async (pod, _minTimeMs, options) =>
+      podStatusFromRuntime(pod, await runtime.getPod(pod.metadata?.uid ?? '', options), runtime),
+  };
 }

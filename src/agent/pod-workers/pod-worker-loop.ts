@@ -4,16 +4,16 @@ import { FailureLog } from '../../shared/failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
-import { noPodEvents } from './pod-event-recorder.ts';
+import { noPodEvents } from '../events/event-recorder.ts';
 import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
-import type { PodSyncer } from './pod-syncer.ts';
+import type { PodLifecycleSyncer } from './pod-syncer.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
 import type { StaticPodStarts } from './static-pod-starts.ts';
 import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
-  readonly podSyncer: () => PodSyncer;
+  readonly podSyncer: () => PodLifecycleSyncer;
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
   readonly staticPods: StaticPodStarts;
   /** Called when the worker has ended and the pod must be forgotten. */

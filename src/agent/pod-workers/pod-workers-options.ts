@@ -1,14 +1,14 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
-import type { PodEventRecorder } from './pod-event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
-import type { PodCache, PodSyncer } from './pod-syncer.ts';
+import type { PodCache, PodLifecycleSyncer } from './pod-syncer.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 /** What the workers do, which needs the workers itself: see `PodWorkers.connect`. */
 export interface PodWorkersConnections {
-  readonly podSyncer: PodSyncer;
+  readonly podSyncer: PodLifecycleSyncer;
   /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
   readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
 }

@@ -19,7 +19,7 @@ import {
   type PodWorkerSync,
 } from './pod-workers-options.ts';
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
-import { requireDuration } from './require-duration.ts';
+import { requireDuration } from '../require-option.ts';
 import { StaticPodStarts } from './static-pod-starts.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 

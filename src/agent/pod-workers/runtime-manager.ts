@@ -6,7 +6,7 @@ import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { updateContainers } from '../allocation/update-containers.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
-import type { BackOff } from '../back-off/flowcontrol-backoff.ts';
+import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -14,8 +14,8 @@ import { ContainerStarter } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
-import type { PodEventRecorder } from './pod-event-recorder.ts';
-import { messageOf, SyncFailure, type SyncAction, type SyncResult } from './sync-result.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import { messageOf, type SyncAction, SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface RuntimeManagerOptions {
@@ -65,7 +65,7 @@ export class RuntimeManager {
     runtimeStatus: RuntimePodStatus,
     restartAllContainers: boolean,
     signal: AbortSignal,
-  ): Promise<SyncResult[]> {
+  ): Promise<SyncActionResult[]> {
     const { actuatedResources, probeResults } = this.#options;
     const actuated = actuatedResources && ((name: string) => actuatedResources.get(pod.metadata?.uid ?? '', name));
     const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated);
@@ -100,7 +100,7 @@ export class RuntimeManager {
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<SyncResult[]> {
+  ): Promise<SyncActionResult[]> {
     return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
   }
 
@@ -110,8 +110,8 @@ export class RuntimeManager {
     runtimeStatus: RuntimePodStatus,
     { containersToKill, containersToReset }: PodActions,
     signal: AbortSignal,
-  ): Promise<SyncResult[]> {
-    const results: SyncResult[] = [];
+  ): Promise<SyncActionResult[]> {
+    const results: SyncActionResult[] = [];
     const [podIP] = runtimeStatus.ips ?? [];
     for (const { containerID, container, message, reason } of containersToKill) {
       const request = { pod, containerID, containerName: container.name, message, reason, podIP, signal };
@@ -135,7 +135,7 @@ export class RuntimeManager {
     return results;
   }
 
-  async #createSandbox(pod: Pod, attempt: number): Promise<SyncResult & { readonly sandboxID?: string }> {
+  async #createSandbox(pod: Pod, attempt: number): Promise<SyncActionResult & { readonly sandboxID?: string }> {
     const { name = '', namespace = '' } = pod.metadata ?? {};
     const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
     try {
@@ -144,11 +144,11 @@ export class RuntimeManager {
       const message = messageOf(thrown);
       const event = { type: 'Warning', reason: 'FailedCreatePodSandBox' } as const;
       this.#options.eventRecorder.event({ pod, ...event, message: `Failed to create pod sandbox: ${message}` });
-      return { ...target, failure: new SyncFailure('CreatePodSandboxError', message, { cause: thrown }) };
+      return { ...target, failure: new SyncActionError('CreatePodSandboxError', message, { cause: thrown }) };
     }
   }
 
-  async #resizePod(pod: Pod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncResult> {
+  async #resizePod(pod: Pod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncActionResult> {
     const { runtime } = this.#options;
     const actuatedResources = this.#options.actuatedResources!;
     const { name = '', namespace = '' } = pod.metadata ?? {};
@@ -163,8 +163,8 @@ export class RuntimeManager {
     actions: PodActions,
     sandbox: string,
     signal: AbortSignal,
-  ): Promise<SyncResult[]> {
-    const results: SyncResult[] = [];
+  ): Promise<SyncActionResult[]> {
+    const results: SyncActionResult[] = [];
     const sandboxID = this.#options.runtime.runPodSandbox === undefined ? undefined : sandbox;
     const start = async (container: Container | EphemeralContainer): Promise<boolean> => {
       signal.throwIfAborted();
@@ -184,13 +184,18 @@ export class RuntimeManager {
     return results;
   }
 
-  async #attempt(action: SyncAction, target: string, reason: string, call: () => Promise<void>): Promise<SyncResult> {
+  async #attempt(
+    action: SyncAction,
+    target: string,
+    reason: string,
+    call: () => Promise<void>,
+  ): Promise<SyncActionResult> {
     try {
       await call();
       return { action, target };
     } catch (thrown) {
       const failure =
-        thrown instanceof SyncFailure ? thrown : new SyncFailure(reason, messageOf(thrown), { cause: thrown });
+        thrown instanceof SyncActionError ? thrown : new SyncActionError(reason, messageOf(thrown), { cause: thrown });
       return { action, target, failure };
     }
   }

@@ -8,17 +8,17 @@ export type SyncAction =
   | 'ResizePodInPlace';
 
 /** The result of one action of a sync. Source: kubelet `SyncResult`. */
-export interface SyncResult {
+export interface SyncActionResult {
   readonly action: SyncAction;
   /** The name of the container or the pod. */
   readonly target: string;
   /** Absent if it succeeded. */
-  readonly failure?: SyncFailure | undefined;
+  readonly failure?: SyncActionError | undefined;
 }
 
 /** A failed action of a sync. Its message is shown in the pod's status. */
-export class SyncFailure extends Error {
-  override readonly name = 'SyncFailure';
+export class SyncActionError extends Error {
+  override readonly name = 'SyncActionError';
   /** The reason that a waiting container shows: `ErrImagePull`, `CreateContainerError`, `CrashLoopBackOff`. */
   readonly reason: string;
 
@@ -29,7 +29,7 @@ export class SyncFailure extends Error {
 }
 
 /** The failures of a sync as one error; undefined if there was none. Source: kubelet `PodSyncResult.Error`. */
-export function syncError(results: readonly SyncResult[]): Error | undefined {
+export function syncError(results: readonly SyncActionResult[]): Error | undefined {
   const errors = results.flatMap(({ action, target, failure }) =>
     failure === undefined
       ? []
@@ -52,8 +52,8 @@ export function messageOf(thrown: unknown): string {
 export function failureReasons(error: unknown): string[] {
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
   const reasons = errors.flatMap((each) => {
-    if (each instanceof SyncFailure) return [each.reason];
-    return each instanceof Error && each.cause instanceof SyncFailure ? [each.cause.reason] : [];
+    if (each instanceof SyncActionError) return [each.reason];
+    return each instanceof Error && each.cause instanceof SyncActionError ? [each.cause.reason] : [];
   });
   return [...new Set(reasons)].sort();
 }

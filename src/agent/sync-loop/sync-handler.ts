@@ -9,7 +9,7 @@ import type { StatusManagerLike } from '../../status-manager/status-manager-like
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
-import type { PodEventRecorder } from '../pod-workers/pod-event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { WorkQueue } from '../pod-workers/work-queue.ts';

@@ -1,4 +1,4 @@
-import type { PodConfigUpdate } from '../config/pod-update.ts';
+import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import type { PodConfigUpdate } from '../config/pod-update.ts';
+import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { SourcesReady } from '../config/sources-ready.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';

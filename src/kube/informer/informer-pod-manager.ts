@@ -10,7 +10,7 @@ import { InformerSource } from './informer-source.ts';
 import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
 import { KnownPods } from './known-pods.ts';
 import { PodReflector } from './pod-reflector.ts';
-import type { PodSource } from './pod-source.ts';
+import type { InformerPodSource } from './pod-source.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../pod-manager.ts';
 
 /** Options of `createInformerPodManager`. */
@@ -41,7 +41,7 @@ type State = 'created' | 'running' | 'stopped';
  * Source: kubelet `config.NewSourceApiserver` and `pod.basicManager`.
  */
 export class InformerPodManager implements PodManager, AsyncDisposable {
-  readonly #source: PodSource;
+  readonly #source: InformerPodSource;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #pods: KnownPods;
   readonly #synced: Promise<void>;
@@ -51,7 +51,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   #lastEventMs: number | undefined;
 
   /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
-  constructor(source: PodSource, clock: Pick<Clock, 'monotonicMs'>, logger: Logger) {
+  constructor(source: InformerPodSource, clock: Pick<Clock, 'monotonicMs'>, logger: Logger) {
     this.#source = source;
     this.#clock = clock;
     this.#pods = new KnownPods(logger);

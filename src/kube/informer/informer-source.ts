@@ -1,5 +1,5 @@
 import type { Pod } from '../types.ts';
-import type { PodSink, PodSource } from './pod-source.ts';
+import type { InformerPodSink, InformerPodSource } from './pod-source.ts';
 
 type Verb = 'add' | 'update' | 'delete';
 
@@ -14,7 +14,7 @@ export interface InformerLike {
 }
 
 /** Listens to an informer of the caller, which the caller starts, restarts and stops. */
-export class InformerSource implements PodSource {
+export class InformerSource implements InformerPodSource {
   readonly restarts = 0;
   readonly #informer: InformerLike;
   #callbacks: readonly (readonly [Verb, (pod: Pod) => void])[] = [];
@@ -23,7 +23,7 @@ export class InformerSource implements PodSource {
     this.#informer = informer;
   }
 
-  start(sink: PodSink): void {
+  start(sink: InformerPodSink): void {
     this.#callbacks = [
       ['add', (pod) => sink.upsert(pod)],
       ['update', (pod) => sink.upsert(pod)],

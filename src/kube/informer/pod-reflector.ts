@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/logger.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
 import type { InformerState } from '../pod-manager.ts';
 import type { Pod } from '../types.ts';
-import type { PodSink, PodSource } from './pod-source.ts';
+import type { InformerPodSink, InformerPodSource } from './pod-source.ts';
 import { isResourceVersionExpired, listPods, type PodListQuery } from './pod-list.ts';
 import { readWatchEvents } from './watch-events.ts';
 
@@ -45,7 +45,7 @@ const POD_PATH = '/api/v1/pods';
  * without an event or bookmark for longer than servers leave between bookmarks counts as broken.
  * Pods are frozen. Source: client-go `tools/cache.Reflector`.
  */
-export class PodReflector implements PodSource {
+export class PodReflector implements InformerPodSource {
   readonly #options: PodReflectorOptions;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
@@ -75,7 +75,7 @@ export class PodReflector implements PodSource {
     return failingSince === undefined ? undefined : { failingSince, reason };
   }
 
-  start(sink: PodSink): void {
+  start(sink: InformerPodSink): void {
     this.#running ??= this.#run(sink);
   }
 
@@ -84,7 +84,7 @@ export class PodReflector implements PodSource {
     await this.#running;
   }
 
-  async #run(sink: PodSink): Promise<void> {
+  async #run(sink: InformerPodSink): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const delayMs = await this.#listAndWatch(sink);
@@ -93,7 +93,7 @@ export class PodReflector implements PodSource {
   }
 
   /** One round; resolves with how long to wait before the next. */
-  async #listAndWatch(sink: PodSink): Promise<number> {
+  async #listAndWatch(sink: InformerPodSink): Promise<number> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     let isOpened = false;
@@ -164,7 +164,7 @@ export class PodReflector implements PodSource {
   }
 
   /** Resolves with the resourceVersion from which to watch. */
-  async #list(sink: PodSink): Promise<string> {
+  async #list(sink: InformerPodSink): Promise<string> {
     const { transport, nodeName, listTimeoutMs, clock, logger } = this.#options;
     const deadline = this.#deadline();
     try {
@@ -188,7 +188,7 @@ export class PodReflector implements PodSource {
   }
 
   /** Resolves when the server ends the watch. */
-  async #watch(resourceVersion: string, sink: PodSink, onOpen: () => void): Promise<void> {
+  async #watch(resourceVersion: string, sink: InformerPodSink, onOpen: () => void): Promise<void> {
     const { transport, nodeName, inactivityTimeoutMs, random, logger } = this.#options;
     const deadline = this.#deadline();
     try {

@@ -2,7 +2,7 @@ import type { InformerState } from '../pod-manager.ts';
 import type { Pod } from '../types.ts';
 
 /** Receives the pods that the API server has. */
-export interface PodSink {
+export interface InformerPodSink {
   /** The complete list of pods. */
   replace(pods: readonly Pod[]): void;
   /** The pod is new or changed. */
@@ -15,8 +15,8 @@ export interface PodSink {
 }
 
 /** Where an `InformerPodManager` gets its pods from. */
-export interface PodSource {
-  start(sink: PodSink): void;
+export interface InformerPodSource {
+  start(sink: InformerPodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
   /** Lists and watches that failed and were started again; 0 when the caller restarts the informer. */

@@ -4,7 +4,7 @@ import { apiSource, type PodSourceContext } from 'kubelet-status-manager/agent';
 import type { APIPods } from '../../../src/agent/config/pod-source.ts';
 import { informerPodManagerFrom } from 'kubelet-status-manager/informer';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
-import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
+import { podSourceContext } from '../../../src/agent/config/decode-manifest.ts';
 
 type Handler = (pod: Pod) => void;
 

@@ -8,7 +8,7 @@ import { fileSource, type PodSource } from 'kubelet-status-manager/agent';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { FileSourceOptions } from '../../../src/agent/config/file-source.ts';
-import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
+import { podSourceContext } from '../../../src/agent/config/decode-manifest.ts';
 
 let directory: string;
 let clock: FakeClock;

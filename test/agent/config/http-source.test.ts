@@ -5,7 +5,7 @@ import type { Pod } from 'kubelet-status-manager';
 import { httpSource, type PodSource } from 'kubelet-status-manager/agent';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import type { HTTPSourceOptions } from '../../../src/agent/config/http-source.ts';
-import { podSourceContext } from '../../../src/agent/config/pod-source-context.ts';
+import { podSourceContext } from '../../../src/agent/config/decode-manifest.ts';
 
 let server: Server;
 let url: string;

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import type { ObjectEvent, PodEvent } from 'kubelet-status-manager/agent';
-import { PodConfig } from '../../../src/agent/config/pod-config.ts';
+import { PodConfig, type PodConfigUpdate } from '../../../src/agent/config/pod-config.ts';
 import type { PodSink } from '../../../src/agent/config/pod-source.ts';
-import type { PodConfigUpdate } from '../../../src/agent/config/pod-update.ts';
 import { FakeClock, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 
 function podOf(name: string, namespace = 'new', rest: Partial<Pod> = {}): Pod {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
-import { SyncFailure } from '../../../src/agent/pod-workers/sync-result.ts';
+import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
 
 const pod: Pod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
 
@@ -26,7 +26,7 @@ async function ensure(image: string, imagePullPolicy?: string) {
   const ensuring = manager.ensureImageExists(pod, { name: 'app', image, imagePullPolicy }, signal);
   const outcome = await ensuring.then(
     () => 'ok',
-    (thrown: unknown) => (thrown instanceof SyncFailure ? thrown.reason : String(thrown)),
+    (thrown: unknown) => (thrown instanceof SyncActionError ? thrown.reason : String(thrown)),
   );
   return [outcome, runtime.calls.map(({ method }) => method), [...events]];
 }

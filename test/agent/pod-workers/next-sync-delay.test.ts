@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BackOffError } from '../../../src/agent/pod-workers/backoff-error.ts';
+import { BackOffError } from '../../../src/agent/pod-workers/next-sync-delay.ts';
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { createPodWorkers, drainAllWorkers, newNamedPod } from './recording-pod-syncer.ts';
 

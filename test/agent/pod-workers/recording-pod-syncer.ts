@@ -1,5 +1,5 @@
 import type { Pod } from 'kubelet-status-manager';
-import type { PodSyncer } from '../../../src/agent/pod-workers/pod-syncer.ts';
+import type { PodLifecycleSyncer } from '../../../src/agent/pod-workers/pod-syncer.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import type { RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
@@ -16,7 +16,7 @@ export interface SyncPodRecord {
 export const emptyStatus: RuntimePodStatus = { sandboxes: [], containers: [] };
 
 /** Does nothing but record what it is asked to do; `hold` makes the calls for a pod wait. */
-export class RecordingPodSyncer implements PodSyncer {
+export class RecordingPodSyncer implements PodLifecycleSyncer {
   readonly processed = new Map<string, SyncPodRecord[]>();
   /** Pods of which the next sync says that they are terminal. */
   readonly terminal = new Set<string>();
@@ -37,14 +37,14 @@ export class RecordingPodSyncer implements PodSyncer {
   }
 
   async syncPod(
-    ...[updateType, pod, , , { signal }]: Parameters<PodSyncer['syncPod']>
+    ...[updateType, pod, , , { signal }]: Parameters<PodLifecycleSyncer['syncPod']>
   ): Promise<{ isTerminal: boolean }> {
     await this.#record(pod, { call: updateType }, signal);
     return { isTerminal: this.terminal.has(pod.metadata?.uid ?? '') };
   }
 
   syncTerminatingPod(
-    ...[pod, , gracePeriodSeconds, , { signal }]: Parameters<PodSyncer['syncTerminatingPod']>
+    ...[pod, , gracePeriodSeconds, , { signal }]: Parameters<PodLifecycleSyncer['syncTerminatingPod']>
   ): Promise<void> {
     return this.#record(
       pod,
@@ -54,12 +54,12 @@ export class RecordingPodSyncer implements PodSyncer {
   }
 
   syncTerminatingRuntimePod(
-    ...[runningPod, { signal }]: Parameters<PodSyncer['syncTerminatingRuntimePod']>
+    ...[runningPod, { signal }]: Parameters<PodLifecycleSyncer['syncTerminatingRuntimePod']>
   ): Promise<void> {
     return this.#record({ metadata: runningPod }, { call: 'terminating runtime pod' }, signal);
   }
 
-  syncTerminatedPod(...[pod, , { signal }]: Parameters<PodSyncer['syncTerminatedPod']>): Promise<void> {
+  syncTerminatedPod(...[pod, , { signal }]: Parameters<PodLifecycleSyncer['syncTerminatedPod']>): Promise<void> {
     return this.#record(pod, { call: 'terminated' }, signal);
   }
 

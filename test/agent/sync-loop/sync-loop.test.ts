@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
-import type { PodConfigUpdate } from '../../../src/agent/config/pod-update.ts';
+import type { PodConfigUpdate } from '../../../src/agent/config/pod-config.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import { SourcesReady } from '../../../src/agent/config/sources-ready.ts';
 import { SyncLoopChannels } from '../../../src/agent/sync-loop/sync-loop-channels.ts';
