@@ -16,10 +16,9 @@ import type {
   PodStatusPatch,
   RequestOptions,
 } from './pod-client.ts';
-import { generatedConfiguration } from './generated-configuration.ts';
 import { InFlightBound } from './in-flight-bound.ts';
 import { signalOf } from './lazy-signal-options.ts';
-import { RawResponseMiddleware } from './raw-response-middleware.ts';
+import { generatedConfiguration, RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
 
 /** Options of `createCoreV1PodClient`. */

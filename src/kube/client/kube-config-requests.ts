@@ -1,6 +1,6 @@
 import { APIError, describeAPIError } from './api-error.ts';
 import type { APIRequests } from './api-requests.ts';
-import type { Observable } from './generated-configuration.ts';
+import type { Observable } from './raw-response-middleware.ts';
 import { isSuccess } from './response-body.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 

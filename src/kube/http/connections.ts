@@ -26,7 +26,12 @@ export interface StreamConnection {
   release(): void;
 }
 
-/** A pool of connections for requests, and one connection for each stream. */
+/**
+ * A pool of connections for requests, and one connection for each stream. A request passes one gate
+ * here, the queue; undici's pool has as many connections as the queue admits requests, so nothing waits
+ * in it. A connection that has to be opened takes a token of `#newConnections`: the pace protects a
+ * server that closes every connection, and does not apply to those that are kept alive.
+ */
 export class Connections {
   /** Of the requests that wait for a connection of the pool; streams do not. */
   readonly queue: ConnectionQueue;

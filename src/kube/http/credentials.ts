@@ -43,6 +43,17 @@ interface FreshExecCredential extends ExecCredential {
   readonly freshUntilMs: number;
 }
 
+/**
+ * The last run of the credential plugin.
+ * - **not-run**: it runs for the next request; so it does after a 401 to its credential.
+ * - **succeeded**: its credential is used until it expires.
+ * - **failed**: requests fail with its error until `untilMs`; each of them would run the plugin again.
+ */
+type PluginState =
+  | { readonly kind: 'not-run' }
+  | { readonly kind: 'succeeded'; readonly credential: FreshExecCredential }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly backOffMs: number; readonly untilMs: number };
+
 export interface CredentialSourceOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'afterFunc'>;
   readonly logger: Logger;
@@ -63,9 +74,7 @@ export class CredentialSource {
   #freshUntilMs = -Infinity;
   #loading: Promise<Credentials> | undefined;
   #lastForcedMs = -Infinity;
-  #execCredential: FreshExecCredential | undefined;
-  /** Of the last run, if it failed: every request would run the plugin again. */
-  #execFailure: { readonly error: unknown; readonly backOffMs: number; readonly untilMs: number } | undefined;
+  #plugin: PluginState = { kind: 'not-run' };
 
   constructor(config: ResolvedKubeConfig, options: CredentialSourceOptions) {
     this.#config = config;
@@ -94,7 +103,7 @@ export class CredentialSource {
       const now = this.#options.clock.monotonicMs();
       if (now - this.#lastForcedMs < MIN_FORCED_RELOAD_MS) return undefined;
       this.#lastForcedMs = now;
-      this.#execCredential = undefined;
+      if (this.#plugin.kind === 'succeeded') this.#plugin = { kind: 'not-run' };
       this.#freshUntilMs = -Infinity;
     }
     try {
@@ -189,20 +198,20 @@ export class CredentialSource {
   async #askPlugin(exec: ExecConfig, cluster: KubeCluster, ca: string | undefined): Promise<FreshExecCredential> {
     const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
     const nowMs = clock.monotonicMs();
-    if (this.#execCredential && nowMs < this.#execCredential.freshUntilMs) return this.#execCredential;
-    if (this.#execFailure && nowMs < this.#execFailure.untilMs) throw this.#execFailure.error;
-    this.#execCredential = undefined;
+    const last = this.#plugin;
+    if (last.kind === 'succeeded' && nowMs < last.credential.freshUntilMs) return last.credential;
+    if (last.kind === 'failed' && nowMs < last.untilMs) throw last.error;
     try {
       const options = { env, timeoutMs, signal: this.#closed.signal, clock, logger };
       const caData = ca && Buffer.from(ca).toString('base64');
       const credential = await runExecPlugin(exec, { ...cluster, caData }, options);
       const lifetimeMs = Math.max(minExecLifetimeMs, (credential.expiresAtMs ?? Infinity) - clock.now());
-      this.#execFailure = undefined;
-      this.#execCredential = { ...credential, freshUntilMs: clock.monotonicMs() + lifetimeMs };
-      return this.#execCredential;
+      const fresh = { ...credential, freshUntilMs: clock.monotonicMs() + lifetimeMs };
+      this.#plugin = { kind: 'succeeded', credential: fresh };
+      return fresh;
     } catch (error) {
-      const backOffMs = nextDelayMs(this.#execFailure?.backOffMs ?? 0, execBackOff);
-      this.#execFailure = { error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
+      const backOffMs = nextDelayMs(last.kind === 'failed' ? last.backOffMs : 0, execBackOff);
+      this.#plugin = { kind: 'failed', error, backOffMs, untilMs: clock.monotonicMs() + backOffMs };
       throw error;
     }
   }

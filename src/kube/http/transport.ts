@@ -5,7 +5,7 @@ import { APIError, describeAbort, describeAPIError } from '../client/api-error.t
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 import { secretsOf } from '../client/redact.ts';
 import type { QueryParameters } from './api-path.ts';
-import { checkPath, queryString } from './api-path.ts';
+import { checkPath, isHeartbeat, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
 import { type BufferedResponse, requestBuffered } from '../client/buffered-response.ts';
@@ -17,7 +17,6 @@ import {
   parseJSONBody,
 } from '../client/response-body.ts';
 import { Connections } from './connections.ts';
-import { isHeartbeat } from './heartbeat.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
 import { invalid } from './kube-config-values.ts';

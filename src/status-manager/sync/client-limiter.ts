@@ -10,6 +10,15 @@ const defaultPauseMs = 1_000;
 const maxPauseMs = 60_000;
 
 /**
+ * What a PATCH passes before it leaves, in this order, and why:
+ *
+ * 1. `concurrency` (`SyncScheduler`): pods of this manager in flight.
+ * 2. `inFlightBound`: pods in flight of all managers that share the client or the limiter, so that each
+ *    gets its share. It counts pods: one that waits for a token here needs no connection.
+ * 3. `acquire` (here): this user's pause after 429 or 503, and its requests per second.
+ * 4. A connection (`kube/http/connections.ts`): requests of everything that uses the client, such as
+ *    lists and Events. It counts requests, and is as large as the pool.
+ *
  * The limits of all managers that talk to the API server through one client, so as one user: the
  * shared token bucket, and a pause while the server refuses this user.
  *

@@ -2,7 +2,7 @@ import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, it, vi } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { createCoreV1PodClient } from '../../../src/kube/client/core-v1-pod-client.ts';
-import { generatedConfiguration } from '../../../src/kube/client/generated-configuration.ts';
+import { generatedConfiguration } from '../../../src/kube/client/raw-response-middleware.ts';
 import type { PodClient, PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';

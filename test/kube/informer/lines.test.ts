@@ -1,6 +1,6 @@
 import { array, assert, asyncProperty, nat, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readLines } from '../../../src/kube/informer/lines.ts';
+import { readLines } from '../../../src/kube/informer/watch-events.ts';
 
 async function lines(chunks: readonly Uint8Array[], maxLineBytes = 1000): Promise<string[]> {
   const read: string[] = [];

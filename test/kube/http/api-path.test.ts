@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isHeartbeat } from '../../../src/kube/http/heartbeat.ts';
+import { isHeartbeat } from '../../../src/kube/http/api-path.ts';
 
 it.each<[string, boolean]>([
   ['/api/v1/nodes/node-1', true],
