@@ -82,9 +82,13 @@ describe('resources of a container', () => {
 });
 
 describe('container statuses', () => {
-  it('show the user and the stop signal that the runtime reports', () => {
+  it('show the user, the stop signal and the health of devices that the runtime reports', () => {
     const user = { linux: { uid: 1000, gid: 1000 } };
-    expect(statusOf([run({ user, stopSignal: 'SIGINT' })])).toMatchObject({ user, stopSignal: 'SIGINT' });
+    const allocatedResourcesStatus = [
+      { name: 'example.com/gpu', resources: [{ resourceID: 'gpu-1', health: 'Unhealthy' }] },
+    ];
+    const shown = { user, stopSignal: 'SIGINT', allocatedResourcesStatus };
+    expect(statusOf([run(shown)])).toMatchObject(shown);
   });
 
   it('never have two states in lastState, which the manager would refuse', () => {

@@ -64,11 +64,19 @@ export class ActuatedResources {
     });
   }
 
-  /** Fills in the actuated resources of containers for which the runtime reports none. Source: kubelet `toKubeContainerStatus`. */
+  /**
+   * Fills in the actuated resources of containers for which the runtime reports none, and the memory request,
+   * which no cgroup has, where it reports only others. Source: kubelet `toKubeContainerStatus`.
+   */
   complete(podUID: string, runtimeStatus: RuntimePodStatus): RuntimePodStatus {
-    const containers = runtimeStatus.containers.map((container) =>
-      container.resources === undefined ? { ...container, resources: this.get(podUID, container.name) } : container,
-    );
+    const containers = runtimeStatus.containers.map((container) => {
+      const actuated = this.get(podUID, container.name);
+      if (container.resources === undefined) return { ...container, resources: actuated };
+      const { requests } = container.resources;
+      const memory = actuated?.requests?.memory;
+      if (memory === undefined || requests?.memory != null) return container;
+      return { ...container, resources: { ...container.resources, requests: { ...requests, memory } } };
+    });
     return { ...runtimeStatus, containers };
   }
 

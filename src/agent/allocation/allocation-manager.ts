@@ -61,7 +61,8 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
  * something has changed, and 3 minutes after the last try.
  *
  * Methods are synchronous and do not throw. A checkpoint that cannot be written is logged; what was
- * allocated counts nevertheless, as in the kubelet. Source: kubelet `allocation.Manager`.
+ * allocated counts nevertheless, as in the kubelet. That of a resize is written again with the pending
+ * resizes. Source: kubelet `allocation.Manager`.
  *
  * Divergence: resources of the pod itself and sizes of emptyDir volumes are not resized.
  */
@@ -70,6 +71,8 @@ export class AllocationManager {
   readonly #state: AllocationState;
   readonly #eventRecorder: PodEventRecorder;
   #pendingResizes: readonly string[] = [];
+  /** Pods whose last resize was allocated in memory, but not written. */
+  readonly #unsavedResizes = new Set<string>();
   #isStarted = false;
   #retryTimer: Timer | undefined;
 
@@ -119,17 +122,19 @@ export class AllocationManager {
   addPod(activePods: readonly Pod[], pod: Pod): PodAdmitResult {
     const allocated = this.updatePodFromAllocation(pod).pod;
     const result = this.#canAdmitPod(activePods, allocated, 'add');
-    if (result.admit) this.#allocate(allocated);
+    if (result.admit) void this.#allocate(allocated);
     return result;
   }
 
   /** Removes the pod's allocation. Source: kubelet `RemovePod`. */
   removePod(podUID: string): void {
+    this.#unsavedResizes.delete(podUID);
     this.#state.delete(podUID);
   }
 
   /** Calls `removePod` for all pods except these. Source: kubelet `RemoveOrphanedPods`. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
+    for (const uid of this.#unsavedResizes) if (!remainingPodUIDs.has(uid)) this.#unsavedResizes.delete(uid);
     this.#state.removeOrphanedPods(remainingPodUIDs);
   }
 
@@ -209,6 +214,7 @@ export class AllocationManager {
     const { uid = '', generation = 0 } = pod.metadata ?? {};
     const { pod: allocatedPod, updated } = this.updatePodFromAllocation(pod);
     if (!updated) {
+      if (this.#unsavedResizes.has(uid)) this.#allocateResize(pod);
       statusManager.clearPodResizePendingCondition(uid, 'reverted');
       return false;
     }
@@ -224,7 +230,7 @@ export class AllocationManager {
       });
       return false;
     }
-    this.#allocate(pod);
+    this.#allocateResize(pod);
     statusManager.clearPodResizePendingCondition(uid, 'accepted');
     // Clears the error and the generation of an earlier resize from the condition.
     statusManager.clearPodResizeInProgressCondition(uid);
@@ -262,10 +268,25 @@ export class AllocationManager {
       .map((pod) => this.updatePodFromAllocation(pod).pod);
   }
 
-  #allocate(pod: Pod): void {
-    this.#state.setPodAllocation(pod).catch((error: unknown) => {
-      const fields = { ...podFieldsOf(pod), reason: reasonOf(error) };
-      this.#options.logger.error(fields, 'Failed to save the allocation of a pod');
+  #allocate(pod: Pod): Promise<boolean> {
+    return this.#state.setPodAllocation(pod).then(
+      () => true,
+      (error: unknown) => {
+        const fields = { ...podFieldsOf(pod), reason: reasonOf(error) };
+        this.#options.logger.error(fields, 'Failed to save the allocation of a pod');
+        return false;
+      },
+    );
+  }
+
+  /** A resize that is not written stays pending: after a restart, the agent would know only the earlier resources. */
+  #allocateResize(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? '';
+    this.#unsavedResizes.delete(uid);
+    void this.#allocate(pod).then((isSaved) => {
+      if (isSaved || this.#options.getPodByUID(uid) === undefined) return;
+      this.#unsavedResizes.add(uid);
+      this.pushPendingResize(uid);
     });
   }
 }

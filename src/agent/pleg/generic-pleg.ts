@@ -45,6 +45,8 @@ export class GenericPLEG {
   readonly #runtime: Pick<ContainerRuntime, 'listPods' | 'getPod'>;
   /** The container states that have been reported by events, by pod UID. */
   readonly #records = new Map<string, PlegContainerStates>();
+  /** Of the pods whose devices have a health. A change of it is an event, as the kubelet's container manager sends one. */
+  readonly #healths = new Map<string, string>();
   readonly #podsToReinspect = new Set<string>();
   readonly #podsToRelist = new Set<string>();
   /** Relists run one after another. */
@@ -176,16 +178,21 @@ export class GenericPLEG {
     const { cache } = this.#options;
     const current = pod === undefined ? none : plegContainerStates(pod);
     const isKnown = this.#records.has(podUID) || pod !== undefined;
+    const health = healthOf(pod);
+    const hasHealthChanged = this.#records.has(podUID) && health !== (this.#healths.get(podUID) ?? '');
     const events = computeEvents(podUID, this.#records.get(podUID) ?? none, current);
     if (pod === undefined) {
       cache.delete(podUID);
       this.#records.delete(podUID);
+      this.#healths.delete(podUID);
     } else {
       cache.set(pod, observation);
       this.#records.set(podUID, current);
+      if (health === '') this.#healths.delete(podUID);
+      else this.#healths.set(podUID, health);
     }
-    if (isKnown && this.#podsToReinspect.delete(podUID) && events.length === 0)
-      events.push({ podUID, type: 'PodSync' });
+    const isReinspected = isKnown && this.#podsToReinspect.delete(podUID);
+    if ((isReinspected || hasHealthChanged) && events.length === 0) events.push({ podUID, type: 'PodSync' });
     for (const event of events) {
       // As in the kubelet, no event is sent: a container that was created or is unknown needs no sync.
       if (event.type !== 'ContainerChanged') this.#tryCall(() => this.#options.onEvent(event));
@@ -215,6 +222,14 @@ export class GenericPLEG {
     this.#loggedFailure = reason;
     logger.error({ reason }, 'GenericPLEG: unable to retrieve pods');
   }
+}
+
+/** The health of the devices of a pod's containers, for comparison; empty if the runtime reports none. */
+function healthOf(pod: RuntimePod | undefined): string {
+  const healths = (pod?.containers ?? []).flatMap(({ id, allocatedResourcesStatus }) =>
+    allocatedResourcesStatus === undefined ? [] : [[id, allocatedResourcesStatus]],
+  );
+  return healths.length === 0 ? '' : JSON.stringify(healths);
 }
 
 function messageOf(thrown: unknown): string {

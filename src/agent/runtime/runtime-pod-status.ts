@@ -1,4 +1,4 @@
-import type { ContainerUser, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { ContainerUser, ResourceRequirementsInput, ResourceStatus } from '../../kube/types.ts';
 import type { PodSandbox } from '../../status-manager/status/generate-runtime-conditions.ts';
 
 /** The state of a container. Source: CRI `ContainerState`. */
@@ -42,6 +42,11 @@ export interface RuntimeContainerStatus {
   readonly hash?: string | undefined;
   /** The resources that the container actually has. Default: those of the previous status, otherwise of the spec. */
   readonly resources?: ResourceRequirementsInput | undefined;
+  /**
+   * The health of the container's devices, by resource: `example.com/gpu`, or `claim:NAME`. A change is shown after
+   * the next relist. Default: none. Source: kubelet `UpdateAllocatedResourcesStatus`.
+   */
+  readonly allocatedResourcesStatus?: readonly ResourceStatus[] | undefined;
   readonly user?: ContainerUser | undefined;
   readonly stopSignal?: string | undefined;
 }

@@ -100,6 +100,7 @@ function containerStatus(input: ContainerStatusesInput, container: Container | E
   if (newest.state === 'running' && previous?.started != null) status.started = previous.started;
   status.resources = containerStatusResources(container.resources, newest, previous);
   if (container.resources?.requests) status.allocatedResources = container.resources.requests;
+  if (newest.allocatedResourcesStatus !== undefined) status.allocatedResourcesStatus = newest.allocatedResourcesStatus;
   if (newest.user !== undefined) status.user = newest.user;
   if (newest.stopSignal !== undefined) status.stopSignal = newest.stopSignal;
   if (before !== undefined) {

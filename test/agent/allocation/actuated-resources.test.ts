@@ -117,4 +117,21 @@ describe('what is recorded', () => {
     await settle(new FakeClock());
     expect(logger.errors).toMatchObject([{ message: 'Failed to save the actuated resources of a pod' }]);
   });
+
+  it.each<[string, ResourceRequirementsInput | undefined, ResourceRequirementsInput]>([
+    ['nothing', undefined, { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '3Gi' } }],
+    [
+      'no memory request, as every CRI',
+      { requests: { cpu: '500m' }, limits: { memory: '4Gi' } },
+      { requests: { cpu: '500m', memory: '2Gi' }, limits: { memory: '4Gi' } },
+    ],
+    ['only limits', { limits: { cpu: '1' } }, { requests: { memory: '2Gi' }, limits: { cpu: '1' } }],
+    ['a memory request', { requests: { memory: '5Gi' } }, { requests: { memory: '5Gi' } }],
+  ])('completes the resources of a container of which the runtime reports %s', (_, reported, expected) => {
+    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    actuated.set(pod, 'app', { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '3Gi' } });
+    const app = { id: 'x://1', name: 'app', state: 'running' as const, createdAtMs: 0, resources: reported };
+    const { containers } = actuated.complete('a', { sandboxes: [], containers: [app] });
+    expect(containers[0]?.resources).toEqual(expected);
+  });
 });

@@ -293,13 +293,16 @@ describe('TestRetryPendingResizes', () => {
     ]);
   });
 
-  it('a checkpoint that cannot be written is logged, and the resize continues', async () => {
+  it('a checkpoint that cannot be written is logged, the resize continues, and stays pending until it is written', async () => {
     const logger = recordingLogger();
     const failing = new MemoryState();
     const write = failing.setPodAllocation.bind(failing);
+    let isFull = true;
+    let saved: Pod | undefined;
     failing.setPodAllocation = async (allocated) => {
       await write(allocated);
-      throw new Error('disk full');
+      if (isFull) throw new Error('disk full');
+      saved = allocated;
     };
     await write(pod);
     manager = managerWith({ allocationState: failing, logger });
@@ -307,6 +310,17 @@ describe('TestRetryPendingResizes', () => {
     expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
     await settle(clock);
     expect(logger.errors.map(({ message }) => message)).toEqual(['Failed to save the allocation of a pod']);
+    expect(manager.pendingResizes).toEqual(['a']);
+    manager.retryPendingResizes();
+    await settle(clock);
+    expect(manager.pendingResizes).toEqual(['a']);
+    isFull = false;
+    manager.retryPendingResizes();
+    await settle(clock);
+    expect(manager.pendingResizes).toEqual([]);
+    expect(saved).toEqual(resized(pod, { cpu: '2' }));
+    expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
+    expect(events.map(({ reason }) => reason)).toEqual(['ResizeStarted']);
   });
 });
 

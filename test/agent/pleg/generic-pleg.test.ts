@@ -220,6 +220,22 @@ describe('TestReinspect', () => {
   });
 });
 
+it('a changed health of devices is an event, once', async () => {
+  const { relist } = newPLEG();
+  const withHealth = (health: string): RuntimePod => {
+    const listed = podOf('test-pod', { app: 'running' });
+    const allocatedResourcesStatus = [{ name: 'example.com/gpu', resources: [{ resourceID: 'gpu-1', health }] }];
+    return {
+      ...listed,
+      containers: listed.containers.map((container) => ({ ...container, allocatedResourcesStatus })),
+    };
+  };
+  await relist([withHealth('Healthy')]);
+  expect(await relist([withHealth('Healthy')])).toEqual([]);
+  expect(await relist([withHealth('Unhealthy')])).toEqual(['test-pod PodSync']);
+  expect(await relist([withHealth('Unhealthy')])).toEqual([]);
+});
+
 describe('TestRelistIPChange', () => {
   const withIP = (state: RuntimeContainerState, ready: boolean, ip?: string): RuntimePod => ({
     ...podOf('test-pod', { c1: state }),
