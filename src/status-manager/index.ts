@@ -17,7 +17,7 @@ export type { StatusOutcome } from './sync/status-outcome.ts';
 export type { WrittenResult } from './sync/written-waiters.ts';
 export type { PodStartupLatency } from './sync/pod-syncer.ts';
 export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
-export type { SyncBatchResult } from './sync/manual-batch.ts';
+export type { SyncBatchResult } from './sync/in-flight-syncs.ts';
 
 // Pods
 export { BasicPodManager } from '../kube/basic-pod-manager.ts';

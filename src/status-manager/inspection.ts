@@ -3,11 +3,9 @@ import type { Clock } from '../shared/clock.ts';
 import type { StatusJournal } from './journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
-import type { LoopInspection } from './sync/loop-inspection.ts';
-import type { ManagerState } from './sync/manager-state.ts';
+import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspection.ts';
 import type { HotLoop } from './sync/resend-detector.ts';
 import type { RequestedDeletion } from './sync/terminating-pods.ts';
-import type { WaitingFor } from './sync/waiting-for.ts';
 
 /** What the manager knows of one pod. */
 export interface PodInspection {

@@ -1,5 +1,5 @@
 import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from './metrics.ts';
-import type { WaitingFor } from './sync/waiting-for.ts';
+import type { WaitingFor } from './sync/loop-inspection.ts';
 import { type InspectionSources, waitingForOf } from './inspection.ts';
 
 /** @returns unregisters the gauges of a manager that stops */

@@ -25,12 +25,12 @@ import type { PodManager } from '../kube/pod-manager.ts';
 import { isObject } from '../shared/json.ts';
 import { isMirrorPod, isStaticPod } from '../kube/static-pods.ts';
 import { createSyncLoop } from './sync/create-sync-loop.ts';
-import type { SyncBatchResult } from './sync/manual-batch.ts';
+import type { SyncBatchResult } from './sync/in-flight-syncs.ts';
 import { Outcomes } from './sync/outcomes.ts';
 import { type OutcomeListener } from './sync/status-outcome.ts';
 import type { DropReason, PodStartupLatency } from './sync/pod-syncer.ts';
 import type { WrittenResult } from './sync/written-waiters.ts';
-import type { ManagerState } from './sync/manager-state.ts';
+import type { ManagerState } from './sync/loop-inspection.ts';
 import type { SyncLoop } from './sync/sync-loop.ts';
 import type {
   Pod,

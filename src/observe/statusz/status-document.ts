@@ -1,9 +1,8 @@
 import type { ManagerInspection, PodInspection } from '../../status-manager/inspection.ts';
-import type { ManagerState } from '../../status-manager/sync/manager-state.ts';
 import type { OutageInspection } from '../../status-manager/sync/api-outage.ts';
 import type { PodStatus } from '../../kube/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
-import type { WaitingFor } from '../../status-manager/sync/waiting-for.ts';
+import type { ManagerState, WaitingFor } from '../../status-manager/sync/loop-inspection.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 
 /** A time as in Kubernetes: RFC 3339, UTC, whole seconds. */

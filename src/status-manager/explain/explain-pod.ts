@@ -4,7 +4,7 @@ import { getPodCondition } from '../status/conditions.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
-import type { ManagerState } from '../sync/manager-state.ts';
+import type { ManagerState } from '../sync/loop-inspection.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
 import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';

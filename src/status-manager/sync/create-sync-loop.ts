@@ -1,25 +1,57 @@
+import type { PodClient } from '../../kube/client/pod-client.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import type { Metrics } from '../metrics.ts';
+import type { PodDeletionSafety } from '../pod-deletion-safety.ts';
+import type { Tracing } from '../tracing.ts';
+import type { ClientLimiter } from './client-limiter.ts';
+import type { PatchStrategy } from './decide.ts';
+import type { Outcomes } from './outcomes.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
 import { APIOutage } from './api-outage.ts';
 import { BackOff } from './back-off.ts';
 import { DroppedMembers } from './dropped-members.ts';
 import { FullBatch } from './full-batch.ts';
-import { PodEvents, type PodEventsOptions } from './pod-events.ts';
-import { PodRequests, type PodRequestsOptions } from './pod-requests.ts';
-import { PodSyncer, type PodSyncerOptions } from './pod-syncer.ts';
+import { PodEvents, type StatusEventRecorder } from './pod-events.ts';
+import { PodRequests } from './pod-requests.ts';
+import { type DropReason, PodSyncer, type PodStartupLatency, type ReadBeforePatch } from './pod-syncer.ts';
 import { ResendDetector } from './resend-detector.ts';
-import { SyncLoop, type SyncLoopOptions } from './sync-loop.ts';
+import { SyncLoop } from './sync-loop.ts';
 import { SyncResultHandler } from './sync-result-handler.ts';
 import { TerminatingPods } from './terminating-pods.ts';
 import { WhenStale } from './when-stale.ts';
 
-/** What the caller provides; the rest of the options of each part is created here. */
-export type CreateSyncLoopOptions = PodRequestsOptions &
-  Omit<PodSyncerOptions, 'requests' | 'resendDetector' | 'droppedMembers'> &
-  PodEventsOptions &
-  Pick<SyncLoopOptions, 'limiter' | 'syncPeriodMs' | 'concurrency'> & {
-    readonly podManager: PodManager;
-    readonly random: () => number;
-  };
+/** What the manager provides; the parts of the loop are created here. */
+export interface CreateSyncLoopOptions {
+  readonly client: PodClient;
+  readonly cache: PodStatusCache;
+  readonly podManager: PodManager;
+  readonly podDeletionSafety: PodDeletionSafety;
+  readonly podStartupLatency: PodStartupLatency | undefined;
+  readonly eventRecorder: StatusEventRecorder | undefined;
+  readonly outcomes: Outcomes;
+  readonly tracing: Tracing;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly limiter: ClientLimiter;
+  readonly syncPeriodMs: number;
+  readonly concurrency: number;
+  readonly requestTimeoutMs: number;
+  readonly readBeforePatch: ReadBeforePatch;
+  readonly patchStrategy: PatchStrategy;
+  /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
+  readonly recovered: ReadonlyMap<string, string>;
+  /**
+   * The pod's newest version has reached the API server. Incomplete: its terminal phase was held
+   * back, or the DELETE that follows from it is still to come.
+   */
+  readonly onSent: (uid: string, isComplete: boolean) => void;
+  /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
+  readonly deletePodStatus: (uid: string, reason: DropReason) => void;
+}
 
 /** A loop with all that it needs to send statuses through a client. Starts nothing. */
 export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {

@@ -5,7 +5,22 @@ import { isServerNewer } from '../status/server-newer.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
-import type { APIPod } from './api-pod.ts';
+import { canonicalPodStatus } from '../status/canonical.ts';
+
+/** A pod as the API server shows it. */
+export interface APIPod {
+  readonly pod: Pod;
+  readonly uid: string;
+  /** Of `pod`, in canonical form. */
+  readonly status: PodStatus;
+  /** For the safety provider, when `pod` has only the members that a sync needs. */
+  readonly completePod?: Pod;
+}
+
+/** The pod in a response of the API server. */
+export function apiPodOf(pod: Pod): APIPod {
+  return { pod, uid: pod.metadata?.uid ?? '', status: canonicalPodStatus(pod.status, { strict: false }) };
+}
 
 /** How a status is patched: see the option `patchStrategy`. */
 export type PatchStrategy = 'strategic-merge' | 'json-patch';

@@ -21,6 +21,18 @@ export interface InFlightSyncsOptions {
   readonly onEnded: (uid: string, hasThrown: boolean) => void;
 }
 
+/** What one batch did. */
+export interface SyncBatchResult {
+  /** Pods that were synced: the sum of the following and of those whose status was dropped. */
+  readonly tried: number;
+  /** The API server took a PATCH. */
+  readonly written: number;
+  /** The API server showed everything already. */
+  readonly unchanged: number;
+  /** A GET or PATCH failed; tried again by a later batch. */
+  readonly failed: number;
+}
+
 /** What a sync waits for now: a permission of the limiter, a connection, or a response. */
 export type SyncPhase = { readonly sinceMs: number } & (
   | { readonly kind: 'limiter' }
@@ -58,8 +70,19 @@ export class InFlightSyncs {
     return this.#syncs.get(uid)?.phase();
   }
 
-  /** As `start`, as soon as the pod is not in flight. */
-  async startInTurn(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+  /** Syncs these pods, at most `concurrency` at a time, each as soon as it is not in flight. */
+  async syncAll(uids: readonly string[], concurrency: number, permits: SyncPermits): Promise<SyncBatchResult> {
+    const kinds: SyncResult['kind'][] = [];
+    const remaining = uids.values();
+    const worker = async (): Promise<void> => {
+      for (const uid of remaining) kinds.push(await this.#startInTurn(uid, permits));
+    };
+    await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
+    const count = (kind: SyncResult['kind']): number => kinds.filter((each) => each === kind).length;
+    return { tried: kinds.length, written: count('written'), unchanged: count('unchanged'), failed: count('failed') };
+  }
+
+  async #startInTurn(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
     while (this.#syncs.has(uid)) await this.#syncs.get(uid)?.ended;
     return this.start(uid, permits);
   }

@@ -1,16 +1,69 @@
+import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { APIOutage, OutageInspection } from './api-outage.ts';
-import type { BackOffEntry } from './back-off.ts';
+import type { BackOff, BackOffEntry, BackOffReason } from './back-off.ts';
+import type { ClientLimiter } from './client-limiter.ts';
+import type { InFlightSyncs } from './in-flight-syncs.ts';
+import type { WakeUp } from './loop-signals.ts';
 import type { PodRequests } from './pod-requests.ts';
 import type { HotLoop, ResendDetector } from './resend-detector.ts';
-import type { RequestedDeletion } from './terminating-pods.ts';
-import { uidsThatMayWait, type WaitingFor, waitingFor, type WaitingForSources } from './waiting-for.ts';
-import type { WakeUp } from './wake-up.ts';
+import type { SyncQueue } from './sync-queue.ts';
+import type { RequestedDeletion, TerminatingPods } from './terminating-pods.ts';
 
-export interface LoopInspectionSources extends WaitingForSources {
+/** The states of a manager; `SyncLoop` says what happens in each. */
+export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
+
+/**
+ * What a pod waits for before its status is written or its API object deleted, and since when. Of
+ * several reasons the nearest one is shown: a pod in flight waits for the response, whatever was
+ * before.
+ */
+export type WaitingFor = { readonly forMs: number } & (
+  | { /** The manager has no client. */ readonly kind: 'no-client' }
+  | { /** `start()` was not called, or `stop()` was. */ readonly kind: 'not-running' }
+  | { /** A static pod: the pod manager does not show its mirror pod. */ readonly kind: 'mirror-pod' }
+  | { /** A request is in flight. */ readonly kind: 'response'; readonly verb: RequestVerb }
+  | { /** A request waits for a connection. */ readonly kind: 'connection'; readonly verb: RequestVerb }
+  | { /** `qps` and `burst` are used up. */ readonly kind: 'limiter' }
+  | {
+      /** The API server has asked this client to pause: 429 or 503 to more than one pod. */
+      readonly kind: 'retry-after';
+      readonly nextTryInMs: number;
+    }
+  | { /** As many pods as allowed are in flight. */ readonly kind: 'turn' }
+  | {
+      /** The last sync failed, or was undone by somebody else (`hot-loop`). */
+      readonly kind: 'back-off';
+      readonly class: BackOffReason;
+      /** The request that failed; undefined for a hot loop. */
+      readonly verb: RequestVerb | undefined;
+      /** Undefined without a response. */
+      readonly statusCode: number | undefined;
+      readonly message: string;
+      /** Failures in a row. */
+      readonly tries: number;
+      readonly nextTryInMs: number;
+    }
+  | {
+      /** `podCouldHaveRunningContainers` returns true, so the terminal phase is not written. */
+      readonly kind: 'pod-deletion-safety';
+    }
+  | { /** The next wake-up or full batch. */ readonly kind: 'next-batch' }
+);
+
+/** Where the loop keeps what it shows. */
+export interface LoopInspectionSources {
+  readonly cache: PodStatusCache;
+  readonly inFlight: InFlightSyncs;
+  readonly queue: SyncQueue;
+  readonly backOff: BackOff;
+  readonly limiter: ClientLimiter;
+  readonly terminatingPods: TerminatingPods;
   readonly apiOutage: APIOutage;
   readonly wakeUp: WakeUp;
   readonly requests: PodRequests;
   readonly resendDetector: ResendDetector;
+  readonly loop: { readonly state: ManagerState; readonly isSending: boolean };
 }
 
 /** What `inspect()` and the metrics read of a loop. It makes no request and changes nothing. */
@@ -63,4 +116,52 @@ export class LoopInspection {
   requestedDeletions(): RequestedDeletion[] {
     return this.#sources.terminatingPods.requestedDeletions();
   }
+}
+
+/** All pods that may wait for something, without looking at those that do not. */
+function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: LoopInspectionSources): Set<string> {
+  return new Set([
+    ...cache.unsentCandidates(),
+    ...inFlight.uids(),
+    ...queue.uids(),
+    ...backOff.uids(),
+    ...terminatingPods.heldBackUIDs(),
+  ]);
+}
+
+/** Undefined when the pod waits for nothing. Makes no request and changes nothing. */
+function waitingFor(uid: string, sources: LoopInspectionSources, nowMs: number): WaitingFor | undefined {
+  const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;
+  const phase = inFlight.phaseOf(uid);
+  if (phase !== undefined) {
+    const forMs = nowMs - phase.sinceMs;
+    if (phase.kind !== 'limiter') return { kind: phase.kind, verb: phase.verb, forMs };
+    return limiter.isPaused ? { kind: 'retry-after', nextTryInMs: limiter.pauseMs, forMs } : { kind: 'limiter', forMs };
+  }
+  const queuedSinceMs = queue.sinceMs(uid);
+  if (queuedSinceMs !== undefined) {
+    const forMs = nowMs - queuedSinceMs;
+    return limiter.isPaused ? { kind: 'retry-after', nextTryInMs: limiter.pauseMs, forMs } : { kind: 'turn', forMs };
+  }
+  const versioned = cache.get(uid);
+  const failed = loop.state === 'stopped' ? undefined : backOff.get(uid);
+  if (failed !== undefined && versioned !== undefined) {
+    return {
+      kind: 'back-off',
+      class: failed.reason,
+      verb: failed.verb,
+      statusCode: failed.statusCode,
+      message: failed.message,
+      tries: failed.tries,
+      nextTryInMs: backOff.waitMs(uid, versioned.version, nowMs),
+      forMs: nowMs - failed.sinceMs,
+    };
+  }
+  if (versioned?.unsentSinceMs !== undefined) {
+    const forMs = nowMs - versioned.unsentSinceMs;
+    if (cache.apiUIDOf(uid) === '') return { kind: 'mirror-pod', forMs };
+    return { kind: loop.isSending ? 'next-batch' : 'not-running', forMs };
+  }
+  const heldBackSinceMs = terminatingPods.heldBackSinceMs(uid);
+  return heldBackSinceMs === undefined ? undefined : { kind: 'pod-deletion-safety', forMs: nowMs - heldBackSinceMs };
 }

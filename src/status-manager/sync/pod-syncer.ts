@@ -11,8 +11,7 @@ import type { PodManager } from '../../kube/pod-manager.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
-import { type APIPod, apiPodOf } from './api-pod.ts';
-import { decide, type Decision, type PatchStrategy } from './decide.ts';
+import { type APIPod, apiPodOf, decide, type Decision, type PatchStrategy } from './decide.ts';
 import type { Outcomes } from './outcomes.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import type { DroppedMembers } from './dropped-members.ts';
@@ -86,7 +85,6 @@ export interface PodSyncerOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly patchStrategy: PatchStrategy;
-  readonly readBeforePatch: ReadBeforePatch;
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
   /**
@@ -142,11 +140,14 @@ export class PodSyncer {
     permits: SyncPermits,
     unchangedAs: 'written' | 'unchanged' = 'unchanged',
   ): Promise<SyncResult> {
-    const plan = await this.permittedPlan(uid, api, permits, this.plan(uid, api));
+    let plan = this.plan(uid, api);
+    if (plan?.kind === 'patch') {
+      const failure = await this.permit(plan, permits);
+      if (failure !== undefined) return failure;
+      plan = this.replan(uid, api, plan);
+    }
     if (plan === undefined) return gone;
     switch (plan.kind) {
-      case 'failed':
-        return plan;
       case 'gone':
         return this.#drop(uid, api, plan);
       case 'unknown-mirror':
@@ -181,19 +182,18 @@ export class PodSyncer {
     return { ...decision, versioned, readAtMs: clock.monotonicMs() };
   }
 
-  /** The plan once its PATCH, if there is one, is permitted; what was set while waiting is planned instead. */
-  async permittedPlan(
-    uid: string,
-    api: APIPod,
-    permits: SyncPermits,
-    plan: Plan | undefined,
-  ): Promise<Plan | SyncFailure | undefined> {
-    if (plan?.kind !== 'patch') return plan;
+  /** Waits for permission to send the PATCH. Then call `replan`, without an `await` between it and the PATCH. */
+  async permit({ versioned }: PatchPlan, permits: SyncPermits): Promise<SyncFailure | undefined> {
     try {
       await permits.acquire(permits.signal);
+      return undefined;
     } catch (error) {
-      return failureOf(error, 'patch', plan.versioned, permits.signal);
+      return failureOf(error, 'patch', versioned, permits.signal);
     }
+  }
+
+  /** What was set while the plan waited is sent instead. */
+  replan(uid: string, api: APIPod, plan: Plan): Plan | undefined {
     return this.#options.cache.get(uid) === plan.versioned ? plan : this.plan(uid, api);
   }
 

@@ -1,2 +1,0 @@
-/** The states of a manager; `SyncLoop` says what happens in each. */
-export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
