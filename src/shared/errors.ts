@@ -52,9 +52,9 @@ export function refuseArgument(path: string, expected: string, value: unknown): 
   throw refusal('INVALID_ARGUMENT', path, expected, value);
 }
 
-/** Throws INVALID_OPTION, as `refuseArgument`. */
-export function refuseOption(name: string, expected: string, value: unknown): never {
-  throw refusal('INVALID_OPTION', name, expected, value);
+/** Throws INVALID_OPTION, as `refuseArgument`. The value is left out if it may be a secret or says nothing. */
+export function refuseOption(name: string, expected: string, ...value: readonly [value?: unknown]): never {
+  throw refusal('INVALID_OPTION', name, expected, ...value);
 }
 
 /** @throws StatusManagerError INVALID_ARGUMENT for null, a list and anything else that is not an object */
@@ -62,8 +62,14 @@ export function requireObject(path: string, value: unknown): asserts value is ob
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseArgument(path, 'an object', value);
 }
 
-function refusal(code: StatusManagerErrorCode, path: string, expected: string, value: unknown): StatusManagerError {
-  return new StatusManagerError(code, `Expected \`${path}\` to be ${expected}, got ${describe(value)}`, { path });
+function refusal(
+  code: StatusManagerErrorCode,
+  path: string,
+  expected: string,
+  ...value: readonly [value?: unknown]
+): StatusManagerError {
+  const got = value.length === 0 ? '' : `, got ${describe(value[0])}`;
+  return new StatusManagerError(code, `Expected \`${path}\` to be ${expected}${got}`, { path });
 }
 
 /** A short description of a value, which never contains a complete object. */

@@ -64,15 +64,19 @@ export function resolvePartialPort<Port extends object>(
   return checked && guarded(checked, methods, logThrown(logger, name));
 }
 
-/** A port of which all methods are required; not guarded. @throws StatusManagerError INVALID_OPTION */
+/** A port of which all `methods` are required; not guarded. @throws StatusManagerError INVALID_OPTION */
 export function requirePort<Port extends object>(
   name: string,
   port: Port,
   methods: readonly (keyof Port & string)[],
+  optional: readonly (keyof Port & string)[] = [],
 ): Port {
   const missing = methods.filter((method) => typeof (port as Port | null)?.[method] !== 'function');
   if (missing.length > 0)
     refuseOption(name, `an object with the methods ${methods.join(', ')} (missing: ${missing.join(', ')})`, port);
+  for (const method of optional)
+    if (port[method] !== undefined && typeof port[method] !== 'function')
+      refuseOption(`${name}.${method}`, 'a function or absent', port[method]);
   return port;
 }
 

@@ -55,3 +55,26 @@ export function integerOption(name: string, value: number, min: number, max: num
     refuseOption(name, `an integer between ${min} and ${max}`, value);
   return value;
 }
+
+/** Milliseconds > 0, of any length. @throws StatusManagerError INVALID_OPTION */
+export function requireDurationOption(path: string, ms: number | undefined): void {
+  if (ms === undefined || (typeof ms === 'number' && ms > 0 && ms < Number.POSITIVE_INFINITY)) return;
+  refuseOption(path, 'milliseconds > 0', ms);
+}
+
+/** An object that has no members except `members`. @throws StatusManagerError INVALID_OPTION */
+export function requireMembers(path: string, value: unknown, members: readonly string[]): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseOption(path, 'an object', value);
+  for (const name of Object.keys(value))
+    if (!members.includes(name)) refuseOption(`${path}.${name}`, `absent: ${path} has ${members.join(', ')}`);
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function requireFunctionOption(path: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') refuseOption(path, 'a function', value);
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function requireBooleanOption(path: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') refuseOption(path, 'a boolean', value);
+}

@@ -1,8 +1,8 @@
+import { requireFunctionOption, requireMembers } from '../../shared/validate.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
-import { requireFunction, requireMembers } from '../require-option.ts';
 import { type APIPods, apiSourceName, type PodSink, type PodSource, podSource } from './pod-source.ts';
 
 /** Options of `apiSource`. */
@@ -25,7 +25,7 @@ export interface APISourceOptions {
 export function apiSource(options: APISourceOptions = {}): PodSource {
   requireMembers('options', options, ['filter']);
   const { filter } = options;
-  requireFunction('filter', filter);
+  requireFunctionOption('filter', filter);
   return podSource(apiSourceName, (sink, { apiPods, logger }) => {
     if (apiPods === undefined) throw new Error('The API server as a source needs a client');
     return new APISource(filter === undefined ? apiPods : filteredPods(apiPods, filter, logger), sink, logger);

@@ -1,3 +1,5 @@
+import { refuseOption } from '../../shared/errors.ts';
+import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -6,7 +8,6 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
-import { refuseOption, requireDuration, requireFunction, requireMembers } from '../require-option.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
   maxManifestBytes,
@@ -47,8 +48,8 @@ export function fileSource(options: FileSourceOptions): PodSource {
   requireMembers('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);
   const { path, parse, fileCheckFrequencyMs } = options;
   if (typeof path !== 'string' || path === '') refuseOption('path', 'the path of a folder or file');
-  requireFunction('parse', parse);
-  requireDuration('fileCheckFrequencyMs', fileCheckFrequencyMs);
+  requireFunctionOption('parse', parse);
+  requireDurationOption('fileCheckFrequencyMs', fileCheckFrequencyMs);
   return podSource('file', (sink, context) => new FileSource(options, sink, context));
 }
 

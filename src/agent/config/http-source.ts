@@ -1,9 +1,10 @@
+import { refuseOption } from '../../shared/errors.ts';
+import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { refuseOption, requireDuration, requireFunction, requireMembers } from '../require-option.ts';
 import { decodePods } from './decode-manifest.ts';
 import {
   maxManifestBytes,
@@ -48,8 +49,8 @@ export function httpSource(options: HTTPSourceOptions): PodSource {
   } catch {
     refuseOption('header', 'valid HTTP header names and values');
   }
-  requireFunction('parse', parse);
-  requireDuration('httpCheckFrequencyMs', httpCheckFrequencyMs);
+  requireFunctionOption('parse', parse);
+  requireDurationOption('httpCheckFrequencyMs', httpCheckFrequencyMs);
   return podSource('http', (sink, context) => new HTTPSource(options, sink, context));
 }
 

@@ -1,7 +1,7 @@
+import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
-import { requireDuration } from '../require-option.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -46,7 +46,7 @@ export class ContainerGC {
   /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
   constructor(options: ContainerGCOptions) {
     const { runtime, clock, runtimeRequestTimeoutMs = 120_000, maxPerPodContainer = 1 } = options;
-    requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
+    requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
     this.#runtime = boundedRuntime(runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
     this.#maxPerPodContainer = maxPerPodContainer;

@@ -1,3 +1,4 @@
+import { refuseOption } from '../../shared/errors.ts';
 import { APIError } from '../../kube/client/api-error.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
@@ -6,7 +7,6 @@ import { TokenBucket } from '../../shared/token-bucket.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import { refuseOption } from '../require-option.ts';
 import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';

@@ -1,13 +1,13 @@
+import { requireMembers } from '../../shared/validate.ts';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { ClockLike } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { resolveLogger } from '../../shared/ports.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
+import { requirePort, resolveLogger } from '../../shared/ports.ts';
+import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../observe/statusz/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
-import { refuseOption, requireMembers, requireMethods } from '../require-option.ts';
 import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';
 
 /** The source of `/metrics`: a `Registry` of prom-client. */
@@ -81,12 +81,12 @@ const maxConnections = 64;
  * ```
  */
 export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
-  requireMethods('agent', agent, ['inspect']);
+  requirePort('agent', agent, ['inspect']);
   requireMembers('options', options, Object.keys(optionNames));
   const { host = '127.0.0.1', port = 10248, register, statusPage = {}, clock } = options;
   if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
   if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
-  if (register !== undefined) requireMethods('register', register, ['metrics']);
+  if (register !== undefined) requirePort('register', register, ['metrics']);
   const logger = resolveLogger(options.logger);
   const allowedHosts = resolveAllowedHosts(options.allowedHosts);
   const page =

@@ -1,9 +1,9 @@
+import { refuseOption } from '../../shared/errors.ts';
 import { createPodClient, type HTTPPodClient } from '../../kube/http/http-pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
-import { refuseOption } from '../require-option.ts';
 
 /** The agent's connection to the API server. */
 export interface APIConnection {

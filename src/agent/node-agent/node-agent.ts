@@ -1,3 +1,4 @@
+import { requireBooleanOption, requireMembers } from '../../shared/validate.ts';
 import { accessParts } from '../../kube/access/permissions.ts';
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -6,7 +7,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
 import type { Pod } from '../../kube/types.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
+import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
@@ -24,7 +25,6 @@ import type { NodeReporter } from '../node/node-reporter.ts';
 import type { GenericPLEG } from '../pleg/generic-pleg.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
-import { refuseOption, requireBoolean, requireMembers } from '../require-option.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import type { APIConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
@@ -191,8 +191,8 @@ export class NodeAgent implements AsyncDisposable {
    */
   stop(options: NodeAgentStopOptions = {}): Promise<void> {
     requireMembers('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs']);
-    requireBoolean('drain', options.drain);
-    requireBoolean('terminatePods', options.terminatePods);
+    requireBooleanOption('drain', options.drain);
+    requireBooleanOption('terminatePods', options.terminatePods);
     requireNumber('gracePeriodSeconds', options.gracePeriodSeconds);
     requireNumber('deadlineMs', options.deadlineMs);
     this.#stopped ??= this.#stop(options);

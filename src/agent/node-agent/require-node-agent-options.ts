@@ -1,6 +1,8 @@
+import { refuseOption } from '../../shared/errors.ts';
+import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
+import { requirePort } from '../../shared/ports.ts';
 import { isIP } from 'node:net';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
-import { refuseOption, requireDuration, requireFunction, requireMembers, requireMethods } from '../require-option.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 
 /** Every option; a missing one is a compile error. */
@@ -56,11 +58,11 @@ const runtimeMethods = [
   'stopContainer',
   'removeContainer',
   'execSync',
-];
+] as const;
 /** Of an `AllocationState`; `allocationState` is checked by the status manager. */
-const stateMethods = ['getContainerResourceAllocation', 'setPodAllocation', 'delete', 'removeOrphanedPods'];
-const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'];
-const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateContainerResources'];
+const stateMethods = ['getContainerResourceAllocation', 'setPodAllocation', 'delete', 'removeOrphanedPods'] as const;
+const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] as const;
+const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateContainerResources'] as const;
 
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
@@ -68,16 +70,16 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   const { nodeName, client, runtime, sources = [], node = {} } = options;
   if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
     refuseOption('nodeName', "a node's name, in lower case");
-  requireMethods('runtime', runtime, runtimeMethods, [...sandboxMethods, ...otherOptionalMethods]);
-  if (runtime.runPodSandbox !== undefined) requireMethods('runtime', runtime, sandboxMethods);
-  requireDuration('runtimeRequestTimeoutMs', options.runtimeRequestTimeoutMs);
-  requireFunction('canAdmitPod', options.canAdmitPod);
+  requirePort('runtime', runtime, runtimeMethods, [...sandboxMethods, ...otherOptionalMethods]);
+  if (runtime.runPodSandbox !== undefined) requirePort('runtime', runtime, sandboxMethods);
+  requireDurationOption('runtimeRequestTimeoutMs', options.runtimeRequestTimeoutMs);
+  requireFunctionOption('canAdmitPod', options.canAdmitPod);
   if (options.volumeManager !== undefined)
-    requireMethods('volumeManager', options.volumeManager, ['waitForAttachAndMount', 'waitForUnmount']);
-  if (options.handlerRunner !== undefined) requireMethods('handlerRunner', options.handlerRunner, ['run']);
-  if (options.prober !== undefined) requireMethods('prober', options.prober, ['probe']);
-  if (options.eventRecorder !== undefined) requireMethods('eventRecorder', options.eventRecorder, ['event']);
-  if (options.actuatedState !== undefined) requireMethods('actuatedState', options.actuatedState, stateMethods);
+    requirePort('volumeManager', options.volumeManager, ['waitForAttachAndMount', 'waitForUnmount']);
+  if (options.handlerRunner !== undefined) requirePort('handlerRunner', options.handlerRunner, ['run']);
+  if (options.prober !== undefined) requirePort('prober', options.prober, ['probe']);
+  if (options.eventRecorder !== undefined) requirePort('eventRecorder', options.eventRecorder, ['event']);
+  if (options.actuatedState !== undefined) requirePort('actuatedState', options.actuatedState, stateMethods);
   if (options.statusManager !== undefined)
     requireMembers('statusManager', options.statusManager, Object.keys(statusManagerMembers));
   requireSources(sources, client !== undefined);
@@ -90,7 +92,7 @@ function requireSources(sources: readonly PodSource[], hasClient: boolean): void
   const names = new Set<string>();
   for (const [index, source] of sources.entries()) {
     const path = `sources[${index}]`;
-    requireMethods(path, source, ['start', 'stop']);
+    requirePort(path, source, ['start', 'stop']);
     const { name } = source;
     if (typeof name !== 'string' || name === '') refuseOption(`${path}.name`, 'a text');
     if (names.has(name)) refuseOption(`${path}.name`, `unique, but another source has the name ${name}`);
@@ -106,7 +108,7 @@ function requireNode(node: NodeAgentNode): void {
     refuseOption('node.addresses', 'a list of IP addresses');
   const families = (addresses ?? []).map((address) => isIP(address));
   if (new Set(families).size < families.length) refuseOption('node.addresses', 'at most one of each IP family');
-  requireFunction('node.nodeStatus', node.nodeStatus);
-  requireFunction('node.readyErrors', node.readyErrors);
-  requireFunction('node.adoptNode', node.adoptNode);
+  requireFunctionOption('node.nodeStatus', node.nodeStatus);
+  requireFunctionOption('node.readyErrors', node.readyErrors);
+  requireFunctionOption('node.adoptNode', node.adoptNode);
 }

@@ -1,6 +1,6 @@
+import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { requireDuration } from '../require-option.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {
@@ -62,9 +62,9 @@ export class GenericPLEG {
   /** @throws StatusManagerError INVALID_OPTION unless the times are positive */
   constructor(options: GenericPLEGOptions) {
     const { runtime, clock, runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
-    requireDuration('relistPeriodMs', options.relistPeriodMs);
-    requireDuration('relistThresholdMs', options.relistThresholdMs);
-    requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
+    requireDurationOption('relistPeriodMs', options.relistPeriodMs);
+    requireDurationOption('relistThresholdMs', options.relistThresholdMs);
+    requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
     // The cast is safe because only listPods and getPod are called.
     this.#runtime = boundedRuntime(runtime as ContainerRuntime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });

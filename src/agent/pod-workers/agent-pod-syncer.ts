@@ -1,3 +1,4 @@
+import { requireDurationOption } from '../../shared/validate.ts';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
@@ -24,7 +25,6 @@ import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { type PodCache, type PodLifecycleSyncer, runtimePodCache, type SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
-import { requireDuration } from '../require-option.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 import { messageOf, syncError, type SyncActionResult } from './sync-result.ts';
 
@@ -126,7 +126,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   constructor(options: AgentPodSyncerOptions) {
     const { eventRecorder = noPodEvents, probeManager, statusManager, clock, logger } = options;
     const { runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
-    requireDuration('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
+    requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
     this.podCache = options.podCache ?? runtimePodCache(runtime);
     this.#options = options;

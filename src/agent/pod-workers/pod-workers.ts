@@ -1,3 +1,4 @@
+import { requireDurationOption } from '../../shared/validate.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { Pod } from '../../kube/types.ts';
@@ -19,7 +20,6 @@ import {
   type PodWorkerSync,
 } from './pod-workers-options.ts';
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
-import { requireDuration } from '../require-option.ts';
 import { StaticPodStarts } from './static-pod-starts.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
@@ -46,8 +46,8 @@ export class PodWorkers implements PodDeletionSafety {
 
   /** @throws StatusManagerError INVALID_OPTION unless the intervals are positive */
   constructor(options: PodWorkersOptions) {
-    requireDuration('resyncIntervalMs', options.resyncIntervalMs);
-    requireDuration('backOffPeriodMs', options.backOffPeriodMs);
+    requireDurationOption('resyncIntervalMs', options.resyncIntervalMs);
+    requireDurationOption('backOffPeriodMs', options.backOffPeriodMs);
     this.#options = options;
     this.#loop = new PodWorkerLoop({
       ...options,

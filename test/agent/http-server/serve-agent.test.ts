@@ -194,7 +194,7 @@ describe('listening', () => {
     ['an unknown option', agent, { metrics: 1 }, 'options.metrics'],
     ['a port out of range', agent, { port: 70_000 }, 'port'],
     ['a host that is empty', agent, { host: '' }, 'host'],
-    ['a register without metrics()', agent, { register: {} }, 'register.metrics'],
+    ['a register without metrics()', agent, { register: {} }, 'register'],
     ['hosts that are not a list', agent, { allowedHosts: 'a' }, 'allowedHosts'],
   ])('%s', async (_case, someAgent, options, path) => {
     await expect(serveAgent(someAgent as never, options as never)).rejects.toThrow(
