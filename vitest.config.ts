@@ -37,6 +37,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 90_000,
+    // The default of one second is too short for a process that starts beside busy ones.
+    expect: { poll: { timeout: 15_000 } },
     reporters: jsonFile ? ['default', ['json', { outputFile: jsonFile }]] : ['default'],
   },
 });

@@ -1,7 +1,7 @@
 import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
 import { createKubeTransport } from 'kubelet-status-manager/http';
 import { APIServer } from 'kubelet-status-manager/testing';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
@@ -16,7 +16,7 @@ it('a pod without the annotation once stayed Pending without an explanation: one
   unclaimed.handlePod(pod);
   const events = async (): Promise<object[]> =>
     ((await transport.request('GET', '/api/v1/namespaces/default/events')).json() as { items: object[] }).items;
-  await vi.waitFor(async () => expect(await events()).toHaveLength(1));
+  await expect.poll(events).toHaveLength(1);
   expect(await events()).toMatchObject([
     { type: 'Warning', reason: 'NotRun', involvedObject: { kind: 'Pod', name: 'foreign', uid: 'uid-foreign' } },
   ]);
