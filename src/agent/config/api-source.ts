@@ -21,6 +21,14 @@ export interface APISourceOptions {
  * takes. Source: kubelet `NewSourceApiserver`.
  *
  * @throws StatusManagerError INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createNodeAgent, apiSource } from 'kubelet-status-manager/agent';
+ *
+ * const sources = [apiSource({ filter: ({ spec }) => spec?.runtimeClassName === 'wasm' })];
+ * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, sources });
+ * ```
  */
 export function apiSource(options: APISourceOptions = {}): PodSource {
   requireMembers('options', options, ['filter']);

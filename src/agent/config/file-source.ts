@@ -43,6 +43,14 @@ const watchFailure = 'watch';
  * Divergence: when a folder cannot be read at all, all pods are kept; the kubelet removes them.
  *
  * @throws StatusManagerError INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createNodeAgent, fileSource } from 'kubelet-status-manager/agent';
+ *
+ * const sources = [fileSource({ path: '/etc/kubernetes/manifests' })];
+ * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, sources });
+ * ```
  */
 export function fileSource(options: FileSourceOptions): PodSource {
   requireMembers('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);

@@ -38,6 +38,14 @@ const requestTimeoutMs = 10_000;
  * body that it has read before, so the pods stay away until the body changes.
  *
  * @throws StatusManagerError INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createNodeAgent, httpSource } from 'kubelet-status-manager/agent';
+ *
+ * const sources = [httpSource({ url: 'https://config.example.com/pods.json' })];
+ * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, sources });
+ * ```
  */
 export function httpSource(options: HTTPSourceOptions): PodSource {
   requireMembers('options', options, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);

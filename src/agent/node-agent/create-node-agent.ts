@@ -21,7 +21,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
-import { readyErrorsOf } from '../node/ready-errors.ts';
+import { readyErrorsOf } from '../node/node-conditions.ts';
 import { NodeReporter } from '../node/node-reporter.ts';
 import type { NodeStatus } from '../node/node-types.ts';
 import { GenericPLEG } from '../pleg/generic-pleg.ts';

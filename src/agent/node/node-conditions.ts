@@ -1,4 +1,6 @@
 import type { NodeCondition, NodeStatus } from './node-types.ts';
+import { reasonOf } from '../../shared/logger.ts';
+import type { NodeReporterOptions } from './node-reporter-options.ts';
 
 /**
  * Divergence: not ephemeral-storage, which the kubelet demands, too, if it isolates local storage: an
@@ -57,4 +59,18 @@ export function mergeNodeConditions(
   const merged = before.map((condition) => timed.get(condition.type) ?? condition);
   const isNew = ({ type }: NodeCondition): boolean => !before.some((condition) => condition.type === type);
   return [...merged, ...[...timed.values()].filter(isNew)];
+}
+
+/**
+ * What the hook returns. A hook that throws, or returns something other than a list, is a reason to be
+ * not ready, too: otherwise the Node would keep the Ready condition that it had.
+ */
+export function readyErrorsOf(readyErrors: NodeReporterOptions['readyErrors']): readonly string[] {
+  try {
+    const errors: unknown = readyErrors?.() ?? [];
+    if (Array.isArray(errors)) return errors.map(String);
+    throw new TypeError('it did not return a list');
+  } catch (thrown) {
+    return [`readyErrors failed: ${reasonOf(thrown)}`];
+  }
 }

@@ -16,7 +16,7 @@ import {
 } from './node-reporter-options.ts';
 import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from './node-status.ts';
 import type { Node, NodeStatus } from './node-types.ts';
-import { readyErrorsOf } from './ready-errors.ts';
+import { readyErrorsOf } from './node-conditions.ts';
 import { missingPlatformLabels, registerNode } from './register-node.ts';
 
 const updateFrequencyMs = 10_000;
