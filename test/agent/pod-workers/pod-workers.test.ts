@@ -67,6 +67,49 @@ describe('TestUpdatePodParallel', () => {
   });
 });
 
+describe('what the runtime showed before the end of a sync', () => {
+  /** Workers whose cache records how new a runtime status each sync demands. */
+  function recorded(): { readonly minTimes: number[] } {
+    const minTimes: number[] = [];
+    const getNewerThan = (_: Pod, minTimeMs: number) => {
+      minTimes.push(minTimeMs);
+      return Promise.resolve(emptyStatus);
+    };
+    t = createPodWorkers({ podCache: { get: () => undefined, getNewerThan } });
+    return { minTimes };
+  }
+
+  /** Syncs the pod for a second. */
+  async function syncForASecond(updateType: SyncPodType): Promise<number> {
+    const release = t.syncer.hold('1');
+    await update(updateType, podOf('1'));
+    t.clock.advance(1000);
+    const endMs = t.clock.now();
+    release();
+    await drainAllWorkers(t);
+    return endMs;
+  }
+
+  it('is never used by the next one', async () => {
+    const { minTimes } = recorded();
+    const first = await syncForASecond('create');
+    t.clock.advance(500);
+    const second = await syncForASecond('update');
+    t.clock.advance(500);
+    await update('kill', podOf('1'));
+    // The first sync takes what there is; the status for syncTerminatedPod is newer than the end of the containers.
+    expect(minTimes).toEqual([0, first, second, t.clock.now()]);
+  });
+
+  it('is not used after a sync that failed, either', async () => {
+    const { minTimes } = recorded();
+    t.syncer.failures.set('1', [new Error('no')]);
+    const failed = await syncForASecond('create');
+    await update('update', podOf('1'));
+    expect(minTimes).toEqual([0, failed]);
+  });
+});
+
 describe('TestUpdatePod', () => {
   it('a new pod is recorded and started', async () => {
     await update('create', podOf('1', 'running-pod'));

@@ -83,6 +83,23 @@ describe('TestKubelet_HandlePodCleanups', () => {
     expect(worker()).toBeUndefined();
   });
 
+  it('a pod whose worker ends it while the runtime lists it is not killed as an orphan', async () => {
+    runtime.put(runtimePod);
+    await update({ updateType: 'create', pod: simplePod() });
+    const release = t.syncer.hold(uid);
+    await update({ updateType: 'kill', pod: deletedPod() });
+    const listPods = runtime.listPods.bind(runtime);
+    runtime.listPods = async (...args) => {
+      const listed = await listPods(...args);
+      release();
+      await drainAllWorkers(t);
+      t.workers.syncKnownPods([]);
+      return listed;
+    };
+    await cleanUp();
+    expect(calls()).toEqual(['create', 'terminating', 'terminated']);
+  });
+
   it('terminating pod that errored and is not in config is notified by the cleanup', async () => {
     runtime.put(runtimePod);
     await update({ updateType: 'create', pod: simplePod() });
