@@ -112,7 +112,7 @@ describe.skipIf(whyNotOnCluster !== '')(
       await expect(transport.request('GET', '/api/v1/nodes/demo')).rejects.toMatchObject({ statusCode: 404 });
       await expect.poll(() => livingGroups(agent.pids())).toEqual([]);
       expect(agent.leftovers()).toEqual([]);
-    }, 90_000);
+    });
 
     it('gives containers what ConfigMaps and Secrets have, and says what is missing', async () => {
       const post = (resource: string, body: object) =>
@@ -179,7 +179,7 @@ describe.skipIf(whyNotOnCluster !== '')(
       agent.signal('SIGINT');
       expect(await agent.exitCode()).toBe(0);
       expect(agent.stdout + agent.stderr).not.toContain('hush');
-    }, 90_000);
+    });
 
     it.skipIf(!kubectlFile)(
       'kubectl gets, watches, describes, deletes and applies',
@@ -203,7 +203,7 @@ const whyNotKubectl = !agentIsBuilt ? 'run `npm run build` first' : kubectlFile 
 describe.skipIf(whyNotKubectl !== '')(
   `kubectl while the node agent runs${whyNotKubectl && ` (skipped: ${whyNotKubectl})`}`,
   () => {
-    it('gets, watches, describes, deletes and applies', () => expectKubectlWorks([]), 60_000);
+    it('gets, watches, describes, deletes and applies', () => expectKubectlWorks([]));
   },
 );
 

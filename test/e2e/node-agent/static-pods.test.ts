@@ -81,7 +81,7 @@ describeOnServers(
       await expectLife(second, life, context);
       await cluster().until(() => !second.runs);
       context.expect([first.runs, first.starts, second.starts]).toEqual([false, { app: 1 }, { app: 1 }]);
-    }, 40_000);
+    });
 
     for (const [title, options] of [
       ['deletes', undefined],
