@@ -98,6 +98,10 @@ describe.each(contractServers)('Node, Lease and events as a node user: $name', (
       const { items } = await read<{ items: { involvedObject: object }[] }>('/api/v1/namespaces/default/events');
       const ofNode = items.filter(({ involvedObject }) => (involvedObject as { name?: string }).name === nodeName);
       expect(ofNode).toMatchObject([
+        { reason: 'Starting' },
+        { reason: 'NodeHasSufficientMemory' },
+        { reason: 'NodeHasNoDiskPressure' },
+        { reason: 'NodeHasSufficientPID' },
         { involvedObject: { kind: 'Node', uid }, reason: 'NodeNotReady', count: 1, source: { host: nodeName } },
         { reason: 'NodeReady', message: `Node ${nodeName} status is now: NodeReady` },
       ]);
