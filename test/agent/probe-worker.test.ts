@@ -322,7 +322,7 @@ describe('thresholds', () => {
     expect(results.get(containerID)).toBe('success');
   });
 
-  it('thresholds that a static pod leaves out are those of the API server', async () => {
+  it('thresholds that a pod leaves out are those of the API server', async () => {
     const tested = worker('readiness');
     status = runningFor('readiness');
     await probeTimes(tested, 'success', 1);

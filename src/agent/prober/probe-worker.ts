@@ -29,7 +29,7 @@ export interface ProbeWorkerOptions {
   readonly onExit?: (() => void) | undefined;
 }
 
-/** The API server's defaults, which a static pod may lack. */
+/** The API server's defaults, which a pod of a caller's own source may lack. */
 const defaultPeriodSeconds = 10;
 const defaultSuccessThreshold = 1;
 const defaultFailureThreshold = 3;
