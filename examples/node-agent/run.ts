@@ -155,7 +155,7 @@ export async function runAgent(
   const hint = readsKeys ? ` Press o to take it away for ${options.outageForMs / 1000} s.` : '';
   const footer = (): string[] => ['', ...(outage ? [outage.describe() + hint] : []), ...logTail.lines()];
   const table = isTerminal
-    ? new LiveTable(process.stdout, () => podTableRows(history, agent.statusManager), clock, footer)
+    ? new LiveTable(process.stdout, () => podTableRows(history, agent.statusManager, clock), clock, footer)
     : undefined;
   table?.start();
   const isTimeOver = await Promise.race([stopRequest.received.then(() => false), timeOver(options.forMs)]);

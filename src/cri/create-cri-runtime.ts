@@ -35,9 +35,17 @@ export interface CRIRuntimeOptions {
  *
  * Rejects if the runtime does not respond.
  * @throws StatusManagerError INVALID_OPTION
+ *
  * @example
+ * ```ts
+ * import { createNodeAgent } from 'kubelet-status-manager/agent';
+ * import { createCRIRuntime, type CRIRuntimeOptions } from 'kubelet-status-manager/cri';
+ *
+ * declare const helper: CRIRuntimeOptions['helper'];
  * const runtime = await createCRIRuntime({ endpoint: 'unix:///run/containerd/containerd.sock', helper });
  * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime });
+ * agent.start();
+ * ```
  */
 export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIRuntime> {
   const { endpoint, rootDirectory = '/var/lib/kubelet', podLogsDirectory = '/var/log/pods', cgroupRoot } = options;

@@ -11,8 +11,8 @@ export interface UIDTranslations {
 export interface InformerState {
   /** The first list is complete. */
   readonly isSynced: boolean;
-  /** Time since the last list, event or bookmark; undefined before the first one. */
-  readonly lastEventAgeMs: number | undefined;
+  /** When the last list, event or bookmark came (RFC 3339); undefined before the first one. */
+  readonly lastEventAt: string | undefined;
   /** Lists and watches that failed and were started again. */
   readonly restarts: number;
   /** Why the pods cannot be listed or watched now, and since when (RFC 3339); absent while they can. */

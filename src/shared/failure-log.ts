@@ -50,11 +50,6 @@ export class FailureLog {
     return this.#first && timeFromEpochMs(this.#first.wallMs);
   }
 
-  /** `failingSince` in milliseconds since the epoch. */
-  get failingSinceMs(): number | undefined {
-    return this.#first?.wallMs;
-  }
-
   /** The message of the last error; undefined after a success. */
   get reason(): string | undefined {
     return this.#reason;

@@ -65,6 +65,27 @@ export function timeFromEpochMs(epochMs: number): string {
   return fromEpochMs(epochMs) ?? zeroTime;
 }
 
+/** Readings of a monotonic clock in canonical format, by the wall clock at one moment. */
+export class MonotonicTimes {
+  /** The moment, by the monotonic clock. */
+  readonly nowMs: number;
+  readonly #offsetMs: number;
+
+  constructor(clock: { now(): number; monotonicMs(): number }) {
+    this.nowMs = clock.monotonicMs();
+    this.#offsetMs = clock.now() - this.nowMs;
+  }
+
+  format(monotonicMs: number): string {
+    return timeFromEpochMs(this.#offsetMs + monotonicMs);
+  }
+
+  /** The first full second that is not before it. */
+  formatDue(monotonicMs: number): string {
+    return timeFromEpochMs(Math.ceil((this.#offsetMs + monotonicMs) / 1_000) * 1_000);
+  }
+}
+
 /** Milliseconds since the epoch of a canonical time. */
 export function epochMsOf(time: string): number {
   return Date.parse(time);

@@ -1,5 +1,6 @@
 import type { PodStatusCache, SentAs, VersionedPodStatus } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';
+import { MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
 import type { StatusJournal } from './journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
@@ -7,7 +8,7 @@ import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspe
 import type { HotLoop } from './sync/resend-detector.ts';
 import type { RequestedDeletion } from './sync/terminating-pods.ts';
 
-/** What the manager knows of one pod. */
+/** What the manager knows of one pod. All times are RFC 3339 in UTC, in whole seconds. */
 export interface PodInspection {
   readonly podUID: string;
   readonly podNamespace: string;
@@ -18,28 +19,28 @@ export interface PodInspection {
   readonly sentVersion: number | undefined;
   readonly podIsFinished: boolean;
   /**
-   * Age of the oldest unsent change; undefined when the API server shows all changes. In a hot loop,
-   * the time since it was noticed that the API server does not keep what is written.
+   * When the oldest unsent change was accepted; undefined when the API server shows all changes. In a
+   * hot loop, when it was noticed that the API server does not keep what is written.
    */
-  readonly unsentForMs: number | undefined;
+  readonly unsentSince: string | undefined;
   readonly isInFlight: boolean;
   /** What the pod waits for and since when; undefined when nothing is to be done for it. */
   readonly waitingFor: WaitingFor | undefined;
   /** When a failed sync is retried; undefined when none is pending. */
-  readonly nextTryInMs: number | undefined;
+  readonly nextTryAt: string | undefined;
   /** Why the last sync failed; undefined when it succeeded. */
   readonly lastError: string | undefined;
   /** How the newest sent version was confirmed: by a PATCH (`written`), by a read (`unchanged`), or at start (`adopted`). */
-  readonly lastSentAs: SentAs | undefined;
-  /** Time since then, or since that version was last written again; undefined when none was sent. */
-  readonly lastSentAgeMs: number | undefined;
+  readonly sentAs: SentAs | undefined;
+  /** When that was, or when that version was last written again; undefined when none was sent. */
+  readonly sentAt: string | undefined;
   /** The API server does not keep what is written: which members, and whose field managers own them. */
   readonly hotLoop: HotLoop | undefined;
-  /** When an earlier run accepted this status (RFC 3339); undefined once it was set again or sent in this run. */
+  /** When an earlier run accepted this status; undefined once it was set again or sent in this run. */
   readonly recoveredAt: string | undefined;
 }
 
-/** A snapshot of a manager; it does not change afterwards. */
+/** A snapshot of a manager; it does not change afterwards. All times are RFC 3339 in UTC, in whole seconds. */
 export interface ManagerInspection {
   readonly state: ManagerState;
   /** A change was accepted and no batch has run since. */
@@ -50,8 +51,8 @@ export interface ManagerInspection {
   readonly requestedDeletions: readonly RequestedDeletion[];
   /** Since when no status can be written; undefined unless requests of several pods, or all requests, have failed for 30 s. */
   readonly outage: OutageInspection | undefined;
-  /** Age of the last request that succeeded; undefined when none has. */
-  readonly lastSuccessfulRequestAgeMs: number | undefined;
+  /** When a request last succeeded; undefined when none has. */
+  readonly lastSuccessfulRequestAt: string | undefined;
   /** Undefined when the pod manager is not an informer. */
   readonly informer: InformerState | undefined;
   /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */
@@ -71,17 +72,17 @@ export interface InspectionSources {
 export function inspectManager(state: ManagerState, sources: InspectionSources): ManagerInspection {
   const { cache, podManager, clock, loop } = sources;
   const translations = podManager.getUIDTranslations();
-  const nowMs = clock.monotonicMs();
+  const times = new MonotonicTimes(clock);
   const lastSuccess = loop?.lastSuccess;
   return {
     state,
     isWakeUpWaiting: loop?.isWakeUpWaiting ?? false,
     pods: Array.from(cache.entries(), ([podUID, versioned]) =>
-      inspectPod(podUID, versioned, sources, nowMs, translations),
+      inspectPod(podUID, versioned, sources, times, translations),
     ),
-    requestedDeletions: loop?.requestedDeletions() ?? [],
-    outage: loop?.outage,
-    lastSuccessfulRequestAgeMs: lastSuccess === undefined ? undefined : clock.now() - lastSuccess,
+    requestedDeletions: loop?.requestedDeletions(times) ?? [],
+    outage: loop?.outage(times),
+    lastSuccessfulRequestAt: lastSuccess === undefined ? undefined : timeFromEpochMs(lastSuccess),
     informer: podManager.informerState?.(),
     apiStatusVersions: cache.sentVersions(),
   };
@@ -91,7 +92,7 @@ export function inspectPod(
   podUID: string,
   versioned: VersionedPodStatus,
   { cache, journal, loop }: InspectionSources,
-  nowMs: number,
+  times: MonotonicTimes,
   translations?: UIDTranslations,
 ): PodInspection {
   const failed = loop?.backOffOf(podUID);
@@ -105,13 +106,13 @@ export function inspectPod(
     version: versioned.version,
     sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
     podIsFinished: versioned.podIsFinished,
-    unsentForMs: unsentSinceMs === undefined ? undefined : nowMs - unsentSinceMs,
+    unsentSince: unsentSinceMs === undefined ? undefined : times.format(unsentSinceMs),
     isInFlight: loop?.isInFlight(podUID) ?? false,
-    waitingFor: waitingForOf(podUID, versioned, loop, nowMs),
-    nextTryInMs: dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs),
+    waitingFor: waitingForOf(podUID, versioned, loop, times),
+    nextTryAt: dueMs === undefined ? undefined : times.formatDue(Math.max(times.nowMs, dueMs)),
     lastError: failed?.message,
-    lastSentAs: sentAs,
-    lastSentAgeMs: sentAtMs === undefined ? undefined : nowMs - sentAtMs,
+    sentAs,
+    sentAt: sentAtMs === undefined ? undefined : times.format(sentAtMs),
     hotLoop: loop?.hotLoopOf(podUID),
     recoveredAt: journal.recovered.get(podUID),
   };
@@ -122,8 +123,8 @@ export function waitingForOf(
   podUID: string,
   { unsentSinceMs }: VersionedPodStatus,
   loop: LoopInspection | undefined,
-  nowMs: number,
+  times: MonotonicTimes,
 ): WaitingFor | undefined {
-  if (loop !== undefined) return loop.waitingFor(podUID, nowMs);
-  return unsentSinceMs === undefined ? undefined : { kind: 'no-client', forMs: nowMs - unsentSinceMs };
+  if (loop !== undefined) return loop.waitingFor(podUID, times);
+  return unsentSinceMs === undefined ? undefined : { kind: 'no-client', since: times.format(unsentSinceMs) };
 }

@@ -1,4 +1,5 @@
 import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from './metrics.ts';
+import { epochMsOf, MonotonicTimes } from '../shared/time.ts';
 import type { WaitingFor } from './sync/loop-inspection.ts';
 import { type InspectionSources, waitingForOf } from './inspection.ts';
 
@@ -15,35 +16,35 @@ export function registerGauges(metrics: Metrics, sources: () => InspectionSource
 
 /** The gauges as they are now. */
 function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources): StatusGauges {
-  const nowMs = clock.monotonicMs();
+  const times = new MonotonicTimes(clock);
+  const secondsSince = (since: string): number => (clock.now() - epochMsOf(since)) / 1000;
   const waiting = new Map<WaitReason, number>();
   const terminating = new Map<TerminatingWait, TerminatingPodsGauge>();
-  const gauges = cache.gauges(nowMs);
+  const gauges = cache.gauges(times.nowMs);
   let { unsentStatuses, oldestUnsentAgeSeconds } = gauges;
   const count = (reason: WaitReason): void => void waiting.set(reason, (waiting.get(reason) ?? 0) + 1);
-  const countTerminating = (waitingFor: TerminatingWait, forMs: number): void => {
+  const countTerminating = (waitingFor: TerminatingWait, since: string): void => {
     const { count: before = 0, oldestAgeSeconds = 0 } = terminating.get(waitingFor) ?? {};
-    const ageSeconds = Math.max(oldestAgeSeconds, forMs / 1000);
+    const ageSeconds = Math.max(oldestAgeSeconds, secondsSince(since));
     terminating.set(waitingFor, { waitingFor, count: before + 1, oldestAgeSeconds: ageSeconds });
   };
   for (const uid of loop?.uidsThatMayWait() ?? cache.unsentCandidates()) {
     const versioned = cache.get(uid);
-    const wait = versioned && waitingForOf(uid, versioned, loop, nowMs);
+    const wait = versioned && waitingForOf(uid, versioned, loop, times);
     if (wait === undefined) continue;
     count(wait.kind === 'back-off' ? wait.class : wait.kind);
     if (versioned?.unsentSinceMs === undefined && wait.kind === 'back-off' && wait.class === 'hot-loop') {
       unsentStatuses++;
-      oldestUnsentAgeSeconds = Math.max(oldestUnsentAgeSeconds, wait.forMs / 1000);
+      oldestUnsentAgeSeconds = Math.max(oldestUnsentAgeSeconds, secondsSince(wait.since));
     }
     const terminatingWait = terminatingWaitOf(wait);
-    if (terminatingWait !== undefined) countTerminating(terminatingWait, wait.forMs);
+    if (terminatingWait !== undefined) countTerminating(terminatingWait, wait.since);
   }
-  for (const { forMs } of loop?.requestedDeletions() ?? []) {
+  for (const { since } of loop?.requestedDeletions(times) ?? []) {
     count('finalizers');
-    countTerminating('finalizers', forMs);
+    countTerminating('finalizers', since);
   }
   const informer = podManager.informerState?.();
-  const lastEventAgeMs = informer?.lastEventAgeMs;
   return {
     cachedStatuses: gauges.cachedStatuses,
     unsentStatuses,
@@ -53,7 +54,7 @@ function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources)
     lastSuccessfulRequestSeconds: (loop?.lastSuccess ?? 0) / 1000,
     informer: informer && {
       isSynced: informer.isSynced,
-      lastEventSeconds: lastEventAgeMs === undefined ? 0 : (clock.now() - lastEventAgeMs) / 1000,
+      lastEventSeconds: informer.lastEventAt === undefined ? 0 : epochMsOf(informer.lastEventAt) / 1000,
       restarts: informer.restarts,
     },
   };

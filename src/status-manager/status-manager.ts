@@ -388,6 +388,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * Why this pod shows what it shows and what happens next, as data and as one plain sentence: for
    * tables, status pages, and the person on call. Any UID is valid; the UID of a mirror pod stands for
    * its static pod. Makes no request and changes nothing. `inspect()` is the state of all pods.
+   *
+   * @example
+   * ```ts
+   * const explanation = manager.explain(podUID);
+   * console.log(`${explanation}`); // its sentence
+   * if (explanation.cause.kind === 'back-off') console.log(explanation.cause.tries, explanation.nextTryAt);
+   * ```
    */
   explain(podUID: string): PodExplanation {
     requireText('podUID', podUID);

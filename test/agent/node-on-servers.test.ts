@@ -67,7 +67,7 @@ describe.each(contractServers)('Node, Lease and events as a node user: $name', (
       const lease = await read<{ metadata: object; spec: object }>(leasePath);
       expect(lease).toMatchObject({
         metadata: { ownerReferences: [{ kind: 'Node', uid }] },
-        spec: { holderIdentity: nodeName, renewTime: first.inspect().leaseRenewTime },
+        spec: { holderIdentity: nodeName, renewTime: first.inspect().leaseRenewedAt },
       });
 
       addresses = [

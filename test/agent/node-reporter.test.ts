@@ -101,8 +101,8 @@ describe('TestUpdateNewNodeStatus', () => {
     expect(reporter.inspect()).toEqual({
       registered: true,
       nodeUID: node.metadata.uid,
-      statusReportTime: start,
-      leaseRenewTime: '2026-01-02T03:04:05.000000Z',
+      statusReportedAt: start,
+      leaseRenewedAt: '2026-01-02T03:04:05.000000Z',
     });
   });
 });

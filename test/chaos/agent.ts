@@ -129,7 +129,7 @@ export class Agent {
         status: this.#manager!.getPodStatus(pod.podUID)!,
         state: JSON.stringify(pod),
       })),
-      unsent: pods.filter(({ unsentForMs, isInFlight }) => unsentForMs !== undefined || isInFlight).length,
+      unsent: pods.filter(({ unsentSince, isInFlight }) => unsentSince !== undefined || isInFlight).length,
       known: this.#pods.getPods().map(({ metadata }) => metadata!.uid!),
     });
   }

@@ -51,7 +51,7 @@ export class OutcomeLedger {
 
   /** Call it after the manager has stopped. Returns a description of every violation. */
   broken(pods: readonly PodInspection[]): string[] {
-    const unsent = new Set(pods.filter(({ unsentForMs }) => unsentForMs !== undefined).map(({ podUID }) => podUID));
+    const unsent = new Set(pods.filter(({ unsentSince }) => unsentSince !== undefined).map(({ podUID }) => podUID));
     const withoutOutcome = [...this.#open]
       .filter(([podUID, open]) => open > (unsent.has(podUID) ? maxOpenWhenUnsent : 0))
       .map(([podUID, open]) => `${podUID}: ${open} versions without a final outcome`);

@@ -537,6 +537,16 @@ describe('explain()', () => {
     expect(h.manager.explain('mirror')).toEqual(h.manager.explain(uidOf('a')));
   });
 
+  it('prints as its sentence, which its JSON has as a member only', async () => {
+    const h = await after(1, running());
+    const explanation = h.manager.explain(uidOf('a'));
+    expect(String(explanation)).toBe(explanation.sentence);
+    expect(explanation.sentence).toContain('default/a');
+    expect(Object.keys(explanation)).not.toContain('toString');
+    expect(JSON.parse(JSON.stringify(explanation))).toMatchObject({ sentence: explanation.sentence });
+    await h.manager.stop();
+  });
+
   it('refuses what is not a UID', () => {
     expect(() => new SyncHarness().manager.explain('')).toThrow(/Expected `podUID` to be/);
   });

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { timeFromEpochMs } from '../../src/shared/time.ts';
 import { describe, expect, it } from 'vitest';
 import type { UpdateResult } from '../../src/status-manager/index.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
@@ -182,18 +183,19 @@ describe('setPodStatus', () => {
   it('keeps the time of the first unsent change over later changes, and starts again after a write', async () => {
     const pod = getTestPod();
     const t = new TestManager([pod]);
-    const unsentForMs = (): number | undefined => t.manager.inspect().pods[0]?.unsentForMs;
+    const unsentSince = (): string | undefined => t.manager.inspect().pods[0]?.unsentSince;
+    const firstAt = timeFromEpochMs(t.clock.now());
     t.manager.setPodStatus(pod, t.newStatus());
     t.clock.advance(1_000);
     t.manager.setPodStatus(pod, t.newStatus());
     t.clock.advance(500);
-    expect(unsentForMs()).toBe(1_500);
+    expect(unsentSince()).toBe(firstAt);
     await t.manager.syncBatch(false);
-    expect(unsentForMs()).toBeUndefined();
+    expect(unsentSince()).toBeUndefined();
     expect(t.metrics.syncDurations).toEqual([1.5]);
     t.clock.advance(10_000);
     t.manager.setPodStatus(pod, t.newStatus());
-    expect(unsentForMs()).toBe(0);
+    expect(unsentSince()).toBe(timeFromEpochMs(t.clock.now()));
   });
 });
 

@@ -1,3 +1,4 @@
+import { epochMsOf } from '../../shared/time.ts';
 import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
 
 /** kubelet: `syncLoopHealthCheck` */
@@ -11,8 +12,10 @@ export interface HealthCheck {
 }
 
 /** Liveness: if a check fails, the process must be restarted. Source: kubelet `syncLoopHealthCheck` */
-export function healthChecks({ state, syncLoop }: NodeAgentInspection): readonly HealthCheck[] {
-  return [{ name: 'ping' }, { name: 'syncloop', failure: syncLoopFailure(state, syncLoop.lastIterationAgeMs) }];
+export function healthChecks({ state, syncLoop }: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {
+  const { lastIterationAt } = syncLoop;
+  const ageMs = lastIterationAt === undefined ? 0 : nowMs - epochMsOf(lastIterationAt);
+  return [{ name: 'ping' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs) }];
 }
 
 /** Readiness: the agent knows its pods, and its Node is registered. */
@@ -28,9 +31,9 @@ export function readinessChecks({ state, syncLoop, node }: NodeAgentInspection):
   ];
 }
 
-function syncLoopFailure(state: NodeAgentInspection['state'], ageMs: number | undefined): string | undefined {
+function syncLoopFailure(state: NodeAgentInspection['state'], ageMs: number): string | undefined {
   if (state === 'stopped') return 'the agent is stopped';
-  if (ageMs === undefined || ageMs <= maxIterationAgeMs) return undefined;
+  if (ageMs <= maxIterationAgeMs) return undefined;
   return `sync loop took longer than expected: its last iteration began ${Math.floor(ageMs / 1_000)} s ago`;
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { ClockLike } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { requirePort, resolveLogger } from '../../shared/ports.ts';
+import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../observe/statusz/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
@@ -83,11 +83,12 @@ const maxConnections = 64;
 export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
   requirePort('agent', agent, ['inspect']);
   requireMembers('options', options, Object.keys(optionNames));
-  const { host = '127.0.0.1', port = 10248, register, statusPage = {}, clock } = options;
+  const { host = '127.0.0.1', port = 10248, register, statusPage = {} } = options;
   if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
   if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
   if (register !== undefined) requirePort('register', register, ['metrics']);
   const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock);
   const allowedHosts = resolveAllowedHosts(options.allowedHosts);
   const page =
     statusPage === false
@@ -109,7 +110,7 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
       const { status, text } = formatChecks(path.slice(1), checks, new URLSearchParams(query).has('verbose'));
       send(response, status, text);
     };
-    if (path === '/healthz') return sendChecks(healthChecks(agent.inspect()));
+    if (path === '/healthz') return sendChecks(healthChecks(agent.inspect(), clock.now()));
     if (path === '/readyz') return sendChecks(readinessChecks(agent.inspect()));
     if (path === '/metrics' && register !== undefined)
       return send(response, 200, await register.metrics(), register.contentType);

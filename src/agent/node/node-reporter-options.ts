@@ -54,11 +54,11 @@ export interface NodeReporterInspection {
   /** The `uid` of the Node; absent until it is registered. */
   readonly nodeUID?: string | undefined;
   /** When the status was last written. */
-  readonly statusReportTime?: string | undefined;
+  readonly statusReportedAt?: string | undefined;
   /** Since when the Node cannot be registered, or its status written; absent if the last attempt succeeded. */
   readonly statusFailingSince?: string | undefined;
   /** When the Lease was last renewed. */
-  readonly leaseRenewTime?: string | undefined;
+  readonly leaseRenewedAt?: string | undefined;
   /** Since when the Lease cannot be renewed; absent if the last renewal succeeded. */
   readonly leaseFailingSince?: string | undefined;
 }

@@ -121,9 +121,9 @@ export class NodeReporter {
     return {
       registered: this.#node !== undefined,
       nodeUID: this.#node?.metadata.uid,
-      statusReportTime: this.#lastReportTime,
+      statusReportedAt: this.#lastReportTime,
       statusFailingSince: this.#registrationFailures.failingSince ?? this.#failures.failingSince,
-      leaseRenewTime: this.#lease.renewTime,
+      leaseRenewedAt: this.#lease.renewTime,
       leaseFailingSince: this.#lease.failingSince,
     };
   }

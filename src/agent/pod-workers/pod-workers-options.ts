@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
@@ -40,22 +41,22 @@ export interface PodWorkerSync {
   readonly isStatic: boolean;
 }
 
-/** State of a worker, for debugging. */
+/** State of a worker, for debugging. Times are RFC 3339. */
 export interface PodWorkerInspection extends Pick<
   PodSyncStatus,
   'uid' | 'fullName' | 'hasStarted' | 'isDeleted' | 'isEvicted' | 'isRestartRequested' | 'isWorking'
 > {
   readonly state: PodWorkerState;
-  /** When it entered the state, in milliseconds since the epoch; undefined while it is syncing. */
-  readonly sinceMs: number | undefined;
+  /** When it entered the state; undefined while it is syncing. */
+  readonly since: string | undefined;
   /** Set while it is terminating; 0 if it has not been determined yet. */
   readonly gracePeriodSeconds: number | undefined;
   readonly isFinished: boolean;
   readonly hasPendingUpdate: boolean;
-  /** When the sync that is under way began, in milliseconds since the epoch; undefined: none is. */
-  readonly syncStartedMs: number | undefined;
-  /** Since when the syncs of the pod fail, in milliseconds since the epoch; undefined: the last one succeeded. */
-  readonly failingSinceMs: number | undefined;
+  /** When the sync that is under way began; undefined: none is. */
+  readonly syncStartedAt: string | undefined;
+  /** Since when the syncs of the pod fail; undefined: the last one succeeded. */
+  readonly failingSince: string | undefined;
   /** Why the last one failed. */
   readonly failureReason: string | undefined;
 }
@@ -66,7 +67,7 @@ export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
     uid,
     fullName,
     state: lifecycle.state,
-    sinceMs: lifecycle.state === 'syncing' ? undefined : lifecycle.sinceMs,
+    since: lifecycle.state === 'syncing' ? undefined : timeFromEpochMs(lifecycle.sinceMs),
     gracePeriodSeconds: lifecycle.state === 'terminating' ? lifecycle.gracePeriodSeconds : undefined,
     isFinished: lifecycle.state === 'terminated' && lifecycle.isFinished,
     hasStarted,
@@ -75,8 +76,8 @@ export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
     isRestartRequested,
     isWorking,
     hasPendingUpdate: status.pendingUpdate !== undefined,
-    syncStartedMs: status.syncStartedMs,
-    failingSinceMs: status.failures?.failingSinceMs,
+    syncStartedAt: status.syncStartedMs === undefined ? undefined : timeFromEpochMs(status.syncStartedMs),
+    failingSince: status.failures?.failingSince,
     failureReason: status.failures?.reason,
   };
 }

@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { MonotonicTimes } from '../../shared/time.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { SourcesReady } from '../config/sources-ready.ts';
@@ -47,8 +48,8 @@ export interface SyncLoopInspection {
   readonly failingSince?: string | undefined;
   /** Since when housekeeping fails; absent if it does not, and while it waits for sources. */
   readonly housekeepingFailingSince?: string | undefined;
-  /** Milliseconds since the loop last began an iteration; absent before the first one. */
-  readonly lastIterationAgeMs?: number | undefined;
+  /** When the loop last began an iteration; absent before the first one. */
+  readonly lastIterationAt?: string | undefined;
 }
 
 /** Before the runtime is checked again. Source: kubelet `syncLoop`. */
@@ -146,7 +147,9 @@ export class AgentSyncLoop {
       runtimeErrors: runtimeErrors(),
       ...(failingSince !== undefined && { failingSince }),
       ...(housekeepingFailingSince !== undefined && { housekeepingFailingSince }),
-      ...(this.#lastIterationMs !== undefined && { lastIterationAgeMs: clock.monotonicMs() - this.#lastIterationMs }),
+      ...(this.#lastIterationMs !== undefined && {
+        lastIterationAt: new MonotonicTimes(clock).format(this.#lastIterationMs),
+      }),
     };
   }
 

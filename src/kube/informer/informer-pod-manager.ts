@@ -2,6 +2,7 @@ import type { KubeTransport } from '../http/kube-transport.ts';
 import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { MonotonicTimes } from '../../shared/time.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { Pod } from '../types.ts';
 import { positiveIntegerOption, requireBoolean, requireIterable } from '../../shared/validate.ts';
@@ -42,7 +43,7 @@ type State = 'created' | 'running' | 'stopped';
  */
 export class InformerPodManager implements PodManager, AsyncDisposable {
   readonly #source: InformerPodSource;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly #pods: KnownPods;
   readonly #synced: Promise<void>;
   #settleSynced: (error?: StatusManagerError) => void = () => {};
@@ -51,7 +52,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   #lastEventMs: number | undefined;
 
   /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
-  constructor(source: InformerPodSource, clock: Pick<Clock, 'monotonicMs'>, logger: Logger) {
+  constructor(source: InformerPodSource, clock: Pick<Clock, 'now' | 'monotonicMs'>, logger: Logger) {
     this.#source = source;
     this.#clock = clock;
     this.#pods = new KnownPods(logger);
@@ -110,9 +111,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   informerState(): InformerState {
-    const lastEventAgeMs = this.#lastEventMs === undefined ? undefined : this.#clock.monotonicMs() - this.#lastEventMs;
+    const lastEventAt =
+      this.#lastEventMs === undefined ? undefined : new MonotonicTimes(this.#clock).format(this.#lastEventMs);
     const { restarts, failure } = this.#source;
-    return { isSynced: this.#isSynced, lastEventAgeMs, restarts, failure };
+    return { isSynced: this.#isSynced, lastEventAt, restarts, failure };
   }
 
   /**

@@ -64,7 +64,7 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
     onOutcome: (outcome) => timelines.outcome(outcome),
   });
   const pods = new RenderedJSON(clock, refreshIntervalMs, () =>
-    statusDocument({ inspection: manager.inspect(), getPodStatus, nowMs: clock.now(), nodeName, refreshIntervalMs }),
+    statusDocument({ inspection: manager.inspect(), getPodStatus, nodeName, refreshIntervalMs }),
   );
   let isClosed = false;
 

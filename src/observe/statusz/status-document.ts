@@ -3,13 +3,13 @@ import type { OutageInspection } from '../../status-manager/sync/api-outage.ts';
 import type { PodStatus } from '../../kube/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
 import type { ManagerState, WaitingFor } from '../../status-manager/sync/loop-inspection.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import type { InformerState } from '../../kube/pod-manager.ts';
 
 /** A time as in Kubernetes: RFC 3339, UTC, whole seconds. */
 export type Timestamp = string;
 
 /**
- * What a pod waits for, without ages, which would make every document differ from the previous one.
+ * What a pod waits for.
  * `finalizers`: the API server has accepted the DELETE, and finalizers keep the object.
  */
 export type PodWait = { readonly since: Timestamp } & (
@@ -56,52 +56,39 @@ export interface StatusDocument {
   /** How often the document can change, and how often the page asks for it. */
   readonly refreshIntervalMs: number;
   readonly state: ManagerState;
-  readonly outage?: (Omit<OutageInspection, 'forMs'> & { readonly since: Timestamp }) | undefined;
+  readonly outage?: OutageInspection | undefined;
   readonly lastSuccessfulRequestAt?: Timestamp | undefined;
-  readonly informer?:
-    | {
-        readonly isSynced: boolean;
-        readonly lastEventAt?: Timestamp | undefined;
-        readonly restarts: number;
-        readonly failure?: { readonly failingSince: Timestamp; readonly reason: string } | undefined;
-      }
-    | undefined;
+  readonly informer?: InformerState | undefined;
   readonly pods: readonly PodSummary[];
 }
 
 export interface StatusDocumentSource {
   readonly inspection: ManagerInspection;
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
-  readonly nowMs: number;
   readonly nodeName: string | undefined;
   readonly refreshIntervalMs: number;
 }
 
 export function statusDocument(source: StatusDocumentSource): StatusDocument {
-  const { inspection, getPodStatus, nowMs, nodeName, refreshIntervalMs } = source;
-  const { state, outage, lastSuccessfulRequestAgeMs, informer, requestedDeletions } = inspection;
+  const { inspection, getPodStatus, nodeName, refreshIntervalMs } = source;
+  const { state, outage, lastSuccessfulRequestAt, informer, requestedDeletions } = inspection;
   return {
     nodeName,
     refreshIntervalMs,
     state,
-    outage: outage && withSince(outage, nowMs),
-    lastSuccessfulRequestAt: timeBefore(nowMs, lastSuccessfulRequestAgeMs),
-    informer: informer && {
-      isSynced: informer.isSynced,
-      lastEventAt: timeBefore(nowMs, informer.lastEventAgeMs),
-      restarts: informer.restarts,
-      failure: informer.failure,
-    },
+    outage,
+    lastSuccessfulRequestAt,
+    informer,
     pods: [
-      ...inspection.pods.map((pod) => summaryOf(pod, getPodStatus(pod.podUID), nowMs)),
+      ...inspection.pods.map((pod) => summaryOf(pod, getPodStatus(pod.podUID))),
       ...requestedDeletions
         .filter(({ podUID }) => getPodStatus(podUID) === undefined)
-        .map((deletion) => summaryOfDeletion(deletion, nowMs)),
+        .map((deletion) => summaryOfDeletion(deletion)),
     ],
   };
 }
 
-function summaryOf(pod: PodInspection, status: PodStatus = {}, nowMs: number): PodSummary {
+function summaryOf(pod: PodInspection, status: PodStatus = {}): PodSummary {
   const { podUID, podNamespace, podName, version, sentVersion, podIsFinished, lastError } = pod;
   const containers = status.containerStatuses ?? [];
   return {
@@ -116,35 +103,24 @@ function summaryOf(pod: PodInspection, status: PodStatus = {}, nowMs: number): P
     version,
     sentVersion,
     podIsFinished,
-    unsentSince: timeBefore(nowMs, pod.unsentForMs),
-    waitingFor: pod.waitingFor && waitOf(pod.waitingFor, nowMs),
-    nextTryAt: pod.nextTryInMs === undefined ? undefined : timeFromEpochMs(nowMs + pod.nextTryInMs),
+    unsentSince: pod.unsentSince,
+    waitingFor: pod.waitingFor && waitOf(pod.waitingFor),
+    nextTryAt: pod.nextTryAt,
     lastError,
   };
 }
 
-function summaryOfDeletion(deletion: RequestedDeletion, nowMs: number): PodSummary {
-  const { podUID, podNamespace, podName, finalizers, forMs } = deletion;
-  const since = timeFromEpochMs(nowMs - forMs);
+function summaryOfDeletion(deletion: RequestedDeletion): PodSummary {
+  const { podUID, podNamespace, podName, finalizers, since } = deletion;
   return { podUID, podNamespace, podName, waitingFor: { kind: 'finalizers', finalizers, since } };
 }
 
 /** Without the message, which the row has as its last error. */
-function waitOf(waitingFor: WaitingFor, nowMs: number): PodWait {
-  const { kind, forMs } = waitingFor;
-  const since = timeFromEpochMs(nowMs - forMs);
+function waitOf(waitingFor: WaitingFor): PodWait {
+  const { kind, since } = waitingFor;
   if (waitingFor.kind === 'back-off') {
     const { class: failureClass, verb, statusCode, tries } = waitingFor;
     return { kind, since, class: failureClass, verb, statusCode, tries };
   }
   return { kind, since, verb: 'verb' in waitingFor ? waitingFor.verb : undefined };
-}
-
-function withSince<T extends { readonly forMs: number }>(value: T, nowMs: number) {
-  const { forMs, ...rest } = value;
-  return { ...rest, since: timeFromEpochMs(nowMs - forMs) };
-}
-
-function timeBefore(nowMs: number, ageMs: number | undefined): Timestamp | undefined {
-  return ageMs === undefined ? undefined : timeFromEpochMs(nowMs - ageMs);
 }

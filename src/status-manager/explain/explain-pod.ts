@@ -1,5 +1,5 @@
 import { canonicalPodStatus } from '../status/canonical.ts';
-import { canonicalTime, epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
+import { canonicalTime, epochMsOf, MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { getPodCondition } from '../status/conditions.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
@@ -9,7 +9,7 @@ import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
 import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';
 import { sentenceOf } from './sentence.ts';
-import type { OutageExplanation, PodCause, PodExplanation, ReadyExplanation } from './explanation.ts';
+import type { PodCause, PodExplanation, ReadyExplanation } from './explanation.ts';
 import { unreadyCauses } from './unready-causes.ts';
 
 /** All that an explanation follows from. */
@@ -37,6 +37,7 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
   const podUID = podManager.translatePodUID(uid) || uid;
   const versioned = cache.get(podUID);
   const pod = podManager.getPodByUID(podUID);
+  const times = new MonotonicTimes(clock);
   return {
     podUID,
     nowMs: clock.now(),
@@ -44,20 +45,18 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
     pod,
     apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
     status: versioned?.status,
-    inspection: versioned && inspectPod(podUID, versioned, sources, clock.monotonicMs()),
-    requestedDeletion: loop?.requestedDeletions().find((deletion) => deletion.podUID === podUID),
-    outage: loop?.outage,
+    inspection: versioned && inspectPod(podUID, versioned, sources, times),
+    requestedDeletion: loop?.requestedDeletions(times).find((deletion) => deletion.podUID === podUID),
+    outage: loop?.outage(times),
   };
 }
 
 /** Why this pod shows what it shows, and what happens next. Pure. */
 export function explainPod(facts: ExplainFacts): PodExplanation {
   const { podUID, pod, inspection, requestedDeletion, outage, nowMs } = facts;
-  const ago = (ms: number): string => timeFromEpochMs(nowMs - ms);
   const status = facts.status ?? (facts.apiPod && canonicalPodStatus(facts.apiPod.status, { strict: false }));
   const waiting = inspection?.waitingFor;
-  const nextTryInMs = waiting !== undefined && 'nextTryInMs' in waiting ? waiting.nextTryInMs : undefined;
-  const explanation: Omit<PodExplanation, 'sentence'> = {
+  const explanation: Omit<PodExplanation, 'sentence' | 'toString'> = {
     podUID,
     podNamespace: inspection?.podNamespace ?? pod?.metadata?.namespace ?? requestedDeletion?.podNamespace,
     podName: inspection?.podName ?? pod?.metadata?.name ?? requestedDeletion?.podName,
@@ -65,18 +64,21 @@ export function explainPod(facts: ExplainFacts): PodExplanation {
     ready: status && readyOf(status, pod),
     version: inspection?.version,
     sentVersion: inspection?.sentVersion,
-    sentAs: inspection?.lastSentAs,
-    sentAt: inspection?.lastSentAgeMs === undefined ? undefined : ago(inspection.lastSentAgeMs),
-    unsentSince: inspection?.unsentForMs === undefined ? undefined : ago(inspection.unsentForMs),
+    sentAs: inspection?.sentAs,
+    sentAt: inspection?.sentAt,
+    unsentSince: inspection?.unsentSince,
     recoveredAt: inspection?.recoveredAt,
-    cause: causeOf(facts, ago),
-    // Not before that second.
-    nextTryAt:
-      nextTryInMs === undefined ? undefined : timeFromEpochMs(Math.ceil((nowMs + nextTryInMs) / 1_000) * 1_000),
+    cause: causeOf(facts),
+    nextTryAt: waiting !== undefined && 'nextTryAt' in waiting ? waiting.nextTryAt : undefined,
     isShownByPodManager: pod !== undefined,
-    outage: outage && outageOf(outage, ago),
+    outage: outage && { since: outage.since, message: outage.message },
   };
-  return { ...explanation, sentence: sentenceOf(explanation, nowMs) };
+  return printable({ ...explanation, sentence: sentenceOf(explanation, nowMs) });
+}
+
+/** Not enumerable, so that it shows neither in JSON nor in `console.log` of the data. */
+function printable(explanation: Omit<PodExplanation, 'toString'>): PodExplanation {
+  return Object.defineProperty(explanation, 'toString', { value: () => explanation.sentence });
 }
 
 function readyOf(status: PodStatus, pod: Pod | undefined): ReadyExplanation | undefined {
@@ -90,30 +92,22 @@ function readyOf(status: PodStatus, pod: Pod | undefined): ReadyExplanation | un
   };
 }
 
-function outageOf({ forMs, message }: OutageInspection, ago: (ms: number) => string): OutageExplanation {
-  return { since: ago(forMs), message };
-}
-
-function causeOf(facts: ExplainFacts, ago: (ms: number) => string): PodCause {
+function causeOf(facts: ExplainFacts): PodCause {
   const { inspection, requestedDeletion, pod } = facts;
-  const wait = inspection && waitCauseOf(facts, inspection, ago);
+  const wait = inspection && waitCauseOf(facts, inspection);
   if (wait !== undefined) return wait;
   if (requestedDeletion !== undefined) {
-    const { finalizers, forMs } = requestedDeletion;
-    return { kind: 'finalizers', finalizers, since: ago(forMs) };
+    const { finalizers, since } = requestedDeletion;
+    return { kind: 'finalizers', finalizers, since };
   }
   if (inspection === undefined) return { kind: pod === undefined ? 'unknown-pod' : 'not-set' };
   return deletionCauseOf(facts, inspection) ?? { kind: 'up-to-date' };
 }
 
 /** What keeps the loop from being done with the pod. */
-function waitCauseOf(
-  { state }: ExplainFacts,
-  { waitingFor, lastError, hotLoop }: PodInspection,
-  ago: (ms: number) => string,
-): PodCause | undefined {
+function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }: PodInspection): PodCause | undefined {
   if (waitingFor === undefined) return undefined;
-  const since = ago(waitingFor.forMs);
+  const { since } = waitingFor;
   switch (waitingFor.kind) {
     case 'connection':
     case 'response':

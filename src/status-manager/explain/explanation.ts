@@ -41,6 +41,8 @@ export interface PodExplanation {
   readonly isShownByPodManager: boolean;
   /** Undefined unless requests of several pods, or all requests, have failed for 30 s. */
   readonly outage: OutageExplanation | undefined;
+  /** The sentence: `console.log(`${manager.explain(podUID)}`)`. Not enumerable. */
+  toString(): string;
 }
 
 /** The condition Ready. */

@@ -4,7 +4,7 @@ import { formatCause } from './format-cause.ts';
 import { formatReadiness } from './format-readiness.ts';
 import { formatDuration, formatText, formatTime } from './format.ts';
 
-type Explanation = Omit<PodExplanation, 'sentence'>;
+type Explanation = Omit<PodExplanation, 'sentence' | 'toString'>;
 
 /** What a page or a terminal shows of an explanation: clauses divided by semicolons. Times are short and in UTC. */
 export function sentenceOf(explanation: Explanation, nowMs: number): string {

@@ -1,7 +1,7 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
 /** What has lasted for less is no outage. */
@@ -19,8 +19,8 @@ export interface FailedRequest {
 
 /** Since when no status can be written, and how the last request failed. */
 export interface OutageInspection {
-  /** At least 30,000. */
-  readonly forMs: number;
+  /** When the first of the requests failed (RFC 3339), at least 30 s ago. */
+  readonly since: string;
   readonly verb: RequestVerb;
   readonly failure: RetriedFailureClass;
   /** Undefined when there was no response. */
@@ -73,10 +73,10 @@ export class APIOutage {
   }
 
   /** Undefined while there is no outage. */
-  inspect(): OutageInspection | undefined {
+  inspect(times: MonotonicTimes): OutageInspection | undefined {
     if (this.#last === undefined || this.#loggedSinceMs === undefined) return undefined;
     const { verb, failure, statusCode, message } = this.#last;
-    return { forMs: this.#forMs(this.#loggedSinceMs), verb, failure, statusCode, message };
+    return { since: times.format(this.#loggedSinceMs), verb, failure, statusCode, message };
   }
 
   get isDown(): boolean {

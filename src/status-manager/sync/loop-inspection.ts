@@ -1,4 +1,5 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import type { MonotonicTimes } from '../../shared/time.ts';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { APIOutage, OutageInspection } from './api-outage.ts';
 import type { BackOff, BackOffEntry, BackOffReason } from './back-off.ts';
@@ -16,9 +17,9 @@ export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
 /**
  * What a pod waits for before its status is written or its API object deleted, and since when. Of
  * several reasons the nearest one is shown: a pod in flight waits for the response, whatever was
- * before.
+ * before. Times are RFC 3339.
  */
-export type WaitingFor = { readonly forMs: number } & (
+export type WaitingFor = { readonly since: string } & (
   | { /** The manager has no client. */ readonly kind: 'no-client' }
   | { /** `start()` was not called, or `stop()` was. */ readonly kind: 'not-running' }
   | { /** A static pod: the pod manager does not show its mirror pod. */ readonly kind: 'mirror-pod' }
@@ -28,7 +29,7 @@ export type WaitingFor = { readonly forMs: number } & (
   | {
       /** The API server has asked this client to pause: 429 or 503 to more than one pod. */
       readonly kind: 'retry-after';
-      readonly nextTryInMs: number;
+      readonly nextTryAt: string;
     }
   | { /** As many pods as allowed are in flight. */ readonly kind: 'turn' }
   | {
@@ -42,7 +43,7 @@ export type WaitingFor = { readonly forMs: number } & (
       readonly message: string;
       /** Failures in a row. */
       readonly tries: number;
-      readonly nextTryInMs: number;
+      readonly nextTryAt: string;
     }
   | {
       /** `podCouldHaveRunningContainers` returns true, so the terminal phase is not written. */
@@ -79,8 +80,8 @@ export class LoopInspection {
   }
 
   /** Undefined while the API server processes requests. */
-  get outage(): OutageInspection | undefined {
-    return this.#sources.apiOutage.inspect();
+  outage(times: MonotonicTimes): OutageInspection | undefined {
+    return this.#sources.apiOutage.inspect(times);
   }
 
   /** When a request last succeeded, in ms since the epoch. */
@@ -103,8 +104,8 @@ export class LoopInspection {
   }
 
   /** What the pod waits for; undefined when nothing is to be done for it. */
-  waitingFor(uid: string, nowMs: number): WaitingFor | undefined {
-    return waitingFor(uid, this.#sources, nowMs);
+  waitingFor(uid: string, times: MonotonicTimes): WaitingFor | undefined {
+    return waitingFor(uid, this.#sources, times);
   }
 
   /** All pods for which `waitingFor` may return something. */
@@ -113,8 +114,8 @@ export class LoopInspection {
   }
 
   /** Pods that finalizers keep; they have no cached status any more. */
-  requestedDeletions(): RequestedDeletion[] {
-    return this.#sources.terminatingPods.requestedDeletions();
+  requestedDeletions(times: MonotonicTimes): RequestedDeletion[] {
+    return this.#sources.terminatingPods.requestedDeletions(times);
   }
 }
 
@@ -130,18 +131,22 @@ function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: L
 }
 
 /** Undefined when the pod waits for nothing. Makes no request and changes nothing. */
-function waitingFor(uid: string, sources: LoopInspectionSources, nowMs: number): WaitingFor | undefined {
+function waitingFor(uid: string, sources: LoopInspectionSources, times: MonotonicTimes): WaitingFor | undefined {
   const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;
   const phase = inFlight.phaseOf(uid);
   if (phase !== undefined) {
-    const forMs = nowMs - phase.sinceMs;
-    if (phase.kind !== 'limiter') return { kind: phase.kind, verb: phase.verb, forMs };
-    return limiter.isPaused ? { kind: 'retry-after', nextTryInMs: limiter.pauseMs, forMs } : { kind: 'limiter', forMs };
+    const since = times.format(phase.sinceMs);
+    if (phase.kind !== 'limiter') return { kind: phase.kind, verb: phase.verb, since };
+    return limiter.isPaused
+      ? { kind: 'retry-after', nextTryAt: pauseEnd(limiter, times), since }
+      : { kind: 'limiter', since };
   }
   const queuedSinceMs = queue.sinceMs(uid);
   if (queuedSinceMs !== undefined) {
-    const forMs = nowMs - queuedSinceMs;
-    return limiter.isPaused ? { kind: 'retry-after', nextTryInMs: limiter.pauseMs, forMs } : { kind: 'turn', forMs };
+    const since = times.format(queuedSinceMs);
+    return limiter.isPaused
+      ? { kind: 'retry-after', nextTryAt: pauseEnd(limiter, times), since }
+      : { kind: 'turn', since };
   }
   const versioned = cache.get(uid);
   const failed = loop.state === 'stopped' ? undefined : backOff.get(uid);
@@ -153,15 +158,20 @@ function waitingFor(uid: string, sources: LoopInspectionSources, nowMs: number):
       statusCode: failed.statusCode,
       message: failed.message,
       tries: failed.tries,
-      nextTryInMs: backOff.waitMs(uid, versioned.version, nowMs),
-      forMs: nowMs - failed.sinceMs,
+      nextTryAt: times.formatDue(times.nowMs + backOff.waitMs(uid, versioned.version, times.nowMs)),
+      since: times.format(failed.sinceMs),
     };
   }
   if (versioned?.unsentSinceMs !== undefined) {
-    const forMs = nowMs - versioned.unsentSinceMs;
-    if (cache.apiUIDOf(uid) === '') return { kind: 'mirror-pod', forMs };
-    return { kind: loop.isSending ? 'next-batch' : 'not-running', forMs };
+    const since = times.format(versioned.unsentSinceMs);
+    if (cache.apiUIDOf(uid) === '') return { kind: 'mirror-pod', since };
+    return { kind: loop.isSending ? 'next-batch' : 'not-running', since };
   }
   const heldBackSinceMs = terminatingPods.heldBackSinceMs(uid);
-  return heldBackSinceMs === undefined ? undefined : { kind: 'pod-deletion-safety', forMs: nowMs - heldBackSinceMs };
+  if (heldBackSinceMs === undefined) return undefined;
+  return { kind: 'pod-deletion-safety', since: times.format(heldBackSinceMs) };
+}
+
+function pauseEnd({ pauseMs }: ClientLimiter, times: MonotonicTimes): string {
+  return times.formatDue(times.nowMs + pauseMs);
 }

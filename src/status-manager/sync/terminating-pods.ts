@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
 import type { PodEvents } from './pod-events.ts';
 
@@ -16,8 +16,8 @@ export interface RequestedDeletion {
   readonly podName: string;
   /** As the pod manager shows them now. */
   readonly finalizers: readonly string[];
-  /** Since the DELETE. */
-  readonly forMs: number;
+  /** When the DELETE was accepted (RFC 3339). */
+  readonly since: string;
 }
 
 interface Entry {
@@ -88,11 +88,16 @@ export class TerminatingPods {
     return gone;
   }
 
-  requestedDeletions(): RequestedDeletion[] {
-    const nowMs = this.#options.clock.monotonicMs();
+  requestedDeletions(times: MonotonicTimes): RequestedDeletion[] {
     return Array.from(this.#requested.values(), (entry) => {
       const { podUID, podNamespace, podName } = entry.subject;
-      return { podUID, podNamespace, podName, finalizers: this.#finalizersOf(entry), forMs: nowMs - entry.sinceMs };
+      return {
+        podUID,
+        podNamespace,
+        podName,
+        finalizers: this.#finalizersOf(entry),
+        since: times.format(entry.sinceMs),
+      };
     });
   }
 

@@ -48,9 +48,9 @@ describe('a user callback never settles', () => {
   it('waitForAttachAndMount: an event says so after 2m3s as in the kubelet, the pod can be deleted, and stop() ends', async () => {
     await cluster.startAgent({ volumeManager: { waitForAttachAndMount: never, waitForUnmount: async () => {} } });
     await cluster.create(web);
-    const syncStartedMs = cluster.clock.now();
+    const syncStartedAt = '2026-01-02T03:04:05Z';
     await cluster.advance(20_000);
-    expect(cluster.agent.inspect().podWorkers).toMatchObject([{ isWorking: true, syncStartedMs }]);
+    expect(cluster.agent.inspect().podWorkers).toMatchObject([{ isWorking: true, syncStartedAt }]);
     await cluster.advance(105_000);
     expect(cluster.podEvents()).toEqual(['web: FailedMount']);
     expect(cluster.logger.errors).toContainEqual(
@@ -112,11 +112,11 @@ describe('a user callback throws', () => {
     const agent = await cluster.startAgent({
       volumeManager: { waitForAttachAndMount, waitForUnmount: async () => {} },
     });
-    const failingSinceMs = cluster.clock.now();
+    const failingSince = '2026-01-02T03:04:05Z';
     await cluster.create(web);
     await cluster.advance(30_000);
-    expect(agent.inspect().podWorkers).toMatchObject([{ failingSinceMs, failureReason: 'no such disk' }]);
-    const line = { pod: 'default/web', reason: 'no such disk', failingSince: '2026-01-02T03:04:05Z' };
+    expect(agent.inspect().podWorkers).toMatchObject([{ failingSince, failureReason: 'no such disk' }]);
+    const line = { pod: 'default/web', reason: 'no such disk', failingSince };
     expect(cluster.logger.errors).toMatchObject([
       { message: 'Failed to sync pod; it will be retried', fields: { ...line, failures: 1 } },
     ]);
@@ -126,7 +126,7 @@ describe('a user callback throws', () => {
       { message: 'The pod can be synced again', fields: { pod: 'default/web', failures: 3 } },
     ]);
     const [worker] = agent.inspect().podWorkers;
-    expect(worker).toMatchObject({ failingSinceMs: undefined, failureReason: undefined, syncStartedMs: undefined });
+    expect(worker).toMatchObject({ failingSince: undefined, failureReason: undefined, syncStartedAt: undefined });
   });
 
   it('apiSource.filter: the log names it and the pod, and the other pods run', async () => {

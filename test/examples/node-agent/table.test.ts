@@ -70,7 +70,7 @@ describe('podTableRows', () => {
       podManager.updatePod(pod);
       history.handlePod(pod);
     }
-    return { clock, client, manager, history, rows: () => podTableRows(history, manager) };
+    return { clock, client, manager, history, rows: () => podTableRows(history, manager, clock) };
   }
 
   const ready = { name: 'c', ready: true, restartCount: 3, state: { running: {} } };
@@ -88,7 +88,7 @@ describe('podTableRows', () => {
         ready: '0/2',
         restarts: '0',
         versions: '1/-',
-        unsent: '2.5s',
+        unsent: '2s',
         reason: '',
       },
     ]);
@@ -98,11 +98,11 @@ describe('podTableRows', () => {
     manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready] });
     clock.advance(100);
     manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready, crashed] });
-    clock.advance(200);
+    clock.advance(3_200);
     expect(rows()).toEqual([
       {
         ...{ pod: 'default/web', phase: 'Running', ready: '1/2', restarts: '4' },
-        ...{ versions: '3/1', unsent: '0.3s', reason: 'CrashLoopBackOff' },
+        ...{ versions: '3/1', unsent: '3s', reason: 'CrashLoopBackOff' },
       },
     ]);
     await manager.syncBatch(true);
@@ -135,7 +135,7 @@ describe('podTableRows', () => {
     for (const pod of [going, gone])
       manager.setPodStatus(pod, { phase: 'Running', containerStatuses: [ready, crashed] });
     history.handleRemovedPod(gone);
-    const unsent = { versions: '1/-', unsent: '0.0s' };
+    const unsent = { versions: '1/-', unsent: '0s' };
     expect(rows()).toEqual([
       { pod: 'default/going', phase: 'Running', ready: '1/2', restarts: '4', ...unsent, reason: 'Terminating' },
       { pod: 'default/new', phase: 'Pending', ready: '0/2', restarts: '0', versions: '', unsent: '', reason: '' },

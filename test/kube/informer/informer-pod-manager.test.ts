@@ -484,24 +484,26 @@ describe('failures', () => {
   });
 });
 
-describe('lastEventAgeMs', () => {
-  it('counts from the last list, event or bookmark', async () => {
-    expect(pods.informerState().lastEventAgeMs).toBeUndefined();
+describe('lastEventAt', () => {
+  it('is the time of the last list, event or bookmark', async () => {
+    expect(pods.informerState().lastEventAt).toBeUndefined();
     const watch = await sync();
+    const listedAt = timeFromEpochMs(clock.now());
     clock.advance(3000);
-    expect(pods.informerState().lastEventAgeMs).toBe(3000);
+    expect(pods.informerState().lastEventAt).toBe(listedAt);
     watch.event('BOOKMARK', { metadata: { resourceVersion: '11' } });
     await turn();
-    clock.advance(200);
-    expect(pods.informerState().lastEventAgeMs).toBe(200);
+    const bookmarkedAt = timeFromEpochMs(clock.now());
+    clock.advance(2000);
+    expect(pods.informerState().lastEventAt).toBe(bookmarkedAt);
   });
 });
 
 describe('informerState', () => {
   it('says whether the first list is complete, and how often a watch was started again', async () => {
-    expect(pods.informerState()).toEqual({ isSynced: false, lastEventAgeMs: undefined, restarts: 0 });
+    expect(pods.informerState()).toEqual({ isSynced: false, lastEventAt: undefined, restarts: 0 });
     const watch = await sync();
-    expect(pods.informerState()).toEqual({ isSynced: true, lastEventAgeMs: 0, restarts: 0 });
+    expect(pods.informerState()).toEqual({ isSynced: true, lastEventAt: timeFromEpochMs(clock.now()), restarts: 0 });
     watch.fail(new Error('reset'));
     await turn();
     expect(pods.informerState()).toMatchObject({ isSynced: true, restarts: 1 });

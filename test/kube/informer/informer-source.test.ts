@@ -12,13 +12,13 @@ import { pod, recorder, recordingLogger } from './pods.ts';
 describe('over an emitter', () => {
   it('follows add, update and delete, and leaves no listener behind', async () => {
     const emitter = new EventEmitter();
-    const clock = new FakeClock();
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
     const listener = recorder();
     const pods = informerPodManagerFrom(emitter, { clock, logger: recordingLogger() });
     pods.subscribe(listener);
     pods.start();
     await pods.whenSynced();
-    expect(pods.informerState().lastEventAgeMs).toBeUndefined();
+    expect(pods.informerState().lastEventAt).toBeUndefined();
     emitter.emit('add', pod('a', '1'));
     emitter.emit('add', pod('b', '2'));
     emitter.emit('update', pod('a', '3'));
@@ -26,8 +26,8 @@ describe('over an emitter', () => {
     emitter.emit('update', pod('a', '5', 'uid-new'));
     expect(listener.heard).toEqual(['+uid-a@1', '+uid-b@2', '~uid-a@1>3', '-uid-b@4', '-uid-a@3', '+uid-new@5']);
     expect(pods.getPodByUID('uid-new')).toBeDefined();
-    clock.advance(10);
-    expect(pods.informerState().lastEventAgeMs).toBe(10);
+    clock.advance(10_000);
+    expect(pods.informerState().lastEventAt).toBe('2026-01-02T03:04:05Z');
     await pods.stop();
     expect(emitter.eventNames()).toEqual([]);
   });

@@ -72,7 +72,7 @@ describe('an outage of the API server', () => {
     expect(h.manager.inspect().outage).toBeUndefined();
     await h.clock.advanceAsync(1_000);
     expect(h.logger.warnings).toMatchObject([{ message: down, fields: { since: '2026-01-02T03:04:25Z', unsent: 2 } }]);
-    expect(h.manager.inspect().outage).toMatchObject({ forMs: 30_000, verb: 'patch', statusCode: 500 });
+    expect(h.manager.inspect().outage).toMatchObject({ since: '2026-01-02T03:04:25Z', verb: 'patch', statusCode: 500 });
     await h.manager.stop();
   });
 
@@ -100,7 +100,7 @@ describe('an outage of the API server', () => {
     expect(h.manager.inspect().outage).toBeUndefined();
     await h.clock.advanceAsync(1);
     expect(messages(h)).toEqual([down]);
-    expect(h.manager.inspect().outage).toMatchObject({ forMs: 30_000, statusCode: 500 });
+    expect(h.manager.inspect().outage).toMatchObject({ since: '2026-01-02T03:04:05Z', statusCode: 500 });
     await h.manager.stop();
   });
 

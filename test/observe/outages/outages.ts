@@ -261,7 +261,7 @@ export const outages: readonly Outage[] = [
       /^kubelet_status_manager_oldest_terminating_age_seconds\{waiting_for="pod-deletion-safety"\} 3600$/m,
       positive('waiting_pods', 'reason="pod-deletion-safety"'),
     ],
-    inspect: waiting({ kind: 'pod-deletion-safety', forMs: 3_600_000 }),
+    inspect: waiting({ kind: 'pod-deletion-safety', since }),
   },
   {
     name: 'a pod stuck Terminating by a finalizer',
@@ -279,7 +279,7 @@ export const outages: readonly Outage[] = [
       /^kubelet_status_manager_oldest_terminating_age_seconds\{waiting_for="finalizers"\} 3600$/m,
     ],
     inspect: {
-      requestedDeletions: [{ podUID: uidOf('a'), podName: 'a', finalizers: ['example.com/backup'], forMs: 3_600_000 }],
+      requestedDeletions: [{ podUID: uidOf('a'), podName: 'a', finalizers: ['example.com/backup'], since }],
     },
   },
   {
@@ -393,7 +393,7 @@ export const outages: readonly Outage[] = [
     inspect: {
       informer: {
         isSynced: false,
-        lastEventAgeMs: undefined,
+        lastEventAt: undefined,
         failure: { failingSince: since, reason: 'request failed: TimeoutError' },
       },
     },

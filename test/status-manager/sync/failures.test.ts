@@ -106,11 +106,11 @@ describe('back-off by failure class', () => {
     h.set('a', '1');
     await h.clock.advanceAsync(5 * second);
     expect(h.written('a')).toBe('1');
-    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined });
+    expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined });
     h.client.fail({ verb: 'get' }, 500);
     h.set('a', '2');
     await h.settle();
-    expect(h.inspect('a')).toMatchObject({ nextTryInMs: 500, lastError: 'scripted 500' });
+    expect(h.inspect('a')).toMatchObject({ nextTryAt: '2026-01-02T03:04:11Z', lastError: 'scripted 500' });
     await h.manager.stop();
   });
 

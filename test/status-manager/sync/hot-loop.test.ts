@@ -63,11 +63,14 @@ describe('the same body three times for the same version', () => {
     h.manager.start();
     h.set('a', 'stripped');
     await h.clock.advanceAsync(65_000);
-    expect(h.inspect('a')).toMatchObject({ unsentForMs: 35_000, waitingFor: { kind: 'back-off', class: 'hot-loop' } });
+    expect(h.inspect('a')).toMatchObject({
+      unsentSince: '2026-01-02T03:04:35Z',
+      waitingFor: { kind: 'back-off', class: 'hot-loop' },
+    });
     expect(h.metrics.statusGauges()).toMatchObject({ unsentStatuses: 1, oldestUnsentAgeSeconds: 35 });
     h.set('a', '');
     await h.clock.advanceAsync(65_000);
-    expect(h.inspect('a').unsentForMs).toBeUndefined();
+    expect(h.inspect('a').unsentSince).toBeUndefined();
     expect(h.metrics.statusGauges()).toMatchObject({ unsentStatuses: 0, oldestUnsentAgeSeconds: 0 });
     await h.manager.stop();
   });
@@ -101,7 +104,7 @@ describe('the same body three times for the same version', () => {
     isStripping = false;
     await h.clock.advanceAsync(60_000);
     expect(h.written('a')).toBe('kept in the end');
-    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined, hotLoop: undefined });
+    expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined, hotLoop: undefined });
     const patches = h.count('patch');
     await h.clock.advanceAsync(600_000);
     expect(h.count('patch')).toBe(patches);
@@ -179,7 +182,7 @@ describe('retryNow', () => {
     expect(h.manager.retryNow('uid-a')).toBe(true);
     await h.settle();
     expect([h.count('patch') - patches, h.written('a')]).toEqual([1, 'm']);
-    expect(h.inspect('a')).toMatchObject({ unsentForMs: undefined, waitingFor: undefined, lastError: undefined });
+    expect(h.inspect('a')).toMatchObject({ unsentSince: undefined, waitingFor: undefined, lastError: undefined });
     await h.manager.stop();
   });
 

@@ -119,11 +119,11 @@ class World {
   }
 
   /** What keeps this status from being where it belongs. */
-  #missingOf({ podUID, podName, version, sentVersion, unsentForMs }: PodInspection): string[] {
+  #missingOf({ podUID, podName, version, sentVersion, unsentSince }: PodInspection): string[] {
     const { client, manager } = this.h;
     const pod = client.pod('default', podName);
     // Of a pod that is no longer there, nobody has told us to forget the status.
-    if (pod === undefined || (pod.metadata!.uid !== podUID && unsentForMs === undefined)) return [];
+    if (pod === undefined || (pod.metadata!.uid !== podUID && unsentSince === undefined)) return [];
     const missing: string[] = [];
     const shown = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
     const cached = manager.getPodStatus(podUID)!;
@@ -131,7 +131,7 @@ class World {
       ? shown.phase === cached.phase
       : isPodStatusByKubeletEqual(shown, cached);
     if (pod.metadata!.uid !== podUID) missing.push(`${podUID}: kept though it was recreated`);
-    if (sentVersion !== version || unsentForMs !== undefined) missing.push(`${podUID}: not sent`);
+    if (sentVersion !== version || unsentSince !== undefined) missing.push(`${podUID}: not sent`);
     if (shown.message !== `${podUID} ${this.#lastSet.get(podUID)}`) missing.push(`${podUID}: not the last one`);
     if (!isShown) missing.push(`${podUID}: shown otherwise than it was set`);
     if (isDeletable(pod) && this.#terminated.has(podUID)) missing.push(`${podUID}: not deleted`);

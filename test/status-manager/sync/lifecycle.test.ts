@@ -434,7 +434,7 @@ describe('a full batch', () => {
     await batch;
     expect(h.inspect('a').lastError).toBe('scripted 500');
     await h.clock.advanceAsync(10_000);
-    expect(h.inspect('a')).toMatchObject({ nextTryInMs: undefined, lastError: undefined });
+    expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined });
     await h.manager.stop();
   });
 });

@@ -87,7 +87,7 @@ describe('one pod', () => {
     await h.settle();
     expect(h.takeRequests()).toEqual(['get a', 'patch a']);
     expect(h.written('a')).toBe('50');
-    expect(h.inspect('a')).toMatchObject({ version: 50, sentVersion: 50, unsentForMs: undefined });
+    expect(h.inspect('a')).toMatchObject({ version: 50, sentVersion: 50, unsentSince: undefined });
     await h.manager.stop();
   });
 
@@ -138,7 +138,7 @@ describe('one pod', () => {
     await h.clock.advanceAsync(1);
     expect(h.inspect('a')).toMatchObject({
       isInFlight: false,
-      nextTryInMs: 500,
+      nextTryAt: '2026-01-02T03:04:11Z',
       lastError: 'No response within 5000 ms',
     });
     await h.clock.advanceAsync(500);
@@ -160,7 +160,7 @@ describe('a status that is dropped while its sync is under way', () => {
     release();
     await h.settle();
     expect(h.written('a')).toBe('again');
-    expect(h.inspect('a')).toMatchObject({ version: 1, sentVersion: 1, unsentForMs: undefined });
+    expect(h.inspect('a')).toMatchObject({ version: 1, sentVersion: 1, unsentSince: undefined });
     await h.manager.stop();
   });
 
@@ -362,18 +362,18 @@ describe('inspect', () => {
       version: 1,
       sentVersion: undefined,
       podIsFinished: false,
-      unsentForMs: 1_500,
+      unsentSince: '2026-01-02T03:04:05Z',
       isInFlight: true,
-      waitingFor: { kind: 'response', verb: 'patch', forMs: 1_500 },
-      nextTryInMs: undefined,
+      waitingFor: { kind: 'response', verb: 'patch', since: '2026-01-02T03:04:05Z' },
+      nextTryAt: undefined,
       lastError: undefined,
     });
     expect(h.inspect('b')).toMatchObject({
       sentVersion: 1,
-      unsentForMs: undefined,
+      unsentSince: undefined,
       isInFlight: false,
-      lastSentAs: 'written',
-      lastSentAgeMs: 1_500,
+      sentAs: 'written',
+      sentAt: '2026-01-02T03:04:05Z',
     });
     expect(h.metrics.statusGauges()).toMatchObject({
       cachedStatuses: 2,

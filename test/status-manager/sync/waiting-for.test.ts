@@ -5,6 +5,9 @@ import { podOf, SyncHarness } from './sync-harness.ts';
 
 const staticPod = podOf('static', { annotations: { 'kubernetes.io/config.source': 'file' } });
 
+/** When the harness starts. */
+const since = '2026-01-02T03:04:05Z';
+
 /** What `inspect()` says of the pod, and what the metrics count. */
 function seen(h: SyncHarness, name: string): [object | undefined, object | undefined] {
   return [h.inspect(name).waitingFor, h.metrics.statusGauges()?.waitingPods];
@@ -20,8 +23,8 @@ describe('waitingFor', () => {
     await h.clock.advanceAsync(2_000);
     expect(h.takeRequests()).toEqual(['get a']);
     const counted = [{ reason: 'limiter', count: 2 }];
-    expect(seen(h, 'a')).toEqual([{ kind: 'limiter', forMs: 2_000 }, counted]);
-    expect(seen(h, 'b')).toEqual([{ kind: 'limiter', forMs: 2_000 }, counted]);
+    expect(seen(h, 'a')).toEqual([{ kind: 'limiter', since }, counted]);
+    expect(seen(h, 'b')).toEqual([{ kind: 'limiter', since }, counted]);
     await h.manager.stop();
   });
 
@@ -31,7 +34,7 @@ describe('waitingFor', () => {
     h.manager.start();
     h.set('static', '1');
     await h.clock.advanceAsync(2_000);
-    expect(seen(h, 'static')).toEqual([{ kind: 'mirror-pod', forMs: 2_000 }, [{ reason: 'mirror-pod', count: 1 }]]);
+    expect(seen(h, 'static')).toEqual([{ kind: 'mirror-pod', since }, [{ reason: 'mirror-pod', count: 1 }]]);
     await h.manager.stop();
   });
 
@@ -40,7 +43,7 @@ describe('waitingFor', () => {
     h.addPods('a');
     h.set('a', '1');
     h.clock.advance(2_000);
-    expect(seen(h, 'a')).toEqual([{ kind: 'no-client', forMs: 2_000 }, [{ reason: 'no-client', count: 1 }]]);
+    expect(seen(h, 'a')).toEqual([{ kind: 'no-client', since }, [{ reason: 'no-client', count: 1 }]]);
   });
 
   it('retry-after: a queued pod waits for the end of the pause, and not for its turn', async () => {
@@ -52,7 +55,7 @@ describe('waitingFor', () => {
     await h.clock.advanceAsync(5_000);
     expect(h.takeRequests()).toEqual(['get a', 'get b']);
     expect(seen(h, 'c')).toEqual([
-      { kind: 'retry-after', nextTryInMs: 15_000, forMs: 5_000 },
+      { kind: 'retry-after', nextTryAt: '2026-01-02T03:04:25Z', since },
       expect.arrayContaining([{ reason: 'retry-after', count: 1 }]),
     ]);
     await h.manager.stop();
