@@ -34,6 +34,7 @@ export async function tryReconcileMirrorPod(
   try {
     node = await client.getNode(signal);
   } catch (thrown) {
+    if (signal.aborted) return;
     const fields = { ...podFieldsOf(staticPod), reason: reasonOf(thrown) };
     return logger.warn(fields, 'Not creating mirror pod: the Node is unknown');
   }
@@ -43,6 +44,7 @@ export async function tryReconcileMirrorPod(
     await client.createMirrorPod(staticPod, signal);
     logger.info(podFieldsOf(staticPod), 'Created mirror pod');
   } catch (thrown) {
+    if (signal.aborted) return;
     const fields = { ...podFieldsOf(staticPod), reason: describeAPIError(thrown).message };
     logger.error(fields, 'Failed to create mirror pod');
   }

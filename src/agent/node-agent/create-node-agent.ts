@@ -85,7 +85,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     requestTimeoutMs: options.runtimeRequestTimeoutMs ?? defaultRuntimeRequestTimeoutMs,
     signal: runtimeCalls.signal,
   });
-  const podCache = new RuntimePodCache({ runtime, clock });
+  const podCache = new RuntimePodCache(runtime);
   const connection = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
   const informer =
     connection &&
@@ -130,7 +130,19 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   // The workers exist before what they do, because the status manager asks them which containers may run.
   const workQueue = new WorkQueue(clock);
-  const podWorkers = new PodWorkers({ podCache, workQueue, clock, logger, eventRecorder, random });
+  const podWorkers = new PodWorkers({
+    podCache,
+    requestRelist: (podUID) => {
+      // A resize does not change a container state, so a relist alone would not cause a sync.
+      pleg.requestReinspect(podUID);
+      pleg.requestRelist(podUID);
+    },
+    workQueue,
+    clock,
+    logger,
+    eventRecorder,
+    random,
+  });
   const dispatcher = new PodDispatcher({ podManager, podWorkers });
   const statusManager = new StatusManager({
     ...options.statusManager,
@@ -187,11 +199,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     actuatedState: options.actuatedState,
     volumeManager: options.volumeManager,
     hostIPs: node === false ? undefined : node.addresses,
-    requestPodRelist: (podUID) => {
-      // A resize does not change a container state, so a relist alone would not cause a sync.
-      pleg.requestReinspect(podUID);
-      pleg.requestRelist(podUID);
-    },
     requestPodSync: (podUID) => dispatcher.syncPod(podUID),
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
   });

@@ -9,7 +9,7 @@ import {
   plegContainerStates,
   type PodLifecycleEvent,
 } from './pod-lifecycle-event.ts';
-import type { Observation, RuntimePodCache } from './runtime-pod-cache.ts';
+import type { RuntimePodCache } from './runtime-pod-cache.ts';
 
 /** Options of `GenericPLEG`. */
 export interface GenericPLEGOptions {
@@ -144,6 +144,7 @@ export class GenericPLEG {
   async #relistAll(): Promise<void> {
     const { cache } = this.#options;
     const run = this.#run;
+    const relistedAtMs = this.#options.clock.monotonicMs();
     const observation = cache.beginObservation();
     try {
       const pods = await this.#runtime.listPods({ signal: run?.signal });
@@ -156,7 +157,7 @@ export class GenericPLEG {
     }
     if (this.#loggedFailure !== '') this.#options.logger.info({}, 'GenericPLEG: able to retrieve pods again');
     this.#loggedFailure = '';
-    this.#relistedAtMs = observation.monotonicMs;
+    this.#relistedAtMs = relistedAtMs;
   }
 
   async #relistPod(podUID: string): Promise<void> {
@@ -174,7 +175,7 @@ export class GenericPLEG {
   }
 
   /** Source: kubelet `reconcilePodRecord`. */
-  #reconcile(podUID: string, pod: RuntimePod | undefined, observation: Observation): void {
+  #reconcile(podUID: string, pod: RuntimePod | undefined, observation: number): void {
     const { cache } = this.#options;
     const current = pod === undefined ? none : plegContainerStates(pod);
     const isKnown = this.#records.has(podUID) || pod !== undefined;

@@ -1,4 +1,3 @@
-import type { Clock } from '../../shared/clock.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { PodCache } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
@@ -6,63 +5,53 @@ import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/conta
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
-/** Options of `RuntimePodCache`. */
-export interface RuntimePodCacheOptions {
-  /** The runtime of the pods; statuses differ if it has no sandboxes. */
-  readonly runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
-  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
-}
-
-/** When the runtime was queried. */
-export interface Observation {
-  /** Greater than that of every earlier observation. */
-  readonly sequence: number;
-  readonly wallMs: number;
-  readonly monotonicMs: number;
-}
-
 interface Entry {
   readonly runtimePod: RuntimePod;
   readonly ips: readonly string[];
-  readonly observation: Observation;
+  readonly observation: number;
 }
 
 interface Waiter {
-  readonly minTimeMs: number;
-  /** The last observation that had begun when the wait started. */
-  readonly sequence: number;
+  readonly observation: number;
   readonly wake: () => void;
 }
 
 /**
- * The last known runtime status of each pod, and when it was observed. The PLEG writes it, the pod
- * workers read it. A status never counts as newer than it is, even if the wall clock jumps.
+ * The last known runtime status of each pod, and the number of the observation that it is from: observations are
+ * numbered in the order in which they begin. The PLEG writes it, the pod workers read it.
  * Source: kubelet `kubecontainer.Cache`.
+ *
+ * Divergence: the kubelet compares wall-clock times, so a jump of the clock lets an old status count as new, or a
+ * worker wait.
  */
 export class RuntimePodCache implements PodCache {
-  readonly #options: RuntimePodCacheOptions;
+  readonly #runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
   readonly #entries = new Map<string, Entry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
   /** The last observation of all pods. */
-  #observation: Observation | undefined;
+  #observation = 0;
   /** Later observations of single pods that found no change or no pod. */
-  readonly #podObservations = new Map<string, Observation>();
-  #lastSequence = 0;
+  readonly #podObservations = new Map<string, number>();
+  #lastObservation = 0;
 
-  constructor(options: RuntimePodCacheOptions) {
-    this.#options = options;
+  /** @param runtime of the pods; statuses differ if it has no sandboxes */
+  constructor(runtime: Pick<ContainerRuntime, 'runPodSandbox'>) {
+    this.#runtime = runtime;
   }
 
-  /** Call it right before the runtime is queried. */
-  beginObservation(): Observation {
-    const { clock } = this.#options;
-    return { sequence: ++this.#lastSequence, wallMs: clock.now(), monotonicMs: clock.monotonicMs() };
+  /** The number of a new observation: call it right before the runtime is queried. */
+  beginObservation(): number {
+    return ++this.#lastObservation;
+  }
+
+  lastObservation(): number {
+    return this.#lastObservation;
   }
 
   /** Stores the runtime status of a pod. A pod that has ended keeps its IP addresses. */
-  set(runtimePod: RuntimePod, observation: Observation): void {
+  set(runtimePod: RuntimePod, observation: number): void {
     const { uid, sandboxes = [] } = runtimePod;
-    const { ips = [] } = podStatusFromRuntime(toAPIPod(runtimePod), runtimePod, this.#options.runtime);
+    const { ips = [] } = podStatusFromRuntime(toAPIPod(runtimePod), runtimePod, this.#runtime);
     const keepsIPs = ips.length === 0 && !sandboxes.some(({ ready }) => ready);
     this.#entries.set(uid, {
       runtimePod,
@@ -78,14 +67,14 @@ export class RuntimePodCache implements PodCache {
   }
 
   /** Records that all entries were up to date at `observation`. Source: kubelet `UpdateTime`. */
-  updateTime(observation: Observation): void {
+  updateTime(observation: number): void {
     this.#observation = observation;
     this.#podObservations.clear();
     for (const podUID of [...this.#waiters.keys()]) this.#notify(podUID);
   }
 
   /** Like `updateTime`, for one pod. Source: kubelet `SetObservedTime`. */
-  setObservedTime(podUID: string, observation: Observation): void {
+  setObservedTime(podUID: string, observation: number): void {
     this.#podObservations.set(podUID, observation);
     this.#notify(podUID);
   }
@@ -94,18 +83,18 @@ export class RuntimePodCache implements PodCache {
   get(podUID: string): RuntimePodStatus | undefined {
     const entry = this.#entries.get(podUID);
     if (entry !== undefined) return this.#statusOf(toAPIPod(entry.runtimePod), entry);
-    return this.#latest(podUID) && this.#statusOf({ metadata: { uid: podUID } }, undefined);
+    return this.#latest(podUID) > 0 ? this.#statusOf({ metadata: { uid: podUID } }, undefined) : undefined;
   }
 
-  /** Resolves with a status that was observed after `minTimeMs`; rejects only when `signal` is aborted. */
-  async getNewerThan(pod: Pod, minTimeMs: number, { signal }: CallOptions = {}): Promise<RuntimePodStatus> {
+  /** Rejects only when `signal` is aborted. */
+  async getNewerThan(pod: Pod, observation: number, { signal }: CallOptions = {}): Promise<RuntimePodStatus> {
     signal?.throwIfAborted();
     const podUID = pod.metadata?.uid ?? '';
-    if (!this.#isNewerThan(podUID, minTimeMs)) await this.#waitFor(podUID, minTimeMs, signal);
+    if (this.#latest(podUID) <= observation) await this.#waitFor(podUID, observation, signal);
     return this.#statusOf(pod, this.#entries.get(podUID));
   }
 
-  #waitFor(podUID: string, minTimeMs: number, signal: AbortSignal | undefined): Promise<void> {
+  #waitFor(podUID: string, observation: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiters = this.#waiters.get(podUID) ?? new Set<Waiter>();
       const leave = (): void => {
@@ -114,8 +103,7 @@ export class RuntimePodCache implements PodCache {
         if (waiters.size === 0) this.#waiters.delete(podUID);
       };
       const waiter: Waiter = {
-        minTimeMs,
-        sequence: this.#lastSequence,
+        observation,
         wake: () => {
           leave();
           resolve();
@@ -132,32 +120,17 @@ export class RuntimePodCache implements PodCache {
   }
 
   #notify(podUID: string): void {
-    for (const waiter of [...(this.#waiters.get(podUID) ?? [])]) {
-      const { sequence = 0 } = this.#latest(podUID) ?? {};
-      // An observation that began after the wait is newer than any `minTimeMs` of the waiter.
-      if (sequence > waiter.sequence || this.#isNewerThan(podUID, waiter.minTimeMs)) waiter.wake();
-    }
-  }
-
-  #isNewerThan(podUID: string, minTimeMs: number): boolean {
     const latest = this.#latest(podUID);
-    if (latest === undefined) return false;
-    const { clock } = this.#options;
-    const nowMs = clock.now();
-    const ageMs = clock.monotonicMs() - latest.monotonicMs;
-    // The wall clock may have jumped since, so the earlier of both readings is used.
-    return Math.min(latest.wallMs, nowMs - ageMs) > Math.min(minTimeMs, nowMs);
+    for (const waiter of [...(this.#waiters.get(podUID) ?? [])]) if (latest > waiter.observation) waiter.wake();
   }
 
-  #latest(podUID: string): Observation | undefined {
-    return [this.#observation, this.#podObservations.get(podUID), this.#entries.get(podUID)?.observation].reduce(
-      (latest, candidate) => ((candidate?.sequence ?? 0) > (latest?.sequence ?? 0) ? candidate : latest),
-      undefined,
-    );
+  #latest(podUID: string): number {
+    const podObservation = this.#podObservations.get(podUID) ?? 0;
+    return Math.max(this.#observation, podObservation, this.#entries.get(podUID)?.observation ?? 0);
   }
 
   #statusOf(pod: Pod, entry: Entry | undefined): RuntimePodStatus {
-    const status = podStatusFromRuntime(pod, entry?.runtimePod, this.#options.runtime);
+    const status = podStatusFromRuntime(pod, entry?.runtimePod, this.#runtime);
     return entry === undefined ? status : { ...status, ips: entry.ips };
   }
 }

@@ -94,12 +94,7 @@ export interface AgentPodSyncerOptions {
   /** The node's addresses, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
   readonly agentStartedAtMs?: number | undefined;
-  /** Called when the pod has changed and should be inspected and synced soon. */
-  readonly requestPodRelist: (podUID: string) => void;
-  /**
-   * Called when the pod must be synced now, because all of its containers were removed for a restart.
-   * Default: `requestPodRelist`.
-   */
+  /** Called when the pod must be synced now, because all of its containers were removed for a restart. */
   readonly requestPodSync?: ((podUID: string) => void) | undefined;
 }
 
@@ -114,6 +109,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   /** For the pod workers. */
   readonly podCache: PodCache;
   readonly #options: AgentPodSyncerOptions;
+  readonly #runtime: ContainerRuntime;
   readonly #eventRecorder: PodEventRecorder;
   /** Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
@@ -128,6 +124,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
     requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+    this.#runtime = runtime;
     this.podCache = options.podCache ?? runtimePodCache(runtime);
     this.#options = options;
     this.#crashLoopBackOff = createCrashLoopBackOff(clock);
@@ -160,12 +157,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     runtimeStatus: RuntimePodStatus,
     { signal = new AbortController().signal }: CallOptions,
   ): Promise<SyncPodResult> {
-    const { statusManager, probeManager, requestPodRelist, requestPodSync = requestPodRelist } = this.#options;
+    const { statusManager, probeManager, requestPodSync } = this.#options;
     const uid = pod.metadata?.uid ?? '';
     this.#resizeProgress.update(pod, runtimeStatus);
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, status);
-    if (isPodPhaseTerminal(status.phase)) return { isTerminal: true };
+    if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
 
     if (isStaticPod(pod)) this.#options.reconcileMirrorPod?.(pod, mirrorPod);
     await this.#mountVolumes(pod, signal);
@@ -178,9 +175,8 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#resizeProgress.reportErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
-    if (isRestartingAll && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync(uid);
-    if (results.length > 0) requestPodRelist(uid);
-    return { isTerminal: false };
+    if (isRestartingAll && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync?.(uid);
+    return { isTerminal: false, hasChanged: results.length > 0 };
   }
 
   async syncTerminatingPod(
@@ -190,7 +186,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     podStatusFn: PodStatusFn | undefined,
     { signal }: CallOptions,
   ): Promise<void> {
-    const { statusManager, probeManager, clock } = this.#options;
+    const { statusManager, probeManager } = this.#options;
     const uid = pod.metadata?.uid ?? '';
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, podStatusFn === undefined ? status : podStatusFn(status));
@@ -198,7 +194,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
     probeManager?.removePod(uid);
 
-    const stopped = await this.podCache.getNewerThan(pod, clock.now(), { signal });
+    // The runtime itself is asked: the cache is as old as the last relist.
+    const { ips } = runtimeStatus;
+    const stopped = { ...podStatusFromRuntime(pod, await this.#runtime.getPod(uid, { signal }), this.#runtime), ips };
     const running = stopped.containers.filter(({ state }) => state === 'running').map(({ id }) => id);
     if (running.length > 0) {
       throw new Error(`detected running containers after a successful KillPod, CRI violation: ${running.join(', ')}`);

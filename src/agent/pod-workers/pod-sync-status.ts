@@ -56,8 +56,8 @@ export interface PodSyncStatus {
   isWorking: boolean;
   /** True while the worker's loop is running. */
   isLoopRunning: boolean;
-  /** When the last sync ended, in milliseconds since the epoch; 0 if there was none. */
-  lastSyncMs: number;
+  /** The last observation of the runtime that had begun when the last sync ended: the next one needs a newer status. */
+  lastObservation: number;
   /** Aborts the sync in progress. */
   abortController: AbortController | undefined;
   /** When the sync that is under way began, in milliseconds since the epoch. */
@@ -80,7 +80,7 @@ export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLi
     isObservedRuntime: false,
     isWorking: false,
     isLoopRunning: false,
-    lastSyncMs: 0,
+    lastObservation: 0,
     abortController: undefined,
     syncStartedMs: undefined,
     failures: undefined,

@@ -8,6 +8,8 @@ import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 export interface SyncPodResult {
   /** True when the pod has reached a terminal phase on its own, and can be terminated. */
   readonly isTerminal: boolean;
+  /** True when something was done in the runtime, so that its status is out of date. */
+  readonly hasChanged: boolean;
 }
 
 /**
@@ -37,19 +39,22 @@ export interface PodLifecycleSyncer {
   syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, options: CallOptions): Promise<void>;
 }
 
-/** The runtime statuses of pods. Source: kubelet `kubecontainer.ROCache`. */
+/** The runtime statuses of pods, which are numbered by observation. Source: kubelet `kubecontainer.ROCache`. */
 export interface PodCache {
   /** The last observed status; undefined if the pod has never been observed. */
   get(podUID: string): RuntimePodStatus | undefined;
-  /** A status that was observed after `minTimeMs` (since the epoch). */
-  getNewerThan(pod: Pod, minTimeMs: number, options: CallOptions): Promise<RuntimePodStatus>;
+  /** The number of the last observation that has begun; 0 if none has. */
+  lastObservation(): number;
+  /** A status of an observation that began after the one with this number. */
+  getNewerThan(pod: Pod, observation: number, options: CallOptions): Promise<RuntimePodStatus>;
 }
 
 /** Queries the runtime each time and caches nothing. */
 export function runtimePodCache(runtime: ContainerRuntime): PodCache {
   return {
     get: () => undefined,
-    getNewerThan: async (pod, _minTimeMs, options) =>
+    lastObservation: () => 0,
+    getNewerThan: async (pod, _observation, options) =>
       podStatusFromRuntime(pod, await runtime.getPod(pod.metadata?.uid ?? '', options), runtime),
   };
 }

@@ -126,28 +126,32 @@ export class PodWorkerLoop {
 
   /** Resolves with true when the pod has reached a terminal phase on its own. */
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
-    const { clock } = this.#options;
+    const { podCache, requestRelist } = this.#options;
     const podSyncer = this.#options.podSyncer();
-    const { lifecycle } = status;
+    const { lifecycle, uid } = status;
     const { updateType, pod, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {
       if (lifecycle.state === 'terminating') lifecycle.isStarted = true;
       await podSyncer.syncTerminatingRuntimePod(runningPod, { signal });
       return false;
     }
-    const runtimeStatus = await this.#runtimeStatus(pod!, status.lastSyncMs, signal);
+    const runtimeStatus = await this.#runtimeStatus(pod!, status.lastObservation, signal);
     signal.throwIfAborted();
     let isTerminal = false;
+    let hasChanged = false;
     try {
       switch (lifecycle.state) {
         case 'syncing':
-          ({ isTerminal } = await podSyncer.syncPod(updateType, pod!, mirrorPod, runtimeStatus, { signal }));
+          ({ isTerminal, hasChanged } = await podSyncer.syncPod(updateType, pod!, mirrorPod, runtimeStatus, {
+            signal,
+          }));
           break;
         case 'terminating': {
           lifecycle.isStarted = true;
           const { podStatusFn } = lifecycle;
           const gracePeriodSeconds = lifecycle.gracePeriodSeconds || undefined;
           await podSyncer.syncTerminatingPod(pod!, runtimeStatus, gracePeriodSeconds, podStatusFn, { signal });
+          hasChanged = true;
           break;
         }
         case 'terminated':
@@ -155,14 +159,16 @@ export class PodWorkerLoop {
           break;
       }
     } finally {
-      status.lastSyncMs = clock.now();
+      status.lastObservation = podCache.lastObservation();
     }
+    // After the line above: an observation that had begun before it does not count for the next sync.
+    if (hasChanged) requestRelist?.(uid);
     return isTerminal;
   }
 
-  async #runtimeStatus(pod: Pod, minTimeMs: number, signal: AbortSignal): Promise<RuntimePodStatus> {
+  async #runtimeStatus(pod: Pod, observation: number, signal: AbortSignal): Promise<RuntimePodStatus> {
     try {
-      return await this.#options.podCache.getNewerThan(pod, minTimeMs, { signal });
+      return await this.#options.podCache.getNewerThan(pod, observation, { signal });
     } catch (thrown) {
       const { eventRecorder = noPodEvents } = this.#options;
       const message = `error determining status: ${thrown instanceof Error ? thrown.message : String(thrown)}`;

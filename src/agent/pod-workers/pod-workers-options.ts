@@ -17,6 +17,8 @@ export interface PodWorkersConnections {
 /** Options of `PodWorkers`. */
 export interface PodWorkersOptions {
   readonly podCache: PodCache;
+  /** Called when a pod has changed in the runtime, so that it is observed soon. Default: the next relist observes it. */
+  readonly requestRelist?: ((podUID: string) => void) | undefined;
   /** The workers enqueue when each pod must be synced again: call `updatePod` for pods that are due. */
   readonly workQueue: WorkQueue;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;

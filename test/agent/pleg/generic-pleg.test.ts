@@ -30,7 +30,7 @@ function newPLEG(
     listPods: async () => shown.pods,
     getPod: options.getPod ?? (async (uid: string) => shown.pods.find((pod) => pod.uid === uid)),
   };
-  const cache = new RuntimePodCache({ runtime: { runPodSandbox: async () => 'sandbox' }, clock });
+  const cache = new RuntimePodCache({ runPodSandbox: async () => 'sandbox' });
   const events: PodLifecycleEvent[] = [];
   const pleg = new GenericPLEG({
     runtime,

@@ -67,49 +67,6 @@ describe('TestUpdatePodParallel', () => {
   });
 });
 
-describe('what the runtime showed before the end of a sync', () => {
-  /** Workers whose cache records how new a runtime status each sync demands. */
-  function recorded(): { readonly minTimes: number[] } {
-    const minTimes: number[] = [];
-    const getNewerThan = (_: Pod, minTimeMs: number) => {
-      minTimes.push(minTimeMs);
-      return Promise.resolve(emptyStatus);
-    };
-    t = createPodWorkers({ podCache: { get: () => undefined, getNewerThan } });
-    return { minTimes };
-  }
-
-  /** Syncs the pod for a second. */
-  async function syncForASecond(updateType: SyncPodType): Promise<number> {
-    const release = t.syncer.hold('1');
-    await update(updateType, podOf('1'));
-    t.clock.advance(1000);
-    const endMs = t.clock.now();
-    release();
-    await drainAllWorkers(t);
-    return endMs;
-  }
-
-  it('is never used by the next one', async () => {
-    const { minTimes } = recorded();
-    const first = await syncForASecond('create');
-    t.clock.advance(500);
-    const second = await syncForASecond('update');
-    t.clock.advance(500);
-    await update('kill', podOf('1'));
-    // The first sync takes what there is; the status for syncTerminatedPod is newer than the end of the containers.
-    expect(minTimes).toEqual([0, first, second, t.clock.now()]);
-  });
-
-  it('is not used after a sync that failed, either', async () => {
-    const { minTimes } = recorded();
-    t.syncer.failures.set('1', [new Error('no')]);
-    const failed = await syncForASecond('create');
-    await update('update', podOf('1'));
-    expect(minTimes).toEqual([0, failed]);
-  });
-});
-
 describe('TestUpdatePod', () => {
   it('a new pod is recorded and started', async () => {
     await update('create', podOf('1', 'running-pod'));
@@ -524,12 +481,72 @@ describe('the grace period', () => {
   });
 });
 
+describe('the status that a sync gets', () => {
+  /** The cache's observations, and what the workers asked of it. */
+  function observedWorkers() {
+    const asked: number[] = [];
+    const relisted: string[] = [];
+    let lastObservation = 7;
+    t = createPodWorkers({
+      podCache: {
+        get: () => undefined,
+        lastObservation: () => lastObservation,
+        getNewerThan: async (_pod, observation) => {
+          asked.push(observation);
+          return emptyStatus;
+        },
+      },
+      requestRelist: (uid) => {
+        relisted.push(uid);
+        lastObservation++;
+      },
+    });
+    return { asked, relisted, observe: () => lastObservation++ };
+  }
+
+  it('is of an observation that began after the sync before it had ended', async () => {
+    const { asked, observe } = observedWorkers();
+    const release = t.syncer.hold('1');
+    await update('create', podOf('1'));
+    observe();
+    release();
+    await drainAllWorkers(t);
+    await update('sync', podOf('1'));
+    expect(asked).toEqual([0, 8]);
+  });
+
+  it('is newer than a sync that failed, too', async () => {
+    const { asked } = observedWorkers();
+    t.syncer.failures.set('1', [new Error('no')]);
+    await update('create', podOf('1'));
+    await update('sync', podOf('1'));
+    expect(asked).toEqual([0, 7]);
+  });
+
+  it('is asked for at once after a sync that changed something, and after the pod was stopped', async () => {
+    const { asked, relisted } = observedWorkers();
+    await update('create', podOf('1'));
+    expect(relisted).toEqual([]);
+    t.syncer.changing.add('1');
+    await update('sync', podOf('1'));
+    expect(relisted).toEqual(['1']);
+    t.syncer.changing.delete('1');
+    await update('kill', podOf('1'));
+    await drainAllWorkers(t);
+    expect(callsOf('1')).toEqual(['create', 'sync', 'terminating', 'terminated']);
+    expect(relisted).toEqual(['1', '1']);
+    // The relist of a sync counts for the next one: it begins after the sync has ended.
+    expect(asked).toEqual([0, 7, 7, 8]);
+  });
+});
+
 describe('failures', () => {
   it('a pod that is killed while its status is read is not synced any more', async () => {
     const reads: (() => void)[] = [];
     t = createPodWorkers({
       podCache: {
         get: () => undefined,
+        lastObservation: () => 0,
         getNewerThan: () => new Promise((resolve) => reads.push(() => resolve(emptyStatus))),
       },
     });
@@ -546,7 +563,11 @@ describe('failures', () => {
   it('the status of the runtime cannot be read: the pod is not synced, an event says so, and it is tried again', async () => {
     const events: PodEvent[] = [];
     t = createPodWorkers({
-      podCache: { get: () => undefined, getNewerThan: () => Promise.reject(new Error('runtime is down')) },
+      podCache: {
+        get: () => undefined,
+        lastObservation: () => 0,
+        getNewerThan: () => Promise.reject(new Error('runtime is down')),
+      },
       eventRecorder: { event: (event) => events.push(event) },
     });
     await update('create', podOf('1'));

@@ -1,5 +1,5 @@
 import type { Pod } from 'kubelet-status-manager';
-import type { PodLifecycleSyncer } from '../../../src/agent/pod-workers/pod-syncer.ts';
+import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/agent/pod-workers/pod-syncer.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import type { RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
@@ -20,6 +20,8 @@ export class RecordingPodSyncer implements PodLifecycleSyncer {
   readonly processed = new Map<string, SyncPodRecord[]>();
   /** Pods of which the next sync says that they are terminal. */
   readonly terminal = new Set<string>();
+  /** Pods that a sync changes in the runtime. */
+  readonly changing = new Set<string>();
   /** What the next calls for a pod reject with. */
   readonly failures = new Map<string, Error[]>();
   readonly signals = new Map<string, AbortSignal>();
@@ -38,9 +40,12 @@ export class RecordingPodSyncer implements PodLifecycleSyncer {
 
   async syncPod(
     ...[updateType, pod, , , { signal }]: Parameters<PodLifecycleSyncer['syncPod']>
-  ): Promise<{ isTerminal: boolean }> {
+  ): Promise<SyncPodResult> {
     await this.#record(pod, { call: updateType }, signal);
-    return { isTerminal: this.terminal.has(pod.metadata?.uid ?? '') };
+    return {
+      isTerminal: this.terminal.has(pod.metadata?.uid ?? ''),
+      hasChanged: this.changing.has(pod.metadata?.uid ?? ''),
+    };
   }
 
   syncTerminatingPod(
@@ -88,7 +93,11 @@ export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): Test
   const workQueue = new WorkQueue(clock);
   const cached = new Map<string, RuntimePodStatus>();
   const workers = new PodWorkers({
-    podCache: { get: (uid) => cached.get(uid), getNewerThan: () => Promise.resolve(emptyStatus) },
+    podCache: {
+      get: (uid) => cached.get(uid),
+      lastObservation: () => 0,
+      getNewerThan: () => Promise.resolve(emptyStatus),
+    },
     workQueue,
     clock,
     logger: silentLogger,

@@ -80,7 +80,7 @@ export class TestAgent {
       probeManager: withProbes
         ? this.#newProberManager(eventRecorder)
         : { addPod: () => {}, removePod: () => {}, stopLivenessAndStartup: () => {}, results: this.probeResults },
-      requestPodRelist: (podUID) => this.#update('sync', podUID),
+      requestPodSync: (podUID) => this.#update('sync', podUID),
       ...options,
     });
     this.allocationManager = new AllocationManager({
@@ -99,6 +99,7 @@ export class TestAgent {
     });
     this.workers = new PodWorkers({
       podCache: this.#syncer.podCache,
+      requestRelist: (podUID) => this.#update('sync', podUID),
       workQueue: this.#workQueue,
       clock,
       logger: this.logger,

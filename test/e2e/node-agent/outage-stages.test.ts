@@ -125,6 +125,7 @@ const cases: readonly Case[] = [
     title: 'a pod runs, which somebody replaces by another one of its name',
     during: ({ cluster }) => {
       cluster.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
+      cluster.runtime.delay({ method: 'createContainer' }, 500);
       return cluster.create(podOf());
     },
     after: [
