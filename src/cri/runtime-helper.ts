@@ -46,6 +46,7 @@ export interface RuntimeHelper {
     container: Container | EphemeralContainer,
     podIPs: readonly string[],
   ): Promise<RunContainerOptions>;
+  /** The resolver configuration of the pod, by its dnsPolicy and dnsConfig. */
   getPodDNS(pod: Pod): Promise<PodDNS>;
   /** The hostname of a pod with a network of its own; at most 63 characters. */
   generatePodHostName(pod: Pod): string;

@@ -337,7 +337,8 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await fillNode(node, 120);
       node.client.faults.next({ count: Number.POSITIVE_INFINITY }, fault.status(503, { message: 'no leader' }));
       node.set(node.podManager.getPodByUID([...node.manager.inspect().pods].at(-1)!.podUID)!, { isReady: false });
-      await node.settled();
+      // An outage is shown after 30 s.
+      await node.pass(40);
     });
 
     const cases = [desk, phone].flatMap((viewport) =>
