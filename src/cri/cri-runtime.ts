@@ -1,5 +1,5 @@
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import {
   type CallOptions,
@@ -16,6 +16,7 @@ import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
+import { calcRestartCountByLogDir, removeLogs } from './container-logs.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
 import { type CRIClient, CRIError, hasCode, ignoreNotFound } from './cri-client.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
@@ -106,16 +107,21 @@ export class CRIRuntime implements ContainerRuntime {
     const sandbox = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: sandboxID }, { signal });
     const { network, metadata } = sandbox.status ?? {};
     const podIPs = [network?.ip ?? '', ...(network?.additional_ips ?? []).map(({ ip }) => ip)].filter(Boolean);
-    const containerConfig = generateContainerConfig(config, {
-      options: await helper.generateRunContainerOptions(pod, container, podIPs),
-      moreMounts: await this.#terminationMessageMount(pod, container),
-      imageUser: await this.#imageUser(config.imageRef ?? container.image ?? '', signal),
-      targetID: await this.#targetID(pod, container, signal),
-      seccompProfileRoot: join(rootDirectory, 'seccomp'),
-      machine,
-    });
     const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
+    // The log of a run that containerd and the agent have both forgotten is not written over.
+    const attempt = Math.max(config.attempt, await calcRestartCountByLogDir(logs));
     await mkdir(logs, { recursive: true, mode: 0o755 });
+    const containerConfig = generateContainerConfig(
+      { ...config, attempt },
+      {
+        options: await helper.generateRunContainerOptions(pod, container, podIPs),
+        moreMounts: await this.#terminationMessageMount(pod, container),
+        imageUser: await this.#imageUser(config.imageRef ?? container.image ?? '', signal),
+        targetID: await this.#targetID(pod, container, signal),
+        seccompProfileRoot: join(rootDirectory, 'seccomp'),
+        machine,
+      },
+    );
     const { container_id: id } = await this.#client.call(
       'CreateContainer',
       {
@@ -408,12 +414,4 @@ async function withGoMessage<T>(call: Promise<T>): Promise<T> {
   } catch (error) {
     throw error instanceof CRIError ? new Error(error.goMessage, { cause: error }) : error;
   }
-}
-
-/** The log of one run, and what its rotation has left. Source: kubelet `removeContainerLog`. */
-async function removeLogs(path: string): Promise<void> {
-  const prefix = `${basename(path)}.`;
-  const names = await readdir(dirname(path)).catch(() => []);
-  const rotated = names.filter((name) => name.startsWith(prefix)).map((name) => join(dirname(path), name));
-  await Promise.all([path, ...rotated].map((file) => rm(file, { force: true })));
 }

@@ -160,6 +160,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { statusManager, probeManager, requestPodSync } = this.#options;
     const uid = pod.metadata?.uid ?? '';
     this.#resizeProgress.update(pod, runtimeStatus);
+    const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, status);
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
@@ -168,14 +169,15 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     await this.#mountVolumes(pod, signal);
     signal.throwIfAborted();
     probeManager?.addPod(pod);
-    const isRestartingAll =
+    const restartAllContainers =
       status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
-    const results = await this.#runtimeManager.syncPod(pod, runtimeStatus, isRestartingAll, signal);
+    const context = { restartAllContainers, previous, signal };
+    const results = await this.#runtimeManager.syncPod(pod, runtimeStatus, context);
     this.#updateReasons(uid, results);
     this.#resizeProgress.reportErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
-    if (isRestartingAll && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync?.(uid);
+    if (restartAllContainers && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync?.(uid);
     return { isTerminal: false, hasChanged: results.length > 0 };
   }
 

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../shared/abort.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
-import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
+import type { Container, EphemeralContainer, Pod, PodStatusInput } from '../../kube/types.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -32,6 +32,8 @@ export interface StartRequest {
   readonly pod: Pod;
   readonly container: Container | EphemeralContainer;
   readonly runtimeStatus: RuntimePodStatus;
+  /** The pod's status before this sync. */
+  readonly previous: PodStatusInput | undefined;
   /** Undefined in a runtime without sandboxes. */
   readonly sandboxID: string | undefined;
   readonly signal: AbortSignal;
@@ -50,7 +52,7 @@ export class ContainerStarter {
    * `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
-    const { pod, container, runtimeStatus } = request;
+    const { pod, container } = request;
     this.#checkBackOff(request);
     const imageRef = await this.#imageRef(request);
 
@@ -59,7 +61,7 @@ export class ContainerStarter {
       this.#options.runtime.createContainer({
         pod,
         container,
-        attempt: nextAttempt(runtimeStatus, container.name),
+        attempt: nextAttempt(request),
         hash: hashContainer(container),
         sandboxID: request.sandboxID,
         imageRef,
@@ -142,8 +144,21 @@ function withoutID(message: string, containerID: string | undefined, containerNa
   return id === undefined || id === '' ? message : message.replaceAll(id, containerName);
 }
 
-/** The restart count of the next run. */
-function nextAttempt(runtimeStatus: RuntimePodStatus, containerName: string): number {
-  const newest = findContainerStatusByName(runtimeStatus, containerName);
-  return newest === undefined ? 0 : (newest.attempt ?? 0) + 1;
+/**
+ * The restart count of the next run: one more than that of the newest run. If the runtime has lost all runs, for example
+ * by a reboot, it follows from the pod's last status.
+ *
+ * Divergence: in that case, the kubelet counts the log files of the runs, which only a runtime can know here.
+ */
+function nextAttempt({ container: { name }, runtimeStatus, previous }: StartRequest): number {
+  const newest = findContainerStatusByName(runtimeStatus, name);
+  if (newest !== undefined) return (newest.attempt ?? 0) + 1;
+  const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = previous ?? {};
+  const lists = [containerStatuses, initContainerStatuses, ephemeralContainerStatuses];
+  const shown = lists.flatMap((list) => list ?? []).find((status) => status.name === name);
+  const restartCount = shown?.restartCount ?? 0;
+  const { running, terminated } = shown?.state ?? {};
+  // The status has counted a run that was lost already; that run has no container ID.
+  const isCounted = running == null && terminated == null && !shown?.lastState?.terminated?.containerID;
+  return isCounted ? restartCount : restartCount + 1;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
+import type { Container, EphemeralContainer, Pod, PodStatusInput } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
@@ -10,7 +10,7 @@ import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { ContainerStarter } from './container-starter.ts';
+import { ContainerStarter, type StartRequest } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
@@ -31,6 +31,15 @@ export interface RuntimeManagerOptions {
   readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
+}
+
+/** What a sync goes by, besides the pod and what the runtime has of it. */
+export interface SyncPodContext {
+  /** Default: false. */
+  readonly restartAllContainers?: boolean | undefined;
+  /** The pod's status before this sync: the restart counts of containers that the runtime has lost. */
+  readonly previous?: PodStatusInput | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** Reconciles the containers and the sandbox of a pod with its spec. Source: `kubeGenericRuntimeManager`. */
@@ -63,8 +72,7 @@ export class RuntimeManager {
   async syncPod(
     pod: Pod,
     runtimeStatus: RuntimePodStatus,
-    restartAllContainers: boolean,
-    signal: AbortSignal,
+    { restartAllContainers = false, previous, signal }: SyncPodContext,
   ): Promise<SyncActionResult[]> {
     const { actuatedResources, probeResults } = this.#options;
     const actuated = actuatedResources && ((name: string) => actuatedResources.get(pod.metadata?.uid ?? '', name));
@@ -91,7 +99,7 @@ export class RuntimeManager {
       this.#options.onPodSandboxReady(pod);
     }
     if (actions.containersToUpdate.length > 0) results.push(await this.#resizePod(pod, actions, signal));
-    return [...results, ...(await this.#startContainers(pod, runtimeStatus, actions, sandboxID, signal))];
+    return [...results, ...(await this.#startContainers({ pod, runtimeStatus, previous, signal }, actions, sandboxID))];
   }
 
   /** Source: kuberuntime `killPodWithSyncResult`. */
@@ -158,19 +166,17 @@ export class RuntimeManager {
   }
 
   async #startContainers(
-    pod: Pod,
-    runtimeStatus: RuntimePodStatus,
+    request: Omit<StartRequest, 'container' | 'sandboxID'>,
     actions: PodActions,
     sandbox: string,
-    signal: AbortSignal,
   ): Promise<SyncActionResult[]> {
+    const { signal } = request;
     const results: SyncActionResult[] = [];
     const sandboxID = this.#options.runtime.runPodSandbox === undefined ? undefined : sandbox;
     const start = async (container: Container | EphemeralContainer): Promise<boolean> => {
       signal.throwIfAborted();
-      const request = { pod, container, runtimeStatus, sandboxID, signal };
       const result = await this.#attempt('StartContainer', container.name, 'CreateContainerError', () =>
-        this.#starter.start(request),
+        this.#starter.start({ ...request, container, sandboxID }),
       );
       signal.throwIfAborted();
       results.push(result);

@@ -25,7 +25,10 @@ export interface PodSandboxConfig {
 export interface ContainerConfig {
   readonly pod: Pod;
   readonly container: Container | EphemeralContainer;
-  /** How many runs the container had before this one. The container's status returns it. */
+  /**
+   * How many runs the container had before this one. The container's status returns it, or a higher number if the
+   * runtime knows of more runs.
+   */
   readonly attempt: number;
   /** `hashContainer` of the container. The container's status returns it. */
   readonly hash: string;

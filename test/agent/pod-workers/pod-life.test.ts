@@ -77,6 +77,43 @@ describe('the life of a plain pod', () => {
   });
 });
 
+describe('a runtime that has lost its containers, as after a reboot', () => {
+  const loseAll = () => agent.runtime.put({ uid: 'uid-1', name: 'web', namespace: 'ns', containers: [] });
+  const restartCount = () => agent.status('web')?.containerStatuses?.[0]?.restartCount;
+  const attempt = () => agent.runtime.container('uid-1', 'app')?.attempt;
+
+  it('the next runs are numbered on from the restart count of the status', async () => {
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 }, { exitAfterMs: 1000, exitCode: 1 }, {});
+    await agent.create(podOf());
+    await agent.advance(60_000);
+    expect([restartCount(), attempt()]).toEqual([2, 2]);
+    for (const count of [3, 4]) {
+      loseAll();
+      await agent.advance(120_000);
+      expect([restartCount(), attempt()]).toEqual([count, count]);
+    }
+    agent.runtime.exit(agent.runtime.container('uid-1', 'app')!.id);
+    await agent.advance(120_000);
+    expect([restartCount(), attempt()]).toEqual([5, 5]);
+  });
+
+  it('a run that the status has counted as lost is not counted twice, however often its image cannot be pulled', async () => {
+    await agent.create(podOf());
+    agent.runtime.images.clear();
+    agent.runtime.fail({ method: 'pullImage' }, 'no route to host', 3);
+    loseAll();
+    await agent.advance(600_000);
+    expect([restartCount(), attempt()]).toEqual([1, 1]);
+  });
+
+  it('a container that has never run is at 0', async () => {
+    agent.runtime.fail({ method: 'pullImage' }, 'no route to host', 3);
+    await agent.create(podOf());
+    await agent.advance(600_000);
+    expect([restartCount(), attempt()]).toEqual([0, 0]);
+  });
+});
+
 describe('init containers and sidecars', () => {
   it('start one after the other, and the regular ones last; sidecars stop last, in the reverse order', async () => {
     agent.runtime.script('init', { exitAfterMs: 3000 });

@@ -46,7 +46,7 @@ const container = (name: string, image = 'busybox'): Container => ({ name, image
 const podOf = (spec: PodSpec): Pod => ({ metadata: { uid: '12345678', name: 'foo', namespace: 'new' }, spec });
 async function sync(pod: Pod, restartAllContainers = false) {
   const runtimeStatus = podStatusFromRuntime(pod, runtime.pod('12345678'), runtime);
-  const syncing = manager.syncPod(pod, runtimeStatus, restartAllContainers, new AbortController().signal);
+  const syncing = manager.syncPod(pod, runtimeStatus, { restartAllContainers, signal: new AbortController().signal });
   await settle(clock);
   return syncError(await syncing);
 }
