@@ -36,6 +36,8 @@ await new Stryker({
   plugins: ['@stryker-mutator/vitest-runner'],
   vitest: { configFile: 'test/mutation/vitest.config.ts', related: false },
   coverageAnalysis: 'perTest',
+  // Constants: each would need a new worker and every test.
+  ignoreStatic: true,
   concurrency: 2,
   // Stryker would read it with functions that TypeScript 7 does not have, and insert
   // `@ts-nocheck`, which the test of the generated file would notice.
@@ -43,7 +45,7 @@ await new Stryker({
   disableTypeChecks: false,
   tempDirName: '.stryker/sandbox',
   ignorePatterns: ['/dist', '/docs', '/api', '/bench'],
-  reporters: ['clear-text', 'html'],
+  reporters: ['progress-append-only', 'clear-text', 'html'],
   clearTextReporter: { allowColor: false, reportTests: false, logTests: false },
   htmlReporter: { fileName: '.stryker/report.html' },
   allowConsoleColors: false,

@@ -108,7 +108,9 @@ export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatus
   requireObserved(pod, observed);
   const apiStatus = pod.status ?? {};
   const previous = observed.previous ?? apiStatus;
-  const { containerStatuses, initContainerStatuses = [], ephemeralContainerStatuses = [] } = observed;
+  const { containerStatuses } = observed;
+  const initContainerStatuses = observed.initContainerStatuses ?? [];
+  const ephemeralContainerStatuses = observed.ephemeralContainerStatuses ?? [];
 
   const outcome = phaseAndReason(pod, observed, previous, apiStatus);
   return {

@@ -176,9 +176,36 @@ describe('isPodStatusByKubeletEqual: values', () => {
     expect(areEqual(a, b)).toBe(expected);
   });
 
+  it('a condition of ours that only one of them has makes two statuses different', () => {
+    const others = { type: 'Initialized', status: 'True' };
+    const ready = { type: 'Ready', status: 'True' };
+    expect(areEqual({ conditions: [others, ready] }, { conditions: [others] })).toBe(false);
+  });
+
+  it.each<[string, unknown]>([
+    ['a list of scalars', [1, 'a', true, null]],
+    ['null', null],
+    ['a list of lists', [[1], [2]]],
+    ['a resource list that holds no texts', { limits: { a: 1, b: null } }],
+    ['a resource list that is none', { limits: 3, requests: null }],
+  ])('unknown members are equal by value: %s', (_, value) => {
+    const copy: unknown = structuredClone(value);
+    expect(areEqual({ 'x-new': value } as PodStatusInput, { 'x-new': copy } as PodStatusInput)).toBe(true);
+  });
+
   it.each<[string, unknown, unknown]>([
     ['a list and an object', [], {}],
     ['null and an object', null, {}],
+    ['a number and an object', 7, {}],
+    ['a text and a list', '', []],
+    ['null and a number', null, 0],
+    ['a resource list and null', { limits: {} }, { limits: null }],
+    ['a resource list and a number', { limits: {} }, { limits: 7 }],
+    ['a resource list and a text', { limits: {} }, { limits: '' }],
+    ['a resource list with a text and one with a number', { limits: { cpu: '1' } }, { limits: { cpu: 1 } }],
+    ['a resource list with a text and one with null', { limits: { cpu: '0' } }, { limits: { cpu: null } }],
+    ['one of two quantities', { limits: { a: '1', b: '1' } }, { limits: { a: '1', b: '2' } }],
+    ['a quantity of a name that every object inherits', { limits: { toString: '1' } }, { limits: { other: '1' } }],
     ['a text and a number', '1', 1],
     ['other names, as many', { a: 1 }, { b: 1 }],
     ['a name that every object inherits', { constructor: {} }, { other: {} }],

@@ -408,3 +408,32 @@ describe('needToReconcilePodReadiness', () => {
     expect(needToReconcilePodReadiness(gated)).toBe(false);
   });
 });
+
+describe('a pod without a spec and an earlier status', () => {
+  it.each([
+    ['ContainersReady', generateContainersReadyCondition({}, undefined, [], 'Running')],
+    ['Ready', generatePodReadyCondition({}, undefined, undefined, [], 'Running')],
+    ['Initialized', generatePodInitializedCondition({}, undefined, undefined, 'Running')],
+    ['Initialized', generatePodInitializedCondition({ spec: {} }, undefined, undefined, 'Running')],
+    ['Ready', generatePodReadyCondition({ spec: {} }, undefined, undefined, [], 'Running')],
+  ])('has %s: nothing is missing', (type, made) => {
+    expect(made).toMatchObject({ type, status: 'True' });
+  });
+
+  it('needs no other readiness', () => {
+    expect(needToReconcilePodReadiness({})).toBe(false);
+    expect(needToReconcilePodReadiness({ status: { conditions: [{ type: 'Ready', status: 'False' }] } })).toBe(false);
+  });
+});
+
+it('a pod is initialised as soon as one of its regular containers has started', () => {
+  const pod = podOf({ containers: ['a', 'b'], init: ['i'] });
+  const made = generatePodInitializedCondition(pod, undefined, [waiting('i'), running('a'), waiting('b')], 'Running');
+  expect(made.status).toBe('True');
+});
+
+it('names a readiness gate whose condition has no status', () => {
+  const pod = podOf({ gates: ['gate'] });
+  const made = generatePodReadyCondition(pod, undefined, [{ type: 'gate' }], [ready('a')], 'Running');
+  expect(made.message).toBe('the status of pod readiness gate "gate" is not "True", but ');
+});

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   generateAllContainersRestartingCondition,
   generatePodReadyToStartContainersCondition,
+  shouldAllContainersRestart,
   type PodSandbox,
   type RuntimeContainer,
 } from '../../../src/status-manager/status/generate-runtime-conditions.ts';
@@ -157,6 +158,18 @@ describe('TestGenerateAllContainersRestartingCondition', () => {
       expected: ['False'],
     },
     {
+      name: 'the exit code of another container in the API status triggers nothing',
+      old: { containerStatuses: [terminated('b', 42), terminated('a', 1)] },
+      runtime: [exited(1)],
+      expected: ['False'],
+    },
+    {
+      name: 'an API status without a state triggers nothing',
+      old: { containerStatuses: [{ name: 'a' }] },
+      runtime: [exited(1)],
+      expected: ['False'],
+    },
+    {
       name: 'another rule matches first',
       container: withRules('Restart', 'RestartAllContainers'),
       runtime: [exited(42)],
@@ -177,5 +190,19 @@ describe('TestGenerateAllContainersRestartingCondition', () => {
       ...(reason !== undefined && { reason }),
       ...(message !== undefined && { message }),
     });
+  });
+
+  it('is False for a pod without a spec, an earlier status and containers', () => {
+    expect(generateAllContainersRestartingCondition({}, undefined, undefined, undefined).status).toBe('False');
+    expect(generateAllContainersRestartingCondition({}, null, [exited(42)], 'Running').status).toBe('False');
+  });
+
+  it.each<[string, Pod, PodStatusInput | undefined, readonly RuntimeContainer[], boolean]>([
+    ['an exit that has the rule', { spec: { containers: [restartsAll] } }, undefined, [exited(42)], true],
+    ['no container listed', { spec: { containers: [restartsAll] } }, undefined, [], false],
+    ['no container in the spec', {}, undefined, [exited(42)], false],
+    ['a restart under way', {}, underWay, [], true],
+  ])('shouldAllContainersRestart: %s', (_case, pod, old, runtime, expected) => {
+    expect(shouldAllContainersRestart(pod, old, runtime)).toBe(expected);
   });
 });

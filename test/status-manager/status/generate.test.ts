@@ -73,6 +73,65 @@ describe('generateAPIPodStatus', () => {
     expect(conditionOf(status, 'Initialized')?.message).toBe('containers with incomplete status: [i]');
   });
 
+  it('makes a status of a pod without metadata, spec and status', () => {
+    const resizeConditions = [{ type: 'PodResizePending', status: 'True', observedGeneration: 3 }];
+    const status = generateAPIPodStatus({}, { containerStatuses: [], resizeConditions });
+    expect(status).toMatchObject({ phase: 'Pending', qosClass: 'BestEffort', resources: {} });
+    expect(conditionOf(status, 'PodResizePending')?.observedGeneration).toBe(0);
+    expect(status).not.toHaveProperty('podIPs');
+    expect(status).not.toHaveProperty('hostIPs');
+  });
+
+  it('puts the resources of the spec into the status', () => {
+    const containers = [{ name: 'a', resources: { limits: { cpu: '2' }, requests: { cpu: '1' } } }];
+    expect(generateAPIPodStatus(podOf(undefined, { containers }), seen)).toMatchObject({
+      allocatedResources: { cpu: '1' },
+      resources: { limits: { cpu: '2' }, requests: { cpu: '1' } },
+    });
+  });
+
+  it.each<[string, unknown, unknown, string, string?]>([
+    ['no pod', null, seen, 'pod'],
+    ['nothing observed', {}, null, 'observed'],
+    ['no containerStatuses', {}, {}, 'observed.containerStatuses', 'a list'],
+    ['initContainerStatuses', {}, { ...seen, initContainerStatuses: {} }, 'observed.initContainerStatuses', 'a list'],
+    [
+      'ephemeralContainerStatuses',
+      {},
+      { ...seen, ephemeralContainerStatuses: 1 },
+      'observed.ephemeralContainerStatuses',
+      'a list',
+    ],
+    ['sandboxes', {}, { ...seen, sandboxes: [1] }, 'observed.sandboxes[0]'],
+    ['runtimeContainers', {}, { ...seen, runtimeContainers: [{}, null] }, 'observed.runtimeContainers[1]'],
+    ['resizeConditions', {}, { ...seen, resizeConditions: ['x'] }, 'observed.resizeConditions[0]'],
+    ['podIPs', {}, { ...seen, podIPs: '10.0.0.1' }, 'observed.podIPs', 'a list'],
+    ['a podIP', {}, { ...seen, podIPs: ['10.0.0.1', 7] }, 'observed.podIPs[1]', 'a string'],
+    ['hostIPs', {}, { ...seen, hostIPs: {} }, 'observed.hostIPs', 'a list'],
+    ['a hostIP', {}, { ...seen, hostIPs: [null] }, 'observed.hostIPs[0]', 'a string'],
+    ['eviction', {}, { ...seen, eviction: 'Evicted' }, 'observed.eviction'],
+    ['disruption', {}, { ...seen, disruption: null }, 'observed.disruption'],
+  ])(
+    'refuses what is not of its type and names the member: %s',
+    (_name, pod, observed, path, expected = 'an object') => {
+      const call = () => generateAPIPodStatus(pod as Pod, observed as ObservedPod);
+      expect(call).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path }));
+      expect(call).toThrow(expected);
+    },
+  );
+
+  it.each([
+    'initContainerStatuses',
+    'ephemeralContainerStatuses',
+    'sandboxes',
+    'runtimeContainers',
+    'resizeConditions',
+    'podIPs',
+    'hostIPs',
+  ])('takes null for a list that is unknown: %s', (member) => {
+    expect(generateAPIPodStatus(podOf(), { ...seen, [member]: null }).phase).toBe('Running');
+  });
+
   describe('phase, reason and message', () => {
     const cases: readonly {
       readonly name: string;
@@ -85,6 +144,11 @@ describe('generateAPIPodStatus', () => {
         name: 'the terminal phase set before is not left',
         observed: { ...seen, previous: { phase: 'Failed', reason: 'Evicted', message: 'm' } },
         expected: { phase: 'Failed', reason: 'Evicted', message: 'm' },
+      },
+      {
+        name: 'a terminal phase by the containers goes before the one set before',
+        observed: { ...done, previous: { phase: 'Failed' } },
+        expected: { phase: 'Succeeded' },
       },
       {
         name: 'the API’s terminal phase is not left',
@@ -169,6 +233,8 @@ describe('generateAPIPodStatus', () => {
     it.each([
       ['a regular container runs', ready('a'), undefined, 'Running'],
       ['a regular container has crashed', crashed('a', 1), undefined, 'Running'],
+      ['a regular container has ended', terminated('a', 1), undefined, 'Running'],
+      ['a regular container has no state yet', { name: 'a' }, undefined, 'Pending'],
       ['the agent says that none has run in this sandbox', ready('a'), false, 'Pending'],
       ['the agent says that one has', ready('a'), true, 'Running'],
     ] as const)(
@@ -252,7 +318,7 @@ describe('generateAPIPodStatus', () => {
       const resizeConditions = [{ type: 'PodResizePending', status: 'True', reason: 'Deferred' }];
       expect(typesOf(generateAPIPodStatus(podOf(), { ...seen, resizeConditions }))).toContain('PodResizePending');
       const terminal = generateAPIPodStatus(podOf(), { ...done, resizeConditions, podIsTerminal: true });
-      expect(typesOf(terminal)).not.toContain('PodResizePending');
+      expect(typesOf(terminal)).toEqual(typesOf(generateAPIPodStatus(podOf(), done)));
     });
 
     it('of a resize have no observedGeneration when the pod has no generation', () => {
@@ -304,6 +370,21 @@ describe('generateAPIPodStatus', () => {
         expect(made.conditions?.at(-1)).toMatchObject({ type: 'AllContainersRestarting', status });
       },
     );
+
+    it('take a container that runs for no exit with 0, nor one without a state', () => {
+      const onZero = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [0] } }];
+      const pod = podOf(undefined, { containers: [{ ...restartsAll, restartPolicyRules: onZero }] });
+      for (const [status, expected] of [
+        [running('a'), 'False'],
+        [waiting('a'), 'False'],
+        [{ name: 'a' }, 'False'],
+        [terminated('a', 0), 'True'],
+        [{ name: 'a', state: { terminated: {} } }, 'True'],
+      ] as const) {
+        const made = generateAPIPodStatus(pod, { ...seen, containerStatuses: [status] });
+        expect(conditionOf(made, 'AllContainersRestarting')?.status).toBe(expected);
+      }
+    });
 
     it('continue a restart of all containers that has begun', () => {
       const pod = podOf(undefined, { containers: [restartsAll] });
