@@ -98,17 +98,30 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     help: 'How long the oldest of the terminating pods has waited.',
     labelNames: ['waiting_for'],
   });
+  const contestedPods = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_contested_pods',
+    help: 'Pods whose status is changed back again and again after it was written.',
+  });
+  const outageAge = metricIn(register, GreatestGauge<'outcome' | 'code'>, {
+    name: 'kubelet_status_manager_outage_age_seconds',
+    help: 'Seconds since no status can be written; absent unless that has lasted 30 s.',
+    labelNames: ['outcome', 'code'],
+  });
+  const journalFailing = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_journal_failing',
+    help: '1 while statuses cannot be recorded in the journal; absent without a journal.',
+  });
   const lastSuccess = metricIn(register, GreatestGauge, {
-    name: 'kubelet_status_manager_last_successful_request_timestamp_seconds',
-    help: 'Unix time of the last successful request to the API server; 0 before the first one.',
+    name: 'kubelet_status_manager_last_successful_request_age_seconds',
+    help: 'Seconds since the last successful request to the API server; absent before the first one.',
   });
   const informerSynced = metricIn(register, SourcedGauge, {
     name: 'kubelet_status_manager_informer_synced',
     help: '1 when the informer of the pod manager has listed all pods.',
   });
   const informerLastEvent = metricIn(register, GreatestGauge, {
-    name: 'kubelet_status_manager_informer_last_event_timestamp_seconds',
-    help: 'Unix time of the last list, event or bookmark of the informer; 0 before the first one.',
+    name: 'kubelet_status_manager_informer_last_event_age_seconds',
+    help: 'Seconds since the last list, event or bookmark of the informer; absent before the first one.',
   });
   const informerRestarts = metricIn(register, SourcedCounter, {
     name: 'kubelet_status_manager_informer_restarts_total',
@@ -192,23 +205,35 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
             value: oldestAgeSeconds,
           })),
         ),
-        lastSuccess.addSource(() => [{ labels: {}, value: read().lastSuccessfulRequestSeconds }]),
+        contestedPods.addSource(() => [{ labels: {}, value: read().contestedPods }]),
+        outageAge.addSource(() => {
+          const { outage } = read();
+          return outage === undefined
+            ? []
+            : [{ labels: { outcome: outage.outcome, code: outage.code }, value: outage.ageSeconds }];
+        }),
+        journalFailing.addSource(() => valueIfDefined(read().isJournalFailing)),
+        lastSuccess.addSource(() => valueIfDefined(read().lastSuccessfulRequestAgeSeconds)),
         ...(
           [
             [informerSynced, ({ isSynced }) => Number(isSynced)],
-            [informerLastEvent, ({ lastEventSeconds }) => lastEventSeconds],
+            [informerLastEvent, ({ lastEventAgeSeconds }) => lastEventAgeSeconds],
             [informerRestarts, ({ restarts }) => restarts],
-          ] satisfies [SourcedGauge | SourcedCounter, (informer: InformerGauges) => number][]
+          ] satisfies [SourcedGauge | SourcedCounter, (informer: InformerGauges) => number | undefined][]
         ).map(([metric, valueOf]) =>
           metric.addSource(() => {
             const { informer } = read();
-            return informer === undefined ? [] : [{ labels: {}, value: valueOf(informer) }];
+            return valueIfDefined(informer && valueOf(informer));
           }),
         ),
       ];
       return () => removals.forEach((remove) => remove());
     },
   };
+}
+
+function valueIfDefined(value: number | boolean | undefined): Sample<string>[] {
+  return value === undefined ? [] : [{ labels: {}, value: Number(value) }];
 }
 
 /** A scrape reads all metrics in one turn, so the pods are looked through once. */

@@ -1,6 +1,7 @@
 import type { PodStatusCache, SentAs, VersionedPodStatus } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';
 import { MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
+import type { JournalFailure } from './journal/journal.ts';
 import type { StatusJournal } from './journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
@@ -55,6 +56,8 @@ export interface ManagerInspection {
   readonly lastSuccessfulRequestAt: string | undefined;
   /** Undefined when the pod manager is not an informer. */
   readonly informer: InformerState | undefined;
+  /** Why the journal cannot record statuses, and since when; undefined while it can, and without a journal. */
+  readonly journalFailure: JournalFailure | undefined;
   /** UID of the API object (a mirror's for a static pod) → version last written. kubelet: `apiStatusVersions`. */
   readonly apiStatusVersions: ReadonlyMap<string, number>;
 }
@@ -84,6 +87,7 @@ export function inspectManager(state: ManagerState, sources: InspectionSources):
     outage: loop?.outage(times),
     lastSuccessfulRequestAt: lastSuccess === undefined ? undefined : timeFromEpochMs(lastSuccess),
     informer: podManager.informerState?.(),
+    journalFailure: sources.journal.failure,
     apiStatusVersions: cache.sentVersions(),
   };
 }

@@ -81,8 +81,14 @@ export interface StatusGauges {
   readonly waitingPods: readonly { readonly reason: WaitReason; readonly count: number }[];
   /** Pods whose end waits: for the safety provider, for finalizers, or for a DELETE that fails. */
   readonly terminatingPods: readonly TerminatingPodsGauge[];
-  /** Unix time; 0 before the first one. */
-  readonly lastSuccessfulRequestSeconds: number;
+  /** Undefined before the first one. */
+  readonly lastSuccessfulRequestAgeSeconds: number | undefined;
+  /** Undefined unless no status can be written, as `inspect()` shows it. */
+  readonly outage: OutageGauge | undefined;
+  /** Pods whose status another writer keeps undoing, while newer versions are sent, too. */
+  readonly contestedPods: number;
+  /** The journal cannot record statuses; undefined without a journal. */
+  readonly isJournalFailing: boolean | undefined;
   /** Undefined when the pod manager is not an informer. */
   readonly informer: InformerGauges | undefined;
 }
@@ -94,12 +100,20 @@ export interface TerminatingPodsGauge {
   readonly oldestAgeSeconds: number;
 }
 
+/** No status can be written. */
+export interface OutageGauge {
+  readonly ageSeconds: number;
+  readonly outcome: RequestOutcome;
+  /** As of `incRequests`. */
+  readonly code: string;
+}
+
 /** The informer of the pod manager. */
 export interface InformerGauges {
   /** The first list is complete. */
   readonly isSynced: boolean;
-  /** Unix time of the last list, event or bookmark; 0 before the first one. */
-  readonly lastEventSeconds: number;
+  /** Since the last list, event or bookmark; undefined before the first one. */
+  readonly lastEventAgeSeconds: number | undefined;
   /** Lists and watches that failed and were started again. */
   readonly restarts: number;
 }

@@ -197,7 +197,11 @@ function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety
 function resolveJournal(journal: Journal | undefined, logger: Logger): Journal | undefined {
   if (journal === undefined) return undefined;
   requirePort('journal', journal, journalMethods);
-  const methods = guarded<Omit<Journal, 'recovered'>>(journal, journalMethods, logThrown(logger, 'journal'));
+  const methods = guarded<Omit<Journal, 'recovered'>>(
+    journal,
+    [...journalMethods, 'failure'],
+    logThrown(logger, 'journal'),
+  );
   return { ...methods, recovered: journal.recovered };
 }
 

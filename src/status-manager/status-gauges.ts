@@ -15,7 +15,7 @@ export function registerGauges(metrics: Metrics, sources: () => InspectionSource
 }
 
 /** The gauges as they are now. */
-function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources): StatusGauges {
+function readStatusGauges({ cache, podManager, clock, loop, journal }: InspectionSources): StatusGauges {
   const times = new MonotonicTimes(clock);
   const secondsSince = (since: string): number => (clock.now() - epochMsOf(since)) / 1000;
   const waiting = new Map<WaitReason, number>();
@@ -45,16 +45,25 @@ function readStatusGauges({ cache, podManager, clock, loop }: InspectionSources)
     countTerminating('finalizers', since);
   }
   const informer = podManager.informerState?.();
+  const outage = loop?.outage(times);
+  const lastSuccess = loop?.lastSuccess;
   return {
     cachedStatuses: gauges.cachedStatuses,
     unsentStatuses,
     oldestUnsentAgeSeconds,
     waitingPods: Array.from(waiting, ([reason, pods]) => ({ reason, count: pods })),
     terminatingPods: [...terminating.values()],
-    lastSuccessfulRequestSeconds: (loop?.lastSuccess ?? 0) / 1000,
+    lastSuccessfulRequestAgeSeconds: lastSuccess === undefined ? undefined : (clock.now() - lastSuccess) / 1000,
+    outage: outage && {
+      ageSeconds: secondsSince(outage.since),
+      outcome: outage.failure,
+      code: String(outage.statusCode ?? '<error>'),
+    },
+    contestedPods: loop?.contestedPods ?? 0,
+    isJournalFailing: journal.isRecording ? journal.failure !== undefined : undefined,
     informer: informer && {
       isSynced: informer.isSynced,
-      lastEventSeconds: informer.lastEventAt === undefined ? 0 : epochMsOf(informer.lastEventAt) / 1000,
+      lastEventAgeSeconds: informer.lastEventAt === undefined ? undefined : secondsSince(informer.lastEventAt),
       restarts: informer.restarts,
     },
   };

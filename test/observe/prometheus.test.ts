@@ -22,7 +22,10 @@ function gauges(cachedStatuses: number, unsentStatuses: number, oldestUnsentAgeS
     oldestUnsentAgeSeconds,
     waitingPods: [],
     terminatingPods: [],
-    lastSuccessfulRequestSeconds: 0,
+    lastSuccessfulRequestAgeSeconds: undefined,
+    outage: undefined,
+    contestedPods: 0,
+    isJournalFailing: undefined,
     informer: undefined,
   };
 }
@@ -50,9 +53,12 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   { name: 'kubelet_status_manager_waiting_pods', type: 'gauge', labels: ['reason'] },
   { name: 'kubelet_status_manager_terminating_pods', type: 'gauge', labels: ['waiting_for'] },
   { name: 'kubelet_status_manager_oldest_terminating_age_seconds', type: 'gauge', labels: ['waiting_for'] },
-  { name: 'kubelet_status_manager_last_successful_request_timestamp_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_contested_pods', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_outage_age_seconds', type: 'gauge', labels: ['outcome', 'code'] },
+  { name: 'kubelet_status_manager_journal_failing', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_last_successful_request_age_seconds', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_informer_synced', type: 'gauge', labels: [] },
-  { name: 'kubelet_status_manager_informer_last_event_timestamp_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_informer_last_event_age_seconds', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_informer_restarts_total', type: 'counter', labels: [] },
   { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
@@ -90,7 +96,10 @@ describe('createPrometheusMetrics', () => {
       ...gauges(1, 1, 1),
       waitingPods: [{ reason: 'hot-loop', count: 1 }],
       terminatingPods: [{ waitingFor: 'finalizers', count: 1, oldestAgeSeconds: 1 }],
-      informer: { isSynced: true, lastEventSeconds: 1, restarts: 1 },
+      outage: { ageSeconds: 31, outcome: 'transient', code: '401' },
+      isJournalFailing: true,
+      lastSuccessfulRequestAgeSeconds: 1,
+      informer: { isSynced: true, lastEventAgeSeconds: 1, restarts: 1 },
     }));
 
     const metric = (await register.getMetricsAsJSON()).find((json) => json.name === name)!;
@@ -146,25 +155,25 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 3',
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 1.5',
-      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+      'kubelet_status_manager_contested_pods 0',
     ]);
     now = gauges(1, 0, 0);
     expect(await linesOf(register, 'kubelet_status_manager_')).toEqual([
       'kubelet_status_manager_cached_statuses 1',
       'kubelet_status_manager_unsent_statuses 0',
       'kubelet_status_manager_oldest_unsent_age_seconds 0',
-      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+      'kubelet_status_manager_contested_pods 0',
     ]);
   });
 
-  it('shows what pods wait for, and the informer; of several managers the sum, the oldest age and the newest time', async () => {
+  it('shows what pods wait for, and the informer; of several managers the sum, and the greatest age', async () => {
     const register = new Registry();
     const values = (count: number, seconds: number): StatusGauges => ({
       ...gauges(0, 0, 0),
       waitingPods: [{ reason: 'forbidden', count }],
       terminatingPods: [{ waitingFor: 'delete', count, oldestAgeSeconds: seconds }],
-      lastSuccessfulRequestSeconds: seconds,
-      informer: { isSynced: true, lastEventSeconds: seconds, restarts: count },
+      lastSuccessfulRequestAgeSeconds: seconds,
+      informer: { isSynced: true, lastEventAgeSeconds: seconds, restarts: count },
     });
     createPrometheusMetrics({ register }).registerStatusGauges(() => values(2, 50));
     createPrometheusMetrics({ register }).registerStatusGauges(() => values(3, 40));
@@ -173,9 +182,10 @@ describe('createPrometheusMetrics', () => {
         'kubelet_status_manager_waiting_pods{reason="forbidden"} 5',
         'kubelet_status_manager_terminating_pods{waiting_for="delete"} 5',
         'kubelet_status_manager_oldest_terminating_age_seconds{waiting_for="delete"} 50',
-        'kubelet_status_manager_last_successful_request_timestamp_seconds 50',
+        'kubelet_status_manager_contested_pods 0',
+        'kubelet_status_manager_last_successful_request_age_seconds 50',
         'kubelet_status_manager_informer_synced 2',
-        'kubelet_status_manager_informer_last_event_timestamp_seconds 50',
+        'kubelet_status_manager_informer_last_event_age_seconds 50',
         'kubelet_status_manager_informer_restarts_total 5',
       ]);
     }
@@ -214,7 +224,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 15',
       'kubelet_status_manager_unsent_statuses 3',
       'kubelet_status_manager_oldest_unsent_age_seconds 30',
-      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+      'kubelet_status_manager_contested_pods 0',
       'kubelet_status_manager_requests_total{verb="get",outcome="ok",code="2xx"} 2',
     ]);
   });
@@ -232,7 +242,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 5',
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 7',
-      'kubelet_status_manager_last_successful_request_timestamp_seconds 0',
+      'kubelet_status_manager_contested_pods 0',
     ]);
     expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 4']);
   });

@@ -5,7 +5,7 @@ import type { ClockLike } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
-import { isHostAllowed, resolveAllowedHosts } from '../../observe/statusz/host-check.ts';
+import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
 import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';

@@ -3,7 +3,7 @@ import type { StatusManagerLike } from '../../status-manager/status-manager-like
 import { thrownFields } from '../../shared/logger.ts';
 import { requirePort } from '../../shared/ports.ts';
 import { readClientFiles } from './client-files.ts';
-import { isHostAllowed } from './host-check.ts';
+import { isHostAllowed } from '../../shared/host-check.ts';
 import { resolveOptions, type StatusPageOptions } from './options.ts';
 import { podDocument } from './pod-document.ts';
 import { jsonContent, RenderedJSON } from './rendered-json.ts';

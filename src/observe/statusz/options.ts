@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/logger.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { integerOption } from '../../shared/validate.ts';
-import { resolveAllowedHosts } from './host-check.ts';
+import { resolveAllowedHosts } from '../../shared/host-check.ts';
 
 /** Options of `createStatusPage`. */
 export interface StatusPageOptions {

@@ -2,7 +2,8 @@ import type { JournalDamage } from './journal-lines.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { JournalEntry } from './journal.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
+import type { JournalEntry, JournalFailure } from './journal.ts';
 
 const maxLoggedPods = 10;
 const cannotRecord = 'Statuses cannot be recorded in the journal and would be lost in a crash';
@@ -19,6 +20,8 @@ export class JournalLog {
   readonly #recording: FailureLog;
   /** By action. */
   readonly #actions = new Map<string, FailureLog>();
+  /** Lasts until the process ends. */
+  #permanentFailure: JournalFailure | undefined;
 
   constructor(settings: JournalLogSettings) {
     this.#settings = settings;
@@ -26,6 +29,12 @@ export class JournalLog {
       cannotRecord,
       'The journal can be written again; all unsent statuses are recorded',
     );
+  }
+
+  /** Why statuses cannot be recorded now. */
+  get failure(): JournalFailure | undefined {
+    const { failingSince, reason = '' } = this.#recording;
+    return failingSince === undefined ? this.#permanentFailure : { failingSince, reason };
   }
 
   canOnlyBeRead(error: unknown): void {
@@ -47,6 +56,10 @@ export class JournalLog {
   }
 
   wasReplaced(): void {
+    this.#permanentFailure = {
+      failingSince: timeFromEpochMs(this.#settings.clock.now()),
+      reason: 'another process has replaced the file',
+    };
     this.#error({}, 'Another process has replaced the file of the journal; nothing more is recorded');
   }
 

@@ -7,7 +7,7 @@ import type { DirectoryLock } from './directory-lock.ts';
 import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
-import type { Journal, JournalEntry } from './journal.ts';
+import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
 import { LiveEntries } from './live-entries.ts';
 import { OldLines } from './old-lines.ts';
 
@@ -81,6 +81,10 @@ export class JournalRecorder implements Journal {
     this.#liveChanged(podUID, this.#live.delete(podUID));
     this.#oldLines.markAllOf(podUID);
     this.#afterWriting();
+  }
+
+  failure(): JournalFailure | undefined {
+    return this.#log.failure;
   }
 
   async close(): Promise<void> {

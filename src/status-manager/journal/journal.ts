@@ -11,6 +11,12 @@ export interface JournalEntry {
   readonly status: PodStatus;
 }
 
+/** Why a journal cannot record statuses, and since when (RFC 3339). */
+export interface JournalFailure {
+  readonly failingSince: string;
+  readonly reason: string;
+}
+
 /**
  * Records statuses that were accepted and not yet sent, so that a crash of the agent does not lose
  * them. A status is recorded before `setPodStatus` returns, so before it can be sent: what a restart
@@ -25,6 +31,8 @@ export interface Journal {
   accepted(entry: JournalEntry): void;
   /** The pod's newest status has been written completely and no DELETE is due, or the pod is gone. */
   settled(podUID: string): void;
+  /** Why statuses cannot be recorded now, and since when (RFC 3339); undefined while they can. For `inspect()` and metrics. */
+  failure?(): JournalFailure | undefined;
   /** Called by the manager's `stop()`. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { latestTime } from '../status/server-newer.ts';
 import type { PodStatus } from '../../kube/types.ts';
-import type { Journal, JournalEntry } from './journal.ts';
+import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
 
 /**
  * Connects a manager with its journal: what to record, and which statuses are from an earlier run.
@@ -46,6 +46,16 @@ export class StatusJournal {
   settled(podUID: string): void {
     this.#recovered.delete(podUID);
     this.#journal?.settled(podUID);
+  }
+
+  /** There is a journal. */
+  get isRecording(): boolean {
+    return this.#journal !== undefined;
+  }
+
+  /** Why statuses cannot be recorded now. */
+  get failure(): JournalFailure | undefined {
+    return this.#journal?.failure?.();
   }
 
   async close(): Promise<void> {

@@ -37,8 +37,8 @@ export interface BackOffEntry extends BackOffCause {
   readonly dueMs: number;
   /** A newer version is not tried before. */
   readonly newVersionDueMs: number;
-  /** This row of failures has been logged at warn because it lasts. */
-  isLoggedAsLasting: boolean;
+  /** This row of failures has been logged at warn, so its end is, too. */
+  isLoggedAtWarn: boolean;
 }
 
 /** When a pod that failed is tried again. Pure bookkeeping: it sets no timer. */
@@ -79,7 +79,7 @@ export class BackOff {
       failedAtMs: nowMs,
       dueMs: nowMs + waitMs,
       newVersionDueMs: nowMs + Math.min(waitMs, newVersionWaitMs ?? waitMs),
-      isLoggedAsLasting: old?.isLoggedAsLasting ?? false,
+      isLoggedAtWarn: old?.isLoggedAtWarn ?? false,
     };
     this.#entries.set(uid, entry);
     return entry;

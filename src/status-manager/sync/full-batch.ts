@@ -78,7 +78,7 @@ export class FullBatch {
     if (versioned === undefined || apiUID === '') return false;
     if (this.#needsUpdate(apiUID, versioned)) return true;
     if (!this.#needsReconcile(uid, versioned)) {
-      resendDetector.forget(uid);
+      resendDetector.kept(uid, versioned);
       return false;
     }
     cache.forgetSent(uid, apiUID);

@@ -103,6 +103,11 @@ export class LoopInspection {
     return this.#sources.resendDetector.hotLoopOf(uid);
   }
 
+  /** How many pods have a status that is undone again and again. */
+  get contestedPods(): number {
+    return this.#sources.resendDetector.contestedPods;
+  }
+
   /** What the pod waits for; undefined when nothing is to be done for it. */
   waitingFor(uid: string, times: MonotonicTimes): WaitingFor | undefined {
     return waitingFor(uid, this.#sources, times);

@@ -21,8 +21,8 @@ interface LastPatch {
   readonly version: number;
   readonly changes: unknown;
   timesSent: number;
-  /** From the threshold on. */
-  hotLoop?: HotLoop;
+  /** From the threshold on, and also for the next versions, until the API server keeps one. */
+  hotLoop?: HotLoop | undefined;
 }
 
 /** When one body has been sent so often for one version, another writer undoes what we write. */
@@ -52,15 +52,16 @@ export class ResendDetector {
     const last = this.#lastPatches.get(uid);
     const changes = changesOf(patch);
     if (last === undefined || last.version !== version || !isEqualIgnoringTimes(last.changes, changes)) {
-      this.#lastPatches.set(uid, { version, changes, timesSent: 1 });
+      this.#lastPatches.set(uid, { version, changes, timesSent: 1, hotLoop: last?.hotLoop });
       return 1;
     }
     last.timesSent++;
     if (last.timesSent < hotLoopThreshold) return last.timesSent;
     const members = patchedMembers(patch);
     const managers = managersOf(before, touchedBy(patch)).filter((name) => name !== this.#ownManager);
+    const isNew = last.hotLoop === undefined;
     last.hotLoop = { members, managers, timesSent: last.timesSent };
-    if (last.timesSent === hotLoopThreshold) {
+    if (isNew) {
       const { namespace: podNamespace = '', name: podName = '' } = before.metadata ?? {};
       this.#logger.warn(
         { ...statusFields(uid, { podNamespace, podName, version }), members, managers },
@@ -72,12 +73,30 @@ export class ResendDetector {
     return last.timesSent;
   }
 
-  /** Undefined unless the newest patch of this pod has been sent often enough to be a hot loop. */
+  /** How many pods are in a hot loop. */
+  get contestedPods(): number {
+    let count = 0;
+    for (const { hotLoop } of this.#lastPatches.values()) if (hotLoop !== undefined) count++;
+    return count;
+  }
+
+  /** Undefined unless a patch of this pod has been sent often enough to be a hot loop, and none has been kept since. */
   hotLoopOf(uid: string): HotLoop | undefined {
     return this.#lastPatches.get(uid)?.hotLoop;
   }
 
-  /** The API server shows what we wrote, or the pod is gone. */
+  /** The API server shows what we wrote. */
+  kept(uid: string, versioned: Parameters<typeof statusFields>[1]): void {
+    const hotLoop = this.hotLoopOf(uid);
+    this.forget(uid);
+    if (hotLoop !== undefined)
+      this.#logger.warn(
+        { ...statusFields(uid, versioned), members: hotLoop.members, managers: hotLoop.managers },
+        'The API server keeps what is written into the pod status again',
+      );
+  }
+
+  /** The pod is gone, or is tried as if nothing had happened. */
   forget(uid: string): void {
     this.#lastPatches.delete(uid);
   }

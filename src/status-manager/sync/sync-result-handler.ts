@@ -2,6 +2,7 @@ import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { APIError } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
@@ -55,7 +56,7 @@ export class SyncResultHandler {
   }
 
   handleSync(uid: string, result: Exclude<SyncResult, { readonly kind: 'gone' }>): void {
-    const { apiOutage, backOff, limiter, terminatingPods } = this.#options;
+    const { apiOutage, limiter, terminatingPods } = this.#options;
     if (result.kind === 'failed') {
       this.#handleFailure(uid, result);
       return;
@@ -69,17 +70,17 @@ export class SyncResultHandler {
     // A DELETE that failed before is a failure until the next one succeeds.
     if (result.deletionDue !== undefined) return;
     if (result.timesSent >= hotLoopThreshold) this.#handleHotLoop(uid, result.versioned);
-    else backOff.forget(uid);
+    else this.#endBackOff(uid);
   }
 
   handleDeletion(uid: string, versioned: VersionedPodStatus, result: DeletionResult): void {
-    const { apiOutage, backOff, outcomes, terminatingPods } = this.#options;
+    const { apiOutage, outcomes, terminatingPods } = this.#options;
     if (result.kind === 'failed') {
       this.#handleFailure(uid, result);
       return;
     }
     apiOutage.written();
-    backOff.forget(uid);
+    this.#endBackOff(uid);
     const subject = subjectOf(uid, versioned);
     if (result.kind === 'requested') terminatingPods.addRequested(subject, result.finalizers);
     outcomes.report({ ...subject, outcome: result.kind === 'requested' ? 'deletion-requested' : 'deleted' });
@@ -93,7 +94,7 @@ export class SyncResultHandler {
 
   /** There is nothing to send for the pod: whatever it waited for is over. */
   inSync(uid: string): void {
-    this.#options.backOff.forget(uid);
+    this.#endBackOff(uid);
     this.#options.apiOutage.podSucceeded(uid);
   }
 
@@ -104,6 +105,25 @@ export class SyncResultHandler {
     this.#options.terminatingPods.forget(uid);
     this.#forbiddenPods.forget(uid);
     this.#options.podEvents.forget(uid);
+  }
+
+  #endBackOff(uid: string): void {
+    const { backOff, clock, logger, podManager } = this.#options;
+    const entry = backOff.get(uid);
+    backOff.forget(uid);
+    if (entry?.isLoggedAtWarn !== true) return;
+    const { verb, reason: failure, sinceMs, tries } = entry;
+    const failedForMs = Math.round(clock.monotonicMs() - sinceMs);
+    logger.warn(
+      {
+        ...podFieldsOf(podManager.getPodByUID(uid) ?? { metadata: { uid } }),
+        verb,
+        failure,
+        failures: tries,
+        failedForMs,
+      },
+      'Requests for the pod succeed again',
+    );
   }
 
   #handleHotLoop(uid: string, versioned: VersionedPodStatus): void {
@@ -134,10 +154,11 @@ export class SyncResultHandler {
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
     const line = this.#lineOf(uid, row, error);
     const lasts = line.level === 'info' && this.#lasts(entry);
-    if (lasts) entry.isLoggedAsLasting = true;
     const isOneOfMany = line === row && row.isLoggedOnceForManyPods && !this.#forbiddenPods.add(uid, verb, message);
     const level = isRepeated || isOneOfMany ? line.repeatedLevel : line.level;
-    logger[lasts ? 'warn' : level](fields, verb === 'delete' ? line.deletionMessage : line.message);
+    const shownLevel = lasts ? 'warn' : level;
+    if (shownLevel === 'warn') entry.isLoggedAtWarn = true;
+    logger[shownLevel](fields, verb === 'delete' ? line.deletionMessage : line.message);
     if (entry.isShown || !row.mayMeanGone) this.#recordEvent(subject, verb, row.event, entry);
     const { outcome } = row;
     const kind = outcome === 'retried' ? { outcome, failure } : { outcome };
@@ -167,8 +188,8 @@ export class SyncResultHandler {
   }
 
   /** The pod fails on its own for so long that the default log is to show it once. */
-  #lasts({ failedAtMs, sinceMs, isLoggedAsLasting }: BackOffEntry): boolean {
-    return !isLoggedAsLasting && !this.#options.apiOutage.isDown && failedAtMs - sinceMs >= lastingAfterMs;
+  #lasts({ failedAtMs, sinceMs, isLoggedAtWarn }: BackOffEntry): boolean {
+    return !isLoggedAtWarn && !this.#options.apiOutage.isDown && failedAtMs - sinceMs >= lastingAfterMs;
   }
 
   #delay(uid: string, cause: Omit<BackOffCause, 'isShown'>): BackOffEntry {

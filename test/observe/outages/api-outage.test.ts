@@ -306,7 +306,11 @@ describe('a node without its role', () => {
     ]);
     isForbidden = false;
     await h.clock.advanceAsync(60_000);
-    expect(h.logger.warnings.slice(4)).toEqual([
+    const again = 'Requests for the pod succeed again';
+    expect(h.logger.warnings.slice(4)).toMatchObject([
+      { message: again, fields: { pod: 'default/p0', verb: 'get', failure: 'forbidden', failedForMs: 601_000 } },
+      { message: again, fields: { pod: 'default/p1' } },
+      { message: again, fields: { pod: 'default/p2' } },
       {
         level: 'warn',
         message: 'The API server permits reading and updating pod statuses again',

@@ -155,7 +155,7 @@ export const outages: readonly Outage[] = [
       positive('requests_total', 'verb="get",outcome="transient",code="<error>"'),
       positive('request_duration_seconds_bucket', 'le="0.005",verb="get"'),
       positive('waiting_pods', 'reason="transient"'),
-      /^kubelet_status_manager_last_successful_request_timestamp_seconds 0$/m,
+      positive('outage_age_seconds', 'outcome="transient",code="<error>"'),
     ],
     inspect: {
       outage: { failure: 'transient', statusCode: undefined, message: expect.stringContaining('ECONNREFUSED') },
@@ -385,11 +385,7 @@ export const outages: readonly Outage[] = [
       message: 'The pods of the node cannot be listed or watched: all requests fail',
       fields: { nodeName: 'node-1', next: 'list', kind: 'timeout', failingSince: since },
     },
-    metrics: [
-      /^kubelet_status_manager_informer_synced 0$/m,
-      /^kubelet_status_manager_informer_last_event_timestamp_seconds 0$/m,
-      /^kubelet_status_manager_informer_restarts_total [1-9]/m,
-    ],
+    metrics: [/^kubelet_status_manager_informer_synced 0$/m, /^kubelet_status_manager_informer_restarts_total [1-9]/m],
     inspect: {
       informer: {
         isSynced: false,

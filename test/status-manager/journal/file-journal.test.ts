@@ -14,6 +14,8 @@ import {
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fileJournal, type FileJournalOptions } from '../../../src/status-manager/journal/file-journal.ts';
+import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
 
 let dir: string;
@@ -114,8 +116,20 @@ describe('fileJournal', () => {
     const { journal, logger, clock } = await openJournal(dir, { maxBytes: 64 * 1024 });
     for (const uid of ['a', 'b', 'c', 'd']) journal.accepted(entry(uid, 'x'.repeat(20_000)));
     expect(logger.errors).toHaveLength(1);
+    const failingSince = '2000-01-01T00:00:00Z';
+    expect(journal.failure?.()).toEqual({ failingSince, reason: 'the journal has reached maxBytes' });
+    const podManager = new BasicPodManager();
+    const manager = new StatusManager({
+      client: undefined,
+      podManager,
+      podDeletionSafety: () => false,
+      clock,
+      journal,
+    });
+    expect(manager.inspect().journalFailure).toMatchObject({ failingSince });
     journal.settled('a');
     clock.advance(1_000);
+    expect(manager.inspect().journalFailure).toBeUndefined();
     expect(logger.warnings).toMatchObject([
       { message: 'The journal can be written again; all unsent statuses are recorded' },
     ]);

@@ -97,7 +97,7 @@ describe('BackOff', () => {
           delayMs: 1_000,
           dueMs: 3_000,
           newVersionDueMs: 3_000,
-          isLoggedAsLasting: false,
+          isLoggedAtWarn: false,
         },
       ],
     ]);

@@ -514,6 +514,7 @@ describe('an error of the client that is not of HTTP or the network', () => {
           reason: "request failed: TypeError: Cannot read properties of undefined (reading 'body')",
         },
       },
+      { message: 'Requests for the pod succeed again', fields: { pod: 'default/a', failures: 3 } },
     ]);
     expect(h.written('a')).toBe('1');
     await h.manager.stop();

@@ -88,7 +88,25 @@ describe('the same body three times for the same version', () => {
     expect(patchSeconds(h).at(-1)).toBe(35);
     expect(h.inspect('a').lastError).toBeUndefined();
     await h.clock.advanceAsync(60_000);
-    expect(h.logger.warnings).toHaveLength(2);
+    expect(h.inspect('a').waitingFor).toMatchObject({ class: 'hot-loop' });
+    // Nothing has been kept since the first line.
+    expect(h.logger.warnings).toHaveLength(1);
+    await h.manager.stop();
+  });
+
+  it('counts the pod as contested while newer versions are written and undone, too', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    rewrite(h, withoutMessage);
+    h.informed();
+    h.manager.start();
+    h.set('a', 'stripped');
+    await h.clock.advanceAsync(35_000);
+    for (let version = 0; version < 20; version++) {
+      h.set('a', `stripped ${version}`);
+      await h.clock.advanceAsync(15_000);
+      expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 1 });
+    }
     await h.manager.stop();
   });
 
@@ -105,6 +123,11 @@ describe('the same body three times for the same version', () => {
     await h.clock.advanceAsync(60_000);
     expect(h.written('a')).toBe('kept in the end');
     expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined, hotLoop: undefined });
+    expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 0 });
+    expect(h.logger.warnings.at(-1)).toMatchObject({
+      message: 'The API server keeps what is written into the pod status again',
+      fields: { pod: 'default/a', members: ['message'] },
+    });
     const patches = h.count('patch');
     await h.clock.advanceAsync(600_000);
     expect(h.count('patch')).toBe(patches);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
-import { refuseOption } from '../../shared/errors.ts';
+import { refuseOption } from './errors.ts';
 
 /**
  * Whether the Host header names this server. It prevents DNS rebinding, in which another site's name
