@@ -4,8 +4,8 @@ import { benchAPI } from './api/api.ts';
 import { benchJournalFiles } from './journal-files/journal-files.ts';
 import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
-import { type Section, writePerformanceDocument } from './performance-document.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
+import { type Section, writeResults } from './results-document.ts';
 import { benchScale } from './scale/scale.ts';
 import { findOracle, provideControlPlane, environment } from './environment.ts';
 
@@ -59,7 +59,7 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
     .option('--rounds <count>', 'latency: rounds per measurement', positiveInteger, 5)
     .action((options: Options) => run(name === 'all' ? measuringThisLibrary : [name], options));
-  if (name === 'all') subcommand.option('--write', 'write docs/performance.md and its plots');
+  if (name === 'all') subcommand.option('--write', 'write bench/results.md and its plots');
 }
 await program.parseAsync();
 
@@ -70,7 +70,7 @@ async function run(names: readonly (keyof typeof benchmarks)[], options: Options
     print(section, options);
     sections.push(section);
   }
-  if (options.write === true) writePerformanceDocument(sections);
+  if (options.write === true) writeResults(sections);
 }
 
 function print({ report, environment }: Section, { json = !process.stdout.isTTY }: Options): void {

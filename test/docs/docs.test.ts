@@ -22,7 +22,8 @@ import { BackOff, type BackOffReason } from '../../src/status-manager/sync/back-
 import { hotLoopThreshold } from '../../src/status-manager/sync/resend-detector.ts';
 import { fault } from '../../src/api-server/faults/fault.ts';
 import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
-import { readmeExamples } from '../stranger/readme-examples.ts';
+import { readRecords } from '../parity/trace.ts';
+import { pastedBlocks } from '../stranger/pasted-blocks.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -41,8 +42,10 @@ const documents = [
   'SECURITY.md',
   ...filesIn('docs', '.md'),
   ...filesIn('examples', '.md'),
+  'test/parity/map.md',
 ];
 const parity = read('docs/parity.md');
+const map = read('test/parity/map.md');
 
 /** Complete files that a document shows word for word; the compiler reads them, and most of them run. */
 const examples = ['examples', 'guides', 'readme'].flatMap((folder) => filesIn(`test/docs/${folder}`, '.ts').map(read));
@@ -159,9 +162,41 @@ describe('every document', () => {
 });
 
 describe('README.md', () => {
-  it('shows every file of test/docs/readme, which npm run stranger tries', () => {
-    const blocks = readmeExamples(read('README.md')).map(({ code }) => code);
+  const readme = read('README.md');
+
+  it('shows every file of test/docs/readme, which npm run stranger pastes', () => {
+    const blocks = pastedBlocks(readme).flatMap((block) => (block.kind === 'file' ? [block.code] : []));
     expect(blocks.toSorted()).toEqual(filesIn('test/docs/readme', '.ts').map(read).toSorted());
+  });
+
+  it('has at most 600 words', () => {
+    expect(readme.trim().split(/\s+/).length).toBeLessThanOrEqual(600);
+  });
+
+  it('has as many recorded steps and pod statuses as the files that it names', async () => {
+    let steps = 0;
+    let rows = 0;
+    for (const [file] of readme.matchAll(/test\/parity\/testdata\/[\w.-]+/g)) {
+      for await (const record of readRecords<{ steps?: unknown[] }>(fileURLToPath(new URL(file, root)))) {
+        if (record.steps === undefined) rows++;
+        else steps += record.steps.length;
+      }
+    }
+    expect(readme).toContain(`${steps.toLocaleString('en-US')} steps and ${rows} pod statuses`);
+  });
+
+  it('quotes a sentence of explain() that its tests have', () => {
+    const quote = [...readme.matchAll(/^> (.*)$/gm)].map(([, line]) => line).join(' ');
+    expect(read('test/status-manager/explain.test.ts')).toContain(`'${quote}'`);
+  });
+});
+
+describe('docs/performance.md', () => {
+  it('shows ratios of bench/results.md', () => {
+    const [, ...rows] = rowsOf(read('docs/performance.md'));
+    const measured = rowsOf(read('bench/results.md')).map(([name, , , , ratio]) => `${name}: ${ratio}`);
+    expect(rows.length).toBeGreaterThan(5);
+    expect(rows.map(([name, ratio]) => `${name}: ${ratio}`).filter((row) => !measured.includes(row))).toEqual([]);
   });
 });
 
@@ -263,13 +298,13 @@ describe('docs/testing.md', () => {
 describe('docs/parity.md', () => {
   it('names the file of every mark `Divergence:`, and no file without one', () => {
     const marked = filesIn('src', '.ts').filter((path) => /Divergence[:,]/.test(read(path)));
-    const deliberate = section(parity, '3\\. Deliberate differences');
+    const deliberate = section(parity, 'Deliberate differences');
     const linked = [...deliberate.matchAll(/`(src\/[^`]+\.ts)`/g)].map(([, path]) => path!);
     expect([...new Set(linked)].sort()).toEqual(marked.sort());
   });
 
   it('names files where the symbols of ours are', () => {
-    const rows = itemsOf(section(parity, "1\\. Upstream's symbols and ours"))
+    const rows = itemsOf(section(map, 'Symbols'))
       .map((item) => item.split(' → ')[1]!.split(' · '))
       .filter(([, files]) => files?.startsWith('`src/'));
     expect(rows.length).toBeGreaterThan(60);
@@ -281,7 +316,7 @@ describe('docs/parity.md', () => {
     expect(missing).toEqual([]);
   });
 
-  const tests = itemsOf(section(parity, "2\\. Upstream's tests and ours"))
+  const tests = itemsOf(section(map, 'Tests'))
     .filter((item) => item.startsWith('`Test'))
     .map((item) => /^(`\w+`) · (`[^`]+`)(?:: (.*))?$/.exec(item)!)
     .map(([, name, file, cases]) => [name!, file!, cases?.split(' · ') ?? []] as const);
@@ -297,17 +332,17 @@ describe('docs/parity.md', () => {
     expect(cases.filter((one) => !text.includes(one))).toEqual([]);
   });
 
-  const hour = itemsOf(section(parity, '4\\. Requests in an hour of failures'))
-    .map((item) => /^(`.*?) \((.*)\): .* Tries an hour: (.*)\. A new version waits: (.*)\.$/.exec(item))
-    .flatMap((match) => (match === null ? [] : [match.slice(1)]));
+  const hour = rowsOf(section(parity, 'Requests in an hour of failures'))
+    .slice(1)
+    .map(([reason, cause, , tries, wait]) => [reason!, cause!, tries!, wait!] as const);
 
-  it.each(hour)('%s has its tries an hour as the back-off gives them', (reason, description, tries, wait) => {
+  it.each(hour)('%s has its tries an hour as the back-off gives them', (reason, cause, tries, wait) => {
     const [kind, isShown] = /^`([\w-]+)`(, pod shown)?$/.exec(reason)!.slice(1) as [BackOffReason, string | undefined];
     const most = triesInAnHour(kind, isShown !== undefined, 1 - Number.EPSILON);
     const least = triesInAnHour(kind, isShown !== undefined, 0);
     expect(tries).toBe(`${least}–${most}`);
     expect(wait).toBe(waitOfNewVersion(kind, isShown !== undefined));
-    if (kind !== 'hot-loop') expect(description).toBe(failureClassTable[kind].description);
+    if (kind !== 'hot-loop') expect(cause).toBe(failureClassTable[kind].description);
   });
 
   it('has every class that is put off', () => {

@@ -31,23 +31,24 @@ export function emptyProjects(subpaths: readonly string[], versionOf: (name: str
   const imports = modules.map(({ name, specifier }) => `import * as ${name} from '${specifier}';`).join('\n');
   const requires = modules.map(({ name, specifier }) => `const ${name} = require('${specifier}');`).join('\n');
   const check = `if (![${names}].every((one) => Object.keys(one).length > 0)) throw new Error('An export is empty');`;
-  const promClient = `prom-client@${versionOf('prom-client')}`;
+  // The optional peer dependencies that a module imports at its top.
+  const peers = ['prom-client', '@grpc/grpc-js', 'protobufjs'].map((name) => `${name}@${versionOf(name)}`);
   return [
     {
       name: 'ESM',
-      packages: [promClient],
+      packages: peers,
       files: { 'package.json': '{ "type": "module" }', 'index.js': `${imports}\n${check}${use}` },
       commands: [[process.execPath, 'index.js']],
     },
     {
       name: 'CommonJS',
-      packages: [promClient],
+      packages: peers,
       files: { 'package.json': '{ "type": "commonjs" }', 'index.js': `${requires}\n${check}${use}` },
       commands: [[process.execPath, 'index.js']],
     },
     {
       name: 'TypeScript',
-      packages: [promClient, `typescript@${versionOf('typescript')}`, `@types/node@${versionOf('@types/node')}`],
+      packages: [...peers, `typescript@${versionOf('typescript')}`, `@types/node@${versionOf('@types/node')}`],
       files: {
         'package.json': '{ "type": "module" }',
         'tsconfig.json': JSON.stringify({

@@ -7,26 +7,31 @@ export function shellEnvironment(): NodeJS.ProcessEnv {
   return env;
 }
 
-/** A command of the README that runs until it is stopped. */
+/** A block of a document that runs until it is stopped. */
 export class RunningCommand {
   readonly #child: ChildProcess;
   readonly #exited: Promise<number | string>;
   #output = '';
+  #onOutput = (): void => {};
 
   /** @param command is run by a shell */
-  constructor(command: string, cwd: string) {
-    // A process group of its own, because npx does not pass signals on; exec, so that its exit code is that of the command.
-    this.#child = spawn(`exec ${command}`, {
+  constructor(command: string, cwd: string, env: NodeJS.ProcessEnv) {
+    // A process group of its own, because npx and the shell do not pass signals on.
+    this.#child = spawn(command, {
       cwd,
       shell: true,
       detached: true,
-      env: shellEnvironment(),
+      env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
-      stream.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#output += text;
+        this.#onOutput();
+      });
     }
-    this.#exited = once(this.#child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
+    // close: also what the shell has started has ended.
+    this.#exited = once(this.#child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
   }
 
   get output(): string {
@@ -40,17 +45,13 @@ export class RunningCommand {
     });
     failed.catch(() => {});
     while (!this.#output.includes(text)) {
-      await Promise.race([once(this.#child.stdout!, 'data'), once(this.#child.stderr!, 'data'), failed]);
+      await Promise.race([new Promise<void>((resolve) => (this.#onOutput = resolve)), failed]);
     }
   }
 
-  /** Resolves with the exit code, or the signal. */
-  exited(): Promise<number | string> {
-    return this.#exited;
-  }
-
-  async stop(): Promise<number | string> {
+  /** Resolves when nothing of the command is left. */
+  async stop(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) process.kill(-this.#child.pid!, 'SIGTERM');
-    return this.#exited;
+    await this.#exited;
   }
 }

@@ -1,3 +1,4 @@
+// agent.mjs
 import { readFile } from 'node:fs/promises';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
 import { FakeContainerRuntime } from 'kubelet-status-manager/testing';
@@ -5,7 +6,7 @@ import { parse } from 'yaml';
 
 const agent = createNodeAgent({
   nodeName: 'node-a',
-  client: parse(await readFile('kubeconfig.node-a', 'utf8')),
+  client: parse(await readFile(process.env.KUBECONFIG ?? '', 'utf8')),
   runtime: new FakeContainerRuntime(), // your ContainerRuntime goes here
   node: { addresses: ['127.0.0.1'] },
 });
