@@ -416,7 +416,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /**
    * Tries to send all unsent statuses and ignores their back-off, but not `Retry-After`. Resolves when none is left, or after
    * `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or after stop().
-   * @returns the number of statuses that are still unsent
+   * A pod that neither the API server nor `podManager` shows is not waited for.
+   * @returns the number of statuses that are still unsent, without those of such pods
    */
   async flush(deadlineMs: number): Promise<number> {
     requireDurationMs('deadlineMs', deadlineMs);

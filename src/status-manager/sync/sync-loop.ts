@@ -136,6 +136,7 @@ export class SyncLoop {
   /** The pod manager shows fewer pods: reports those API objects that finalizers kept and that are gone now. */
   podsRemoved(): void {
     this.#options.resultHandler.reportGoneObjects();
+    this.#notifyIfIdle();
   }
 
   /** Syncs the pod now, as if it had never failed; a manager that does not run only forgets the back-off. */
@@ -161,8 +162,9 @@ export class SyncLoop {
 
   /**
    * Tries every unsent version now, whatever its back-off, and resolves when none is left and no
-   * request under way, or `deadlineMs` have passed. What is set in the meantime is sent, too.
-   * @returns how many statuses are still unsent
+   * request under way, or `deadlineMs` have passed. What is set in the meantime is sent, too. A pod
+   * that is gone by the API server's response and by the pod manager is not waited for.
+   * @returns how many statuses are still unsent, without those of such pods
    */
   async flush(deadlineMs: number): Promise<number> {
     const { backOff, cache, clock } = this.#options;
@@ -174,13 +176,13 @@ export class SyncLoop {
       }
       this.#startNext();
       const isDone = (): boolean =>
-        this.#signal.aborted || (this.#inFlight.size === 0 && cache.unsentUIDs().length === 0);
+        this.#signal.aborted || (this.#inFlight.size === 0 && this.#sendableUIDs().length === 0);
       await this.#idleWaiters.waitUntil(isDone, deadlineMs, clock);
     } finally {
       this.#flushes--;
       if (!this.isSending) this.#quiesce();
     }
-    return cache.unsentUIDs().length;
+    return this.#sendableUIDs().length;
   }
 
   /** Ends the loop: with a deadline it drains first. Resolves when nothing is left behind. */
@@ -318,9 +320,15 @@ export class SyncLoop {
     if (isIdle) this.#idleWaiters.notifyIdle();
   }
 
+  /** The unsent pods that may still be there. */
+  #sendableUIDs(): string[] {
+    const { cache, resultHandler } = this.#options;
+    return cache.unsentUIDs().filter((uid) => !resultHandler.isGone(uid));
+  }
+
   #warnOfUnsent(drainMs: number): void {
     const { cache, logger, metrics } = this.#options;
-    const uids = cache.unsentUIDs();
+    const uids = this.#sendableUIDs();
     const pods = uids.slice(0, maxLoggedPods).map((uid) => podFields(uid, cache.get(uid)!).pod);
     metrics.incUnsentAtStop(uids.length);
     logger.warn({ unsent: uids.length, pods, drainMs }, 'Stopping with pod statuses that could not be sent in time');

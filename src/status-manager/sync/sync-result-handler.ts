@@ -98,6 +98,13 @@ export class SyncResultHandler {
     this.#options.apiOutage.podSucceeded(uid);
   }
 
+  /** The pod's last failure may mean that it is gone, and the pod manager does not show it either. */
+  isGone(uid: string): boolean {
+    const reason = this.#options.backOff.get(uid)?.reason ?? 'hot-loop';
+    if (reason === 'hot-loop' || !failureClassTable[reason].mayMeanGone) return false;
+    return this.#options.podManager.getPodByUID(uid) === undefined;
+  }
+
   /** The pod's status was dropped. */
   forget(uid: string): void {
     this.#options.backOff.forget(uid);

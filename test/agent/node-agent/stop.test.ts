@@ -79,6 +79,19 @@ describe('stop', () => {
     expect(cluster.status('web')?.phase).toBe('Failed');
   });
 
+  it('with drain, a pod that was force-deleted is not waited for', async () => {
+    await cluster.startAgent();
+    cluster.runtime.script('app', { stopMs: 20_000 });
+    await cluster.create(podOf());
+    await cluster.advance(3000);
+    cluster.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
+    await cluster.advance(1000);
+    const { seconds } = cluster;
+    await cluster.stopAgent({ drain: true });
+    expect(cluster.seconds - seconds).toBeLessThan(5);
+    expect(cluster.logger.warnings).toEqual([]);
+  });
+
   it('terminatePods: the pods fail as in a shutdown of the node, new ones are refused, the Node is not ready', async () => {
     await cluster.startAgent();
     cluster.runtime.script('app', { stopMs: 8000 });

@@ -52,6 +52,38 @@ describe('stop({ drain: true })', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it.each([404, 403])(
+    'does not wait for a pod that the watch has shown gone, nor warn of it (%i)',
+    async (statusCode) => {
+      const h = new SyncHarness();
+      h.addPods('gone', 'stays');
+      h.manager.start();
+      h.set('gone', '1');
+      await h.settle();
+      h.podManager.removePod(podOf('gone'));
+      h.client.fail({ name: 'gone' }, statusCode, Number.POSITIVE_INFINITY);
+      h.set('gone', '2');
+      h.set('stays', '2');
+      const stopped = h.manager.stop({ drain: true });
+      await h.clock.advanceAsync(1);
+      await stopped;
+      expect(h.written('stays')).toBe('2');
+      expect(h.logger.warnings).toEqual([]);
+    },
+  );
+
+  it('waits for a pod that the API server does not show, but the pod manager does', async () => {
+    const h = new SyncHarness();
+    h.addPods('late');
+    h.manager.start();
+    h.client.fail({ name: 'late' }, 404, 2);
+    h.set('late', '1');
+    const stopped = h.manager.stop({ drain: true });
+    await h.clock.advanceAsync(9_000);
+    await stopped;
+    expect(h.written('late')).toBe('1');
+  });
+
   it('sends what was set while an older version of the same pod was on its way', async () => {
     const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
     const client = new FakePodClient([pod]);
