@@ -32,8 +32,8 @@ interface Tally {
   initFailed: number;
   initPending: number;
   sidecarPending: number;
-  unknown: number;
   running: number;
+  /** Not started, or unknown. */
   waiting: number;
   stopped: number;
   /** The stopped containers that will not be restarted. */
@@ -63,7 +63,6 @@ export function getPhase(
     initFailed: 0,
     initPending: 0,
     sidecarPending: 0,
-    unknown: 0,
     running: 0,
     waiting: 0,
     stopped: 0,
@@ -81,7 +80,7 @@ export function getPhase(
 function decide(tally: Tally, isTerminal: boolean, podHasInitialized: boolean): PodPhase {
   if (tally.initFailed > 0) return 'Failed';
   if (tally.initPending > 0 || (tally.sidecarPending > 0 && !podHasInitialized)) return 'Pending';
-  if (tally.waiting > 0 || tally.unknown > 0) return 'Pending';
+  if (tally.waiting > 0) return 'Pending';
   if (tally.running > 0) return 'Running';
   if (tally.stopped === 0) return 'Pending';
   if (!isTerminal && tally.final < tally.stopped) return 'Running';
@@ -101,16 +100,11 @@ function countInitContainer(
 
 /** A sidecar that has stopped does not count: it will restart, or its work is done. */
 function countSidecar(tally: Tally, status: ContainerStatusInput | undefined): void {
-  const state = status?.state;
-  if (status === undefined) {
-    tally.unknown++;
-  } else if (state?.running != null) {
+  if (status?.state?.running != null) {
     tally.running++;
     if (status.started !== true) tally.sidecarPending++;
   } else if (findStop(status) === undefined) {
-    tally.sidecarPending++;
-    if (state?.waiting != null) tally.waiting++;
-    else tally.unknown++;
+    tally.waiting++;
   }
 }
 
@@ -128,17 +122,14 @@ function countContainer(
     tally.stopped++;
     if (!willRestart(container, spec, stop)) tally.final++;
     if (state?.terminated != null && (stop.exitCode ?? 0) === 0) tally.succeeded++;
-  } else if (state?.waiting != null) {
-    tally.waiting++;
   } else {
-    tally.unknown++;
+    tally.waiting++;
   }
 }
 
 /** The termination after which the container stands still, be it waiting for its next start. */
 function findStop(status: ContainerStatusInput | undefined): Input<ContainerStateTerminated> | undefined {
   const state = status?.state;
-  if (state?.running != null) return undefined;
   if (state?.terminated != null) return state.terminated;
   return state?.waiting == null ? undefined : (status?.lastState?.terminated ?? undefined);
 }

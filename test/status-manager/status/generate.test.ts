@@ -548,6 +548,14 @@ describe('generateAPIPodStatus', () => {
         expectedHost: ['10.0.0.1', 'fd00::1'],
       },
       {
+        name: 'host network: one of the node’s second family stays one',
+        spec: hostNetwork,
+        podIPs: ['fd00::9'],
+        hostIPs: ['10.0.0.1', 'fd00::1'],
+        expectedPod: ['fd00::9'],
+        expectedHost: ['10.0.0.1', 'fd00::1'],
+      },
+      {
         name: 'host network: two of the runtime stay two',
         spec: hostNetwork,
         podIPs: ['10.0.0.1', 'fd00::1'],

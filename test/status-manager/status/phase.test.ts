@@ -51,6 +51,11 @@ describe('getPhase', () => {
     { name: 'all running', statuses: [ready('a'), ready('b')], phase: 'Running' },
     { name: 'one unknown', statuses: [ready('a')], phase: 'Pending' },
     { name: 'one with an empty state', statuses: [ready('a'), { name: 'b', state: {} }], phase: 'Pending' },
+    {
+      name: 'one with an empty state after a termination',
+      statuses: [ready('a'), { name: 'b', state: {}, lastState: { terminated: { exitCode: 0 } } }],
+      phase: 'Pending',
+    },
     { name: 'one waiting', statuses: [ready('a'), waiting('b')], phase: 'Pending' },
     { name: 'one running, one crashed and waiting', statuses: [ready('a'), crashed('b', 1)], phase: 'Running' },
     {

@@ -118,6 +118,27 @@ describe('terminatedPodStatus', () => {
     expect(terminated).toEqual(expected);
   });
 
+  it('keeps the termination that a container has', () => {
+    const [containers, initContainers] = [[{ name: 'c', state: exited(3) }], [{ name: 'i0', state: exited(0) }]];
+    const status = statusOf({ containerStatuses: containers, initContainerStatuses: initContainers });
+    const after = terminate(podWithInit(undefined), {
+      containerStatuses: containers,
+      initContainerStatuses: initContainers,
+    });
+    expect(after.containerStatuses).toEqual(status.containerStatuses);
+    expect(after.initContainerStatuses).toEqual(status.initContainerStatuses);
+  });
+
+  it('counts an init container that waits after a termination as one that ran', () => {
+    const after = terminate(podWithInit(undefined, undefined), {
+      initContainerStatuses: [
+        { name: 'i0', state: exited(0) },
+        { name: 'i1', state: waiting, lastState: exited(1) },
+      ],
+    });
+    expect(after.initContainerStatuses?.map(({ state }) => state.terminated?.exitCode)).toEqual([0, 137]);
+  });
+
   it('terminates init containers also of a pod that has not initialised, and leaves its regular ones', () => {
     const after = terminate(podWithInit(undefined), {
       initContainerStatuses: [{ name: 'i0', state: waiting }],
