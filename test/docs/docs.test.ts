@@ -200,8 +200,8 @@ describe('docs/performance.md', () => {
   });
 });
 
-describe('docs/options.md', () => {
-  const rows = rowsOf(read('docs/options.md')).slice(1);
+describe('the options in docs/guides/production.md', () => {
+  const rows = rowsOf(section(read('docs/guides/production.md'), 'Options')).slice(1);
   const defaultOf = new Map(
     rows.flatMap(([names, fallback]) =>
       [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => [name!, fallback!] as const),

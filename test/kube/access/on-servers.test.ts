@@ -91,19 +91,17 @@ interface RBACObject {
   readonly rules?: Rule[];
 }
 
-/** The YAML blocks of docs/rbac.md. */
-const manifests = Array.from(
-  readFileSync(new URL('../../../docs/rbac.md', import.meta.url), 'utf8').matchAll(/```yaml\n([^]*?)```/g),
+/** The RBAC objects that docs/guides/production.md shows. */
+const manifest = Array.from(
+  readFileSync(new URL('../../../docs/guides/production.md', import.meta.url), 'utf8').matchAll(/```yaml\n([^]*?)```/g),
   ([, text]) => parseAllDocuments(text!).map((document) => document.toJS() as RBACObject),
-);
+).find((objects) => objects.some(({ kind }) => kind === 'ClusterRole'))!;
 const subject = { kind: 'ServiceAccount', namespace: 'providers', name: 'provider' } as const;
 const nodeName = 'virtual-1';
 
-it('docs/rbac.md shows what rbacManifest returns', () => {
-  const parsed = ([accessParts, ['status-manager', 'informer']] as const).map((parts) =>
-    parseAllDocuments(rbacManifest({ nodeName, parts, subject })).map((document) => document.toJS() as RBACObject),
-  );
-  expect(manifests).toEqual(parsed);
+it('docs/guides/production.md shows what rbacManifest returns', () => {
+  const parsed = parseAllDocuments(rbacManifest({ nodeName, parts: accessParts, subject }));
+  expect(manifest).toEqual(parsed.map((document) => document.toJS() as RBACObject));
 });
 
 const { available, reason } = controlPlaneAvailable();
@@ -149,14 +147,14 @@ describe.runIf(available)(
 
     const check = (): Promise<AccessReport> => checkAccess(client, { nodeName, parts: accessParts });
 
-    it('everything is missing at first, also with the KubeConfig of client-node, and the report has the manifest of docs/rbac.md', async () => {
+    it('everything is missing at first, also with the KubeConfig of client-node, and the report has the manifest of the guide', async () => {
       const { KubeConfig } = await loadClientNode();
       const kubeConfig = new KubeConfig();
       kubeConfig.loadFromString(JSON.stringify(kubeConfigOf(controlPlane, token)));
       const report = await check();
       expect(report.missing).toHaveLength(report.checks.length);
       expect(report.user).toBe('system:serviceaccount:providers:provider');
-      expect(parseAllDocuments(report.rbac!).map((document) => document.toJS() as RBACObject)).toEqual(manifests[0]);
+      expect(parseAllDocuments(report.rbac!).map((document) => document.toJS() as RBACObject)).toEqual(manifest);
       expect(await checkAccess(kubeConfig, { nodeName, parts: accessParts })).toEqual(report);
       await expect(checkAccess(kubeConfig, { nodeName, signal: AbortSignal.abort() })).rejects.toMatchObject({
         name: 'APIError',
@@ -164,11 +162,11 @@ describe.runIf(available)(
     });
 
     it('the manifest grants all permissions; each is needed, and checkAccess names the one that is removed', async () => {
-      for (const object of manifests[0]!) await send('POST', pathOf(object), object);
+      for (const object of manifest) await send('POST', pathOf(object), object);
       await vi.waitFor(async () => expect((await check()).missing).toEqual([]), waiting);
       expect((await check()).unknown).toEqual([]);
 
-      for (const role of manifests[0]!.filter(({ rules }) => rules !== undefined)) {
+      for (const role of manifest.filter(({ rules }) => rules !== undefined)) {
         const path = `${pathOf(role)}/${role.metadata.name}`;
         for (const rule of role.rules!) {
           for (const verb of rule.verbs) {

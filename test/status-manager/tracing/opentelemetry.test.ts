@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
-import { traceStatusManager } from '../../docs/guides/trace-status-manager.ts';
+import { traceStatusManager } from '../../../examples/opentelemetry/trace-status-manager.ts';
 import { SyncHarness, uidOf } from '../sync/sync-harness.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -39,7 +39,7 @@ function spansNamed(name: string): ReadableSpan[] {
   return exporter.getFinishedSpans().filter((span) => span.name === name);
 }
 
-describe('the bridge of docs/tracing.md, with the OpenTelemetry SDK', () => {
+describe('the bridge of examples/opentelemetry, with the OpenTelemetry SDK', () => {
   it('shows a container event, the sync and its requests in one trace', async () => {
     const h = new SyncHarness();
     h.addPods('a');
