@@ -7,13 +7,12 @@ import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
 import { noPodEvents } from '../events/event-recorder.ts';
 import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
-import type { PodLifecycleSyncer } from './pod-syncer.ts';
-import type { PodWorkersOptions } from './pod-workers-options.ts';
+import type { PodWorkersConnections, PodWorkersOptions } from './pod-workers-options.ts';
 import type { StaticPodStarts } from './static-pod-starts.ts';
 import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
-  readonly podSyncer: () => PodLifecycleSyncer;
+  readonly connections: () => PodWorkersConnections;
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
   readonly staticPods: StaticPodStarts;
   /** Called when the worker has ended and the pod must be forgotten. */
@@ -124,25 +123,32 @@ export class PodWorkerLoop {
     return this.#options.statuses.get(uid)?.lifecycle.state === 'syncing';
   }
 
-  /** Resolves with true when the pod has reached a terminal phase on its own. */
+  /**
+   * Resolves with true when the pod has reached a terminal phase on its own.
+   *
+   * Divergence: the kubelet takes the allocated resources when the update arrives, so that a sync which began before a
+   * resize reports it as completed, with the old resources.
+   */
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
     const { podCache, requestRelist } = this.#options;
-    const podSyncer = this.#options.podSyncer();
+    const { podSyncer, allocationManager } = this.#options.connections();
     const { lifecycle, uid } = status;
-    const { updateType, pod, mirrorPod, runningPod } = update;
+    const { updateType, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {
       if (lifecycle.state === 'terminating') lifecycle.isStarted = true;
       await podSyncer.syncTerminatingRuntimePod(runningPod, { signal });
       return false;
     }
-    const runtimeStatus = await this.#runtimeStatus(pod!, status.lastObservation, signal);
+    const runtimeStatus = await this.#runtimeStatus(update.pod!, status.lastObservation, signal);
     signal.throwIfAborted();
+    // After the wait: a resize may have been allocated in the meantime.
+    const pod = allocationManager?.updatePodFromAllocation(update.pod!).pod ?? update.pod!;
     let isTerminal = false;
     let hasChanged = false;
     try {
       switch (lifecycle.state) {
         case 'syncing':
-          ({ isTerminal, hasChanged } = await podSyncer.syncPod(updateType, pod!, mirrorPod, runtimeStatus, {
+          ({ isTerminal, hasChanged } = await podSyncer.syncPod(updateType, pod, mirrorPod, runtimeStatus, {
             signal,
           }));
           break;
@@ -150,12 +156,12 @@ export class PodWorkerLoop {
           lifecycle.isStarted = true;
           const { podStatusFn } = lifecycle;
           const gracePeriodSeconds = lifecycle.gracePeriodSeconds || undefined;
-          await podSyncer.syncTerminatingPod(pod!, runtimeStatus, gracePeriodSeconds, podStatusFn, { signal });
+          await podSyncer.syncTerminatingPod(pod, runtimeStatus, gracePeriodSeconds, podStatusFn, { signal });
           hasChanged = true;
           break;
         }
         case 'terminated':
-          await podSyncer.syncTerminatedPod(pod!, runtimeStatus, { signal });
+          await podSyncer.syncTerminatedPod(pod, runtimeStatus, { signal });
           break;
       }
     } finally {

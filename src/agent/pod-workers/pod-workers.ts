@@ -51,7 +51,7 @@ export class PodWorkers implements PodDeletionSafety {
     this.#options = options;
     this.#loop = new PodWorkerLoop({
       ...options,
-      podSyncer: () => this.#connected().podSyncer,
+      connections: () => this.#connected(),
       statuses: this.#statuses,
       staticPods: this.#staticPods,
       onForget: ({ uid }) => this.#statuses.delete(uid),
@@ -130,10 +130,7 @@ export class PodWorkers implements PodDeletionSafety {
 
     if (known === undefined && isStaticPod(pod)) this.#staticPods.wait(status.fullName, uid);
     const runningOnly = knownPod === undefined ? runningPod : undefined;
-    const { allocationManager } = this.#connected();
-    const allocated =
-      knownPod && allocationManager ? allocationManager.updatePodFromAllocation(knownPod).pod : knownPod;
-    this.#loop.notify(status, { updateType, pod: allocated, mirrorPod, runningPod: runningOnly });
+    this.#loop.notify(status, { updateType, pod: knownPod, mirrorPod, runningPod: runningOnly });
     if (becameTerminating || isShortened) status.abortController?.abort();
   }
 

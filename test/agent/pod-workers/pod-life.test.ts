@@ -793,6 +793,21 @@ describe('resize', () => {
     expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeCompleted']);
   });
 
+  it('allocated while a sync of the old pod waits for the runtime: it is reported as completed once, when it is', async () => {
+    await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
+    agent.runtime.delay({ method: 'getPod' }, 500);
+    agent.workers.updatePod({ updateType: 'sync', pod: agent.client.pod('ns', 'web')! });
+    await agent.settle();
+    agent.runtime.delay({ method: 'updateContainerResources' }, 1000);
+    await agent.resize('web', memory('2Gi'));
+    await agent.advance(600);
+    expect(resizeConditions()).toMatchObject([{ type: 'PodResizeInProgress', status: 'True' }]);
+    expect(resizeEvents()).toEqual(['ResizeStarted']);
+    await agent.advance(5000);
+    expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeCompleted']);
+    expect(agent.events.find(({ reason }) => reason === 'ResizeCompleted')?.message).toContain('2Gi');
+  });
+
   it('policy RestartContainer: the container is restarted with its new resources', async () => {
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi'), resizePolicy }] }));
