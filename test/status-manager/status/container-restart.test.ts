@@ -146,3 +146,12 @@ describe('isRestartableInitContainer', () => {
     expect(isRestartableInitContainer({ name: 'i', restartPolicy })).toBe(restartable);
   });
 });
+
+it.each([
+  ['In', undefined],
+  ['NotIn', 'Restart'],
+  ['Other', undefined],
+])('a restart rule without values covers no exit code with In and each with NotIn: %s', (operator, action) => {
+  const container = { name: 'c', restartPolicyRules: [{ action: 'Restart', exitCodes: { operator } }] };
+  expect(matchingRestartRule(container as Container, 1)?.action).toBe(action);
+});

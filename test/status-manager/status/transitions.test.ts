@@ -57,6 +57,28 @@ describe.each(lists)('checkContainerStateTransition: %s', (list) => {
     expect(isAllowed(list, exitCode, 'running', specOf('Never', container))).toBe(expected);
   });
 
+  it('is not checked in a pod with the policy Always, whatever policy the container has', () => {
+    expect(isAllowed(list, 0, 'running', specOf('Always', { restartPolicy: 'Never' }))).toBe(true);
+  });
+
+  it('reads policy and state of the container itself, not of its neighbours', () => {
+    const always = { name: 'other', restartPolicy: 'Always' };
+    const both = (state: State) =>
+      deepFreeze({ [list]: [...statusOf(list, 'running', 'other')[list]!, ...statusOf(list, state)[list]!] });
+    const containers = [always, { name: 'c' }];
+    const spec: PodSpec = { restartPolicy: 'Never', containers, initContainers: containers };
+    expect(checkContainerStateTransition(both(0), both(0), spec)).toBeUndefined();
+    expect(checkContainerStateTransition(both(0), both('running'), spec)?.container).toBe('c');
+  });
+
+  it('is checked when other containers have terminated, too', () => {
+    const both = (state: State) =>
+      deepFreeze({ [list]: [...statusOf(list, 0, 'other')[list]!, ...statusOf(list, state)[list]!] });
+    const containers = [{ name: 'other' }, { name: 'c' }];
+    const spec: PodSpec = { restartPolicy: 'Never', containers, initContainers: containers };
+    expect(checkContainerStateTransition(both(0), both('running'), spec)?.container).toBe('c');
+  });
+
   it('is not checked when any container may restart all of them', () => {
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
     const other = { name: 'other', restartPolicy: 'Never', restartPolicyRules: [rule] };
@@ -96,6 +118,11 @@ describe('checkContainerStateTransition', () => {
     const to = statusOf('containerStatuses', 'running', 'unknown');
     expect(checkContainerStateTransition(from, to, specOf('Never'))?.container).toBe('unknown');
     expect(checkContainerStateTransition(from, to, specOf('OnFailure'))).toBeUndefined();
+  });
+
+  it('a regular container of a pod without a list of containers follows the pod’s policy', () => {
+    const [from, to] = [statusOf('containerStatuses', 0), statusOf('containerStatuses', 'running')];
+    expect(checkContainerStateTransition(from, to, { restartPolicy: 'Never' })?.container).toBe('c');
   });
 
   it('exempts a sidecar, which may run again', () => {
