@@ -9,7 +9,7 @@ const jsonFile = process.env['VITEST_JSON_FILE'];
 process.env['TZ'] = 'America/New_York';
 
 /** Tests that start processes, browsers or real API servers, or wait for them: `npm run test:slow`. */
-const slow = [
+export const slow = [
   'test/build/**/*.test.ts',
   'test/contract/**/*.test.ts',
   'test/cri/cri-runtime.test.ts',

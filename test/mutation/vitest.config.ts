@@ -1,11 +1,15 @@
 import { defineConfig } from 'vitest/config';
-import base from '../../vitest.config.js';
+import base, { slow } from '../../vitest.config.js';
 
-// Stryker cannot select a project of vitest.config.ts, and runs every test file for a mutant of
-// module level.
+// Stryker cannot select one of the projects of vitest.config.ts.
 const { projects: _, ...test } = base.test ?? {};
 
 export default defineConfig({
   ...base,
-  test: { ...test, include: JSON.parse(process.env['MUTATION_TESTS'] ?? '[]') as string[] },
+  test: {
+    ...test,
+    include: JSON.parse(process.env['MUTATION_TESTS'] ?? '[]') as string[],
+    // These start processes.
+    exclude: [...slow, '**/directory-lock.test.ts'],
+  },
 });
