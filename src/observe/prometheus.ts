@@ -23,7 +23,7 @@ export interface PrometheusMetricsOptions {
 
 /**
  * `Metrics` implemented with prom-client, an optional peer dependency: the kubelet's names and buckets,
- * and our own metrics named `kubelet_status_manager_…`; docs/metrics.md lists them.
+ * and our own metrics named `kubelet_status_manager_…`; docs/monitoring.md lists them.
  *
  * Create one for each manager. In a registry that several managers share, counters and histograms
  * count for all of them, gauges are the sum, and the oldest unsent age is the greatest.

@@ -4,7 +4,7 @@ import type { Logger } from '../shared/logger.ts';
 import { resolvePartialPort } from '../shared/ports.ts';
 
 /*
- * The values of each label. The types are derived from these lists, and a test compares docs/metrics.md
+ * The values of each label. The types are derived from these lists, and a test compares docs/monitoring.md
  * with them.
  */
 export const containerTypes = ['container', 'init_container', 'ephemeral_container'] as const;
@@ -121,7 +121,7 @@ export interface InformerGauges {
 /**
  * Where the manager reports its measurements. Implementations must be cheap. What they throw is
  * logged and has no other effect. `kubelet-status-manager/prometheus` implements it with prom-client.
- * Metric names: docs/metrics.md.
+ * Metric names: docs/monitoring.md.
  */
 export interface Metrics {
   /** From the oldest unsent change of a pod’s status until it is written; not for a sync that writes nothing. kubelet: `kubelet_pod_status_sync_duration_seconds`. */

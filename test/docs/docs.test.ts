@@ -223,15 +223,16 @@ describe('the options in docs/guides/production.md', () => {
   });
 });
 
-describe('docs/metrics.md', () => {
+describe('docs/monitoring.md', () => {
   it('lists every metric with its kind and labels, and no other', async () => {
     const register = new Registry();
     createPrometheusMetrics({ register });
     const metrics = await register.getMetricsAsJSON();
     const labelsOf = (name: string): string[] =>
       (register.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames;
-    const listed = entriesOf(read('docs/metrics.md')).map(([name]) => name);
-    expect(listed.filter((name) => name.startsWith('`kubelet_'))).toEqual(
+    const document = read('docs/monitoring.md');
+    const lists = ['Metrics of the kubelet', 'Metrics of this library'].map((heading) => section(document, heading));
+    expect(entriesOf(lists.join('\n')).map(([name]) => name)).toEqual(
       metrics.map(({ name, type }) => {
         const labels = labelsOf(name).map((label) => `\`${label}\``);
         return `\`${name}\` (${[String(type), ...(labels.length > 0 ? [`labels ${labels.join(', ')}`] : [])].join('; ')})`;
@@ -240,7 +241,7 @@ describe('docs/metrics.md', () => {
   });
 });
 
-describe('docs/metrics.md, label values', () => {
+describe('docs/monitoring.md, label values', () => {
   it.each<[string, readonly string[]]>([
     ['`container_type`', containerTypes],
     ['`priority_bucket`', priorityBuckets],
@@ -252,7 +253,7 @@ describe('docs/metrics.md, label values', () => {
     ['`waiting_for`', terminatingWaits],
     ['`reason` of refused updates', refusedUpdateReasons],
   ])('%s has the values of the code', (label, values) => {
-    const [, shown] = entriesOf(section(read('docs/metrics.md'), 'Label values')).find(([name]) => name === label)!;
+    const [, shown] = entriesOf(section(read('docs/monitoring.md'), 'Label values')).find(([name]) => name === label)!;
     expect([...shown.matchAll(/`([\w-]+)`/g)].map(([, value]) => value)).toEqual(values);
   });
 });

@@ -84,7 +84,7 @@ const withResponse = ({ statusCode, message }: FailureFacts): string =>
 /**
  * All classes of failed requests; nothing else in the library depends on a single class. No wait is
  * endless: each delay doubles up to its bound; docs/parity.md has the requests an hour,
- * docs/metrics.md the names.
+ * docs/monitoring.md the names.
  * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
  */
 export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClassRow>> = {

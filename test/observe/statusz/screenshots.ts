@@ -5,7 +5,7 @@ import { chromiumPath, desk, launchBrowser, phone } from './browser.ts';
 import { DemoNode, fillNode, serve } from './demo-node.ts';
 
 /*
- * npm run screenshots: the pictures of docs/statusz.md, in docs/images. The node's time stands still,
+ * npm run screenshots: the pictures of docs/monitoring.md, in docs/images. The node's time stands still,
  * so that they show the same each time.
  */
 
