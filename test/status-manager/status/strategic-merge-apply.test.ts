@@ -290,24 +290,37 @@ describe('applyPodPatch', () => {
     expect(applyPodPatch(deepFreeze(pod), deepFreeze(patch))).toEqual(expected);
   });
 
-  const malformed: { name: string; patch: object; path: string }[] = [
-    { name: 'an unknown $patch of an object', patch: { spec: { $patch: 'merge' } }, path: 'patch.spec.$patch' },
+  const malformed: { name: string; patch: object; path: string; expected: string }[] = [
+    {
+      name: 'an unknown $patch of an object',
+      patch: { spec: { $patch: 'merge' } },
+      path: 'patch.spec.$patch',
+      expected: '`replace` or `delete`',
+    },
     {
       name: 'an unknown $patch of an element',
       patch: { spec: { containers: [{ $patch: 'merge', name: 'a' }] } },
       path: 'patch.spec.containers.$patch',
+      expected: '`replace` or `delete` in an element',
     },
     {
       name: 'a deletion without key',
       patch: { spec: { containers: [{ $patch: 'delete' }] } },
       path: 'patch.spec.containers',
+      expected: 'a list of objects with `name`',
     },
     {
       name: 'an element without key',
       patch: { spec: { containers: [{ image: 'x' }] } },
       path: 'patch.spec.containers',
+      expected: 'a list of objects with `name`',
     },
-    { name: 'an element that is not an object', patch: { spec: { containers: ['a'] } }, path: 'patch.spec.containers' },
+    {
+      name: 'an element that is not an object',
+      patch: { spec: { containers: ['a'] } },
+      path: 'patch.spec.containers',
+      expected: 'a list of objects with `name`',
+    },
     {
       name: 'elements in another order than $setElementOrder says',
       patch: {
@@ -317,27 +330,41 @@ describe('applyPodPatch', () => {
         },
       },
       path: 'patch.spec.containers',
+      expected: 'in the order that $setElementOrder gives',
     },
     {
       name: 'an order that is not a list',
       patch: { spec: { '$setElementOrder/containers': 'a' } },
       path: 'patch.spec.containers',
+      expected: 'ordered by a list',
     },
     {
       name: 'deletions that are no list',
       patch: { metadata: { '$deleteFromPrimitiveList/finalizers': 'a' } },
       path: 'patch.metadata.finalizers',
+      expected: 'stripped of a list',
     },
     {
       name: 'a member that $retainKeys does not name',
       patch: { spec: { $retainKeys: ['containers'], nodeName: 'n' } },
       path: 'patch.spec.$retainKeys',
+      expected: 'a list that names `nodeName`',
     },
+    {
+      name: 'a $retainKeys that is no list',
+      patch: { spec: { $retainKeys: 'containers' } },
+      path: 'patch.spec.$retainKeys',
+      expected: 'a list',
+    },
+    { name: 'a patch that is no object', patch: [], path: 'patch', expected: 'an object' },
   ];
 
-  it.each(malformed)('refuses $name', ({ patch, path }) => {
+  it.each(malformed)('refuses $name', ({ patch, path, expected }) => {
     const pod = deepFreeze({ metadata: { finalizers: ['a'] }, spec: { containers: [{ name: 'a' }, { name: 'b' }] } });
-    expect(() => applyPodPatch(pod, patch)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path }));
+    const message = `Expected \`${path}\` to be ${expected}`;
+    expect(() => applyPodPatch(pod, patch)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', path, message }),
+    );
   });
 });
 
