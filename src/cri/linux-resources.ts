@@ -1,4 +1,4 @@
-import { quantityNanos } from '../kube/quantity.ts';
+import { quantityMilliValue, quantityValue } from '../kube/quantity.ts';
 import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
@@ -21,18 +21,14 @@ const minQuotaPeriod = 1000;
 const guaranteedOOMScoreAdj = -997;
 const besteffortOOMScoreAdj = 1000;
 
-/** A quantity of CPU in thousandths, rounded up; 0 when absent. Source: `Quantity.MilliValue`. */
+/** 0 when absent. */
 function milliCPUOf(quantity: string | undefined): number {
-  return quantity === undefined ? 0 : ceilDivide(quantityNanos(quantity) ?? 0n, 1_000_000n);
+  return quantityMilliValue(quantity ?? 0) ?? 0;
 }
 
-/** A quantity in bytes, rounded up; 0 when absent. Source: `Quantity.Value`. */
+/** 0 when absent. */
 function bytesOf(quantity: string | undefined): number {
-  return quantity === undefined ? 0 : ceilDivide(quantityNanos(quantity) ?? 0n, 1_000_000_000n);
-}
-
-function ceilDivide(value: bigint, divisor: bigint): number {
-  return Number((value + divisor - 1n) / divisor);
+  return quantityValue(quantity ?? 0) ?? 0;
 }
 
 /** Source: kubelet `MilliCPUToShares`. */

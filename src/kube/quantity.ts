@@ -100,6 +100,46 @@ export function quantityNanos(input: string | number): bigint | undefined {
 }
 
 /**
+ * The value of a quantity, rounded up to an integer: bytes, for example. Undefined when `input` is not a quantity;
+ * inexact beyond 2^53. Source: apimachinery `Quantity.Value`.
+ *
+ * @example
+ * ```ts
+ * import { quantityValue } from 'kubelet-status-manager';
+ *
+ * quantityValue('64Mi'); // 67108864
+ * quantityValue('1500m'); // 2
+ * quantityValue('much'); // undefined
+ * ```
+ */
+export function quantityValue(input: string | number): number | undefined {
+  return roundedUp(input, NANOS_PER_UNIT);
+}
+
+/**
+ * The value of a quantity in thousandths, rounded up to an integer: thousandths of a CPU, for example. Undefined when
+ * `input` is not a quantity; inexact beyond 2^53. Source: apimachinery `Quantity.MilliValue`.
+ *
+ * @example
+ * ```ts
+ * import { quantityMilliValue } from 'kubelet-status-manager';
+ *
+ * quantityMilliValue('1.5'); // 1500
+ * quantityMilliValue('250m'); // 250
+ * ```
+ */
+export function quantityMilliValue(input: string | number): number | undefined {
+  return roundedUp(input, NANOS_PER_UNIT / 1000n);
+}
+
+/** Away from zero. */
+function roundedUp(input: string | number, unit: bigint): number | undefined {
+  const nanos = quantityNanos(input);
+  if (nanos === undefined) return undefined;
+  return Number(nanos < 0n ? -((-nanos + unit - 1n) / unit) : (nanos + unit - 1n) / unit);
+}
+
+/**
  * The sum as a canonical text, in the format of `a`, or of `b` when `a` is zero (`1Gi` and `512Mi` →
  * `1536Mi`); undefined when one of them is not a quantity. Source: apimachinery `Quantity.Add`.
  */

@@ -5,7 +5,9 @@ import {
   canonicalQuantity,
   compareQuantities,
   quantitiesEqual,
+  quantityMilliValue,
   quantityNanos,
+  quantityValue,
 } from '../../src/kube/quantity.ts';
 
 /** What `resource.Quantity` of k8s.io/apimachinery v0.37 makes of a JSON string, read and written back. */
@@ -231,6 +233,20 @@ describe('compareQuantities', () => {
     ['', '1', undefined],
   ])('%s and %s: %s', (a, b, expected) => {
     expect(compareQuantities(a, b)).toBe(expected);
+  });
+});
+
+describe('quantityValue and quantityMilliValue', () => {
+  it.each([
+    ['64Mi', 67_108_864, 67_108_864_000],
+    ['1500m', 2, 1500],
+    ['1u', 1, 1],
+    ['-1500m', -2, -1500],
+    [3, 3, 3000],
+    ['much', undefined, undefined],
+  ])('%s: %s, %s', (input, value, milliValue) => {
+    expect(quantityValue(input)).toBe(value);
+    expect(quantityMilliValue(input)).toBe(milliValue);
   });
 });
 

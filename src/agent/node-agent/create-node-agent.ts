@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { platform, release } from 'node:os';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -8,6 +9,9 @@ import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
+import { CriticalPodAdmission } from '../admission/critical-pod-admission.ts';
+import { PredicateAdmitHandler } from '../admission/predicate-admit-handler.ts';
+import { safeSysctlAllowlist, SysctlAllowlist } from '../admission/sysctl-allowlist.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
 import { apiSource } from '../config/api-source.ts';
 import { ContainerGC, type ContainerGCOptions } from '../container-gc/container-gc.ts';
@@ -23,6 +27,7 @@ import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts
 import { MirrorPods } from '../mirror/mirror-pods.ts';
 import { readyErrorsOf } from '../node/node-conditions.ts';
 import { NodeReporter } from '../node/node-reporter.ts';
+import { OwnNode } from '../node/own-node.ts';
 import type { NodeStatus } from '../node/node-types.ts';
 import { GenericPLEG } from '../pleg/generic-pleg.ts';
 import { RuntimePodCache } from '../pleg/runtime-pod-cache.ts';
@@ -168,8 +173,32 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     agentStartedAtMs,
     onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
   });
+  const nodeReporter =
+    connection && node !== false
+      ? new NodeReporter({
+          ...node,
+          nodeName,
+          transport: connection.requests,
+          logger,
+          clock,
+          random,
+          recorder: eventRecorder,
+          nodeStatus: () => nodeStatusOf(nodeName, node),
+          readyErrors: () => [...runtimeErrors(), ...readyErrorsOf(node.readyErrors)],
+        })
+      : undefined;
+  const ownNode = new OwnNode({
+    nodeName,
+    node: node === false ? undefined : node,
+    nodeStatus: () => nodeStatusOf(nodeName, node || {}),
+    nodeReporter,
+    clock,
+    logger,
+  });
   const shutdownAdmission = new ShutdownAdmitHandler();
-  const { canAdmitPod } = options;
+  const { canAdmitPod, allowedUnsafeSysctls = [] } = options;
+  const safeSysctls = platform() === 'linux' ? safeSysctlAllowlist(release()) : [];
+  const sysctlAllowlist = new SysctlAllowlist(safeSysctls, allowedUnsafeSysctls);
   const allocationManager = new AllocationManager({
     runtime,
     statusManager,
@@ -177,7 +206,16 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     clock,
     logger,
     eventRecorder,
-    admitHandlers: [shutdownAdmission, ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)])],
+    admitHandlers: [
+      sysctlAllowlist,
+      new PredicateAdmitHandler({
+        nodeName,
+        getNode: () => ownNode.get(),
+        criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder }),
+      }),
+      shutdownAdmission,
+      ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
+    ],
     getActivePods,
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     allSourcesReady: () => sourcesReady.allReady(),
@@ -248,23 +286,9 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     clock,
     logger,
     onFirstUpdate: (update) => startUp.firstUpdate(update),
+    prepareAdditions: (pods, signal) => ownNode.prepareAdmission(pods, signal),
     handlePodCleanups: (signal) => handlePodCleanups(podCleanups, signal),
   });
-
-  const nodeReporter =
-    connection && node !== false
-      ? new NodeReporter({
-          ...node,
-          nodeName,
-          transport: connection.requests,
-          logger,
-          clock,
-          random,
-          recorder: eventRecorder,
-          nodeStatus: () => nodeStatusOf(nodeName, node),
-          readyErrors: () => [...runtimeErrors(), ...readyErrorsOf(node.readyErrors)],
-        })
-      : undefined;
 
   return new NodeAgent({
     nodeName,
@@ -274,6 +298,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     informer,
     mirrorPods,
     nodeReporter,
+    ownNode,
     ownEventRecorder,
     eventRecorder,
     statusManager,

@@ -38,7 +38,8 @@ export interface NodeAgentNode extends Pick<
 }
 
 /**
- * Decides whether the node has room for a new pod, or for a resized pod. A new pod that is refused gets
+ * Decides about a new pod, or a resized pod, after the kubelet's own checks: operating system, sysctls, resources, node
+ * affinity, node name, host ports, taints. A new pod that is refused gets
  * the phase Failed with the reason and the message, and none of its containers is started. After a
  * restart of the agent, it is called again for each running pod. If it throws, the pod is refused with
  * the reason `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`.
@@ -64,7 +65,12 @@ export interface NodeAgentOptions {
   readonly sources?: readonly PodSource[] | undefined;
   /** False if the agent must not register or update the Node. Default: `{}`. */
   readonly node?: NodeAgentNode | false | undefined;
-  /** Default: every pod is admitted. */
+  /**
+   * Sysctls that pods may set in addition to the safe ones, or prefixes of sysctls: `net.core.*`. Only those with a
+   * namespace of their own are possible. Default: none. kubelet: `--allowed-unsafe-sysctls`.
+   */
+  readonly allowedUnsafeSysctls?: readonly string[] | undefined;
+  /** Asked about pods that the Node has room for. Default: they are admitted. */
   readonly canAdmitPod?: CanAdmitPod | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;

@@ -22,6 +22,8 @@ import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { NodeReporter } from '../node/node-reporter.ts';
+import type { Node } from '../node/node-types.ts';
+import type { OwnNode } from '../node/own-node.ts';
 import type { GenericPLEG } from '../pleg/generic-pleg.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
@@ -43,6 +45,7 @@ export interface NodeAgentParts {
   readonly informer: InformerPodManager | undefined;
   readonly mirrorPods: MirrorPods | undefined;
   readonly nodeReporter: NodeReporter | undefined;
+  readonly ownNode: OwnNode;
   /** Also undefined if the caller passed an event recorder. */
   readonly ownEventRecorder: APIEventRecorder | undefined;
   readonly eventRecorder: EventRecorder;
@@ -115,6 +118,23 @@ export class NodeAgent implements AsyncDisposable {
   /** The pods of the node as last seen by the agent, without mirror pods. */
   getPods(): readonly Pod[] {
     return this.#parts.podManager.getPods();
+  }
+
+  /**
+   * The agent's Node as last seen, at most about 10 seconds ago; before it is registered, and without a client, the Node
+   * that the options describe. Undefined with `node: false`, and until the first pods arrive or the Node is registered.
+   */
+  getNode(): Node | undefined {
+    return this.#parts.ownNode.get();
+  }
+
+  /**
+   * True when nothing needs the data of a pod on the machine any more, such as folders: the pod was deleted and has
+   * terminated, was evicted, or is unknown. Unknown pods have data until every source has delivered its pods.
+   * Source: kubelet `ShouldPodContentBeRemoved`.
+   */
+  shouldPodContentBeRemoved(podUID: string): boolean {
+    return this.#parts.podWorkers.shouldPodContentBeRemoved(podUID);
   }
 
   /**

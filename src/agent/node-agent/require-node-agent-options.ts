@@ -9,6 +9,7 @@ import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   actuatedState: true,
   allocationState: true,
+  allowedUnsafeSysctls: true,
   canAdmitPod: true,
   client: true,
   clock: true,
@@ -73,6 +74,8 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   requirePort('runtime', runtime, runtimeMethods, [...sandboxMethods, ...otherOptionalMethods]);
   if (runtime.runPodSandbox !== undefined) requirePort('runtime', runtime, sandboxMethods);
   requireDurationOption('runtimeRequestTimeoutMs', options.runtimeRequestTimeoutMs);
+  if (options.allowedUnsafeSysctls !== undefined && !Array.isArray(options.allowedUnsafeSysctls))
+    refuseOption('allowedUnsafeSysctls', "a list of sysctls: ['net.core.*']");
   requireFunctionOption('canAdmitPod', options.canAdmitPod);
   if (options.volumeManager !== undefined)
     requirePort('volumeManager', options.volumeManager, ['waitForAttachAndMount', 'waitForUnmount']);

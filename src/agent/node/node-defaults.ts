@@ -2,7 +2,7 @@ import { arch, availableParallelism, platform, release, totalmem, type } from 'n
 import type { NodeStatus } from './node-types.ts';
 
 /** Go's names for this platform. Source: Go `runtime.GOOS`, `runtime.GOARCH`. */
-function goPlatform(): { readonly os: string; readonly arch: string } {
+export function goPlatform(): { readonly os: string; readonly arch: string } {
   const archs: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
   return { os: platform() === 'win32' ? 'windows' : platform(), arch: archs[arch()] ?? arch() };
 }

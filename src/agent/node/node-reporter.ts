@@ -85,6 +85,16 @@ export class NodeReporter {
     this.#settleRegistered();
   }
 
+  /** The Node as last seen; undefined until it is registered. */
+  get node(): Node | undefined {
+    return this.#node;
+  }
+
+  /** Reads the Node from the API server. Does nothing until it is registered; rejects when the API server does not respond. */
+  async refresh(): Promise<void> {
+    if (this.#node !== undefined) this.#see(await this.#client.getNode());
+  }
+
   /** Resolves when the Node is registered. Rejects with StatusManagerError INVALID_STATE when stop() comes first. */
   whenRegistered(): Promise<void> {
     return this.#registered;
@@ -169,6 +179,7 @@ export class NodeReporter {
   /** Source: kubelet `tryUpdateNodeStatus`. */
   async #tryUpdate(client: NodeClient, fromCache: boolean, readyErrors: readonly string[]): Promise<void> {
     const node = await client.getNode({ fromCache });
+    this.#see(node);
     const before = node.status ?? {};
     const next = await this.#nextStatus(before, readyErrors);
     this.#events.schedulable(node);
@@ -184,6 +195,12 @@ export class NodeReporter {
     this.#lastReportMs = this.#clock.monotonicMs();
     this.#lastReportTime = timeFromEpochMs(this.#clock.now());
     this.#events.statusWritten(this.#node.metadata.uid, before, next);
+  }
+
+  /** A response from the API server's cache may be older than what was seen before. Source: kubelet `isNewer`. */
+  #see(node: Node): void {
+    const versionOf = ({ metadata }: Node): number => Number(metadata.resourceVersion ?? 0);
+    if (this.#node === undefined || versionOf(node) >= versionOf(this.#node)) this.#node = node;
   }
 
   /** Source: kubelet `isUpdateStatusPeriodExpired`. */

@@ -44,7 +44,10 @@ export async function registerNode(
 }
 
 /** Source: kubelet `initialNode`. */
-function initialNode(options: NodeReporterOptions, status: NodeStatus): Node {
+export function initialNode(
+  options: Pick<NodeReporterOptions, 'annotations' | 'labels' | 'nodeName' | 'providerID' | 'taints'>,
+  status: NodeStatus,
+): Node {
   const { nodeName, labels, annotations, taints, providerID } = options;
   return {
     apiVersion: 'v1',

@@ -2,6 +2,7 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { Ticker } from '../../shared/ticker.ts';
+import type { Pod } from '../../kube/types.ts';
 import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { SourcesReady } from '../config/sources-ready.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
@@ -29,6 +30,8 @@ export interface AgentSyncLoopOptions {
   readonly sourcesReady: SourcesReady;
   /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
+  /** Awaited before added pods are handled; must not reject. Default: nothing is awaited. */
+  readonly prepareAdditions?: ((pods: readonly Pod[], signal: AbortSignal) => Promise<void>) | undefined;
   /** Returns why pods cannot be synced now; empty if they can. */
   readonly runtimeErrors: () => readonly string[];
   readonly clock: Clock;
@@ -97,7 +100,7 @@ export class AgentSyncLoop {
     this.#failures = new FailureLog({ logger, clock, what: 'Syncing pods' });
     this.#housekeepingFailures = new FailureLog({ logger, clock, what: 'Housekeeping' });
     const next =
-      <T>(queue: T[], handle: (item: T) => void) =>
+      <T>(queue: T[], handle: (item: T) => void | Promise<void>) =>
       () => {
         const item = queue.shift();
         return item && (() => handle(item));
@@ -209,10 +212,11 @@ export class AgentSyncLoop {
     });
   }
 
-  #handleConfigUpdate(update: PodConfigUpdate): void {
-    const { handler, onFirstUpdate, sourcesReady, logger } = this.#options;
+  async #handleConfigUpdate(update: PodConfigUpdate): Promise<void> {
+    const { handler, onFirstUpdate, prepareAdditions, sourcesReady, logger } = this.#options;
     const { op, source, pods } = update;
     logger.debug({ op, source, pods: pods.length }, 'Handling source update');
+    if (op === 'ADD') await prepareAdditions?.(pods, this.#stop.signal);
     if (!sourcesReady.has(source)) onFirstUpdate?.(update);
     sourcesReady.addSource(source);
     switch (op) {

@@ -1,0 +1,85 @@
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import { isCriticalPod, withDisruptionTarget } from '../eviction/evict-pod.ts';
+import { killPodNow } from '../pod-workers/kill-pod-now.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { podsToPreempt } from './preemption.ts';
+import type { PredicateFailure } from './predicate-failure.ts';
+
+export interface CriticalPodAdmissionOptions {
+  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+  readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
+  readonly logger: Logger;
+  readonly eventRecorder: PodEventRecorder;
+}
+
+const message = 'Preempted in order to admit critical pod';
+const disruptionMessage = 'Pod was preempted by Kubelet to accommodate a critical pod.';
+
+/**
+ * Frees resources for a critical pod by killing others, which fail with the reason `Preempting`.
+ * Source: kubelet `CriticalPodAdmissionHandler`.
+ *
+ * Divergence: the kubelet's main loop waits until the others are dead. Here the critical pod is admitted immediately,
+ * and what the others request no longer counts.
+ */
+export class CriticalPodAdmission {
+  readonly #options: CriticalPodAdmissionOptions;
+  readonly #preempting = new Set<string>();
+
+  constructor(options: CriticalPodAdmissionOptions) {
+    this.#options = options;
+  }
+
+  /** True until a pod that is being killed for a critical one is dead. */
+  isPreempting({ metadata }: Pod): boolean {
+    return this.#preempting.has(metadata?.uid ?? '');
+  }
+
+  /**
+   * Returns the failures that remain. Source: kubelet `HandleAdmissionFailure`.
+   * @throws Error when the others do not have enough
+   */
+  handleAdmissionFailure(
+    pod: Pod,
+    otherPods: readonly Pod[],
+    failures: readonly PredicateFailure[],
+  ): readonly PredicateFailure[] {
+    if (!isCriticalPod(pod)) return failures;
+    const others = failures.filter(({ kind }) => kind !== 'InsufficientResource');
+    if (others.length > 0) return others;
+    const requirements = failures.flatMap((failure) =>
+      failure.kind === 'InsufficientResource'
+        ? [{ resource: failure.resource, amount: failure.requested - (failure.capacity - failure.used) }]
+        : [],
+    );
+    for (const victim of podsToPreempt(pod, otherPods, requirements)) void this.#preempt(victim, pod);
+    return [];
+  }
+
+  async #preempt(pod: Pod, criticalPod: Pod): Promise<void> {
+    const { podWorkers, clock, logger, eventRecorder } = this.#options;
+    const { uid = '' } = pod.metadata ?? {};
+    const { name: forName, namespace: forNamespace } = criticalPod.metadata ?? {};
+    const fields = { ...podFieldsOf(pod), criticalPod: `${forNamespace}/${forName}` };
+    this.#preempting.add(uid);
+    eventRecorder.event({ pod, type: 'Warning', reason: 'Preempting', message });
+    logger.info(fields, 'Preempting a pod to free resources for a critical pod');
+    try {
+      await killPodNow(pod, {
+        ...{ podWorkers, clock, eventRecorder, evict: true },
+        podStatusFn: (status) => ({
+          ...withDisruptionTarget(status, pod, disruptionMessage, clock.now()),
+          ...{ phase: 'Failed', reason: 'Preempting', message },
+        }),
+      });
+    } catch (thrown) {
+      logger.error({ ...fields, reason: reasonOf(thrown) }, 'Failed to preempt a pod in time');
+    } finally {
+      this.#preempting.delete(uid);
+    }
+  }
+}

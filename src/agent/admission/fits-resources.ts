@@ -1,0 +1,99 @@
+import { quantityMilliValue, quantityValue } from '../../kube/quantity.ts';
+import type { Container, Pod, PodStatusInput, ResourceList } from '../../kube/types.ts';
+import { podRequests } from '../../status-manager/status/pod-resources.ts';
+import { canonicalPodStatus } from '../../status-manager/status/canonical.ts';
+import type { Node } from '../node/node-types.ts';
+import type { PredicateFailure } from './predicate-failure.ts';
+
+type Amounts = ReadonlyMap<string, number>;
+
+/**
+ * The resources of which the Node has too few for one more pod. `cpu` is counted in thousandths.
+ * Source: scheduler `noderesources.Fits`.
+ *
+ * Divergence: pods, cpu, memory and ephemeral storage are unlimited when the Node does not list them; the kubelet's
+ * Node always does.
+ */
+export function insufficientResources(pod: Pod, otherPods: readonly Pod[], node: Node): PredicateFailure[] {
+  const allocatable = amountsOf(node.status?.allocatable ?? {});
+  const failures: PredicateFailure[] = [];
+  const check = (resource: string, requested: number, used: number): void => {
+    const capacity = allocatable.get(resource) ?? (alwaysListed.has(resource) ? Infinity : 0);
+    if (requested > 0 && requested > capacity - used)
+      failures.push({ kind: 'InsufficientResource', resource, requested, used, capacity });
+  };
+  check('pods', 1, otherPods.length);
+  const requests = amountsOf(podRequests(withoutMissingExtendedResources(pod, allocatable)));
+  const used = otherPods.map(usedAmounts);
+  for (const [name, requested] of requests) {
+    if (!isScheduled(name)) continue;
+    check(
+      name,
+      requested,
+      used.reduce((sum, amounts) => sum + (amounts.get(name) ?? 0), 0),
+    );
+  }
+  return failures;
+}
+
+const alwaysListed: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods']);
+
+/** The amount of one resource that a pod requests, in thousandths for cpu. Source: component-helpers `GetResourceRequest`. */
+export function requestedAmount(pod: Pod, resource: string): number {
+  return resource === 'pods' ? 1 : (amountsOf(podRequests(pod)).get(resource) ?? 0);
+}
+
+/** What the pod requests, or still has while a resize shrinks it. Source: scheduler `PodInfo.CalculateResource`. */
+function usedAmounts(pod: Pod): Amounts {
+  const amounts = new Map(amountsOf(podRequests(pod)));
+  const { allocatedResources, resources }: PodStatusInput = pod.status ?? {};
+  for (const list of [allocatedResources, resources?.requests])
+    for (const [name, amount] of amountsOf((list ?? {}) as ResourceList))
+      amounts.set(name, Math.max(amount, amounts.get(name) ?? 0));
+  return amounts;
+}
+
+function amountsOf(list: ResourceList): Amounts {
+  const valueOf = (name: string, quantity: string): number | undefined =>
+    name === 'cpu' ? quantityMilliValue(quantity) : quantityValue(quantity);
+  return new Map(Object.entries(list).map(([name, quantity]) => [name, valueOf(name, quantity) ?? 0]));
+}
+
+/**
+ * The pod without requests for extended resources that the Node does not have: those of the cluster, and those that a
+ * ResourceClaim provides. Source: kubelet `removeMissingExtendedResources`.
+ */
+export function withoutMissingExtendedResources(pod: Pod, allocatable: { has(resource: string): boolean }): Pod {
+  const { extendedResourceClaimStatus } = pod.status ?? {};
+  const { requestMappings } =
+    canonicalPodStatus({ extendedResourceClaimStatus }, { strict: false }).extendedResourceClaimStatus ?? {};
+  const isRemoved = (container: string, resource: string): boolean => {
+    const isExtended = isExtendedResource(resource);
+    const isClaimed = requestMappings?.some(
+      ({ containerName, resourceName }) => containerName === container && resourceName === resource,
+    );
+    if (isClaimed && (isExtended || resource.startsWith('deviceclass.resource.kubernetes.io/'))) return true;
+    return isExtended && !allocatable.has(resource);
+  };
+  const filtered = (containers: readonly Container[] | undefined): Container[] | undefined =>
+    containers?.map((container) => {
+      const { requests } = container.resources ?? {};
+      if (requests == null) return container;
+      const kept = Object.entries(requests).filter(([resource]) => !isRemoved(container.name, resource));
+      return { ...container, resources: { ...container.resources, requests: Object.fromEntries(kept) } };
+    });
+  const { containers, initContainers } = pod.spec ?? {};
+  return { ...pod, spec: { ...pod.spec, containers: filtered(containers), initContainers: filtered(initContainers) } };
+}
+
+/** Source: `v1helper.IsExtendedResourceName`. */
+function isExtendedResource(name: string): boolean {
+  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+}
+
+/** Source: scheduler `Resource.SetMaxResource`, `IsScalarResourceName`. */
+function isScheduled(name: string): boolean {
+  return (
+    (alwaysListed.has(name) && name !== 'pods') || name.includes('/') || /^(hugepages-|attachable-volumes-)/.test(name)
+  );
+}

@@ -1,0 +1,77 @@
+import type { Pod } from '../../kube/types.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { matchesNodeAffinity } from '../admission/node-affinity.ts';
+import { boundedCall } from '../bounded-call.ts';
+import { defaultNodeStatus } from './node-defaults.ts';
+import type { NodeReporter } from './node-reporter.ts';
+import type { NodeReporterOptions } from './node-reporter-options.ts';
+import type { Node, NodeStatus } from './node-types.ts';
+import { initialNode } from './register-node.ts';
+
+export interface OwnNodeOptions {
+  readonly nodeName: string;
+  /** Undefined if another program registers the Node; then the Node is not known. */
+  readonly node: Pick<NodeReporterOptions, 'annotations' | 'labels' | 'providerID' | 'taints'> | undefined;
+  readonly nodeStatus: () => Promise<NodeStatus>;
+  /** Undefined without an API server. */
+  readonly nodeReporter: Pick<NodeReporter, 'node' | 'refresh'> | undefined;
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly logger: Logger;
+}
+
+const nodeStatusTimeoutMs = 10_000;
+
+/**
+ * The agent's Node as last seen; before it is registered, and without an API server, the Node that the options describe.
+ * Source: kubelet `GetCachedNode`, `getNodeAnyWay`.
+ */
+export class OwnNode {
+  readonly #options: OwnNodeOptions;
+  #initial: Node | undefined;
+
+  constructor(options: OwnNodeOptions) {
+    this.#options = options;
+  }
+
+  get(): Node | undefined {
+    return this.#options.nodeReporter?.node ?? this.#initial;
+  }
+
+  /**
+   * Call it before these pods are admitted. Reads the Node again when its labels do not fit a pod, because they may have
+   * changed just now. Never rejects. Source: kubelet `predicateAdmitHandler.generalFilter`.
+   */
+  async prepareAdmission(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { nodeReporter, logger, nodeName } = this.#options;
+    try {
+      if (this.get() === undefined) await this.#describe(signal);
+      const node = nodeReporter?.node;
+      if (node === undefined || pods.every((pod) => matchesNodeAffinity(pod, node))) return;
+      await undefinedIfAborted(nodeReporter!.refresh(), signal);
+    } catch (thrown) {
+      if (!signal.aborted)
+        logger.warn({ node: nodeName, reason: reasonOf(thrown) }, 'Failed to read the Node for admission');
+    }
+  }
+
+  async #describe(signal: AbortSignal): Promise<void> {
+    const { node, nodeName, nodeStatus, clock } = this.#options;
+    if (node === undefined) return;
+    let observed: NodeStatus = {};
+    try {
+      observed = await boundedCall(
+        'nodeStatus',
+        { clock, timeoutMs: nodeStatusTimeoutMs, signals: [signal] },
+        nodeStatus,
+      );
+    } finally {
+      const status = { ...defaultNodeStatus(), ...observed };
+      this.#initial = initialNode(
+        { ...node, nodeName },
+        { ...status, allocatable: status.allocatable ?? status.capacity },
+      );
+    }
+  }
+}
