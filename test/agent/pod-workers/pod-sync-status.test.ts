@@ -35,7 +35,7 @@ describe('calculateEffectiveGracePeriod', () => {
 
 describe('mergeLastUpdate', () => {
   const [first, second, mirror]: Pod[] = [1, 2, 3].map((i) => ({ metadata: { uid: `${i}` } })) as [Pod, Pod, Pod];
-  const runningPod: RuntimePod = { uid: '1', name: 'p', namespace: 'n', containers: [], sandboxes: [] } as never;
+  const runningPod: RuntimePod = { uid: '1', name: 'p', namespace: 'n', containers: [], sandboxes: [] };
   const update = (members: Partial<PodUpdate>): PodUpdate => ({
     ...{ updateType: 'sync', pod: undefined, mirrorPod: undefined, runningPod: undefined },
     ...members,

@@ -110,3 +110,9 @@ describe('canonicalPodStatus, lenient and unique', () => {
     expect(canonicalPodStatus(input, { strict: false }).conditions).toHaveLength(2);
   });
 });
+
+it('leaves out the elements of a list that are no objects', () => {
+  const hostIPs = [7, { ip: '10.0.0.1' }, null, 'text', { ip: '10.0.0.2' }];
+  const read = canonicalPodStatus({ hostIPs, podIPs: [null] }, { strict: false });
+  expect(read).toStrictEqual({ hostIPs: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }] });
+});

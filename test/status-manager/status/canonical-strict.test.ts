@@ -161,6 +161,41 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
     );
   });
 
+  it.each<[string, unknown]>([
+    ['status` to be an object,', 7],
+    ['phase` to be a string,', { phase: 7 }],
+    ['conditions[0].type` to be a non-empty string,', { conditions: [{ type: '' }] }],
+    ['containerStatuses` to be a list,', { containerStatuses: 7 }],
+    ['containerStatuses[0]` to be an object,', { containerStatuses: [7] }],
+    ['containerStatuses[0].ready` to be a boolean,', { containerStatuses: [{ name: 'c', ready: 1 }] }],
+    [
+      'containerStatuses[0].restartCount` to be an integer between -2147483648 and 2147483647,',
+      { containerStatuses: [{ name: 'c', restartCount: 2 ** 31 }] },
+    ],
+    [
+      'containerStatuses[0].state` to be an object with at most one of running, waiting, terminated,',
+      { containerStatuses: [{ name: 'c', state: { running: {}, waiting: {} } }] },
+    ],
+    [
+      'containerStatuses[0].user.linux.supplementalGroups` to be a list,',
+      { containerStatuses: [{ name: 'c', user: { linux: { supplementalGroups: 7 } } }] },
+    ],
+    ['resources` to be an object,', { resources: 7 }],
+    ['allocatedResources.cpu` to be a quantity,', { allocatedResources: { cpu: 'x' } }],
+    ['x-new` to be a JSON value,', { 'x-new': 7n }],
+  ])('says what it expected: `%s', (expected, input) => {
+    expect(refusal(() => canonicalPodStatus(input, { strict: true })).message).toContain(expected);
+  });
+
+  it('no number at the edge of an int32, and neither an absent nor a null member', () => {
+    const { containerStatuses } = canonicalPodStatus({
+      containerStatuses: [
+        { name: 'c', restartCount: -(2 ** 31), ready: null, user: { linux: { supplementalGroups: null } } },
+      ],
+    });
+    expect(containerStatuses).toMatchObject([{ restartCount: -(2 ** 31), ready: false }]);
+  });
+
   it('under the name it is given', () => {
     expect(refusal(() => canonicalPodStatus(1, { strict: true, name: 'previous' })).path).toBe('previous');
   });
