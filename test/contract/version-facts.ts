@@ -8,7 +8,7 @@ export type CoveredVersion = (typeof coveredVersions)[number];
 
 /** A behaviour that depends on the version of the API server, or that one might expect to. */
 export interface VersionFact {
-  /** The row title in docs/testing.md. */
+  /** What differs. */
   readonly what: string;
   /** The behaviour by version. */
   readonly on: Readonly<Record<CoveredVersion, string>>;
@@ -205,7 +205,7 @@ export type VersionFactName = keyof typeof facts;
 
 /**
  * The differences between the covered versions of kube-apiserver. The contract reads them where a
- * version differs. One test per version observes each fact, and docs/testing.md has the table.
+ * version differs. One test per version observes each fact.
  */
 export const versionFacts: Readonly<Record<VersionFactName, VersionFact>> = facts;
 

@@ -21,7 +21,6 @@ import { failureClassTable } from '../../src/status-manager/sync/failure-classes
 import { BackOff, type BackOffReason } from '../../src/status-manager/sync/back-off.ts';
 import { hotLoopThreshold } from '../../src/status-manager/sync/resend-detector.ts';
 import { fault } from '../../src/api-server/faults/fault.ts';
-import { coveredVersions, versionFacts } from '../contract/version-facts.ts';
 import { readRecords } from '../parity/trace.ts';
 import { pastedBlocks } from '../stranger/pasted-blocks.ts';
 
@@ -286,13 +285,6 @@ describe('docs/testing.md', () => {
     const run = spawnSync(process.execPath, ['--test', fileURLToPath(nodeTest)], { encoding: 'utf8', env });
     expect(run.stdout).toMatch(/^# pass 1$/m);
     expect(run.status).toBe(0);
-  });
-
-  it('has the table of what differs by version, as the tests read it', () => {
-    const facts = Object.values(versionFacts).map(
-      ({ what, on }) => `${what}: ${coveredVersions.map((one) => `${one}: ${on[one]}`).join('; ')}`,
-    );
-    expect(itemsOf(section(read('docs/testing.md'), 'API server versions'))).toEqual(facts);
   });
 });
 
