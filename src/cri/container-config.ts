@@ -1,9 +1,10 @@
+import { expandReferences } from '../agent/container-options/expand-references.ts';
+import type { RunContainerOptions } from '../agent/container-options/run-container-options.ts';
 import type { ContainerConfig } from '../agent/runtime/container-runtime.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newContainerAnnotations, newContainerLabels } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import type { RunnableContainer } from './pod-spec.ts';
-import type { RunContainerOptions } from './runtime-helper.ts';
 import { containerSecurityContext, type ImageUser, verifyRunAsNonRoot } from './security-context.ts';
 
 /** What of a container depends on the node and on other objects. */
@@ -26,7 +27,8 @@ export function generateContainerConfig(
   verifyRunAsNonRoot(pod, container, settings.imageUser);
   const { envs, mounts } = settings.options;
   const values = new Map(envs.map(({ name, value }) => [name, value]));
-  const expand = (texts: readonly string[] = []): string[] => texts.map((text) => expandReferences(text, values));
+  const expand = (texts: readonly string[] = []): string[] =>
+    texts.map((text) => expandReferences(text, (name) => values.get(name)));
   const stopSignal = container.lifecycle?.stopSignal;
   return {
     metadata: { name: container.name, attempt },
@@ -48,13 +50,6 @@ export function generateContainerConfig(
       security_context: containerSecurityContext(pod, container, settings.imageUser, settings),
     },
   };
-}
-
-/** `$(NAME)` is the variable's value and `$$` is `$`; an unknown name stays as it is. Source: kubelet `expansion.Expand`. */
-function expandReferences(text: string, values: ReadonlyMap<string, string>): string {
-  return text.replaceAll(/\$(?:\$|\(([^)]*)\))/g, (syntax, name?: string) =>
-    name === undefined ? '$' : (values.get(name) ?? syntax),
-  );
 }
 
 function toCRIMount(mount: RunContainerOptions['mounts'][number]): CRIRequest<'Mount'> {

@@ -1,4 +1,10 @@
 /** A `ContainerRuntime` for the agent over the Container Runtime Interface: containerd, CRI-O. */
 export { createCRIRuntime, type CRIRuntimeOptions } from './create-cri-runtime.ts';
 export type { CRIRuntime } from './cri-runtime.ts';
-export type { ContainerMount, PodDNS, PullCredentials, RunContainerOptions, RuntimeHelper } from './runtime-helper.ts';
+export type { RuntimeHelper } from './runtime-helper.ts';
+export type {
+  ContainerMount,
+  PodDNS,
+  PullCredentials,
+  RunContainerOptions,
+} from '../agent/container-options/run-container-options.ts';

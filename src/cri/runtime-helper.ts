@@ -1,39 +1,5 @@
+import type { PodDNS, PullCredentials, RunContainerOptions } from '../agent/container-options/run-container-options.ts';
 import type { Container, EphemeralContainer, Pod } from '../kube/types.ts';
-
-/** A file or folder of the machine in a container. Source: kubelet `kubecontainer.Mount`. */
-export interface ContainerMount {
-  readonly containerPath: string;
-  readonly hostPath: string;
-  readonly readOnly?: boolean | undefined;
-  readonly recursiveReadOnly?: boolean | undefined;
-  /** Default: private. */
-  readonly propagation?:
-    | 'PROPAGATION_PRIVATE'
-    | 'PROPAGATION_HOST_TO_CONTAINER'
-    | 'PROPAGATION_BIDIRECTIONAL'
-    | undefined;
-}
-
-/** What a container gets besides its spec. Source: kubelet `kubecontainer.RunContainerOptions`. */
-export interface RunContainerOptions {
-  readonly envs: readonly { readonly name: string; readonly value: string }[];
-  readonly mounts: readonly ContainerMount[];
-}
-
-/** Source: CRI `DNSConfig`. */
-export interface PodDNS {
-  readonly servers: readonly string[];
-  readonly searches: readonly string[];
-  readonly options: readonly string[];
-}
-
-/** Source: CRI `AuthConfig`. */
-export interface PullCredentials {
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly serverAddress?: string | undefined;
-  readonly identityToken?: string | undefined;
-}
 
 /**
  * What the runtime needs of the rest of an agent, which knows the API server, the volumes and the machine.

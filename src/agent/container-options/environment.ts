@@ -1,0 +1,114 @@
+import { isStaticPod } from '../../kube/static-pods.ts';
+import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
+import { ContainerConfigError } from '../runtime/container-runtime.ts';
+import { expandReferences } from './expand-references.ts';
+import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
+import type { ObjectReader } from './object-reader.ts';
+import { type ContainerWithEnvironment, podSpecOf } from './pod-members.ts';
+import { type Allocatable, resourceFieldValue } from './resource-field-value.ts';
+import type { EnvironmentVariable } from './run-container-options.ts';
+import { serviceEnvironment, servicesForPod } from './service-environment.ts';
+
+/** What the environment of a container depends on beside its pod. */
+export interface EnvironmentSources extends KnownAddresses {
+  /** Undefined without an API server. */
+  readonly objects: ObjectReader | undefined;
+  /** Of the node. */
+  readonly allocatable: Allocatable;
+}
+
+/**
+ * The environment of a container: `envFrom`, then `env`, then what describes Services; each name once.
+ * Source: kubelet `makeEnvironmentVariables`. @throws ContainerConfigError
+ */
+export async function makeEnvironmentVariables(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  sources: EnvironmentSources,
+): Promise<EnvironmentVariable[]> {
+  const { env = [], envFrom = [] }: ContainerWithEnvironment = container;
+  const services = await serviceVariables(pod, sources.objects);
+  const readObject = objectData(pod, sources.objects);
+  const values = new Map<string, string>();
+  for (const { prefix = '', configMapRef, secretRef } of envFrom) {
+    const reference = configMapRef ?? secretRef;
+    if (reference === undefined) continue;
+    const data = await readObject(configMapRef ? 'configMap' : 'secret', reference.name, reference.optional);
+    for (const [key, value] of Object.entries(data ?? {})) values.set(prefix + key, value);
+  }
+  const valueOf = (name: string): string | undefined => values.get(name) ?? services.get(name);
+  for (const { name, value = '', valueFrom } of env) {
+    if (value !== '') values.set(name, expandReferences(value, valueOf));
+    else if (valueFrom?.fieldRef) values.set(name, podFieldSelectorRuntimeValue(valueFrom.fieldRef, pod, sources));
+    else if (valueFrom?.resourceFieldRef) {
+      values.set(name, resourceFieldValue(valueFrom.resourceFieldRef, pod, container, sources.allocatable));
+    } else if (valueFrom?.configMapKeyRef ?? valueFrom?.secretKeyRef) {
+      const kind = valueFrom.configMapKeyRef ? 'configMap' : 'secret';
+      const reference = (valueFrom.configMapKeyRef ?? valueFrom.secretKeyRef)!;
+      const data = await readObject(kind, reference.name, reference.optional);
+      const found = data && Object.hasOwn(data, reference.key) ? data[reference.key] : undefined;
+      if (found !== undefined) values.set(name, found);
+      else if (reference.optional !== true)
+        throw new ContainerConfigError(
+          `couldn't find key ${reference.key} in ${kindNames[kind]} ${pod.metadata?.namespace}/${reference.name}`,
+        );
+    } else if (valueFrom === undefined) values.set(name, '');
+    // Divergence: files of a volume (`fileKeyRef`, feature EnvFiles) are no source here.
+    else throw new ContainerConfigError(`the source of the environment variable ${name} is not supported`);
+  }
+  for (const [name, value] of services) if (!values.has(name)) values.set(name, value);
+  return [...values].map(([name, value]) => ({ name, value }));
+}
+
+type ObjectKind = 'configMap' | 'secret';
+const kindNames: Readonly<Record<ObjectKind, string>> = { configMap: 'ConfigMap', secret: 'Secret' };
+
+async function serviceVariables(pod: Pod, objects: ObjectReader | undefined): Promise<ReadonlyMap<string, string>> {
+  const { enableServiceLinks } = podSpecOf(pod);
+  const { namespace = '' } = pod.metadata ?? {};
+  if (enableServiceLinks === undefined)
+    throw new ContainerConfigError('nil pod.spec.enableServiceLinks encountered, cannot construct envvars');
+  if (objects === undefined) return new Map();
+  const namespaces = new Set(['default', ...(enableServiceLinks ? [namespace] : [])]);
+  try {
+    const lists = await Promise.all([...namespaces].map((one) => objects.listServices(one)));
+    const variables = serviceEnvironment(servicesForPod(lists.flat(), namespace, enableServiceLinks));
+    return new Map(variables.map(({ name, value }) => [name, value]));
+  } catch (cause) {
+    // Static pods are how an API server is started.
+    if (isStaticPod(pod)) return new Map();
+    const message = 'services have not yet been read at least once, cannot construct envvars';
+    throw new ContainerConfigError(message, { cause });
+  }
+}
+
+/** Reads the data of ConfigMaps and Secrets, each at most once, so that a container gets one version of an object. */
+function objectData({ metadata: { namespace = '' } = {} }: Pod, objects: ObjectReader | undefined) {
+  const read = new Map<string, Promise<Readonly<Record<string, string>> | undefined>>();
+  return async (kind: ObjectKind, name = '', optional = false) => {
+    if (objects === undefined)
+      throw new ContainerConfigError(`couldn't get ${kind} ${namespace}/${name}, no kubeClient defined`);
+    const key = `${kind}/${name}`;
+    if (!read.has(key)) read.set(key, textsOf(objects, kind, namespace, name));
+    const data = await read.get(key);
+    if (data === undefined && !optional)
+      throw new ContainerConfigError(`${kind.toLowerCase()} ${JSON.stringify(name)} not found`);
+    return data;
+  };
+}
+
+async function textsOf(
+  objects: ObjectReader,
+  kind: ObjectKind,
+  namespace: string,
+  name: string,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  if (kind === 'configMap') {
+    const configMap = await objects.getConfigMap(namespace, name);
+    return configMap && (configMap.data ?? {});
+  }
+  const secret = await objects.getSecret(namespace, name);
+  if (secret === undefined) return undefined;
+  const entries = Object.entries(secret.data ?? {});
+  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+}

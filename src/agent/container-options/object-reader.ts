@@ -1,0 +1,50 @@
+import type { Pod } from '../../kube/types.ts';
+
+/** A ConfigMap, as far as containers use it. */
+export interface ConfigMap {
+  readonly data?: Readonly<Record<string, string>> | undefined;
+  /** Base64. */
+  readonly binaryData?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A Secret, as far as containers and image pulls use it. */
+export interface Secret {
+  readonly type?: string | undefined;
+  /** Base64. */
+  readonly data?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A Service, as far as environment variables describe it. */
+export interface Service {
+  readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
+  readonly spec: {
+    readonly clusterIP?: string | undefined;
+    readonly ports?: readonly ServicePort[] | undefined;
+  };
+}
+
+interface ServicePort {
+  readonly name?: string | undefined;
+  readonly port: number;
+  readonly protocol?: string | undefined;
+}
+
+/** A projected service account token. */
+export interface TokenRequest {
+  /** Default: the API server. */
+  readonly audience?: string | undefined;
+  /** Default: 3,600. */
+  readonly expirationSeconds?: number | undefined;
+}
+
+/** What the containers of a pod need from the API server. */
+export interface ObjectReader {
+  /** Undefined if it does not exist. */
+  getConfigMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
+  /** Undefined if it does not exist. */
+  getSecret(namespace: string, name: string): Promise<Secret | undefined>;
+  /** All Services of a namespace. Rejects if they could not be read even once. */
+  listServices(namespace: string): Promise<readonly Service[]>;
+  /** A token of the pod's service account, bound to the pod. */
+  getServiceAccountToken(pod: Pod, request: TokenRequest): Promise<string>;
+}

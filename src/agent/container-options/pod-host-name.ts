@@ -1,0 +1,40 @@
+import type { Pod } from '../../kube/types.ts';
+import { validateDomainLabel, validateSubdomain } from '../../kube/validation/rules.ts';
+import { podSpecOf } from './pod-members.ts';
+
+const maxHostNameLength = 63;
+
+/** A pod's name in its own network; without a domain, that is empty. */
+export interface PodHostName {
+  readonly hostname: string;
+  readonly domain: string;
+}
+
+/** Source: kubelet `GeneratePodHostNameAndDomain`. Throws when the spec has a name that DNS does not allow. */
+export function generatePodHostNameAndDomain(pod: Pod, clusterDomain: string): PodHostName {
+  const { name = '', namespace = '' } = pod.metadata ?? {};
+  const { hostname = '', hostnameOverride, subdomain = '' } = podSpecOf(pod);
+  if (hostnameOverride !== undefined) {
+    refuse('HostnameOverride', hostnameOverride, 'subdomain', validateSubdomain);
+    return { hostname: truncatePodHostname(hostnameOverride), domain: '' };
+  }
+  if (hostname !== '') refuse('Hostname', hostname, 'label', validateDomainLabel);
+  const ownName = truncatePodHostname(hostname === '' ? name : hostname);
+  if (subdomain === '') return { hostname: ownName, domain: '' };
+  refuse('Subdomain', subdomain, 'label', validateDomainLabel);
+  return { hostname: ownName, domain: `${subdomain}.${namespace}.svc.${clusterDomain}` };
+}
+
+/** Source: kubelet `truncatePodHostnameIfNeeded`. */
+export function truncatePodHostname(hostname: string): string {
+  if (hostname.length <= maxHostNameLength) return hostname;
+  const truncated = hostname.slice(0, maxHostNameLength).replace(/[-.]+$/, '');
+  if (truncated === '') throw new Error(`hostname for the pod was invalid: ${JSON.stringify(hostname)}`);
+  return truncated;
+}
+
+function refuse(member: string, value: string, kind: string, validate: typeof validateDomainLabel): void {
+  const problems = validate(value, '').map(({ detail }) => detail.replace('Invalid value: ', ''));
+  if (problems.length > 0)
+    throw new Error(`pod ${member} ${JSON.stringify(value)} is not a valid DNS ${kind}: ${problems.join(';')}`);
+}

@@ -1,0 +1,513 @@
+import { describe, expect, it } from 'vitest';
+import { makeEnvironmentVariables } from '../../../src/agent/container-options/environment.ts';
+import type { ConfigMap, ObjectReader, Secret, Service } from '../../../src/agent/container-options/object-reader.ts';
+import { serviceEnvironment } from '../../../src/agent/container-options/service-environment.ts';
+import { ContainerConfigError } from '../../../src/agent/runtime/container-runtime.ts';
+import type { Pod } from '../../../src/kube/types.ts';
+
+function service(name: string, namespace: string, clusterIP: string, port: number): Service {
+  return { metadata: { name, namespace }, spec: { clusterIP, ports: [{ protocol: 'TCP', port }] } };
+}
+
+const services = [
+  service('kubernetes', 'default', '1.2.3.1', 8081),
+  service('test', 'test1', '1.2.3.3', 8083),
+  service('kubernetes', 'test2', '1.2.3.4', 8084),
+  service('test', 'test2', '1.2.3.5', 8085),
+  service('test', 'test2', 'None', 8085),
+  service('test', 'test2', '', 8085),
+  service('not-special', 'default', '1.2.3.8', 8088),
+  service('not-special', 'default', 'None', 8088),
+  service('not-special', 'default', '', 8088),
+];
+
+function serviceVariables(prefix: string, ip: string, port: number): Record<string, string> {
+  const url = `tcp://${ip}:${port}`;
+  return {
+    [`${prefix}_SERVICE_HOST`]: ip,
+    [`${prefix}_SERVICE_PORT`]: String(port),
+    [`${prefix}_PORT`]: url,
+    [`${prefix}_PORT_${port}_TCP`]: url,
+    [`${prefix}_PORT_${port}_TCP_PROTO`]: 'tcp',
+    [`${prefix}_PORT_${port}_TCP_PORT`]: String(port),
+    [`${prefix}_PORT_${port}_TCP_ADDR`]: ip,
+  };
+}
+const kubernetes = serviceVariables('KUBERNETES', '1.2.3.1', 8081);
+const testService = serviceVariables('TEST', '1.2.3.3', 8083);
+
+interface Case {
+  readonly name: string;
+  readonly ns: string;
+  /** Default: false. */
+  readonly enableServiceLinks?: boolean | undefined;
+  readonly container: object;
+  readonly nilLister?: boolean;
+  readonly isStatic?: boolean;
+  readonly unsyncedServices?: boolean;
+  readonly configMap?: ConfigMap;
+  readonly secret?: Secret;
+  readonly podIPs?: readonly string[];
+  readonly expected?: Record<string, string>;
+  readonly error?: string;
+}
+
+const literals = (values: Record<string, string>) => Object.entries(values).map(([name, value]) => ({ name, value }));
+const fields = (paths: Record<string, string>) =>
+  Object.entries(paths).map(([name, fieldPath]) => ({
+    name,
+    valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } },
+  }));
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+const addresses = {
+  POD_IP: 'status.podIP',
+  POD_IPS: 'status.podIPs',
+  HOST_IP: 'status.hostIP',
+  HOST_IPS: 'status.hostIPs',
+};
+const expectedAddresses = {
+  POD_IP: '1.2.3.4',
+  POD_IPS: '1.2.3.4,fd00::6',
+  HOST_IP: '127.0.0.1',
+  HOST_IPS: '127.0.0.1,::1',
+};
+const fooAndTest = { FOO: 'BAR', ...testService };
+const expansions = [
+  { name: 'TEST_LITERAL', value: 'test-test-test' },
+  ...fields({ POD_NAME: 'metadata.name' }),
+  { name: 'OUT_OF_ORDER_TEST', value: '$(OUT_OF_ORDER_TARGET)' },
+  { name: 'OUT_OF_ORDER_TARGET', value: 'FOO' },
+  { name: 'EMPTY_VAR' },
+  { name: 'EMPTY_TEST', value: 'foo-$(EMPTY_VAR)' },
+  { name: 'POD_NAME_TEST2', value: 'test2-$(POD_NAME)' },
+  { name: 'POD_NAME_TEST3', value: '$(POD_NAME_TEST2)-3' },
+  { name: 'LITERAL_TEST', value: 'literal-$(TEST_LITERAL)' },
+  { name: 'TEST_UNDEFINED', value: '$(UNDEFINED_VAR)' },
+];
+const expanded = {
+  TEST_LITERAL: 'test-test-test',
+  POD_NAME: 'dapi-test-pod-name',
+  POD_NAME_TEST2: 'test2-dapi-test-pod-name',
+  POD_NAME_TEST3: 'test2-dapi-test-pod-name-3',
+  LITERAL_TEST: 'literal-test-test-test',
+  OUT_OF_ORDER_TEST: '$(OUT_OF_ORDER_TARGET)',
+  OUT_OF_ORDER_TARGET: 'FOO',
+  TEST_UNDEFINED: '$(UNDEFINED_VAR)',
+  EMPTY_VAR: '',
+  EMPTY_TEST: 'foo-',
+};
+const fromObject = (reference: object, prefix: string) => ({
+  envFrom: [reference, { prefix, ...reference }],
+  env: literals({ TEST_LITERAL: 'test-test-test', EXPANSION_TEST: '$(REPLACE_ME)', DUPE_TEST: 'ENV_VAR' }),
+});
+const fromObjectExpected = (value: string, prefix: string) => ({
+  TEST_LITERAL: 'test-test-test',
+  REPLACE_ME: `FROM_${value}`,
+  EXPANSION_TEST: `FROM_${value}`,
+  DUPE_TEST: 'ENV_VAR',
+  [`${prefix}REPLACE_ME`]: `FROM_${value}`,
+  [`${prefix}DUPE_TEST`]: value,
+});
+const fromConfigMap = { configMapRef: { name: 'test-config-map' } };
+const fromSecret = { secretRef: { name: 'test-secret' } };
+const configMap = { data: { REPLACE_ME: 'FROM_CONFIG_MAP', DUPE_TEST: 'CONFIG_MAP' } };
+const secret = { data: { REPLACE_ME: base64('FROM_SECRET'), DUPE_TEST: base64('SECRET') } };
+const optionalKey = (source: string, name: string) => ({
+  env: [{ name: 'POD_NAME', valueFrom: { [source]: { name, key: 'key', optional: true } } }],
+});
+
+const cases: readonly Case[] = [
+  {
+    name: "if services aren't synced, non-static pods should fail",
+    ns: 'test1',
+    container: {},
+    unsyncedServices: true,
+    error: 'services have not yet been read at least once, cannot construct envvars',
+  },
+  {
+    name: "if services aren't synced, static pods should succeed",
+    ns: 'test1',
+    container: {},
+    isStatic: true,
+    unsyncedServices: true,
+    expected: {},
+  },
+  {
+    name: 'api server = Y, kubelet = Y',
+    ns: 'test1',
+    container: { env: literals(fooAndTest) },
+    expected: { ...fooAndTest, ...kubernetes },
+  },
+  {
+    name: 'api server = Y, kubelet = N',
+    ns: 'test1',
+    container: { env: literals(fooAndTest) },
+    nilLister: true,
+    expected: fooAndTest,
+  },
+  {
+    name: 'api server = N; kubelet = Y',
+    ns: 'test1',
+    container: { env: literals({ FOO: 'BAZ' }) },
+    expected: { FOO: 'BAZ', ...kubernetes },
+  },
+  {
+    name: 'api server = N; kubelet = Y; service env vars',
+    ns: 'test1',
+    enableServiceLinks: true,
+    container: { env: literals({ FOO: 'BAZ' }) },
+    expected: { FOO: 'BAZ', ...testService, ...kubernetes },
+  },
+  {
+    name: 'master service in pod ns',
+    ns: 'test2',
+    container: { env: literals({ FOO: 'ZAP' }) },
+    expected: { FOO: 'ZAP', ...kubernetes },
+  },
+  {
+    name: 'master service in pod ns, service env vars',
+    ns: 'test2',
+    enableServiceLinks: true,
+    container: { env: literals({ FOO: 'ZAP' }) },
+    expected: {
+      FOO: 'ZAP',
+      ...serviceVariables('TEST', '1.2.3.5', 8085),
+      ...serviceVariables('KUBERNETES', '1.2.3.4', 8084),
+    },
+  },
+  { name: 'pod in master service ns', ns: 'default', container: {}, expected: kubernetes },
+  {
+    name: 'pod in master service ns, service env vars',
+    ns: 'default',
+    enableServiceLinks: true,
+    container: {},
+    expected: { ...serviceVariables('NOT_SPECIAL', '1.2.3.8', 8088), ...kubernetes },
+  },
+  {
+    name: 'downward api pod',
+    ns: 'downward-api',
+    container: {
+      env: fields({
+        POD_NAME: 'metadata.name',
+        POD_NAMESPACE: 'metadata.namespace',
+        POD_NODE_NAME: 'spec.nodeName',
+        POD_SERVICE_ACCOUNT_NAME: 'spec.serviceAccountName',
+        ...addresses,
+      }),
+    },
+    podIPs: ['1.2.3.4', 'fd00::6'],
+    nilLister: true,
+    expected: {
+      POD_NAME: 'dapi-test-pod-name',
+      POD_NAMESPACE: 'downward-api',
+      POD_NODE_NAME: 'node-name',
+      POD_SERVICE_ACCOUNT_NAME: 'special',
+      ...expectedAddresses,
+    },
+  },
+  {
+    name: 'downward api pod ips reverse order',
+    ns: 'downward-api',
+    container: { env: fields(addresses) },
+    podIPs: ['fd00::6', '1.2.3.4'],
+    nilLister: true,
+    expected: expectedAddresses,
+  },
+  {
+    name: 'downward api pod ips multiple ips',
+    ns: 'downward-api',
+    container: { env: fields(addresses) },
+    podIPs: ['1.2.3.4', '192.168.1.1.', 'fd00::6'],
+    nilLister: true,
+    expected: expectedAddresses,
+  },
+  { name: 'env expansion', ns: 'test1', container: { env: expansions }, expected: { ...expanded, ...kubernetes } },
+  {
+    name: 'env expansion, service env vars',
+    ns: 'test1',
+    enableServiceLinks: true,
+    container: {
+      env: [...expansions, { name: 'SERVICE_VAR_TEST', value: '$(TEST_SERVICE_HOST):$(TEST_SERVICE_PORT)' }],
+    },
+    expected: { ...expanded, SERVICE_VAR_TEST: '1.2.3.3:8083', ...testService, ...kubernetes },
+  },
+  {
+    name: 'configmapkeyref_missing_optional',
+    ns: 'test',
+    container: optionalKey('configMapKeyRef', 'missing-config-map'),
+    expected: kubernetes,
+  },
+  {
+    name: 'configmapkeyref_missing_key_optional',
+    ns: 'test',
+    container: optionalKey('configMapKeyRef', 'test-config-map'),
+    nilLister: true,
+    configMap: { data: { a: 'b' } },
+    expected: {},
+  },
+  {
+    name: 'secretkeyref_missing_optional',
+    ns: 'test',
+    container: optionalKey('secretKeyRef', 'missing-secret'),
+    expected: kubernetes,
+  },
+  {
+    name: 'secretkeyref_missing_key_optional',
+    ns: 'test',
+    container: optionalKey('secretKeyRef', 'test-secret'),
+    nilLister: true,
+    secret: { data: { a: base64('b') } },
+    expected: {},
+  },
+  {
+    name: 'configmap',
+    ns: 'test1',
+    container: fromObject(fromConfigMap, 'p_'),
+    configMap,
+    expected: { ...fromObjectExpected('CONFIG_MAP', 'p_'), ...kubernetes },
+  },
+  {
+    name: 'configmap allow prefix to start with a digital',
+    ns: 'test1',
+    container: fromObject(fromConfigMap, '1_'),
+    configMap,
+    expected: { ...fromObjectExpected('CONFIG_MAP', '1_'), ...kubernetes },
+  },
+  {
+    name: 'configmap, service env vars',
+    ns: 'test1',
+    enableServiceLinks: true,
+    container: fromObject(fromConfigMap, 'p_'),
+    configMap,
+    expected: { ...fromObjectExpected('CONFIG_MAP', 'p_'), ...testService, ...kubernetes },
+  },
+  {
+    name: 'configmap_missing',
+    ns: 'test1',
+    container: { envFrom: [fromConfigMap] },
+    error: 'configmap "test-config-map" not found',
+  },
+  {
+    name: 'configmap_missing_optional',
+    ns: 'test',
+    container: { envFrom: [{ configMapRef: { name: 'missing-config-map', optional: true } }] },
+    expected: kubernetes,
+  },
+  {
+    name: 'configmap_invalid_keys_valid',
+    ns: 'test',
+    container: { envFrom: [{ prefix: 'p_', ...fromConfigMap }] },
+    configMap: { data: { '1234': 'abc' } },
+    expected: { p_1234: 'abc', ...kubernetes },
+  },
+  {
+    name: 'secret',
+    ns: 'test1',
+    container: fromObject(fromSecret, 'p_'),
+    secret,
+    expected: { ...fromObjectExpected('SECRET', 'p_'), ...kubernetes },
+  },
+  {
+    name: 'secret, service env vars',
+    ns: 'test1',
+    enableServiceLinks: true,
+    container: fromObject(fromSecret, 'p_'),
+    secret,
+    expected: { ...fromObjectExpected('SECRET', 'p_'), ...testService, ...kubernetes },
+  },
+  {
+    name: 'secret_missing',
+    ns: 'test1',
+    container: { envFrom: [fromSecret] },
+    error: 'secret "test-secret" not found',
+  },
+  {
+    name: 'secret_missing_optional',
+    ns: 'test',
+    container: { envFrom: [{ secretRef: { name: 'missing-secret', optional: true } }] },
+    expected: kubernetes,
+  },
+  {
+    name: 'secret_invalid_keys_valid',
+    ns: 'test',
+    container: { envFrom: [{ prefix: 'p_', ...fromSecret }] },
+    secret: { data: { '1234.name': base64('abc') } },
+    expected: { 'p_1234.name': 'abc', ...kubernetes },
+  },
+  {
+    name: 'nil_enableServiceLinks',
+    ns: 'test',
+    enableServiceLinks: undefined,
+    container: {},
+    error: 'nil pod.spec.enableServiceLinks encountered, cannot construct envvars',
+  },
+  // Not among upstream's.
+  {
+    name: 'a missing key of a ConfigMap',
+    ns: 'test',
+    container: { env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'map', key: 'gone' } } }] },
+    configMap,
+    error: "couldn't find key gone in ConfigMap test/map",
+  },
+  {
+    name: 'a missing key of a Secret',
+    ns: 'test',
+    container: { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'keys', key: 'gone' } } }] },
+    secret,
+    error: "couldn't find key gone in Secret test/keys",
+  },
+  {
+    name: 'a field that containers cannot read',
+    ns: 'test',
+    container: { env: fields({ A: 'spec.containers' }) },
+    error: 'field label not supported: spec.containers',
+  },
+  {
+    name: 'labels and annotations',
+    ns: 'test',
+    nilLister: true,
+    container: {
+      env: fields({
+        LABELS: 'metadata.labels',
+        ONE: "metadata.annotations['example.com/Note']",
+        NONE: "metadata.labels['none']",
+        ANNOTATIONS: 'metadata.annotations',
+      }),
+    },
+    expected: {
+      LABELS: 'app="web"\ntier="front"',
+      ONE: 'one\ntwo\u0001',
+      NONE: '',
+      ANNOTATIONS: 'example.com/Note="one\\ntwo\\x01"',
+    },
+  },
+  {
+    name: 'resources in divisors, of the container, of the node and of another one',
+    ns: 'test',
+    nilLister: true,
+    container: {
+      resources: { limits: { memory: '64Mi' }, requests: { cpu: '250m' } },
+      env: Object.entries({
+        MEMORY: { resource: 'limits.memory', divisor: '1Mi' },
+        CPU: { resource: 'requests.cpu', divisor: '1m' },
+        CPU_UNITS: { resource: 'requests.cpu' },
+        NODE_CPU: { resource: 'limits.cpu' },
+        NODE_STORAGE: { resource: 'limits.ephemeral-storage', divisor: '1Gi' },
+        OTHER: { resource: 'limits.memory', containerName: 'other' },
+        NONE: { resource: 'requests.memory' },
+      }).map(([name, resourceFieldRef]) => ({ name, valueFrom: { resourceFieldRef } })),
+    },
+    expected: {
+      MEMORY: '64',
+      CPU: '250',
+      CPU_UNITS: '1',
+      NODE_CPU: '2',
+      NODE_STORAGE: '10',
+      OTHER: '1000',
+      NONE: '0',
+    },
+  },
+  {
+    name: 'a resource that containers cannot read',
+    ns: 'test',
+    container: { env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.gpu' } } }] },
+    error: 'unsupported container resource : limits.gpu',
+  },
+];
+
+function readerOf({ unsyncedServices, configMap: map, secret: one }: Case): ObjectReader {
+  return {
+    getConfigMap: async () => map,
+    getSecret: async () => one,
+    getServiceAccountToken: async () => 'token',
+    listServices: async (namespace) => {
+      if (unsyncedServices) throw new Error('the API server is away');
+      return services.filter(({ metadata }) => metadata.namespace === namespace);
+    },
+  };
+}
+
+/** Upstream's cases without a Service lister still have ConfigMaps and Secrets. */
+function withoutServices(reader: ObjectReader): ObjectReader {
+  return { ...reader, listServices: async () => [] };
+}
+
+describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
+  it.each(cases)('$name', async (one) => {
+    const pod: Pod = {
+      metadata: {
+        name: 'dapi-test-pod-name',
+        namespace: one.ns,
+        labels: { tier: 'front', app: 'web' },
+        annotations: one.isStatic
+          ? { 'kubernetes.io/config.source': 'file' }
+          : { 'example.com/Note': 'one\ntwo\u0001' },
+      },
+      spec: {
+        nodeName: 'node-name',
+        serviceAccountName: 'special',
+        enableServiceLinks: 'enableServiceLinks' in one ? one.enableServiceLinks : false,
+        containers: [{ name: 'app' }, { name: 'other', resources: { limits: { memory: '1k' } } }],
+      },
+    };
+    const reader = readerOf(one);
+    const made = makeEnvironmentVariables(
+      pod,
+      { name: 'app', ...one.container },
+      {
+        objects: one.nilLister ? withoutServices(reader) : reader,
+        podIPs: one.podIPs ?? [],
+        hostIPs: ['127.0.0.1', '::1'],
+        allocatable: { cpu: '1500m', memory: '8Gi', 'ephemeral-storage': '10Gi' },
+      },
+    );
+    if (one.error === undefined) {
+      const variables = Object.fromEntries((await made).map(({ name, value }) => [name, value]));
+      expect(variables).toEqual(one.expected);
+    } else await expect(made).rejects.toThrow(new ContainerConfigError(one.error));
+  });
+
+  it('has no ConfigMaps, Secrets and Services without an API server', async () => {
+    const pod = { metadata: { namespace: 'test' }, spec: { enableServiceLinks: true } };
+    const sources = { objects: undefined, podIPs: [], hostIPs: [], allocatable: {} };
+    expect(await makeEnvironmentVariables(pod, { name: 'app' }, sources)).toEqual([]);
+    const container = { name: 'app', envFrom: [{ secretRef: { name: 'keys' } }] };
+    await expect(makeEnvironmentVariables(pod, container, sources)).rejects.toThrow(
+      new ContainerConfigError("couldn't get secret test/keys, no kubeClient defined"),
+    );
+  });
+});
+
+describe('TestFromServices: serviceEnvironment', () => {
+  const twoPorts = (port: number) => [
+    { name: 'u-d-p', port, protocol: 'UDP' },
+    { name: 't-c-p', port, protocol: 'TCP' },
+  ];
+  it('names ports, protocols and IPv6 addresses', () => {
+    const variables = serviceEnvironment([
+      { metadata: { name: 'abc-123' }, spec: { clusterIP: '5.6.7.8', ports: twoPorts(8081) } },
+      { metadata: { name: 'svrc-clusterip-none' }, spec: { clusterIP: 'None', ports: [{ port: 8082 }] } },
+      { metadata: { name: 'super-ipv6' }, spec: { clusterIP: '2001:DB8::', ports: twoPorts(8084) } },
+    ]);
+    const block = (prefix: string, ip: string, host: string, port: number) => [
+      [`${prefix}_SERVICE_HOST`, ip],
+      [`${prefix}_SERVICE_PORT`, String(port)],
+      [`${prefix}_SERVICE_PORT_U_D_P`, String(port)],
+      [`${prefix}_SERVICE_PORT_T_C_P`, String(port)],
+      [`${prefix}_PORT`, `udp://${host}:${port}`],
+      [`${prefix}_PORT_${port}_UDP`, `udp://${host}:${port}`],
+      [`${prefix}_PORT_${port}_UDP_PROTO`, 'udp'],
+      [`${prefix}_PORT_${port}_UDP_PORT`, String(port)],
+      [`${prefix}_PORT_${port}_UDP_ADDR`, ip],
+      [`${prefix}_PORT_${port}_TCP`, `tcp://${host}:${port}`],
+      [`${prefix}_PORT_${port}_TCP_PROTO`, 'tcp'],
+      [`${prefix}_PORT_${port}_TCP_PORT`, String(port)],
+      [`${prefix}_PORT_${port}_TCP_ADDR`, ip],
+    ];
+    expect(variables.map(({ name, value }) => [name, value])).toEqual([
+      ...block('ABC_123', '5.6.7.8', '5.6.7.8', 8081),
+      ...block('SUPER_IPV6', '2001:DB8::', '[2001:DB8::]', 8084),
+    ]);
+  });
+});
