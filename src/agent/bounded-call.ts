@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../shared/clock.ts';
 
 export interface BoundedCallOptions {
@@ -27,6 +28,8 @@ export function boundedCall<T>(
     const aborted = present.find((signal) => signal.aborted);
     if (aborted !== undefined) return reject(aborted.reason as Error);
     const controller = new AbortController();
+    // The call may pass its signal on to any number of others.
+    setMaxListeners(0, controller.signal);
     const end = (): void => {
       timer?.stop();
       for (const signal of present) signal.removeEventListener('abort', onAbort);

@@ -20,11 +20,12 @@ export type {
   ContainerRuntime,
   ExecResult,
   PodSandboxConfig,
+  PulledImage,
   RuntimeEvent,
   RuntimeEventType,
   RuntimePod,
 } from './runtime/container-runtime.ts';
-export { ContainerConfigError } from './runtime/container-runtime.ts';
+export { ContainerConfigError, ImageError } from './runtime/container-runtime.ts';
 export type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime/runtime-pod-status.ts';
 
 // Volumes, probes and hooks

@@ -7,7 +7,9 @@ import {
   ContainerConfigError,
   type ContainerRuntime,
   type ExecResult,
+  noTimeoutMs,
   type PodSandboxConfig,
+  type PulledImage,
   type RuntimeEvent,
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
@@ -20,6 +22,7 @@ import { calcRestartCountByLogDir, removeLogs } from './container-logs.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
 import { type CRIClient, CRIError, hasCode, ignoreNotFound } from './cri-client.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
+import { pullError, requireImageName } from './image-errors.ts';
 import { containerNameLabel, podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableContainers, runnableSpec } from './pod-spec.ts';
@@ -178,18 +181,24 @@ export class CRIRuntime implements ContainerRuntime {
   ): Promise<ExecResult> {
     const { exit_code, stdout, stderr } = await this.#client.call(
       'ExecSync',
-      { container_id: bareID(containerID), cmd: command, timeout: Math.ceil(timeoutMs / 1000) },
+      {
+        container_id: bareID(containerID),
+        cmd: command,
+        timeout: timeoutMs >= noTimeoutMs ? 0 : Math.ceil(timeoutMs / 1000),
+      },
       { signal },
     );
     return { exitCode: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
   }
 
   async imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {
+    requireImageName(image);
     const call = this.#client.call('ImageStatus', { image: { image } }, { signal });
     return (await withGoMessage(call)).image?.id || undefined;
   }
 
-  pullImage(image: string, pod: Pod, { signal }: CallOptions = {}): Promise<string> {
+  async pullImage(image: string, pod: Pod, { signal }: CallOptions = {}): Promise<PulledImage> {
+    requireImageName(image);
     const pull = this.#lastPull.then(() => this.#pull(image, pod, signal));
     this.#lastPull = pull.catch(() => {});
     return pull;
@@ -355,11 +364,10 @@ export class CRIRuntime implements ContainerRuntime {
   }
 
   /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
-  async #pull(image: string, pod: Pod, signal: AbortSignal | undefined): Promise<string> {
+  async #pull(image: string, pod: Pod, signal: AbortSignal | undefined): Promise<PulledImage> {
     signal?.throwIfAborted();
     const credentials = await this.#settings.helper.pullCredentials(pod, image);
-    const errors: string[] = [];
-    let cause: unknown;
+    const errors: Error[] = [];
     for (const auth of credentials.length > 0 ? credentials : [undefined]) {
       try {
         const response = await this.#client.call(
@@ -376,13 +384,22 @@ export class CRIRuntime implements ContainerRuntime {
           },
           { signal },
         );
-        return response.image_ref;
+        return { imageRef: response.image_ref, sizeBytes: await this.#imageSize(image, signal) };
       } catch (error) {
-        cause = error;
-        errors.push((error as Error).message);
+        errors.push(pullError(error));
       }
     }
-    throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`, { cause });
+    if (errors.length === 1) throw errors[0]!;
+    throw new AggregateError(errors, `[${errors.map(({ message }) => message).join(', ')}]`);
+  }
+
+  async #imageSize(image: string, signal: AbortSignal | undefined): Promise<number | undefined> {
+    try {
+      return (await this.#client.call('ImageStatus', { image: { image } }, { signal })).image?.size;
+    } catch {
+      // Only an event shows it.
+      return undefined;
+    }
   }
 
   #withScheme(id: string): string {

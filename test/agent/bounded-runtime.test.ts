@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 import { boundedRuntime } from '../../src/agent/runtime/bounded-runtime.ts';
@@ -48,7 +48,7 @@ describe('boundedRuntime', () => {
     ['getPod', 42, 'Expected `getPod().uid` of the runtime to be a string, got undefined'],
     ['createContainer', undefined, 'Expected `createContainer()` of the runtime to be a string, got undefined'],
     ['runPodSandbox', null, 'Expected `runPodSandbox()` of the runtime to be a string, got null'],
-    ['pullImage', {}, 'Expected `pullImage()` of the runtime to be a string, got object'],
+    ['pullImage', {}, 'Expected `pullImage()` of the runtime to be a string or { imageRef, sizeBytes }, got object'],
     ['imageRef', 42, 'Expected `imageRef()` of the runtime to be a string, got number'],
     ['execSync', 0, 'Expected `execSync()` of the runtime to be { exitCode, stdout, stderr }, got number'],
   ])(
@@ -82,4 +82,61 @@ describe('boundedRuntime', () => {
     await expect(runtime.listPods()).rejects.toThrow('stopping');
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+describe('the time-outs', () => {
+  it('runPodSandbox has twice as long as other calls', async () => {
+    const never = () => new Promise(() => {});
+    const sandbox = runtimeWith('runPodSandbox', never).runPodSandbox!({ pod: {}, attempt: 0 });
+    const message = sandbox.catch((error: Error) => error.message);
+    await clock.advanceAsync(1999);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advanceAsync(1);
+    expect(await message).toBe('runPodSandbox of the runtime took over 2000 ms');
+  });
+
+  it('execSync with 2^31 - 1 ms has none', async () => {
+    const exec = runtimeWith('execSync', () => new Promise(() => {}));
+    void exec.execSync('fake://1', ['sleep'], 2 ** 31 - 1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+it.each(['removeContainer', 'removePodSandbox'] as const)(
+  '%s is called once while a removal of the same ID is in progress',
+  async (method) => {
+    const ends: ((error?: Error) => void)[] = [];
+    const runtime = runtimeWith(
+      method,
+      () => new Promise<void>((resolve, reject) => ends.push((error) => (error ? reject(error) : resolve()))),
+    );
+    const both = Promise.allSettled([runtime[method]!('1'), runtime[method]!('1')]);
+    expect(ends).toHaveLength(1);
+    ends[0]!(new Error('busy'));
+    expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    void runtime[method]!('1');
+    expect(ends).toHaveLength(2);
+    ends[1]!();
+  },
+);
+
+it('any number of calls may share the signal that a call was given', async () => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => void warnings.push(message);
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
+  const fake = new FakeContainerRuntime({ clock });
+  const runtime = boundedRuntime(
+    Object.assign(fake, {
+      listPods: async ({ signal }: { signal: AbortSignal }) => {
+        const listeners = Array.from({ length: 20 }, () => () => {});
+        for (const listener of listeners) signal.addEventListener('abort', listener);
+        return [];
+      },
+    }),
+    { clock, requestTimeoutMs: 1000 },
+  );
+  await runtime.listPods();
+  await clock.yieldToEventLoop();
+  expect(warnings).toEqual([]);
 });

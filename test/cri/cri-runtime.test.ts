@@ -107,6 +107,20 @@ describe.skipIf(why !== undefined)(
       });
     });
 
+    it('shows why an image cannot be pulled', async () => {
+      const { stop } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      const waiting = (pod: Pod | undefined) => pod?.status?.containerStatuses?.[0]?.state?.waiting;
+      createPod('bad-name', { image: 'Example.COM/Bad:1' });
+      expect(waiting(await podWhen('bad-name', (pod) => waiting(pod)?.reason === 'InvalidImageName'))?.message).toBe(
+        'Failed to apply default image tag "Example.COM/Bad:1": couldn\'t parse image name "Example.COM/Bad:1": invalid reference format: repository name (Bad) must be lowercase',
+      );
+      createPod('no-registry', { image: '127.0.0.1:9/app:1' });
+      expect(waiting(await podWhen('no-registry', (pod) => waiting(pod)?.reason === 'ErrImagePull'))?.message).toMatch(
+        /^failed to pull and unpack image "127\.0\.0\.1:9\/app:1": /,
+      );
+    });
+
     it('restarts a container that has ended', async () => {
       const { stop } = await startAgent();
       onTestFinished(() => stop({ terminatePods: true }));

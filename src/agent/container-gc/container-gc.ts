@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -38,8 +39,6 @@ export class ContainerGC {
   readonly #options: ContainerGCOptions;
   readonly #runtime: ContainerRuntime;
   readonly #maxPerPodContainer: number;
-  /** IDs of containers and sandboxes that are being removed. */
-  readonly #removing = new Set<string>();
   readonly #stop = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
@@ -48,6 +47,8 @@ export class ContainerGC {
     const { runtime, clock, runtimeRequestTimeoutMs = 120_000, maxPerPodContainer = 1 } = options;
     requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
+    // Containers of any number of pods are removed at the same time.
+    setMaxListeners(0, this.#stop.signal);
     this.#runtime = boundedRuntime(runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
     this.#maxPerPodContainer = maxPerPodContainer;
   }
@@ -135,15 +136,12 @@ export class ContainerGC {
   }
 
   async #remove(podUID: string, id: string, remove: () => Promise<void>): Promise<void> {
-    if (this.#removing.has(id) || this.#stop.signal.aborted) return;
-    this.#removing.add(id);
+    if (this.#stop.signal.aborted) return;
     try {
       await remove();
     } catch (thrown) {
       if (this.#stop.signal.aborted) return;
       this.#options.logger.warn({ podUID, id, reason: messageOf(thrown) }, 'Failed to remove a container or sandbox');
-    } finally {
-      this.#removing.delete(id);
     }
   }
 }

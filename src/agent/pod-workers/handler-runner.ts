@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../kube/types.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
 import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
 import { type HookHTTPRequest, isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
@@ -32,9 +32,6 @@ export interface HandlerRunnerOptions {
   readonly eventRecorder?: PodEventRecorder | undefined;
 }
 
-/** A command has no time-out (the maximum of setTimeout is used); `signal` ends it. */
-const noTimeoutMs = 2 ** 31 - 1;
-
 /** Runs hooks as the kubelet does: a command, a GET request, or a pause. Source: kubelet `handlerRunner`. */
 export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunner {
   const { runtime, clock, httpGet = sendHTTPHook, eventRecorder = noPodEvents } = options;
@@ -44,6 +41,7 @@ export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunne
       if (handler.exec != null) {
         const command = handler.exec.command ?? [];
         const hook = `Exec lifecycle hook ([${command.join(' ')}]) ${where}`;
+        // `signal` ends it.
         const result = await runtime
           .execSync(containerID, command, noTimeoutMs, { signal })
           .catch((thrown: unknown) => {

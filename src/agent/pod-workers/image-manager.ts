@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { type ContainerRuntime, ImageError } from '../runtime/container-runtime.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf, SyncActionError } from './sync-result.ts';
 
@@ -31,7 +31,8 @@ export class ImageManager {
 
   /**
    * Resolves with a reference to the image, or with undefined in a runtime without images.
-   * Rejects with a `SyncFailure`: `ErrImagePull`, `ImagePullBackOff`, `ErrImageNeverPull` or `ImageInspectError`.
+   * Rejects with a `SyncActionError`: `ErrImagePull`, `ImagePullBackOff`, `ErrImageNeverPull`, `ImageInspectError`, or the
+   * reason of an `ImageError`.
    */
   async ensureImageExists(pod: Pod, container: Container, signal: AbortSignal): Promise<string | undefined> {
     const { runtime } = this.#options;
@@ -60,6 +61,7 @@ export class ImageManager {
       return await this.#options.runtime.imageRef!(image, { signal });
     } catch (thrown) {
       signal.throwIfAborted();
+      if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
       const message = `Failed to inspect image "${image}": ${messageOf(thrown)}`;
       this.#event(pod, container, 'Warning', 'InspectFailed', message);
       throw new SyncActionError('ImageInspectError', message, { cause: thrown });
@@ -79,22 +81,31 @@ export class ImageManager {
     this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
     const startedMs = clock.monotonicMs();
     try {
-      const imageRef = await runtime.pullImage!(image, pod, { signal });
+      const result = await runtime.pullImage!(image, pod, { signal });
+      const { imageRef, sizeBytes } = typeof result === 'string' ? { imageRef: result } : result;
       const ms = clock.monotonicMs() - startedMs;
       const duration = goDuration(ms);
-      const pulled = `Successfully pulled image "${image}" in ${duration} (${duration} including waiting).`;
+      const size = sizeBytes === undefined ? '' : ` Image size: ${sizeBytes} bytes.`;
+      const pulled = `Successfully pulled image "${image}" in ${duration} (${duration} including waiting).${size}`;
       this.#event(pod, container, 'Normal', 'Pulled', pulled);
       this.#forgetExpired();
       return imageRef;
     } catch (thrown) {
       // A pull that was aborted has not failed.
       signal.throwIfAborted();
-      const message = messageOf(thrown);
-      this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${message}`);
+      if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
+      const { reason, message, error } = pullFailure(image, thrown);
+      this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`);
       this.#backoff.next(key, clock.monotonicMs());
-      this.#failures.set(key, `ErrImagePull: ${message}`);
-      throw new SyncActionError('ErrImagePull', message, { cause: thrown });
+      this.#failures.set(key, `${reason}: ${message}`);
+      throw new SyncActionError(reason, message, { cause: thrown });
     }
+  }
+
+  #invalidName(pod: Pod, container: Container, image: string, cause: ImageError): SyncActionError {
+    const message = `Failed to apply default image tag "${image}": ${cause.message}`;
+    this.#event(pod, container, 'Warning', 'InspectFailed', message);
+    return new SyncActionError('InvalidImageName', message, { cause });
   }
 
   #forgetExpired(): void {
@@ -105,6 +116,23 @@ export class ImageManager {
   #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {
     this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
   }
+}
+
+function isInvalidName(thrown: unknown): thrown is ImageError {
+  return thrown instanceof ImageError && thrown.reason === 'InvalidImageName';
+}
+
+/** Reason and message of the waiting container, and the error as the event shows it. Source: kubelet `evalCRIPullErr`. */
+function pullFailure(
+  image: string,
+  thrown: unknown,
+): { readonly reason: string; readonly message: string; readonly error: string } {
+  const message = messageOf(thrown);
+  if (!(thrown instanceof ImageError)) return { reason: 'ErrImagePull', message, error: message };
+  const { reason } = thrown;
+  const details = message === '' ? '' : `: ${message}`;
+  const why = reason === 'RegistryUnavailable' ? 'the registry is unavailable' : 'the signature validation failed';
+  return { reason, message: `image pull failed for ${image} because ${why}${details}`, error: `${reason}${details}` };
 }
 
 /** Formats a duration like Go, truncated to milliseconds: `350ms`, `1.5s`, `2m0.5s`. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import type { Pod } from '../../kube/types.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
@@ -71,6 +72,8 @@ export class PodWorkerLoop {
       if (update === undefined) break;
       const { state } = status.lifecycle;
       const abortController = new AbortController();
+      // A pod may have any number of containers, which are stopped together.
+      setMaxListeners(0, abortController.signal);
       status.abortController = abortController;
       status.syncStartedMs = this.#options.clock.now();
       let isTerminal = false;

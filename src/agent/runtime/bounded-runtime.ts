@@ -7,11 +7,15 @@ import {
   requireImageRef,
   requirePodOrNothing,
   requirePods,
+  requirePulledImage,
 } from './require-runtime-result.ts';
 
 export interface BoundedRuntimeOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
-  /** Time-out of one call. The grace period is added for stopping a container, and a command's own time-out for `execSync`. */
+  /**
+   * Time-out of one call; `runPodSandbox` has twice as long, as in the kubelet. The grace period is added for stopping a
+   * container, and a command's own time-out for `execSync`.
+   */
   readonly requestTimeoutMs: number;
   /** Aborts all calls, including those without a signal of their own. Default: none. */
   readonly signal?: AbortSignal | undefined;
@@ -22,7 +26,8 @@ const isBounded = Symbol('isBounded');
 
 /**
  * The same runtime with a time-out for each call. A call rejects after the time-out and when its signal
- * is aborted, even if the runtime does not react to the signal. Image pulls have no time-out.
+ * is aborted, even if the runtime does not react to the signal. Image pulls have no time-out. A removal that is
+ * requested while the same one is in progress waits for that one.
  * A call also rejects if the method throws synchronously or resolves with an invalid value. A runtime
  * that is already bounded is returned unchanged. Source: kubelet `--runtime-request-timeout`.
  */
@@ -46,6 +51,16 @@ export function boundedRuntime(
     );
   }
 
+  /** Removals in progress, by ID: what is being removed is not removed a second time. */
+  const removals = new Map<string, Promise<void>>();
+  function removeOnce(id: string, remove: () => Promise<void>): Promise<void> {
+    const current = removals.get(id);
+    if (current !== undefined) return current;
+    const removal = remove().finally(() => removals.delete(id));
+    removals.set(id, removal);
+    return removal;
+  }
+
   const ms = requestTimeoutMs;
   const boundedMethods: ContainerRuntime = {
     listPods: ({ signal } = {}) => bounded('listPods', ms, signal, (o) => runtime.listPods(o), requirePods),
@@ -57,7 +72,7 @@ export function boundedRuntime(
     stopContainer: (id, graceSeconds, { signal } = {}) =>
       bounded('stopContainer', ms + graceSeconds * 1000, signal, (o) => runtime.stopContainer(id, graceSeconds, o)),
     removeContainer: (id, { signal } = {}) =>
-      bounded('removeContainer', ms, signal, (o) => runtime.removeContainer(id, o)),
+      removeOnce(id, () => bounded('removeContainer', ms, signal, (o) => runtime.removeContainer(id, o))),
     execSync: (id, command, timeoutMs, { signal } = {}) =>
       bounded(
         'execSync',
@@ -72,7 +87,7 @@ export function boundedRuntime(
     }),
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>
-        bounded('runPodSandbox', ms, signal, (o) => runtime.runPodSandbox!(config, o), requireID('runPodSandbox')),
+        bounded('runPodSandbox', 2 * ms, signal, (o) => runtime.runPodSandbox!(config, o), requireID('runPodSandbox')),
     }),
     ...(runtime.stopPodSandbox && {
       stopPodSandbox: (id, { signal } = {}) =>
@@ -80,7 +95,7 @@ export function boundedRuntime(
     }),
     ...(runtime.removePodSandbox && {
       removePodSandbox: (id, { signal } = {}) =>
-        bounded('removePodSandbox', ms, signal, (o) => runtime.removePodSandbox!(id, o)),
+        removeOnce(id, () => bounded('removePodSandbox', ms, signal, (o) => runtime.removePodSandbox!(id, o))),
     }),
     ...(runtime.pullImage && {
       pullImage: (image, pod, { signal } = {}) =>
@@ -89,7 +104,7 @@ export function boundedRuntime(
           Number.POSITIVE_INFINITY,
           signal,
           (o) => runtime.pullImage!(image, pod, o),
-          requireID('pullImage'),
+          requirePulledImage,
         ),
     }),
     ...(runtime.imageRef && {

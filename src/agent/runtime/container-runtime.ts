@@ -45,6 +45,14 @@ export interface ExecResult {
   readonly stderr: string;
 }
 
+/** What `pullImage` has pulled. */
+export interface PulledImage {
+  /** For `createContainer` and the container's status. */
+  readonly imageRef: string;
+  /** In bytes, for the event `Pulled`. Default: unknown. */
+  readonly sizeBytes?: number | undefined;
+}
+
 /** Source: CRI `ContainerEventType`. */
 export type RuntimeEventType = 'created' | 'started' | 'stopped' | 'deleted';
 
@@ -109,7 +117,8 @@ export interface ContainerRuntime {
   removeContainer(containerID: string, options?: CallOptions): Promise<void>;
   /**
    * Runs a command in a running container. Resolves with any exit code. Rejects if the container is not
-   * running, or if the command was killed because it had not ended after `timeoutMs`.
+   * running, or if the command was killed because it had not ended after `timeoutMs`: milliseconds, where
+   * 2^31 − 1, the maximum of `setTimeout`, means that it has no time-out, as that of a hook.
    */
   execSync(
     containerID: string,
@@ -118,9 +127,9 @@ export interface ContainerRuntime {
     options?: CallOptions,
   ): Promise<ExecResult>;
 
-  /** Resolves with a reference to the pulled image. */
-  pullImage?(image: string, pod: Pod, options?: CallOptions): Promise<string>;
-  /** The reference to an image that is present; undefined if it must be pulled. */
+  /** Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. */
+  pullImage?(image: string, pod: Pod, options?: CallOptions): Promise<PulledImage | string>;
+  /** The reference to an image that is present; undefined if it must be pulled. May reject with an `ImageError`. */
   imageRef?(image: string, options?: CallOptions): Promise<string | undefined>;
 
   /** Calls `listener` soon after each change, until the returned function is called. May miss changes. */
@@ -144,4 +153,32 @@ export interface ContainerRuntime {
  */
 export class ContainerConfigError extends Error {
   override readonly name = 'ContainerConfigError';
+}
+
+/** `execSync` with this `timeoutMs` has no time-out. */
+export const noTimeoutMs = 2 ** 31 - 1;
+
+/**
+ * `pullImage` or `imageRef` rejects with this error if the container is to wait with one of these reasons. With any
+ * other error, it waits with `ErrImagePull` or `ImageInspectError`. Source: kubelet `ErrInvalidImageName`, CRI
+ * `ErrRegistryUnavailable`, `ErrSignatureValidationFailed`.
+ *
+ * @example
+ * ```ts
+ * import { ImageError } from 'kubelet-status-manager/agent';
+ *
+ * function requireReachable(registry: string, isReachable: boolean): void {
+ *   if (!isReachable) throw new ImageError('RegistryUnavailable', `${registry} does not respond`);
+ * }
+ * ```
+ */
+export class ImageError extends Error {
+  override readonly name = 'ImageError';
+  readonly reason: 'InvalidImageName' | 'RegistryUnavailable' | 'SignatureValidationFailed';
+
+  /** @param message details, without the reason */
+  constructor(reason: ImageError['reason'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
 }

@@ -1,4 +1,4 @@
-import type { ExecResult, RuntimePod } from './container-runtime.ts';
+import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -29,6 +29,14 @@ export function requireID(method: string): (value: unknown) => string {
 
 export function requireImageRef(value: unknown): string | undefined {
   return value == null ? undefined : requireID('imageRef')(value);
+}
+
+export function requirePulledImage(value: unknown): PulledImage | string {
+  if (typeof value === 'string') return value;
+  const { imageRef, sizeBytes } = membersOf(value);
+  if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
+    refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
+  return value as PulledImage;
 }
 
 export function requireExecResult(value: unknown): ExecResult {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
+import { ImageError } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
@@ -103,6 +104,52 @@ describe('what the status says', () => {
     controller.abort(new Error('the pod ends'));
     await expect(pulling).rejects.toThrow('the pod ends');
     expect(events).toEqual(['Pulling']);
+  });
+});
+
+describe('an ImageError of the runtime', () => {
+  const messages: string[] = [];
+  beforeEach(() => {
+    messages.length = 0;
+    const event = ({ reason, message }: { reason: string; message: string }) =>
+      void messages.push(`${reason}: ${message}`);
+    manager = new ImageManager({ runtime, clock, eventRecorder: { event } });
+  });
+  const ensureImage = () =>
+    manager
+      .ensureImageExists(pod, { name: 'app', image: 'x:1' }, new AbortController().signal)
+      .then(String, ({ reason, message }: SyncActionError) => `${reason}: ${message}`);
+
+  it.each([
+    ['RegistryUnavailable', 'no route', 'the registry is unavailable: no route'],
+    ['RegistryUnavailable', '', 'the registry is unavailable'],
+    ['SignatureValidationFailed', 'no key', 'the signature validation failed: no key'],
+  ] as const)('%s with the message "%s" is the reason, and of the back-off, too', async (reason, details, why) => {
+    runtime.fail({ method: 'pullImage' }, new ImageError(reason, details));
+    const shown = `${reason}: image pull failed for x:1 because ${why}`;
+    expect(await ensureImage()).toBe(shown);
+    const event = details === '' ? reason : `${reason}: ${details}`;
+    expect(messages.at(-1)).toBe(`Failed: Failed to pull image "x:1": ${event}`);
+    expect(await ensureImage()).toBe(`ImagePullBackOff: Back-off pulling image "x:1": ${shown}`);
+  });
+
+  it.each(['imageRef', 'pullImage'] as const)('InvalidImageName from %s: no back-off', async (method) => {
+    for (let i = 0; i < 2; i++) {
+      runtime.fail({ method }, new ImageError('InvalidImageName', 'bad'));
+      const message = 'Failed to apply default image tag "x:1": bad';
+      expect(await ensureImage()).toBe(`InvalidImageName: ${message}`);
+      expect(messages.at(-1)).toBe(`InspectFailed: ${message}`);
+    }
+  });
+
+  it('the size of a pulled image stands in the event', async () => {
+    const sized = { pullImage: async () => ({ imageRef: 'sha256:1', sizeBytes: 2_223_049 }) };
+    const event = ({ message }: { message: string }) => void messages.push(message);
+    manager = new ImageManager({ runtime: sized, clock, eventRecorder: { event } });
+    expect(await ensureImage()).toBe('sha256:1');
+    expect(messages.at(-1)).toBe(
+      'Successfully pulled image "x:1" in 0s (0s including waiting). Image size: 2223049 bytes.',
+    );
   });
 });
 
