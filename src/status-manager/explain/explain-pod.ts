@@ -127,9 +127,16 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
 }
 
 /** What keeps a pod from ending whose deletion was requested and of which nothing is unsent. */
-function deletionCauseOf({ apiPod }: ExplainFacts, { podIsFinished }: PodInspection): PodCause | undefined {
+function deletionCauseOf(
+  { apiPod }: ExplainFacts,
+  { podIsFinished, termination }: PodInspection,
+): PodCause | undefined {
+  if (!podIsFinished && termination !== undefined) {
+    return { kind: 'containers', since: termination.since, termination };
+  }
   if (apiPod === undefined || !isBeingDeleted(apiPod)) return undefined;
-  return { kind: podIsFinished ? 'next-batch' : 'containers', since: deletionRequestedAt(apiPod) };
+  const since = deletionRequestedAt(apiPod);
+  return podIsFinished ? { kind: 'next-batch', since } : { kind: 'containers', since, termination };
 }
 
 /** deletionTimestamp is when the grace period ends. */
