@@ -1,5 +1,6 @@
 /** A `ContainerRuntime` for the agent over the Container Runtime Interface: containerd, CRI-O. */
 export { createCRIRuntime, type CRIRuntimeOptions } from './create-cri-runtime.ts';
+export { createRuntimeHelper, type RuntimeHelperOptions } from './create-runtime-helper.ts';
 export type { CRIRuntime } from './cri-runtime.ts';
 export type { RuntimeHelper } from './runtime-helper.ts';
 export type {

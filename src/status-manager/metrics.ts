@@ -42,7 +42,7 @@ export const waitReasons = [
   'hot-loop',
 ] as const;
 /** What terminating pods wait for. */
-export const terminatingWaits = ['containers', 'pod-deletion-safety', 'finalizers', 'delete'] as const;
+export const terminatingWaits = ['pod-deletion-safety', 'finalizers', 'delete'] as const;
 export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */
@@ -57,7 +57,7 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
 export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
 /** What a pod waits for. */
 export type WaitReason = (typeof waitReasons)[number];
-/** What a terminating pod waits for; `containers`: they run longer than their grace period; `delete`: its DELETE fails. */
+/** What a terminating pod waits for; `delete`: its DELETE fails. */
 export type TerminatingWait = (typeof terminatingWaits)[number];
 /** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
 export type OutcomeKind = (typeof outcomeKinds)[number];
@@ -79,7 +79,7 @@ export interface StatusGauges {
   readonly oldestUnsentAgeSeconds: number;
   /** How many pods wait for what; reasons without a pod are absent. */
   readonly waitingPods: readonly { readonly reason: WaitReason; readonly count: number }[];
-  /** Pods whose end waits: for containers that do not stop, for the safety provider, for finalizers, or for a DELETE that fails. */
+  /** Pods whose end waits: for the safety provider, for finalizers, or for a DELETE that fails. */
   readonly terminatingPods: readonly TerminatingPodsGauge[];
   /** Undefined before the first one. */
   readonly lastSuccessfulRequestAgeSeconds: number | undefined;

@@ -102,8 +102,7 @@ describe('TestUpdateNewNodeStatus', () => {
       registered: true,
       nodeUID: node.metadata.uid,
       statusReportedAt: start,
-      leaseRenewedAt: start,
-      leaseDurationSeconds: 40,
+      leaseRenewedAt: '2026-01-02T03:04:05.000000Z',
     });
   });
 });

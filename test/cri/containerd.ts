@@ -16,11 +16,13 @@ export function whyNoContainerd(): string | undefined {
   return missing.length === 0 ? undefined : `${missing.join(', ')} not installed`;
 }
 
-/** A containerd of its own, with the image busybox. */
-export async function startContainerd(): Promise<{ endpoint: string; folder: string; stop(): Promise<void> }> {
+/** A containerd of its own, with the image busybox. Its bridge has the number, so that tests do not share one. */
+export async function startContainerd(
+  bridge = 7,
+): Promise<{ endpoint: string; folder: string; stop(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'containerd-'));
   const run = promisify(execFile);
-  const { stdout } = await run(script, ['up', folder, '7']);
+  const { stdout } = await run(script, ['up', folder, String(bridge)]);
   return {
     endpoint: stdout.trim().split('\n').at(-1)!,
     folder,

@@ -7,9 +7,10 @@ import { createServer } from 'node:http';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
-import { type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
-import { createCRIRuntime } from 'kubelet-status-manager/cri';
-import type { HTTPPodClient } from 'kubelet-status-manager/http';
+import { createNodeAgent, type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
+import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
+import { createPodClient } from 'kubelet-status-manager/http';
+import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import { Registry } from 'prom-client';
@@ -99,20 +100,15 @@ export async function anAgentServer(agent: NodeAgent, register: Registry): Promi
   await agentServer.close();
 }
 
-export async function anAgentOnContainerd(): Promise<unknown> {
+export async function anAgentOnContainerd(kubeConfig: KubeConfigObject): Promise<void> {
+  const client = createPodClient(kubeConfig);
+  const helper = createRuntimeHelper({ client, clusterDNS: ['10.96.0.10'], hostIPs: ['192.0.2.7'] });
   const runtime = await createCRIRuntime({
     endpoint: 'unix:///run/containerd/containerd.sock',
     cgroupRoot: '/kubepods-agent', // a kubelet on the same machine has /kubepods
-    helper: {
-      generateRunContainerOptions: async (_pod, { env = [] }) => ({
-        envs: env.map(({ name, value = '' }) => ({ name, value })),
-        mounts: [],
-      }),
-      getPodDNS: async () => ({ servers: [], searches: [], options: [] }),
-      generatePodHostName: (pod) => pod.metadata?.name ?? '',
-      lookupRuntimeHandler: async () => '',
-      pullCredentials: async () => [],
-    },
+    helper,
   });
-  return runtime;
+  const { volumeManager } = helper;
+  const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager });
+  agent.start();
 }

@@ -46,7 +46,7 @@ function isFieldLabel(fieldPath: string): boolean {
 }
 
 /** A member of a pod's metadata as text. Source: `fieldpath.ExtractFieldPathAsString`. @throws ContainerConfigError */
-function fieldPathAsString({ metadata = {} }: Pod, fieldPath: string): string {
+export function fieldPathAsString({ metadata = {} }: Pod, fieldPath: string): string {
   const [, path, subscript] = /^([^]+?)\['([^]*)'\]$/.exec(fieldPath) ?? [];
   if (path !== undefined && subscript !== undefined) {
     if (path !== 'metadata.annotations' && path !== 'metadata.labels')

@@ -294,7 +294,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     nodeName,
     clock,
     logger,
-    metrics: options.metrics,
     connection,
     informer,
     mirrorPods,

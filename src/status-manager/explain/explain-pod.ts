@@ -127,16 +127,9 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
 }
 
 /** What keeps a pod from ending whose deletion was requested and of which nothing is unsent. */
-function deletionCauseOf(
-  { apiPod }: ExplainFacts,
-  { podIsFinished, termination }: PodInspection,
-): PodCause | undefined {
-  if (!podIsFinished && termination !== undefined) {
-    return { kind: 'containers', since: termination.since, termination };
-  }
+function deletionCauseOf({ apiPod }: ExplainFacts, { podIsFinished }: PodInspection): PodCause | undefined {
   if (apiPod === undefined || !isBeingDeleted(apiPod)) return undefined;
-  const since = deletionRequestedAt(apiPod);
-  return podIsFinished ? { kind: 'next-batch', since } : { kind: 'containers', since, termination };
+  return { kind: podIsFinished ? 'next-batch' : 'containers', since: deletionRequestedAt(apiPod) };
 }
 
 /** deletionTimestamp is when the grace period ends. */

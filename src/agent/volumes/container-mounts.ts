@@ -1,0 +1,122 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/types.ts';
+import { expandReferences } from '../container-options/expand-references.ts';
+import { managedHostsFileContent, nodeHostsFileContent } from '../container-options/hosts-file.ts';
+import type { PodHostName } from '../container-options/pod-host-name.ts';
+import { podSpecOf } from '../container-options/pod-members.ts';
+import type { ContainerMount, EnvironmentVariable } from '../container-options/run-container-options.ts';
+import { ContainerConfigError } from '../runtime/container-runtime.ts';
+import { bindSubPath } from './sub-path.ts';
+import { isReadOnlySource, podDirectory, volumePath, volumesOf } from './volume-sources.ts';
+
+const etcHosts = '/etc/hosts';
+
+/** What the mounts of a container depend on beside its pod. */
+export interface MountSources {
+  readonly rootDirectory: string;
+  readonly podIPs: readonly string[];
+  readonly hostName: PodHostName;
+  /** For `subPathExpr`. */
+  readonly envs: readonly EnvironmentVariable[];
+}
+
+type SubPathMount = VolumeMount & { readonly subPath?: string; readonly subPathExpr?: string };
+
+/** The mounts of a container, with `/etc/hosts`. Source: kubelet `makeMounts`. @throws ContainerConfigError */
+export async function makeMounts(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  sources: MountSources,
+): Promise<ContainerMount[]> {
+  const volumeMounts = (container.volumeMounts ?? []) as readonly SubPathMount[];
+  const mounts: ContainerMount[] = [];
+  for (const [index, mount] of volumeMounts.entries()) {
+    const volume = volumesOf(pod).find(({ name }) => name === mount.name);
+    if (volume === undefined)
+      throw new ContainerConfigError(
+        `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,
+      );
+    requirePlainReadOnly(mount);
+    const path = volumePath(sources.rootDirectory, pod, volume);
+    const subPath = mount.subPathExpr ? expandSubPath(mount.subPathExpr, sources.envs) : (mount.subPath ?? '');
+    mounts.push({
+      containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
+      hostPath:
+        subPath === '' ? path : await boundSubPath(pod, container.name, index, path, subPath, mount.name, sources),
+      readOnly: mount.readOnly === true || isReadOnlySource(volume),
+      propagation: translateMountPropagation(mount.mountPropagation),
+    });
+  }
+  const needsHosts = sources.podIPs.length > 0 || pod.spec?.hostNetwork === true;
+  if (needsHosts && !volumeMounts.some(({ mountPath }) => mountPath === etcHosts))
+    mounts.push({ containerPath: etcHosts, hostPath: await ensureHostsFile(pod, sources) });
+  return mounts;
+}
+
+/** Source: kubelet `translateMountPropagation`. */
+function translateMountPropagation(mode = 'None'): NonNullable<ContainerMount['propagation']> {
+  if (mode === 'None') return 'PROPAGATION_PRIVATE';
+  if (mode === 'HostToContainer') return 'PROPAGATION_HOST_TO_CONTAINER';
+  if (mode === 'Bidirectional') return 'PROPAGATION_BIDIRECTIONAL';
+  throw new ContainerConfigError(`invalid MountPropagation mode: ${JSON.stringify(mode)}`);
+}
+
+/** Source: kubelet `resolveRecursiveReadOnly`, on a runtime without the feature. */
+function requirePlainReadOnly({ name, recursiveReadOnly }: VolumeMount): void {
+  if (recursiveReadOnly !== 'Enabled') return;
+  throw new ContainerConfigError(
+    `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is not supported by the runtime`,
+  );
+}
+
+/** Source: kubelet `ExpandContainerVolumeMounts`. */
+function expandSubPath(expression: string, envs: readonly EnvironmentVariable[]): string {
+  const values = new Map(envs.map(({ name, value }) => [name, value]));
+  const missing = new Set<string>();
+  const expanded = expandReferences(expression, (name) => {
+    if (!values.get(name)) missing.add(name);
+    return values.get(name) ?? '';
+  });
+  if (missing.size > 0) throw new ContainerConfigError(`missing value for ${[...missing].toSorted().join(', ')}`);
+  return expanded;
+}
+
+async function boundSubPath(
+  pod: Pod,
+  containerName: string,
+  index: number,
+  path: string,
+  subPath: string,
+  volumeName: string,
+  { rootDirectory }: MountSources,
+): Promise<string> {
+  if (subPath.startsWith('/'))
+    throw new ContainerConfigError(`error SubPath \`${subPath}\` must not be an absolute path`);
+  if (subPath.split('/').includes('..'))
+    throw new ContainerConfigError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
+  const folder = join(podDirectory(rootDirectory, pod), 'volume-subpaths', volumeName, containerName);
+  const target = join(folder, String(index));
+  try {
+    await bindSubPath(path, subPath, target);
+  } catch (cause) {
+    // Without details, which could tell the pod about the machine's files.
+    throw new ContainerConfigError(
+      `failed to prepare subPath for volumeMount ${JSON.stringify(volumeName)} of container ${JSON.stringify(containerName)}`,
+      { cause },
+    );
+  }
+  return target;
+}
+
+/** Source: kubelet `ensureHostsFile`. */
+async function ensureHostsFile(pod: Pod, { rootDirectory, podIPs, hostName }: MountSources): Promise<string> {
+  const path = join(podDirectory(rootDirectory, pod), 'etc-hosts');
+  const { hostAliases, hostNetwork } = podSpecOf(pod);
+  const content = hostNetwork
+    ? nodeHostsFileContent(await readFile(etcHosts, 'utf8'), hostAliases)
+    : managedHostsFileContent(podIPs, hostName, hostAliases);
+  await writeFile(path, content, { mode: 0o644 });
+  await chmod(path, 0o644);
+  return path;
+}

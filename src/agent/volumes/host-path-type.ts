@@ -1,0 +1,32 @@
+import type { Stats } from 'node:fs';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+
+interface FileKind {
+  readonly what: string;
+  readonly matches: (stats: Stats) => boolean;
+}
+
+const file: FileKind = { what: 'file', matches: (stats) => stats.isFile() };
+const directory: FileKind = { what: 'directory', matches: (stats) => stats.isDirectory() };
+
+const kinds: ReadonlyMap<string, FileKind> = new Map([
+  ['Directory', directory],
+  ['DirectoryOrCreate', directory],
+  ['File', file],
+  ['FileOrCreate', file],
+  ['Socket', { what: 'socket file', matches: (stats) => stats.isSocket() }],
+  ['CharDevice', { what: 'character device', matches: (stats) => stats.isCharacterDevice() }],
+  ['BlockDevice', { what: 'block device', matches: (stats) => stats.isBlockDevice() }],
+]);
+
+/** Creates the path if its type says so, and rejects when it is something else. Source: kubelet `checkType`. */
+export async function checkHostPathType(path: string, type = ''): Promise<void> {
+  if (type === '') return;
+  const kind = kinds.get(type);
+  if (kind === undefined) throw new Error(`${type} is an invalid volume type`);
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined && type === 'DirectoryOrCreate') await mkdir(path, { recursive: true, mode: 0o755 });
+  else if (stats === undefined && type === 'FileOrCreate') await writeFile(path, '', { mode: 0o644, flag: 'a' });
+  else if (stats === undefined || !kind.matches(stats))
+    throw new Error(`hostPath type check failed: ${path} is not a ${kind.what}`);
+}

@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { lstat, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Mounts a file system in memory, which is not swapped where the kernel can do without. */
+export async function mountTmpfs(path: string, sizeBytes: bigint): Promise<void> {
+  const mount = (options: string): Promise<unknown> => run('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]);
+  await mount(`size=${sizeBytes},noswap`).catch(() => mount(`size=${sizeBytes}`));
+}
+
+/** Mounts a file or folder that this process has open at another path. */
+export async function bindMountOpenFile(fd: number, path: string): Promise<void> {
+  await run('mount', ['--no-canonicalize', '--bind', `/proc/${process.pid}/fd/${fd}`, path]);
+}
+
+/** Unmounts what is mounted at a path or below. */
+export async function unmountAll(path: string): Promise<void> {
+  const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
+  const mounts = mountInfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
+  for (const mount of mounts.toReversed())
+    if (mount === path || mount.startsWith(`${path}/`))
+      await run('umount', ['--no-canonicalize', mount]).catch(() =>
+        run('umount', ['--no-canonicalize', '--lazy', mount]),
+      );
+}
+
+/** Whether something is mounted at a path: also where only a file is. */
+export async function isMountPoint(path: string): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats === undefined) return false;
+  if (stats.dev !== (await lstat(dirname(path))).dev) return true;
+  const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
+  return mountInfo.split('\n').some((line) => unescaped(line.split(' ')[4] ?? '') === path);
+}
+
+/** The kernel writes white space and backslashes as octal numbers. */
+function unescaped(path: string): string {
+  return path.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8)));
+}

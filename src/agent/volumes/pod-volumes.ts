@@ -1,0 +1,130 @@
+import { access, chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Container, Pod } from '../../kube/types.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { CallOptions } from '../runtime/container-runtime.ts';
+import { writeAtomically } from './atomic-writer.ts';
+import { checkHostPathType } from './host-path-type.ts';
+import { memoryVolumeSize } from './memory-size.ts';
+import { isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
+import { setVolumeOwnership } from './volume-ownership.ts';
+import { collectPayload, type PayloadSources } from './volume-payload.ts';
+import { fsGroupOf, podDirectory, type Volume, volumePath, volumesOf } from './volume-sources.ts';
+
+/** Source: kubelet `exponentialbackoff`. */
+const firstRetryMs = 500;
+const maxRetryMs = 122_000;
+
+export interface PodVolumesOptions extends PayloadSources {
+  readonly rootDirectory: string;
+  readonly eventRecorder: PodEventRecorder | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * The volumes of pods in the kubelet's folders: emptyDir, hostPath, configMap, secret, downwardAPI and projected. Each
+ * sync of a pod writes again what has changed in its objects. Source: kubelet `volumemanager`, `pkg/volume`.
+ */
+export class PodVolumes implements VolumeManager {
+  readonly #options: PodVolumesOptions;
+  /** Volumes that were set up, by pod. */
+  readonly #ready = new Map<string, Set<string>>();
+
+  constructor(options: PodVolumesOptions) {
+    this.#options = options;
+  }
+
+  async waitForAttachAndMount(pod: Pod, { signal }: CallOptions): Promise<void> {
+    const uid = pod.metadata?.uid ?? '';
+    const folder = podDirectory(this.#options.rootDirectory, pod);
+    for (const name of ['volumes', 'plugins']) await mkdir(join(folder, name), { recursive: true, mode: 0o750 });
+    const ready = this.#ready.get(uid) ?? new Set();
+    this.#ready.set(uid, ready);
+    await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, ready, signal)));
+  }
+
+  async waitForUnmount(pod: Pod): Promise<void> {
+    this.#ready.delete(pod.metadata?.uid ?? '');
+    const folder = podDirectory(this.#options.rootDirectory, pod);
+    await unmountAll(folder);
+    for (const name of ['volume-subpaths', 'volumes', 'plugins'])
+      await rm(join(folder, name), { recursive: true, force: true });
+  }
+
+  /** Until the volume is there. One that is there stays usable when it cannot be written again. */
+  async #mount(pod: Pod, volume: Volume, ready: Set<string>, signal: AbortSignal | undefined): Promise<void> {
+    const { clock, eventRecorder, logger } = this.#options;
+    for (let delayMs = firstRetryMs; ; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
+      try {
+        await this.#setUp(pod, volume);
+        ready.add(volume.name);
+        return;
+      } catch (error) {
+        signal?.throwIfAborted();
+        const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume.name)} : ${(error as Error).message}`;
+        logger.warn({ ...podFieldsOf(pod), volume: volume.name, reason: message }, 'Volume cannot be set up');
+        eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedMount', message });
+        if (ready.has(volume.name)) return;
+      }
+      await sleep(clock, delayMs, signal ?? new AbortController().signal);
+      signal?.throwIfAborted();
+    }
+  }
+
+  async #setUp(pod: Pod, volume: Volume): Promise<void> {
+    const path = volumePath(this.#options.rootDirectory, pod, volume);
+    if (volume.hostPath) return checkHostPathType(path, volume.hostPath.type);
+    if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, path);
+    const payload = await collectPayload(pod, volume, this.#options);
+    await makeFolder(path);
+    // What is secret stays off the disk.
+    if (!volume.configMap) await this.#inMemory(pod, path, undefined);
+    await makeNestedMountPoints(pod, volume.name, path);
+    const setOwnership = (): Promise<void> => setVolumeOwnership(path, fsGroupOf(pod), true);
+    await writeAtomically(path, payload, { nowMs: this.#options.clock.now(), setOwnership });
+  }
+
+  async #setUpEmptyDir(pod: Pod, { name, emptyDir }: Volume, path: string): Promise<void> {
+    const isInMemory = emptyDir?.medium === 'Memory';
+    if (emptyDir?.medium && !isInMemory) throw new Error(`unknown storage medium ${JSON.stringify(emptyDir.medium)}`);
+    const folder = podDirectory(this.#options.rootDirectory, pod);
+    const readyFile = join(folder, 'plugins', 'kubernetes.io~empty-dir', name, 'ready');
+    const isReady = await access(readyFile).then(
+      () => true,
+      () => false,
+    );
+    if (isReady && (!isInMemory || (await isMountPoint(path)))) return;
+    await makeFolder(path);
+    if (isInMemory) await this.#inMemory(pod, path, emptyDir.sizeLimit);
+    await setVolumeOwnership(path, fsGroupOf(pod), false);
+    await mkdir(dirname(readyFile), { recursive: true, mode: 0o750 });
+    await writeFile(readyFile, '');
+  }
+
+  async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined): Promise<void> {
+    if (await isMountPoint(path)) return;
+    await mountTmpfs(path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
+    await chmod(path, 0o777);
+  }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  if ((await mkdir(path, { recursive: true, mode: 0o777 })) === undefined) return;
+  // Whatever the umask.
+  await chmod(path, 0o777);
+}
+
+/** Folders for what is mounted inside of a read-only volume. Source: kubelet `MakeNestedMountpoints`. */
+async function makeNestedMountPoints({ spec }: Pod, name: string, path: string): Promise<void> {
+  const containers: readonly Container[] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  for (const { volumeMounts = [] } of containers)
+    for (const { mountPath } of volumeMounts.filter((mount) => mount.name === name))
+      for (const other of volumeMounts)
+        if (other.name !== name && other.mountPath.startsWith(`${mountPath}/`))
+          await mkdir(join(path, other.mountPath.slice(mountPath.length)), { recursive: true, mode: 0o755 });
+}

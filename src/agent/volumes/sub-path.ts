@@ -1,0 +1,74 @@
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, realpath, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { bindMountOpenFile, isMountPoint, unmountAll } from './mounts.ts';
+
+/** Linux' O_PATH, which Node.js does not name: opens for reference only, so that it never blocks. */
+const openPath = 0x20_00_00;
+const openSegment = openPath | constants.O_NOFOLLOW;
+
+/**
+ * Mounts a path below a volume at `target`, creating folders that are missing, so that a container cannot replace it by
+ * a link to a file of the machine: each step is relative to an open folder, and what is mounted is what was opened.
+ * Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
+ */
+export async function bindSubPath(volume: string, subPath: string, target: string): Promise<void> {
+  const handle = await openInside(await realpath(volume), subPath, (await stat(volume)).mode & 0o777);
+  try {
+    const opened = await handle.stat();
+    if (opened.isSymbolicLink()) throw new Error('the path is a link');
+    if (await isMountPoint(target)) {
+      const mounted = await lstat(target);
+      if (mounted.dev === opened.dev && mounted.ino === opened.ino) return;
+      await unmountAll(target);
+    }
+    if (opened.isDirectory()) await mkdir(target, { recursive: true, mode: 0o750 });
+    else {
+      await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+      await writeFile(target, '', { mode: 0o640, flag: 'a' });
+    }
+    await bindMountOpenFile(handle.fd, target);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openInside(root: string, subPath: string, mode: number): Promise<FileHandle> {
+  let handle = await open(root, openPath | constants.O_DIRECTORY);
+  try {
+    for (const segment of await resolvedSegments(root, subPath)) {
+      const parent = handle;
+      const path = `/proc/self/fd/${parent.fd}/${segment}`;
+      handle = await open(path, openSegment).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        await mkdir(path, { mode });
+        const created = await open(path, openSegment | constants.O_DIRECTORY);
+        // Whatever the umask.
+        await chmod(`/proc/self/fd/${created.fd}`, mode);
+        return created;
+      });
+      await parent.close();
+    }
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** The steps from the volume to the path, with the links in the part that exists resolved. */
+async function resolvedSegments(root: string, subPath: string): Promise<readonly string[]> {
+  const missing: string[] = [];
+  let existing = join(root, subPath);
+  for (;;) {
+    const real = await realpath(existing).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    if (real !== undefined) {
+      if (real !== root && !real.startsWith(`${root}/`)) throw new Error('the path is outside of the volume');
+      return [...relative(root, real).split('/').filter(Boolean), ...missing];
+    }
+    missing.unshift(basename(existing));
+    existing = dirname(existing);
+  }
+}

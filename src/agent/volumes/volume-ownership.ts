@@ -1,0 +1,17 @@
+import { chmod, lchown, lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/**
+ * Gives a volume and all that is in it to a group, which may read it, and write it unless it is read-only.
+ * Source: kubelet `VolumeOwnership.ChangePermissions`.
+ */
+export async function setVolumeOwnership(path: string, gid: number | undefined, isReadOnly: boolean): Promise<void> {
+  if (gid === undefined) return;
+  const stats = await lstat(path);
+  if (stats.isDirectory())
+    for (const name of await readdir(path)) await setVolumeOwnership(join(path, name), gid, isReadOnly);
+  await lchown(path, stats.uid, gid);
+  if (stats.isSymbolicLink()) return;
+  const mask = (isReadOnly ? 0o440 : 0o660) | (stats.isDirectory() ? 0o2110 : 0);
+  await chmod(path, (stats.mode & 0o7777) | mask);
+}

@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import type { Pod } from '../../kube/types.ts';
+import type { TokenRequest } from '../container-options/object-reader.ts';
+import type { ObjectFieldSelector, ResourceFieldSelector } from '../container-options/pod-members.ts';
+
+/** Source: `v1.KeyToPath`. */
+export interface KeyToPath {
+  readonly key: string;
+  readonly path: string;
+  readonly mode?: number | undefined;
+}
+
+interface ObjectSource {
+  readonly items?: readonly KeyToPath[] | undefined;
+  readonly optional?: boolean | undefined;
+}
+
+export interface ConfigMapSource extends ObjectSource {
+  readonly name?: string | undefined;
+}
+
+interface SecretSource extends ObjectSource {
+  readonly secretName?: string | undefined;
+}
+
+export interface DownwardAPISource {
+  readonly items?:
+    | readonly {
+        readonly path: string;
+        readonly fieldRef?: ObjectFieldSelector | undefined;
+        readonly resourceFieldRef?: ResourceFieldSelector | undefined;
+        readonly mode?: number | undefined;
+      }[]
+    | undefined;
+}
+
+/** One member is set. Source: `v1.VolumeProjection`. */
+export interface VolumeProjection {
+  readonly configMap?: ConfigMapSource | undefined;
+  readonly secret?: ConfigMapSource | undefined;
+  readonly downwardAPI?: DownwardAPISource | undefined;
+  readonly serviceAccountToken?: (TokenRequest & { readonly path: string }) | undefined;
+}
+
+interface WithDefaultMode {
+  /** Default: 0644. */
+  readonly defaultMode?: number | undefined;
+}
+
+/** A volume of a pod; beside the name, one member is set. Source: `v1.Volume`. */
+export interface Volume {
+  readonly name: string;
+  readonly emptyDir?: { readonly medium?: string | undefined; readonly sizeLimit?: string | undefined } | undefined;
+  readonly hostPath?: { readonly path: string; readonly type?: string | undefined } | undefined;
+  readonly configMap?: (ConfigMapSource & WithDefaultMode) | undefined;
+  readonly secret?: (SecretSource & WithDefaultMode) | undefined;
+  readonly downwardAPI?: (DownwardAPISource & WithDefaultMode) | undefined;
+  readonly projected?: (WithDefaultMode & { readonly sources?: readonly VolumeProjection[] | undefined }) | undefined;
+}
+
+export function volumesOf({ spec }: Pod): readonly Volume[] {
+  return (spec as { readonly volumes?: readonly Volume[] } | undefined)?.volumes ?? [];
+}
+
+/** The pod's `fsGroup`: the group of its volumes. */
+export function fsGroupOf({ spec }: Pod): number | undefined {
+  const { securityContext } = (spec ?? {}) as { readonly securityContext?: { readonly fsGroup?: number } };
+  return securityContext?.fsGroup ?? undefined;
+}
+
+/** Whether the content comes from API objects; containers cannot write it. */
+export function isReadOnlySource({ configMap, secret, downwardAPI, projected }: Volume): boolean {
+  return (configMap ?? secret ?? downwardAPI ?? projected) !== undefined;
+}
+
+const pluginNames = [
+  ['emptyDir', 'kubernetes.io~empty-dir'],
+  ['configMap', 'kubernetes.io~configmap'],
+  ['secret', 'kubernetes.io~secret'],
+  ['downwardAPI', 'kubernetes.io~downward-api'],
+  ['projected', 'kubernetes.io~projected'],
+] as const;
+
+/** Where a pod's files are. Source: kubelet `getPodDir`. */
+export function podDirectory(rootDirectory: string, { metadata }: Pod): string {
+  return join(rootDirectory, 'pods', metadata?.uid ?? '');
+}
+
+/** Where a volume is on this machine. Throws for a type that is not supported. Source: kubelet `getPodVolumeDir`. */
+export function volumePath(rootDirectory: string, pod: Pod, volume: Volume): string {
+  if (volume.hostPath) return volume.hostPath.path;
+  const plugin = pluginNames.find(([source]) => volume[source] !== undefined)?.[1];
+  if (plugin === undefined) {
+    const type = Object.keys(volume).find((member) => member !== 'name') ?? '';
+    throw new Error(`volume type ${type} is not supported by this agent`);
+  }
+  return join(podDirectory(rootDirectory, pod), 'volumes', plugin, volume.name);
+}

@@ -1,0 +1,118 @@
+import { availableParallelism, totalmem } from 'node:os';
+import { readFile } from 'node:fs/promises';
+import { APIObjects } from '../agent/container-options/api-objects.ts';
+import { makeEnvironmentVariables } from '../agent/container-options/environment.ts';
+import { getPodDNS } from '../agent/container-options/pod-dns.ts';
+import { generatePodHostNameAndDomain } from '../agent/container-options/pod-host-name.ts';
+import { pullCredentials } from '../agent/container-options/pull-credentials.ts';
+import { parseResolvConf } from '../agent/container-options/resolv-conf.ts';
+import type { PodEventRecorder } from '../agent/events/event-recorder.ts';
+import type { VolumeManager } from '../agent/pod-workers/agent-pod-syncer.ts';
+import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
+import { makeMounts } from '../agent/volumes/container-mounts.ts';
+import { PodVolumes } from '../agent/volumes/pod-volumes.ts';
+import type { KubeTransport } from '../kube/http/kube-transport.ts';
+import type { ClockLike } from '../shared/clock.ts';
+import { refuseOption } from '../shared/errors.ts';
+import type { Logger } from '../shared/logger.ts';
+import { resolveClock, resolveLogger } from '../shared/ports.ts';
+import type { RuntimeHelper } from './runtime-helper.ts';
+
+/** Options of `createRuntimeHelper`. */
+export interface RuntimeHelperOptions {
+  /**
+   * A client of `createPodClient`, as a user of `system:nodes`: it reads ConfigMaps, Secrets, Services and RuntimeClasses,
+   * and creates service account tokens. Without it, pods cannot use these.
+   */
+  readonly client?: { readonly transport: KubeTransport } | undefined;
+  /** Folders of pods are below it; that of `createCRIRuntime`. Default: `/var/lib/kubelet`. */
+  readonly rootDirectory?: string | undefined;
+  /** Addresses of the cluster's DNS. Default: none; pods use the node's DNS. kubelet: `--cluster-dns`. */
+  readonly clusterDNS?: readonly string[] | undefined;
+  /** Default: `cluster.local`. kubelet: `--cluster-domain`. */
+  readonly clusterDomain?: string | undefined;
+  /** The node's resolver configuration; empty: none. Default: `/etc/resolv.conf`. kubelet: `--resolv-conf`. */
+  readonly resolvConf?: string | undefined;
+  /** Addresses of the node, primary first: `status.hostIP` in environments. Default: none. */
+  readonly hostIPs?: readonly string[] | undefined;
+  /** What pods can use of the node, for `resourceFieldRef` and volumes in memory. Default: CPUs and memory of the machine. */
+  readonly allocatable?: Readonly<Record<string, string>> | undefined;
+  /** Receives `FailedMount` and warnings about DNS. Default: they are only logged. */
+  readonly eventRecorder?: PodEventRecorder | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+}
+
+/**
+ * What pods need besides containers, as from the kubelet: environment, `/etc/hosts`, DNS, image pull secrets, and volumes
+ * (emptyDir, hostPath, configMap, secret, downwardAPI, projected). The result is the `helper` of `createCRIRuntime`, and
+ * its `volumeManager` that of `createNodeAgent`. Volumes need root.
+ * @throws StatusManagerError INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { createNodeAgent } from 'kubelet-status-manager/agent';
+ * import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
+ * import { createPodClient } from 'kubelet-status-manager/http';
+ *
+ * const client = createPodClient(kubeConfig);
+ * const helper = createRuntimeHelper({ client, clusterDNS: ['10.96.0.10'], hostIPs: ['192.0.2.7'] });
+ * const runtime = await createCRIRuntime({ endpoint: 'unix:///run/containerd/containerd.sock', helper });
+ * const { volumeManager } = helper;
+ * createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager }).start();
+ * ```
+ */
+export function createRuntimeHelper(
+  options: RuntimeHelperOptions,
+): RuntimeHelper & { readonly volumeManager: VolumeManager } {
+  const {
+    client,
+    rootDirectory = '/var/lib/kubelet',
+    clusterDNS = [],
+    clusterDomain = 'cluster.local',
+    resolvConf = '/etc/resolv.conf',
+    hostIPs = [],
+    allocatable = { cpu: String(availableParallelism()), memory: String(totalmem()) },
+    eventRecorder,
+  } = options;
+  if (client !== undefined && typeof client.transport?.request !== 'function')
+    refuseOption('client', 'a client of createPodClient');
+  if (!rootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', rootDirectory);
+  const clock = resolveClock(options.clock);
+  const logger = resolveLogger(options.logger);
+  const objects = client && new APIObjects(client.transport, clock);
+  const volumes = new PodVolumes({ rootDirectory, objects, allocatable, eventRecorder, clock, logger });
+  return {
+    volumeManager: {
+      waitForAttachAndMount: (pod, callOptions) => volumes.waitForAttachAndMount(pod, callOptions),
+      waitForUnmount: async (pod) => {
+        objects?.forgetPod(pod);
+        await volumes.waitForUnmount(pod);
+      },
+    },
+    async generateRunContainerOptions(pod, container, podIPs) {
+      try {
+        const envs = await makeEnvironmentVariables(pod, container, { objects, podIPs, hostIPs, allocatable });
+        const hostName = generatePodHostNameAndDomain(pod, clusterDomain);
+        return { envs, mounts: await makeMounts(pod, container, { rootDirectory, podIPs, hostName, envs }) };
+      } catch (cause) {
+        if (cause instanceof ContainerConfigError) throw cause;
+        throw new ContainerConfigError((cause as Error).message, { cause });
+      }
+    },
+    async getPodDNS(pod) {
+      const nodeDNS = resolvConf === '' ? undefined : parseResolvConf(await readFile(resolvConf, 'utf8'));
+      const { warnings, ...dns } = getPodDNS(pod, { clusterDNS, clusterDomain, nodeDNS, nodeIPs: hostIPs });
+      for (const { reason, message } of warnings) eventRecorder?.event({ pod, type: 'Warning', reason, message });
+      return dns;
+    },
+    generatePodHostName: (pod) => generatePodHostNameAndDomain(pod, clusterDomain).hostname,
+    lookupRuntimeHandler: async (name) => {
+      if (objects === undefined) throw new Error(`failed to get RuntimeClass ${name}: there is no API server`);
+      return objects.lookupRuntimeHandler(name);
+    },
+    pullCredentials: (pod, image) => pullCredentials(pod, image, objects),
+  };
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { APIObjects } from '../../../src/agent/container-options/api-objects.ts';
+import { APIError } from '../../../src/kube/client/api-error.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { objectTransport } from '../../cri/object-transport.ts';
+
+const mapPath = '/api/v1/namespaces/ns/configmaps/map';
+const tokenPath = '/api/v1/namespaces/ns/serviceaccounts/robot/token';
+const pod = { metadata: { name: 'pod', namespace: 'ns', uid: '1' }, spec: { serviceAccountName: 'robot' } };
+const away = new APIError('connection refused', { kind: 'network' });
+
+function start(objects: Record<string, unknown>) {
+  const clock = new FakeClock();
+  const server = objectTransport(objects);
+  return { clock, server, objects: new APIObjects(server.transport, clock) };
+}
+
+describe('APIObjects', () => {
+  it('reads an object again after a second', async () => {
+    const { clock, server, objects } = start({ [mapPath]: { data: { a: '1' } } });
+    await Promise.all([objects.getConfigMap('ns', 'map'), objects.getConfigMap('ns', 'map')]);
+    expect(server.requests).toEqual([`GET ${mapPath}`]);
+    server.set(mapPath, { data: { a: '2' } });
+    await clock.advance(1000);
+    expect(await objects.getConfigMap('ns', 'map')).toEqual({ data: { a: '2' } });
+  });
+
+  it('has the last version while the API server does not respond', async () => {
+    const { clock, server, objects } = start({ [mapPath]: { data: { a: '1' } } });
+    await objects.getConfigMap('ns', 'map');
+    server.set(mapPath, away);
+    await clock.advance(1000);
+    expect(await objects.getConfigMap('ns', 'map')).toEqual({ data: { a: '1' } });
+    await expect(objects.getConfigMap('ns', 'other')).resolves.toBeUndefined();
+  });
+
+  it('rejects when an object could not be read even once', async () => {
+    const { objects } = start({ [mapPath]: away });
+    await expect(objects.getConfigMap('ns', 'map')).rejects.toBe(away);
+  });
+
+  it('says which RuntimeClass is missing', async () => {
+    const { objects } = start({ '/apis/node.k8s.io/v1/runtimeclasses/gvisor': { handler: 'runsc' } });
+    expect(await objects.lookupRuntimeHandler('gvisor')).toBe('runsc');
+    await expect(objects.lookupRuntimeHandler('none')).rejects.toThrow('runtimeclass.node.k8s.io "none" not found');
+  });
+
+  it('requests a token again after 80 % of its time, and keeps it until its end when that fails', async () => {
+    const { clock, server, objects } = start({});
+    const issue = (token: string) => {
+      const expirationTimestamp = new Date(clock.now() + 1_000_000).toISOString();
+      server.set(tokenPath, { status: { token, expirationTimestamp } });
+    };
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
+    issue('first');
+    expect(await get()).toBe('first');
+    await clock.advance(799_000);
+    expect(await get()).toBe('first');
+    await clock.advance(2000);
+    issue('second');
+    expect(await get()).toBe('second');
+    server.set(tokenPath, away);
+    await clock.advance(900_000);
+    expect(await get()).toBe('second');
+    await clock.advance(200_000);
+    await expect(get()).rejects.toThrow('failed to fetch token: connection refused');
+  });
+});

@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ContainerConfigError } from '../../../src/agent/runtime/container-runtime.ts';
+import { makeMounts } from '../../../src/agent/volumes/container-mounts.ts';
+import { memoryVolumeSize } from '../../../src/agent/volumes/memory-size.ts';
+
+const volumes = [
+  { name: 'disk', hostPath: { path: '/mnt/disk' } },
+  { name: 'empty', emptyDir: {} },
+  { name: 'keys', secret: { secretName: 'keys' } },
+  { name: 'claim', persistentVolumeClaim: { claimName: 'claim' } },
+];
+
+async function mountsOf(volumeMounts: readonly object[], podIPs: readonly string[] = []) {
+  const rootDirectory = mkdtempSync(join(tmpdir(), 'mounts-'));
+  onTestFinished(() => rmSync(rootDirectory, { recursive: true }));
+  mkdirSync(join(rootDirectory, 'pods/1'), { recursive: true });
+  const container = { name: 'app', volumeMounts: volumeMounts as { name: string; mountPath: string }[] };
+  const pod = { metadata: { name: 'pod', uid: '1' }, spec: { volumes, containers: [container] } };
+  const envs = [{ name: 'SET', value: 'x' }];
+  const hostName = { hostname: 'pod', domain: '' };
+  return { rootDirectory, mounts: await makeMounts(pod, container, { rootDirectory, podIPs, hostName, envs }) };
+}
+
+describe('TestMakeMounts: makeMounts', () => {
+  it('valid mounts in unprivileged container', async () => {
+    const { rootDirectory, mounts } = await mountsOf([
+      { name: 'disk', mountPath: '/etc/hosts', mountPropagation: 'HostToContainer' },
+      { name: 'disk', mountPath: '/mnt/path3', readOnly: true, mountPropagation: 'None' },
+      { name: 'disk', mountPath: 'mnt/path4', mountPropagation: 'Bidirectional' },
+      { name: 'empty', mountPath: '/empty' },
+      { name: 'keys', mountPath: '/keys' },
+    ]);
+    const disk = { hostPath: '/mnt/disk', readOnly: false };
+    const below = `${rootDirectory}/pods/1/volumes`;
+    expect(mounts).toEqual([
+      { ...disk, containerPath: '/etc/hosts', propagation: 'PROPAGATION_HOST_TO_CONTAINER' },
+      { ...disk, containerPath: '/mnt/path3', readOnly: true, propagation: 'PROPAGATION_PRIVATE' },
+      { ...disk, containerPath: '/mnt/path4', propagation: 'PROPAGATION_BIDIRECTIONAL' },
+      {
+        containerPath: '/empty',
+        hostPath: `${below}/kubernetes.io~empty-dir/empty`,
+        readOnly: false,
+        propagation: 'PROPAGATION_PRIVATE',
+      },
+      {
+        containerPath: '/keys',
+        hostPath: `${below}/kubernetes.io~secret/keys`,
+        readOnly: true,
+        propagation: 'PROPAGATION_PRIVATE',
+      },
+    ]);
+  });
+
+  it.each([
+    [
+      'invalid absolute SubPath',
+      { subPath: '/no/absolute' },
+      'error SubPath `/no/absolute` must not be an absolute path',
+    ],
+    [
+      'invalid SubPath with backsteps',
+      { subPath: 'no/backsteps/../allowed' },
+      "unable to provision SubPath `no/backsteps/../allowed`: must not contain '..'",
+    ],
+    ['missing variables', { subPathExpr: '$(SET)/$(B)/$(A)' }, 'missing value for A, B'],
+    ["volume doesn't exist", { name: 'gone' }, 'cannot find volume "gone" to mount into container "app"'],
+    ['a volume of another type', { name: 'claim' }, 'volume type persistentVolumeClaim is not supported by this agent'],
+    ['unknown propagation', { mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
+    [
+      'recursive read-only',
+      { readOnly: true, recursiveReadOnly: 'Enabled' },
+      'failed to resolve recursive read-only mode: volume "disk" requested recursive read-only mode, but it is not supported by the runtime',
+    ],
+  ])('%s', async (_name, mount, message) => {
+    await expect(mountsOf([{ name: 'disk', mountPath: '/path', ...mount }])).rejects.toThrow(message);
+  });
+
+  it('tells a container nothing of the machine when a subPath cannot be prepared', async () => {
+    const mount = { name: 'empty', mountPath: '/path', subPath: 'file' };
+    await expect(mountsOf([mount])).rejects.toThrow(
+      new ContainerConfigError('failed to prepare subPath for volumeMount "empty" of container "app"'),
+    );
+  });
+
+  it('TestMakeMountsEtcHostsFile: mounts /etc/hosts when the pod has an address', async () => {
+    const { rootDirectory, mounts } = await mountsOf([], ['10.0.0.1']);
+    const hostPath = `${rootDirectory}/pods/1/etc-hosts`;
+    expect(mounts).toEqual([{ containerPath: '/etc/hosts', hostPath }]);
+    expect(readFileSync(hostPath, 'utf8')).toContain('10.0.0.1\tpod\n');
+    expect((await mountsOf([])).mounts).toEqual([]);
+  });
+});
+
+describe('TestCalculateEmptyDirMemorySize: memoryVolumeSize', () => {
+  const podWith = (...memory: (string | undefined)[]) => ({
+    spec: {
+      containers: memory.map((limit, index) => ({
+        name: String(index),
+        ...(limit !== undefined && { resources: { limits: { memory: limit } } }),
+      })),
+    },
+  });
+  it.each([
+    ['the memory of the node', podWith(undefined), undefined, 1024n],
+    ['the limit of the pod', podWith('100', '200'), undefined, 300n],
+    ['no limit of the pod if one container has none', podWith('100', undefined), undefined, 1024n],
+    ['the limit of the volume', podWith('100', '200'), '50', 50n],
+    ['not more than the limit of the pod', podWith('100'), '500', 100n],
+  ])('is %s', (_what, pod, sizeLimit, size) => expect(memoryVolumeSize(pod, sizeLimit, '1Ki')).toBe(size));
+});

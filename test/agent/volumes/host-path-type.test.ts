@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { checkHostPathType } from '../../../src/agent/volumes/host-path-type.ts';
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'host-path-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'file'), 'text');
+  return folder;
+}
+
+describe('checkHostPathType', () => {
+  it('creates what is missing, and leaves what is there', async () => {
+    const folder = newFolder();
+    await checkHostPathType(join(folder, 'a/b'), 'DirectoryOrCreate');
+    await checkHostPathType(join(folder, 'new'), 'FileOrCreate');
+    await checkHostPathType(join(folder, 'file'), 'FileOrCreate');
+    expect(statSync(join(folder, 'a/b')).isDirectory()).toBe(true);
+    expect(statSync(join(folder, 'new')).size).toBe(0);
+    expect(statSync(join(folder, 'file')).size).toBe(4);
+  });
+
+  it.each([
+    ['Directory', 'file', 'a directory'],
+    ['DirectoryOrCreate', 'file', 'a directory'],
+    ['File', '.', 'a file'],
+    ['File', 'missing', 'a file'],
+    ['Socket', 'file', 'a socket file'],
+    ['CharDevice', 'file', 'a character device'],
+    ['BlockDevice', 'file', 'a block device'],
+  ])('refuses for %s what is something else: %s', async (type, name, what) => {
+    const path = join(newFolder(), name);
+    await expect(checkHostPathType(path, type)).rejects.toThrow(`hostPath type check failed: ${path} is not ${what}`);
+  });
+
+  it('checks nothing without a type, and refuses an unknown one', async () => {
+    await checkHostPathType('/missing');
+    await checkHostPathType('/dev/null', 'CharDevice');
+    await expect(checkHostPathType('/', 'Folder')).rejects.toThrow('Folder is an invalid volume type');
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import type { ObjectReader } from '../../../src/agent/container-options/object-reader.ts';
+import { collectPayload } from '../../../src/agent/volumes/volume-payload.ts';
+import type { Volume } from '../../../src/agent/volumes/volume-sources.ts';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const objects: ObjectReader = {
+  getConfigMap: async (_namespace, name) =>
+    name === 'map' ? { data: { foo: 'foo', bar: 'bar' }, binaryData: { bin: base64('\u0001') } } : undefined,
+  getSecret: async (_namespace, name) => (name === 'keys' ? { data: { foo: base64('hidden') } } : undefined),
+  listServices: async () => [],
+  getServiceAccountToken: async (_pod, { audience = 'api' }) => `token for ${audience}`,
+};
+const pod = { metadata: { name: 'pod', namespace: 'ns', labels: { a: '1' } }, spec: { containers: [{ name: 'app' }] } };
+const allocatable = { memory: '1Gi' };
+
+async function filesOf(volume: Omit<Volume, 'name'>, spec: object = {}) {
+  const onePod = { ...pod, spec: { ...pod.spec, ...spec } };
+  const payload = await collectPayload(onePod, { name: 'volume', ...volume }, { objects, allocatable });
+  return Object.fromEntries(
+    [...payload].map(([path, { data, ...rest }]) => [path, { text: data.toString(), ...rest }]),
+  );
+}
+
+describe('TestMakePayload: collectPayload', () => {
+  it('no overrides', async () => {
+    const files = await filesOf({ configMap: { name: 'map', defaultMode: 0o400 } });
+    expect(files).toEqual({
+      foo: { text: 'foo', mode: 0o400 },
+      bar: { text: 'bar', mode: 0o400 },
+      bin: { text: '\u0001', mode: 0o400 },
+    });
+  });
+
+  it('mapping with Mode', async () => {
+    const items = [
+      { key: 'foo', path: 'path/1', mode: 0o400 },
+      { key: 'bar', path: './path/2' },
+    ];
+    expect(await filesOf({ configMap: { name: 'map', items } })).toEqual({
+      'path/1': { text: 'foo', mode: 0o400 },
+      'path/2': { text: 'bar', mode: 0o644 },
+    });
+  });
+
+  it.each([
+    ['a ConfigMap that does not exist', { configMap: { name: 'none' } }, 'configmap "none" not found'],
+    ['a Secret that does not exist', { secret: { secretName: 'none' } }, 'secret "none" not found'],
+    [
+      'non existent key',
+      { configMap: { name: 'map', items: [{ key: 'zab', path: 'x' }] } },
+      'configmap references non-existent config key: zab',
+    ],
+    [
+      'non existent key of a Secret',
+      { secret: { secretName: 'keys', items: [{ key: 'zab', path: 'x' }] } },
+      'references non-existent secret key: zab',
+    ],
+    [
+      'a path outside of the volume',
+      { configMap: { name: 'map', items: [{ key: 'foo', path: '../x' }] } },
+      'invalid path',
+    ],
+    [
+      'a source of another kind',
+      { projected: { sources: [{ podCertificate: {} }] } },
+      'podCertificate is not supported',
+    ],
+  ])('refuses %s', async (_what, volume, message) => {
+    await expect(filesOf(volume as object)).rejects.toThrow(message);
+  });
+
+  it('mapping with optional non existent key', async () => {
+    const items = [{ key: 'zab', path: 'x' }];
+    expect(await filesOf({ configMap: { name: 'map', optional: true, items } })).toEqual({});
+    expect(await filesOf({ secret: { secretName: 'none', optional: true } })).toEqual({});
+  });
+
+  it('has the files of all sources of a projected volume', async () => {
+    const sources = [
+      { secret: { name: 'keys' } },
+      {
+        downwardAPI: {
+          items: [
+            { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
+            { path: 'memory', resourceFieldRef: { containerName: 'app', resource: 'limits.memory', divisor: '1Mi' } },
+          ],
+        },
+      },
+      { serviceAccountToken: { path: 'token', audience: 'vault' } },
+    ];
+    expect(await filesOf({ projected: { sources } })).toEqual({
+      foo: { text: 'hidden', mode: 0o644 },
+      labels: { text: 'a="1"', mode: 0o644 },
+      memory: { text: '1024', mode: 0o644 },
+      token: { text: 'token for vault', mode: 0o644, uid: undefined },
+    });
+  });
+
+  it('lets only the user of all containers, or the group of the volumes, read a token', async () => {
+    const projected = { sources: [{ serviceAccountToken: { path: 'token' } }] };
+    const token = { text: 'token for api' };
+    const asUser = { securityContext: { runAsUser: 1000 } };
+    expect(await filesOf({ projected }, asUser)).toEqual({ token: { ...token, mode: 0o600, uid: 1000 } });
+    const asGroup = { securityContext: { fsGroup: 2000 } };
+    expect(await filesOf({ projected }, asGroup)).toEqual({ token: { ...token, mode: 0o600, uid: undefined } });
+  });
+});

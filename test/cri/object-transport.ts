@@ -1,0 +1,25 @@
+import { APIError } from '../../src/kube/client/api-error.ts';
+import type { KubeTransport } from '../../src/kube/http/kube-transport.ts';
+
+/** An API server that has only these objects, by path. */
+export function objectTransport(initial: Readonly<Record<string, unknown>>): {
+  readonly transport: KubeTransport;
+  readonly requests: string[];
+  set(path: string, object: unknown): void;
+} {
+  const objects = new Map(Object.entries(initial));
+  const requests: string[] = [];
+  const transport: KubeTransport = {
+    async request(method, path) {
+      requests.push(`${method} ${path}`);
+      const object = objects.get(path);
+      if (object instanceof Error) throw object;
+      if (object === undefined) throw new APIError(`${path} not found`, { kind: 'http', statusCode: 404 });
+      return { statusCode: 200, headers: {}, text: JSON.stringify(object), json: () => object };
+    },
+    stream: () => Promise.reject(new Error('no watches')),
+    closeIdle: async () => {},
+    close: async () => {},
+  };
+  return { transport, requests, set: (path, object) => void objects.set(path, object) };
+}
