@@ -26,7 +26,7 @@ export type { InformerState, PodManager, UIDTranslations } from '../kube/pod-man
 export { isMirrorPod } from '../kube/static-pods.ts';
 export { type NodeResources, podResourcesAreReclaimed } from './allocation/pod-resources-reclaimed.ts';
 
-// A pod's status from what an agent observes
+// Computing a pod's status
 export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
 export { isPodPhaseTerminal } from './status/phase.ts';
 export { compareQuantities, quantityMilliValue, quantityValue } from '../kube/quantity.ts';
@@ -68,7 +68,7 @@ export type { ClockLike } from '../shared/clock.ts';
 export type { Logger } from '../shared/logger.ts';
 export type { Metrics, StatusGauges } from './metrics.ts';
 
-// Kubernetes' types that signatures name; their members: `PodSpec['containers']`
+// Kubernetes types in public signatures; nested types: `PodSpec['containers']`
 export type {
   Container,
   ContainerStatus,

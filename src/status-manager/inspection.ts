@@ -9,23 +9,23 @@ import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspe
 import type { HotLoop } from './sync/resend-detector.ts';
 import type { RequestedDeletion } from './sync/terminating-pods.ts';
 
-/** What the manager knows of one pod. All times are RFC 3339 in UTC, in whole seconds. */
+/** State of one pod. All times are RFC 3339 in UTC, in whole seconds. */
 export interface PodInspection {
   readonly podUID: string;
   readonly podNamespace: string;
   readonly podName: string;
   /** The cached version. */
   readonly version: number;
-  /** The version that was last written to the API object; undefined when none was, or when the object has changed since. */
+  /** Version last written to the API object; undefined if none was, or if the object has changed since. */
   readonly sentVersion: number | undefined;
   readonly podIsFinished: boolean;
   /**
    * When the oldest unsent change was accepted; undefined when the API server shows all changes. In a
-   * hot loop, when it was noticed that the API server does not keep what is written.
+   * hot loop, when the hot loop was detected.
    */
   readonly unsentSince: string | undefined;
   readonly isInFlight: boolean;
-  /** What the pod waits for and since when; undefined when nothing is to be done for it. */
+  /** What the pod waits for and since when; undefined when it waits for nothing. */
   readonly waitingFor: WaitingFor | undefined;
   /** When a failed sync is retried; undefined when none is pending. */
   readonly nextTryAt: string | undefined;
@@ -33,22 +33,22 @@ export interface PodInspection {
   readonly lastError: string | undefined;
   /** How the newest sent version was confirmed: by a PATCH (`written`), by a read (`unchanged`), or at start (`adopted`). */
   readonly sentAs: SentAs | undefined;
-  /** When that was, or when that version was last written again; undefined when none was sent. */
+  /** Time of that confirmation, or of the latest rewrite of that version; undefined if none was sent. */
   readonly sentAt: string | undefined;
-  /** The API server does not keep what is written: which members, and whose field managers own them. */
+  /** Set while writes to this pod are undone: the members affected, and the field managers that own them. */
   readonly hotLoop: HotLoop | undefined;
-  /** When an earlier run accepted this status; undefined once it was set again or sent in this run. */
+  /** When an earlier run accepted this status; undefined once this run has set or sent it. */
   readonly recoveredAt: string | undefined;
 }
 
-/** A snapshot of a manager; it does not change afterwards. All times are RFC 3339 in UTC, in whole seconds. */
+/** An immutable snapshot of a manager. All times are RFC 3339 in UTC, in whole seconds. */
 export interface ManagerInspection {
   readonly state: ManagerState;
   /** A change was accepted and no batch has run since. */
   readonly isWakeUpWaiting: boolean;
   /** One entry for each cached status. */
   readonly pods: readonly PodInspection[];
-  /** Pods whose deletion the API server has accepted and that finalizers keep; they have no cached status. */
+  /** Pods whose DELETE was accepted and whose objects finalizers keep; they have no cached status. */
   readonly requestedDeletions: readonly RequestedDeletion[];
   /** Since when no status can be written; undefined unless requests of several pods, or all requests, have failed for 30 s. */
   readonly outage: OutageInspection | undefined;
@@ -62,7 +62,7 @@ export interface ManagerInspection {
   readonly apiStatusVersions: ReadonlyMap<string, number>;
 }
 
-/** Where the manager keeps what `inspect()` and the gauges show. */
+/** Sources of `inspect()` and of the gauges. */
 export interface InspectionSources {
   readonly cache: PodStatusCache;
   readonly podManager: PodManager;

@@ -4,8 +4,7 @@ import type { Logger } from '../shared/logger.ts';
 import { resolvePartialPort } from '../shared/ports.ts';
 
 /*
- * The values of each label. The types are derived from these lists, and a test compares docs/monitoring.md
- * with them.
+ * Label values. The types are derived from these lists; a test compares docs/monitoring.md with them.
  */
 export const containerTypes = ['container', 'init_container', 'ephemeral_container'] as const;
 export const priorityBuckets = ['system-critical', 'high', 'medium', 'normal', 'low', 'very-low', 'unknown'] as const;
@@ -25,7 +24,7 @@ export const outcomeKinds = [
   'deletion-requested',
   'deleted',
 ] as const;
-/** What pods wait for: the kinds of `WaitingFor`, with the class of a back-off in place of `back-off`. */
+/** Values of the label `reason`: the kinds of `WaitingFor`, with `back-off` split by failure class. */
 export const waitReasons = [
   'no-client',
   'not-running',
@@ -47,7 +46,7 @@ export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */
 export type ContainerType = (typeof containerTypes)[number];
-/** A pod’s `spec.priority`, coarsely; `unknown` for a pod that the pod manager does not know. */
+/** Bucket of a pod’s `spec.priority`; `unknown` for a pod that the pod manager does not know. */
 export type PriorityBucket = (typeof priorityBuckets)[number];
 /** How a pending resize ended. */
 export type ResizeResolution = (typeof resizeResolutions)[number];
@@ -59,10 +58,10 @@ export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
 export type WaitReason = (typeof waitReasons)[number];
 /** What a terminating pod waits for; `delete`: its DELETE fails. */
 export type TerminatingWait = (typeof terminatingWaits)[number];
-/** What happened to one version of a pod's status; `StatusOutcome` says what each means. */
+/** What happened to one version of a pod's status; see `StatusOutcome`. */
 export type OutcomeKind = (typeof outcomeKinds)[number];
 
-/** How many pods wait for a resize for one reason, in one priority bucket. */
+/** Number of pods with a pending resize, by reason and priority bucket. */
 export interface PendingResizeCount {
   /** Lower case: `deferred` or `infeasible`. */
   readonly reason: string;
@@ -77,15 +76,15 @@ export interface StatusGauges {
   readonly unsentStatuses: number;
   /** 0 when nothing is unsent. */
   readonly oldestUnsentAgeSeconds: number;
-  /** How many pods wait for what; reasons without a pod are absent. */
+  /** Number of waiting pods by reason; reasons without a pod are absent. */
   readonly waitingPods: readonly { readonly reason: WaitReason; readonly count: number }[];
-  /** Pods whose end waits: for the safety provider, for finalizers, or for a DELETE that fails. */
+  /** Pods that cannot terminate: blocked by the safety provider, by finalizers, or by a failing DELETE. */
   readonly terminatingPods: readonly TerminatingPodsGauge[];
-  /** Undefined before the first one. */
+  /** Undefined before the first successful request. */
   readonly lastSuccessfulRequestAgeSeconds: number | undefined;
-  /** Undefined unless no status can be written, as `inspect()` shows it. */
+  /** Undefined unless there is an outage, as in `inspect()`. */
   readonly outage: OutageGauge | undefined;
-  /** Pods whose status another writer keeps undoing, while newer versions are sent, too. */
+  /** Pods in a hot loop: another writer keeps undoing their status. */
   readonly contestedPods: number;
   /** The journal cannot record statuses; undefined without a journal. */
   readonly isJournalFailing: boolean | undefined;
@@ -93,14 +92,14 @@ export interface StatusGauges {
   readonly informer: InformerGauges | undefined;
 }
 
-/** Terminating pods that wait for the same. */
+/** Terminating pods by what they wait for. */
 export interface TerminatingPodsGauge {
   readonly waitingFor: TerminatingWait;
   readonly count: number;
   readonly oldestAgeSeconds: number;
 }
 
-/** No status can be written. */
+/** An outage of the API server: no status can be written. */
 export interface OutageGauge {
   readonly ageSeconds: number;
   readonly outcome: RequestOutcome;
@@ -108,23 +107,26 @@ export interface OutageGauge {
   readonly code: string;
 }
 
-/** The informer of the pod manager. */
+/** State of the pod manager's informer. */
 export interface InformerGauges {
   /** The first list is complete. */
   readonly isSynced: boolean;
   /** Since the last list, event or bookmark; undefined before the first one. */
   readonly lastEventAgeSeconds: number | undefined;
-  /** Lists and watches that failed and were started again. */
+  /** Number of restarts of failed lists and watches. */
   readonly restarts: number;
 }
 
 /**
- * Where the manager reports its measurements. Implementations must be cheap. What they throw is
- * logged and has no other effect. `kubelet-status-manager/prometheus` implements it with prom-client.
- * Metric names: docs/monitoring.md.
+ * The metrics port of the manager. Implementations must be cheap. Errors that they throw are logged
+ * and ignored. `kubelet-status-manager/prometheus` implements it with prom-client. Metric names:
+ * docs/monitoring.md.
  */
 export interface Metrics {
-  /** From the oldest unsent change of a pod’s status until it is written; not for a sync that writes nothing. kubelet: `kubelet_pod_status_sync_duration_seconds`. */
+  /**
+   * Time from the oldest unsent change of a pod’s status until it is written; not observed for a sync
+   * that writes nothing. kubelet: `kubelet_pod_status_sync_duration_seconds`.
+   */
   observePodStatusSyncDuration(seconds: number): void;
   /** kubelet: `kubelet_terminated_containers_total`. */
   incTerminatedContainers(containerType: ContainerType, exitCode: number, reason: string): void;
@@ -139,7 +141,10 @@ export interface Metrics {
    * @param code `2xx`, the HTTP status of a failed request, or `<error>` without a response, as in client-go
    */
   incRequests(verb: RequestVerb, outcome: RequestOutcome, code: string): void;
-  /** How long one request took, its wait for a connection included. client-go: `rest_client_request_duration_seconds`. */
+  /**
+   * Duration of one request, including its wait for a connection. client-go:
+   * `rest_client_request_duration_seconds`.
+   */
   observeRequestDuration(verb: RequestVerb, seconds: number): void;
   /** Statuses that could not be sent before the deadline of `stop({ drain: true })`. */
   incUnsentAtStop(count: number): void;
@@ -148,7 +153,7 @@ export interface Metrics {
   /** One outcome of one version of a status, as `onOutcome` gets it. */
   incOutcomes(outcome: OutcomeKind): void;
   /**
-   * Called once by the manager: `read` returns the current values at any later time.
+   * Called once by the manager. `read` returns the current values whenever it is called.
    * @returns unregisters them; called when the manager stops
    */
   registerStatusGauges(read: () => StatusGauges): () => void;
@@ -173,7 +178,7 @@ export const noopMetrics: Metrics = {
 
 const metricsMethods = Object.keys(noopMetrics) as (keyof Metrics)[];
 
-/** Default: nothing is measured. @throws StatusManagerError INVALID_OPTION when none of its methods is there */
+/** Default: no metrics. @throws StatusManagerError INVALID_OPTION when the object has none of the methods */
 export function resolveMetrics(metrics: Partial<Metrics> | undefined, logger: Logger): Metrics {
   return resolvePartialPort('metrics', metrics, metricsMethods, logger) ?? noopMetrics;
 }

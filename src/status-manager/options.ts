@@ -39,34 +39,35 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    */
   readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
   /**
-   * Which pods this node has. Default: an empty `BasicPodManager`; to fill one, make it and pass it.
-   * For partial options that keep its type, write `Partial<StatusManagerOptions<BasicPodManager>>`.
+   * The pods of this node. Default: an empty `BasicPodManager`. To start with pods, create one, fill
+   * it and pass it. For partial options that keep its type, write
+   * `Partial<StatusManagerOptions<BasicPodManager>>`.
    */
   readonly podManager?: P | undefined;
   /** Where allocated resources are stored. Default: nowhere (`noopState`). */
   readonly allocationState?: AllocationState | undefined;
   /**
-   * Records accepted statuses until they are sent, so that a crash loses none: `await fileJournal(dir)`.
-   * Default: none. The statuses that it recovers are cached by the constructor and sent after
-   * `start()`, unless the API server has a newer one or a pod with another UID. `stop()` closes it.
+   * Records accepted statuses until they are sent, so that a crash loses none; see `fileJournal`.
+   * Default: none. The constructor caches the recovered statuses. `start()` sends them, unless the API
+   * server has a newer status or a pod with another UID. `stop()` closes the journal.
    */
   readonly journal?: Journal | undefined;
-  /** Default: pino at level `warn`. A method that is missing logs nothing. */
+  /** Default: pino at level `warn`. Missing methods are no-ops. */
   readonly logger?: Partial<Logger> | undefined;
-  /** Default: nothing is measured. A method that is missing measures nothing. */
+  /** Default: no metrics. Missing methods are no-ops. */
   readonly metrics?: Partial<Metrics> | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
   /**
-   * Records Kubernetes Events for what a user of a pod must know: the API server refuses its status,
-   * somebody undoes it, or the pod does not terminate. Default: none. The `APIEventRecorder` of
-   * `kubelet-status-manager/agent` is one; what it throws is logged.
+   * Records a Kubernetes Event when the API server refuses a pod's status, another writer undoes it,
+   * or the pod is stuck terminating. Default: none. `APIEventRecorder` of
+   * `kubelet-status-manager/agent` implements it. Errors that it throws are logged.
    */
   readonly eventRecorder?: StatusEventRecorder | undefined;
   /** Milliseconds between two full batches; 100 to 3,600,000. Default 10,000 (kubelet: `syncPeriod`). */
   readonly syncPeriodMs?: number | undefined;
-  /** Maximum number of pods that are synced at the same time; 1 to 1,000. Default 8; 1 is the kubelet's serial order. */
+  /** Maximum number of pods synced concurrently; 1 to 1,000. Default 8; 1 syncs serially, as the kubelet does. */
   readonly concurrency?: number | undefined;
   /**
    * `always` reads a pod before it is patched, as the kubelet does. `when-stale` reads only when the
@@ -74,19 +75,19 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    */
   readonly readBeforePatch?: ReadBeforePatch | undefined;
   /**
-   * The type of the status patches. Default `strategic-merge`, as the kubelet's. Divergence, only when
-   * chosen: `json-patch` tests the values that it replaces, so that a write of somebody else between
-   * read and patch becomes a conflict.
+   * The type of the status patches. Default `strategic-merge`, as in the kubelet. Divergence, opt-in:
+   * `json-patch` tests the values that it replaces, so that a concurrent write between read and patch
+   * becomes a conflict.
    */
   readonly patchStrategy?: PatchStrategy | undefined;
   /**
-   * Deadline of a request in milliseconds, from when a connection takes it; 1 to 600,000. Default
-   * 30,000. Divergence: the kubelet's requests have no deadline.
+   * Deadline of a request in milliseconds, counted from when it gets a connection; 1 to 600,000.
+   * Default 30,000. Divergence: the kubelet's requests have no deadline.
    */
   readonly requestTimeoutMs?: number | undefined;
   /** Requests per second in the long run. Default: no limit. kubelet: `--kube-api-qps`. */
   readonly qps?: number | undefined;
-  /** Maximum number of requests in a burst after an idle time. Default: `qps`. kubelet: `--kube-api-burst`. */
+  /** Maximum burst of requests after an idle period. Default: `qps`. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
   /**
    * A limiter shared with other managers of the same API server; excludes `qps` and `burst`. With

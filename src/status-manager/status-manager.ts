@@ -54,32 +54,32 @@ import {
 } from '../shared/validate.ts';
 import { requirePod, requirePods } from '../kube/require-pod.ts';
 
-/** What a subscriber may be told: accepted changes, and their outcomes on the API server. */
+/** Receives accepted changes and their outcomes on the API server. */
 export interface StatusListener extends PodStatusListener, OutcomeListener {}
 
 /** How `stop()` ends a manager. */
 export interface StopOptions {
-  /** Send first what is unsent. Default false: requests in flight are aborted. */
+  /** Send unsent statuses first. Default false: requests in flight are aborted. */
   readonly drain?: boolean | undefined;
-  /** How long draining may take, in milliseconds. Default 10,000. */
+  /** Time limit of the drain in milliseconds. Default 10,000. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** What a manager resumes with. */
+/** Options of `resume`. */
 export interface ResumeOptions {
   /** The pods that the API server has for the node: the first list. Mirror pods are seeded, too, if `podManager` knows their static pods. */
   readonly pods: Iterable<Pod>;
-  /** The UIDs of further pods that are not gone, such as static pods. Default: there are none. */
+  /** UIDs of other pods that still exist, such as static pods. Default: none. */
   readonly otherPodUIDs?: Iterable<string> | undefined;
 }
 
-/** What `resume` has found. */
+/** Result of `resume`. */
 export interface ResumeResult {
-  /** How many statuses were adopted from the API server. */
+  /** Number of statuses adopted from the API server. */
   readonly seeded: number;
   /**
-   * Those of `pods` that must not run (`canPodRun` is false): stop what still runs of them, then call
-   * `terminatePod`.
+   * Pods among `pods` that must not run (`canPodRun` is false). Stop their running containers, then
+   * call `terminatePod`.
    */
   readonly endedPods: readonly Pod[];
 }
@@ -87,13 +87,13 @@ export interface ResumeResult {
 const defaultDrainMs = 10_000;
 
 /**
- * Caches a versioned status of every pod and writes it to the API server: right after a change, and
- * after a comparison of all pods every `syncPeriodMs`.
+ * Caches a versioned status of every pod and writes it to the API server: immediately after a change,
+ * and whenever the full batch, every `syncPeriodMs`, finds a difference.
  *
- * Setters are synchronous, and no response of the API server makes them fail. For invalid input they
- * throw `StatusManagerError` (INVALID_ARGUMENT, with the path of the member) and change nothing. They
- * never mutate their arguments; what they return is frozen.
- * For code that is to be tested with a fake, ask for `StatusManagerLike` or a `Pick` of it.
+ * Setters are synchronous and make no request. On invalid input they throw `StatusManagerError`
+ * (INVALID_ARGUMENT, with the path of the member) and change nothing. They never mutate their
+ * arguments and return frozen objects. Code that you test with a fake should accept
+ * `StatusManagerLike` or a `Pick` of it.
  * Source: kubelet `status.Manager`.
  *
  * @example
@@ -114,9 +114,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /** The pods of this node: the `podManager` option, or an empty `BasicPodManager`. */
   readonly podManager: P;
   /**
-   * The statuses that an earlier run had accepted and not sent, as the journal had them when this
-   * manager was created. They are cached, and sent after `start()`. A pod with a terminal phase in
-   * this list must not run again: stop its containers that still run, then call `terminatePod`.
+   * Statuses that an earlier run accepted but did not send, read from the journal when this manager
+   * was created. They are cached, and sent after `start()`. A pod in this list with a terminal phase
+   * must not run again: stop its running containers, then call `terminatePod`.
    */
   readonly recovered: readonly RecoveredStatus[];
   readonly #cache: PodStatusCache;
@@ -145,7 +145,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#allocationState = resolved.allocationState;
     this.#journal = new StatusJournal(resolved.journal, clock);
     this.#podStartupLatency = podStartupLatency;
-    // Without the option nothing tells P from its default.
+    // Without the option, P is its default, which TypeScript cannot infer here.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#cache = new PodStatusCache(this.podManager);
     this.#subscribers = new Subscribers(logger);
@@ -184,8 +184,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Starts the loop; the first full batch runs one `syncPeriodMs` later. Without a client it logs a
-   * warning and does nothing else. Calling it again does nothing. Source: kubelet `Start`
+   * Starts the sync loop; the first full batch runs one `syncPeriodMs` later. Without a client, only
+   * logs a warning. Idempotent. Source: kubelet `Start`
    * @throws StatusManagerError INVALID_STATE after stop()
    */
   start(): void {
@@ -200,8 +200,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Ends the loop and resolves when no timer, request or promise is left. Never rejects. Later calls
-   * wait for the first one. The cache stays readable.
+   * Stops the sync loop and resolves when no timer, request or promise is left. Never rejects. Later
+   * calls share the result of the first. The cache stays readable.
    */
   stop(options: StopOptions = {}): Promise<void> {
     if (!isObject(options)) refuseArgument('options', 'an object', options);
@@ -233,10 +233,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Caches a new status of the pod and wakes the loop. Changes nothing when the cached status says the
-   * same (`ignored`), or when a container that has terminated for good would run again (`rejected`).
-   * Copy a DisruptionTarget condition from the pod object into the status: while only the API server
-   * has it, every full batch reads the pod.
+   * Caches a new status of the pod and wakes the sync loop. Changes nothing if the cached status is
+   * equal (`ignored`), or if a container that terminated for good would run again (`rejected`). Copy a
+   * DisruptionTarget condition from the pod object into the status: otherwise every full batch reads
+   * the pod.
    * Source: kubelet `SetPodStatus`
    */
   setPodStatus(pod: Pod, status: PodStatusInput): UpdateResult {
@@ -246,7 +246,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /**
    * Sets `ready` of one container, and the conditions Ready and ContainersReady that follow from it.
-   * Changes nothing for a pod or container that is not known (`ignored` says which).
+   * Ignores unknown pods and containers (`ignored` says which).
    * Source: kubelet `SetContainerReadiness`
    * @param containerID as in the cached status, with its scheme: `containerd://…`
    */
@@ -257,7 +257,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#updates.setContainerReadiness(podUID, containerID, ready);
   }
 
-  /** Sets `started` of one container; else as `setContainerReadiness`. Source: kubelet `SetContainerStartup` */
+  /**
+   * Sets `started` of one container; otherwise like `setContainerReadiness`. Source: kubelet
+   * `SetContainerStartup`
+   */
   setContainerStartup(podUID: string, containerID: string, started: boolean): UpdateResult {
     requireText('podUID', podUID);
     requireText('containerID', containerID);
@@ -266,7 +269,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Replaces the health conditions of one volume. With an empty list the volume's entry stays, without
+   * Replaces the health conditions of one volume. An empty list keeps the volume's entry without
    * conditions.
    * Source: kubelet `SetPodVolumeHealth`
    */
@@ -296,11 +299,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * Whether containers of the pod may be started. Call it for each pod before it runs: after a crash
    * the pod object may still show Running although the journal has the pod's terminal phase.
    *
-   * False when the cached status (a recovered one, too) or the pod object has a terminal phase, when
-   * `terminatePod` was called, when the pod is being deleted, and for a mirror pod. Then start
-   * nothing; unless it is a mirror pod, stop its containers that still run and call `terminatePod`.
-   * A recreated pod has another UID and may run. A static pod with restart policy Always may run
-   * again after any terminal phase. Sends nothing and changes nothing.
+   * False if the cached status (also a recovered one) or the pod object has a terminal phase, if
+   * `terminatePod` was called, if the pod is being deleted, and for a mirror pod. If false, start
+   * nothing; unless it is a mirror pod, stop its running containers and call `terminatePod`. A
+   * recreated pod has another UID and may run. A static pod with restart policy Always may run again
+   * after any terminal phase. Read-only.
    * Source: kubelet `podWorkers.UpdatePod`
    */
   canPodRun(pod: Pod): boolean {
@@ -310,8 +313,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it whenever a pod
-   * has gone, with the UIDs of the pods that are left: otherwise the status of a force-deleted pod, or
+   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it whenever a
+   * pod is gone, with the UIDs of the remaining pods: otherwise the status of a force-deleted pod, or
    * one that was set after the deletion, stays in the cache, unsent.
    * Source: kubelet `RemoveOrphanedStatuses`
    */
@@ -327,11 +330,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * After a restart: caches the statuses in these pod objects, mirror pods included, as sent, so that
-   * setting the same status again sends nothing and changes no transition time. Also inherits their
-   * resize conditions. Skips pods that have a cached status or no phase. Call it with the first list
-   * of pods, before the first `setPodStatus`. Pass `getPodStatus` as the previous status to
-   * `generateAPIPodStatus`, so that Ready stays True until the first probe.
+   * After a restart: caches the statuses in these pod objects (mirror pods included) and marks them as
+   * sent, so that setting the same status again sends nothing and changes no transition time. Also
+   * inherits their resize conditions. Skips pods that have a cached status or no phase. Call it with
+   * the first list of pods, before the first `setPodStatus`. Pass `getPodStatus` as the previous
+   * status to `generateAPIPodStatus`, so that Ready stays True until the first probe.
    *
    * Divergence: the kubelet starts with an empty cache and reads each pod once more.
    * @returns how many statuses were cached
@@ -343,16 +346,16 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * After a start of the agent, in place of `start`: continues where an earlier manager ended. What the
-   * journal has recovered was cached by the constructor; then, in this order, it
+   * Call it instead of `start` when the agent starts: continues where an earlier manager ended. The
+   * constructor has already cached the statuses recovered from the journal. In this order, `resume`
    *
-   * 1. adopts what the API server shows of the other pods (`seed`), and the resize conditions of all of
-   *    them (`backfillPodResizeConditions`);
+   * 1. adopts the API server's statuses of the other pods (`seed`) and the resize conditions of all
+   *    pods (`backfillPodResizeConditions`);
    * 2. drops the statuses of pods that are gone (`removeOrphanedStatuses`);
-   * 3. starts.
+   * 3. starts the sync loop (`start`).
    *
-   * Each step can be called on its own. Call it before the first `setPodStatus` of these pods, and when
-   * `podManager` knows them.
+   * Each step can also be called separately. Call `resume` before the first `setPodStatus` of these
+   * pods, once `podManager` knows them.
    * @throws StatusManagerError INVALID_STATE after stop(), INVALID_ARGUMENT; nothing has changed then
    */
   resume(options: ResumeOptions): ResumeResult {
@@ -368,8 +371,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Calls `listener` for every accepted change and every outcome from now on. What it throws is logged.
-   * @returns ends the subscription
+   * Calls `listener` for every later accepted change and outcome. Errors that it throws are logged.
+   * @returns unsubscribes
    */
   subscribe(listener: StatusListener): () => void {
     const { onPodUpdated, onPodRemoved, onOutcome } = (listener ?? {}) as Partial<StatusListener>;
@@ -379,15 +382,15 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#subscribers.add(listener);
   }
 
-  /** A snapshot for tests, tables and status pages: a copy that does not change. */
+  /** An immutable snapshot for tests and status pages. */
   inspect(): ManagerInspection {
     return inspectManager(this.state, this.#inspectionSources);
   }
 
   /**
-   * Why this pod shows what it shows and what happens next, as data and as one plain sentence: for
-   * tables, status pages, and the person on call. Any UID is valid; the UID of a mirror pod stands for
-   * its static pod. Makes no request and changes nothing. `inspect()` is the state of all pods.
+   * Explains why the pod has its current status and what happens next, as data and as one sentence:
+   * for status pages and the person on call. Accepts any UID; the UID of a mirror pod stands for its
+   * static pod. Read-only; makes no request. For all pods, see `inspect()`.
    *
    * @example
    * ```ts
@@ -402,11 +405,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Runs one batch now, for tests and for a manager that is driven by hand: it takes a waiting wake-up,
-   * and ignores back-off, limits and priorities. Rejects with StatusManagerError INVALID_STATE without
-   * a client or after stop(). Source: kubelet `syncBatch`
-   * @param all compare every pod, not only those with unsent versions
-   * @returns how many pods were tried, written, unchanged and failed, when all of them are done
+   * Runs one batch now, for tests and for a manager without a running loop. Consumes a pending
+   * wake-up; ignores back-off, limits and priorities. Rejects with StatusManagerError INVALID_STATE
+   * without a client or after stop(). Source: kubelet `syncBatch`
+   * @param all compares every pod, not only those with unsent versions
+   * @returns counts of tried, written, unchanged and failed pods, once all have finished
    */
   async syncBatch(all: boolean): Promise<SyncBatchResult> {
     requireBoolean('all', all);
@@ -414,10 +417,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Tries to send all unsent statuses and ignores their back-off, but not `Retry-After`. Resolves when none is left, or after
-   * `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or after stop().
-   * A pod that neither the API server nor `podManager` shows is not waited for.
-   * @returns the number of statuses that are still unsent, without those of such pods
+   * Sends all unsent statuses now, ignoring back-off but honouring `Retry-After`. Resolves when none
+   * is left, or after `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or
+   * after stop(). Does not wait for a pod that neither the API server nor `podManager` has.
+   * @returns the number of statuses still unsent, excluding such pods
    */
   async flush(deadlineMs: number): Promise<number> {
     requireDurationMs('deadlineMs', deadlineMs);
@@ -425,10 +428,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Compares this pod with the API server now and writes its status if it differs, without waiting for
-   * its back-off: after the cause of a failure, or of a hot loop, was removed. A pause that the API
-   * server asked for (`Retry-After`) and the limits still hold. The UID of a mirror pod stands for its
-   * static pod.
+   * Syncs this pod now, ignoring its back-off. Call it after fixing the cause of a failure or hot
+   * loop. `Retry-After` and the rate limits still apply. The UID of a mirror pod stands for its static
+   * pod.
    * @returns false when no status of the pod is cached
    * @throws StatusManagerError INVALID_STATE without a client or after stop()
    * @example
@@ -444,9 +446,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Resolves when the version that is cached now, or a newer one, has been written, or with the reason
-   * why it never will be. Never rejects but for an invalid argument. The UID of a mirror pod stands for
-   * its static pod. Does not wait for a terminal phase that is held back while containers could be
+   * Resolves when the currently cached version or a newer one has been written, or with the reason why
+   * it never will be. Rejects only for an invalid argument. The UID of a mirror pod stands for its
+   * static pod. Does not wait for a terminal phase that is held back while containers could be
    * running.
    */
   async whenWritten(podUID: string): Promise<WrittenResult> {
@@ -461,8 +463,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * The resize conditions that are set: [PodResizePending, PodResizeInProgress]. They are not part of
-   * the cached status, and reach the API server only as conditions of a status that is set.
+   * The pod's resize conditions: PodResizePending, then PodResizeInProgress, if set. They are not part
+   * of the cached status and reach the API server only as conditions of a status passed to
+   * `setPodStatus`.
    * Source: kubelet `GetPodResizeConditions`
    */
   getPodResizeConditions(podUID: string): PodCondition[] {
@@ -483,10 +486,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * The resize conditions to put into the pod's next status: those that are set, or none for a
-   * terminal pod, whose conditions are cleared (metric: resolution `terminated`).
+   * The resize conditions for the pod's next status. For a terminal pod, clears them and returns none
+   * (metric: resolution `terminated`).
    * Source: kubelet `determinePodResizeStatus`
-   * @param podIsTerminal all containers have stopped and none starts again
+   * @param podIsTerminal all containers have stopped and none will start again
    */
   determinePodResizeStatus(podUID: string, podIsTerminal: boolean): PodCondition[] {
     requireText('podUID', podUID);
@@ -496,8 +499,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Remembers the condition for the pod's next status; sends nothing on its own. When it returns true,
-   * call `setPodStatus` with a status that has the conditions of `getPodResizeConditions`.
+   * Stores the condition for the pod's next status; sends nothing. If it returns true, call
+   * `setPodStatus` with a status that includes `getPodResizeConditions`.
    * Source: kubelet `SetPodResizePendingCondition`
    * @param reason `Infeasible`; anything else becomes `Deferred`
    * @returns true when the condition is new, or its reason or observedGeneration changed
@@ -508,8 +511,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * As `setPodResizePendingCondition`: sends nothing on its own. An existing condition keeps its
-   * observedGeneration; empty reason and message together keep the old ones.
+   * Like `setPodResizePendingCondition`; sends nothing. An existing condition keeps its
+   * observedGeneration; if both reason and message are empty, it keeps those too.
    * Source: kubelet `SetPodResizeInProgressCondition`
    */
   setPodResizeInProgressCondition(
@@ -539,15 +542,15 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * After a restart: inherits the resize conditions in the pods' own statuses, in place of those that
-   * are set. `seed` does it for pods without any.
+   * After a restart: replaces the resize conditions with those in the pods' own statuses. `seed` does
+   * this for pods that have none set.
    * Source: kubelet `BackfillPodResizeConditions`
    */
   backfillPodResizeConditions(pods: Iterable<Pod>): void {
     this.#resizeConditions.backfill(requirePods('pods', pods));
   }
 
-  /** What was allocated to the container, frozen; undefined when nothing was. */
+  /** The container's allocated resources, frozen; undefined if none are allocated. */
   getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined {
     requireText('podUID', podUID);
     requireText('containerName', containerName);
@@ -560,7 +563,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#allocationState.getPodResizeStatus(podUID);
   }
 
-  /** The next read sees it, before the promise settles; resolves when it is as durable as the allocation state makes it. */
+  /** The change is readable immediately; resolves once the allocation state has stored it. */
   setPodAllocation(pod: Pod): Promise<void> {
     requirePod(pod);
     return this.#allocationState.setPodAllocation(pod);

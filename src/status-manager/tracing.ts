@@ -26,11 +26,11 @@ export const tracingChannelNames = {
 } as const;
 
 /**
- * A setter stored a new version. A subscriber may add members of its own, for example the trace
- * context of the caller: the same object is in `accepted` of the sync that sends the version.
+ * A setter stored a new version. A subscriber may add members of its own, for example the caller's
+ * trace context: the same object appears in `accepted` of the sync that sends the version.
  */
 export interface AcceptedMessage {
-  /** Of the pod; for a static pod not of its mirror pod. */
+  /** UID of the pod; for a static pod, its own and not its mirror pod's. */
   readonly podUID: string;
   /** Namespace of the pod. */
   readonly podNamespace: string;
@@ -42,21 +42,20 @@ export interface AcceptedMessage {
 
 /** One sync of one pod: its GET, PATCH and DELETE. A subscriber may add members of its own, for example its span. */
 export interface SyncMessage {
-  /** Of the pod; for a static pod not of its mirror pod. */
+  /** UID of the pod; for a static pod, its own and not its mirror pod's. */
   readonly podUID: string;
   /**
-   * The unsent changes, oldest first; at the end of a successful sync, the changes that it has sent. If
-   * there are more than 32 changes, only the oldest and the newest 31. Empty if the sync was not caused
-   * by a change.
+   * The unsent changes, oldest first; at the end of a successful sync, the changes it sent. Above 32
+   * changes, only the oldest and the newest 31. Empty if no change caused the sync.
    */
   accepted: readonly AcceptedMessage[];
-  /** At the end: the version that was sent; undefined when none was. */
+  /** Set at the end: the version sent; undefined if none was. */
   version: number | undefined;
-  /** At the end. `gone`: the status was dropped. */
+  /** Set at the end. `gone`: the status was dropped. */
   outcome: 'written' | 'unchanged' | 'failed' | 'gone' | undefined;
 }
 
-/** One request. On failure the tracing channel's `error` is an `APIError`, safe to show. */
+/** One request. On failure the tracing channel's `error` is an `APIError`, safe to log. */
 export interface RequestMessage {
   /** Which request. */
   readonly verb: RequestVerb;
@@ -77,7 +76,7 @@ export interface TracedSync {
 const maxAccepted = 32;
 
 /**
- * Publishes the activity of one manager, so that a trace can show a change on its way to the API server.
+ * Publishes the activity of one manager, so that a trace can follow a change to the API server.
  * Without subscribers, the only cost is a check of `hasSubscribers`.
  */
 export class Tracing {
@@ -85,7 +84,7 @@ export class Tracing {
   readonly #sync = tracingChannel<string, SyncMessage>(tracingChannelNames.sync);
   readonly #request = tracingChannel<string, RequestMessage>(tracingChannelNames.request);
   readonly #currentSync = new AsyncLocalStorage<SyncMessage>();
-  /** Pod UID → published, unsent changes, oldest first. */
+  /** Pod UID → unsent changes that were published, oldest first. */
   readonly #unsent = new Map<string, AcceptedMessage[]>();
 
   accepted(podUID: string, { podNamespace, podName, version }: Omit<AcceptedMessage, 'podUID'>): void {

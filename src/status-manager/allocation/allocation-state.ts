@@ -2,7 +2,7 @@ import type { Pod, ResourceRequirements } from '../../kube/types.ts';
 
 export const podResizeStatuses = ['', 'Proposed', 'InProgress', 'Deferred', 'Infeasible'] as const;
 
-/** How far a resize of a pod has come; `''` when none is known. */
+/** Progress of a pod resize; `''` if none is known. */
 export type PodResizeStatus = (typeof podResizeStatuses)[number];
 
 export function isPodResizeStatus(value: unknown): value is PodResizeStatus {
@@ -10,34 +10,32 @@ export function isPodResizeStatus(value: unknown): value is PodResizeStatus {
 }
 
 /**
- * Which resources were granted to the containers of each pod, and how far a resize is. What is set
- * is seen by the next read, before the returned promise settles; objects that are handed out are
- * frozen.
+ * Stores the resources allocated to each pod and its containers, and the resize status. A change is
+ * readable immediately, before the returned promise settles. Returned objects are frozen.
  * Source: kubelet `state.State`, in its interface before v1.33.
  */
 export interface AllocationState {
-  /** What was granted to the container; undefined when nothing was. */
+  /** The container's allocated resources; undefined if none are allocated. */
   getContainerResourceAllocation(podUID: string, containerName: string): ResourceRequirements | undefined;
 
-  /** What was granted to the pod itself; undefined when nothing was. */
+  /** The pod-level allocated resources; undefined if none are allocated. */
   getPodLevelResourceAllocation(podUID: string): ResourceRequirements | undefined;
 
   /** `''` when no resize was recorded for the pod. */
   getPodResizeStatus(podUID: string): PodResizeStatus;
 
   /**
-   * Grants what `pod.spec` asks for, in place of all that was granted to this pod before: its
-   * regular and init containers, and the pod-level resources.
-   * Resolves when the change is as durable as this state makes it. Rejects with a
-   * StatusManagerError: `INVALID_ARGUMENT` for an invalid pod, and nothing has changed then;
-   * `CHECKPOINT_WRITE_FAILED` when the change is in memory only.
+   * Replaces the pod's allocation with the resources in `pod.spec`: regular and init containers, and
+   * pod-level resources. Resolves when the change is as durable as this state makes it. Rejects with a
+   * StatusManagerError: `INVALID_ARGUMENT` for an invalid pod (nothing has changed then), or
+   * `CHECKPOINT_WRITE_FAILED` if the change is in memory only.
    */
   setPodAllocation(pod: Pod): Promise<void>;
 
-  /** `''` forgets the status. Resolves and rejects as `setPodAllocation`. */
+  /** `''` deletes the status. Resolves and rejects like `setPodAllocation`. */
   setPodResizeStatus(podUID: string, resizeStatus: PodResizeStatus): Promise<void>;
 
-  /** Forgets the pod. The removal is written with the next change, not on its own. */
+  /** Removes the pod. The removal is persisted only with the next change. */
   delete(podUID: string): void;
 
   /** `delete` for all pods but these. Source: kubelet `RemoveOrphanedPods`. */

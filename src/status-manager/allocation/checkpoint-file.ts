@@ -7,25 +7,25 @@ import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-format.
 /** Enough for some 100,000 pods. */
 const maxCheckpointBytes = 64 * 1024 * 1024;
 
-/** What a checkpoint file holds. */
+/** Content of a checkpoint file. */
 export interface Checkpoint<T> {
   readonly value: T;
   readonly checksum: number;
 }
 
 /**
- * One checkpoint file. It is written by one write at a time. Calls during a write share the next
- * one, which writes the newest data.
+ * One checkpoint file. Writes are serialised. Calls during a write share the next write, which has the
+ * newest data.
  */
 export class CheckpointFile {
   readonly #path: string;
   readonly #encode: () => string;
-  /** Of the data that the file holds; undefined when there is no file yet. */
+  /** Checksum of the data in the file; undefined if there is no file yet. */
   #lastChecksum: number | undefined;
   #latest: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
 
-  /** @param encode gives the data as it is now; called when a write begins */
+  /** @param encode returns the current data; called when a write begins */
   constructor(filePath: string, lastChecksum: number | undefined, encode: () => string) {
     this.#path = filePath;
     this.#lastChecksum = lastChecksum;
@@ -33,8 +33,8 @@ export class CheckpointFile {
   }
 
   /**
-   * Resolves when the file holds the current data or newer. Rejects with `CHECKPOINT_WRITE_FAILED`
-   * when it could not be written; the next call tries again.
+   * Resolves when the file has the current data or newer. Rejects with `CHECKPOINT_WRITE_FAILED`; the
+   * next call retries.
    */
   write(): Promise<void> {
     this.#waiting ??= this.#latest
@@ -64,7 +64,7 @@ export class CheckpointFile {
   }
 }
 
-/** Never leaves an incomplete file under this name, whenever the process or the machine stops. */
+/** Replaces the file atomically, even if the process or the machine crashes. */
 async function replaceFile(filePath: string, text: string): Promise<void> {
   const temporary = path.join(path.dirname(filePath), `.${path.basename(filePath)}`);
   await rm(temporary, { force: true });

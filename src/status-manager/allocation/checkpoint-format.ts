@@ -6,9 +6,9 @@ import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';
 import { isPodResizeStatus, type PodResizeStatus } from './allocation-state.ts';
 
 /*
- * The text of the two checkpoint files, in the bytes of Go's `json.Marshal`: an envelope with a
- * checksum, and the data in it. Source: kubelet `state.Checkpoint`, `state.PodResourceInfoMap`. The
- * second file is ours: the kubelet keeps no resize status any more.
+ * The format of the two checkpoint files, byte for byte that of Go's `json.Marshal`: an envelope with
+ * a checksum and the data. Source: kubelet `state.Checkpoint`, `state.PodResourceInfoMap`. The second
+ * file is ours: the kubelet no longer stores resize statuses.
  */
 
 const fnvOffsetBasis = 0x811c9dc5;
@@ -80,7 +80,7 @@ function encodeNullable(text: string | null): string {
 /** Throws an Error that says what is wrong with the data. */
 export function decodeAllocations(data: string): Map<string, PodAllocation> {
   const raw: unknown = JSON.parse(data);
-  // Divergence: the kubelet reads its own older format as empty, and so forgets every allocation.
+  // Divergence: the kubelet reads its own older format as empty and loses every allocation.
   if (isObject(raw) && (Object.hasOwn(raw, 'allocationEntries') || Object.hasOwn(raw, 'resizeStatusEntries'))) {
     throw new Error('it has the format of a kubelet before v1.33 (`allocationEntries`, `resizeStatusEntries`)');
   }

@@ -17,9 +17,10 @@ const resizeStatusesFileName = 'pod_resize_status_state';
 
 /**
  * Opens the allocations in the directory `dir`, which is created (0755) when it is missing.
- * `allocated_pods_state` is the file of a kubelet v1.37, byte for byte. Divergence: the resize
- * statuses, which such a kubelet does not keep, are in `pod_resize_status_state` beside it. Missing
- * files mean empty, and none is written before the first change. One process at a time may use a folder.
+ * `allocated_pods_state` is the file of a kubelet v1.37, byte for byte. Divergence:
+ * `pod_resize_status_state` in the same directory has the resize statuses, which that kubelet does not
+ * store. Missing files mean empty, and none is written before the first change. Only one process at a
+ * time may use the directory.
  *
  * Rejects with a StatusManagerError that names the file: `CHECKPOINT_READ_FAILED` when it cannot be
  * read or is not a regular file; `CORRUPT_CHECKPOINT` when it is corrupt or has the format of a
@@ -45,7 +46,7 @@ export async function openCheckpointState(dir: string): Promise<AllocationState>
   );
 }
 
-/** Memory in front, files behind: reads never wait, a change is in memory before its write begins. */
+/** A write-behind state: reads come from memory, and a change is in memory before its write begins. */
 class CheckpointState extends MemoryState {
   readonly #allocationsFile: CheckpointFile;
   readonly #resizeStatusesFile: CheckpointFile;

@@ -3,7 +3,7 @@ import { requireOneOf, requireText } from '../../shared/validate.ts';
 import { type AllocationState, type PodResizeStatus, podResizeStatuses } from './allocation-state.ts';
 import { allocationFromPod, type PodAllocation } from './pod-allocation.ts';
 
-/** Allocations that end with the process. Source: kubelet `state.NewStateMemory`. */
+/** In-memory allocations. Source: kubelet `state.NewStateMemory`. */
 export class MemoryState implements AllocationState {
   readonly #allocations: Map<string, PodAllocation>;
   readonly #resizeStatuses: Map<string, PodResizeStatus>;

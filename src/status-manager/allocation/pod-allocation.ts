@@ -3,19 +3,19 @@ import { isObject, type Raw } from '../../shared/json.ts';
 import { resourceRequirements } from '../status/status-members.ts';
 import type { Pod, ResourceRequirements } from '../../kube/types.ts';
 
-/** What was granted to one pod; null where nothing was specified. Frozen, quantities canonical. */
+/** The allocation of one pod; null where nothing was specified. Frozen, with canonical quantities. */
 export interface PodAllocation {
   readonly containerResources: ReadonlyMap<string, ResourceRequirements> | null;
   readonly podLevelResources: ResourceRequirements | null;
-  /** Quantity by name of volume. Only read from a checkpoint and written back. */
+  /** Volume name → quantity. Only preserved between reading and writing a checkpoint. */
   readonly emptyDirVolumeLimits: ReadonlyMap<string, string | null> | null;
 }
 
 const noResources: ResourceRequirements = Object.freeze({});
 
 /**
- * What the spec of the pod requests. Throws a StatusManagerError (`INVALID_ARGUMENT`) with the
- * path of an invalid name, object or quantity.
+ * The allocation that the pod's spec requests. Throws a StatusManagerError (`INVALID_ARGUMENT`) with
+ * the path of an invalid name, object or quantity.
  * Source: kubelet `ResourceInfoForPod`.
  */
 export function allocationFromPod(pod: Pod): { podUID: string; allocation: PodAllocation } {

@@ -1,32 +1,35 @@
 import { requireObject } from '../../shared/errors.ts';
 import type { ContainerStatusInput, Pod, PodStatusInput } from '../../kube/types.ts';
 
-/** What a node still holds for a pod. Every method must be synchronous. */
+/** The node's remaining resources of a pod. Every method must be synchronous. */
 export interface NodeResources {
-  /** The pod's containers, dead ones too, that the runtime has not removed; returns undefined, or throws, when the runtime does not respond. */
+  /**
+   * The pod's containers that the runtime has not removed, including dead ones; returns undefined or
+   * throws if the runtime does not respond.
+   */
   runtimeContainers(pod: Pod): readonly { readonly name: string }[] | undefined;
-  /** True while volumes of the pod are mounted or being taken down. */
+  /** True while volumes of the pod are mounted or being unmounted. */
   podVolumesExist(pod: Pod): boolean;
-  /** True when volumes of terminated pods are left mounted on purpose. Default: false. */
+  /** True if volumes of terminated pods deliberately stay mounted. Default: false. */
   readonly keepTerminatedPodVolumes?: boolean | undefined;
   /** True while the pod's cgroup exists. Absent on a node without cgroups per QoS class. */
   podCgroupExists?(pod: Pod): boolean;
 }
 
-/** Whether a node has reclaimed everything. */
+/** Result of `podResourcesAreReclaimed`. */
 export type ReclaimedResult =
   | { readonly reclaimed: true }
   | {
       readonly reclaimed: false;
-      /** What has not been reclaimed yet, for a log or a person. */
+      /** The resources not reclaimed yet, human-readable. */
       readonly reason: string;
     };
 
 /**
- * Whether a terminated pod has released everything that it held on its node, so that its API object may
- * be deleted: no regular container runs in `status`, the runtime has removed them, its
- * volumes and its cgroup are gone. Asks in this order and stops at the first "not yet".
- * Never throws for `runtimeContainers`; errors of the other methods are not caught.
+ * Whether the node has reclaimed all resources of a terminated pod, so that its API object may be
+ * deleted: no regular container runs in `status`, the runtime has removed all containers, and volumes
+ * and cgroup are gone. Checks in this order and stops at the first failure. Catches errors of
+ * `runtimeContainers` only.
  * Source: kubelet `PodResourcesAreReclaimed` (v1.16).
  *
  * @example
@@ -58,7 +61,7 @@ export function podResourcesAreReclaimed(pod: Pod, status: PodStatusInput, resou
   return { reclaimed: true };
 }
 
-/** A container of which nothing is known counts as running. */
+/** A container without a known state counts as running. */
 function isRunning({ state }: ContainerStatusInput): boolean {
   return state?.terminated == null && state?.waiting == null;
 }

@@ -5,9 +5,9 @@ import type { Pod } from '../../kube/types.ts';
 import type { PodStatusCache } from './pod-status-cache.ts';
 
 /**
- * After a restart: caches what the API server shows of these pods as version 1, sent. Skips pods
- * that have a cached status or no phase yet.
- * @returns how many statuses were adopted
+ * After a restart: caches the API server's statuses of these pods as version 1, marked as sent. Skips
+ * pods that have a cached status or no phase.
+ * @returns number of adopted statuses
  */
 export function adoptServerStatuses(
   cache: PodStatusCache,

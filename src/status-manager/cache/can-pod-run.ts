@@ -9,7 +9,7 @@ import type { VersionedPodStatus } from './pod-status-cache.ts';
  * terminal phase, and the pod is not being deleted. A mirror pod never runs.
  *
  * A static pod with restart policy Always may run after any terminal phase, as with the kubelet: a
- * shutdown of the node may have set that phase, and nobody creates a static pod again.
+ * node shutdown may have set that phase, and nothing recreates a static pod.
  * Source: kubelet `podWorkers.UpdatePod`, `filterOutInactivePods`.
  *
  * @param apiPod the API object: the mirror of a static pod, or of an earlier one of the same name

@@ -1,7 +1,7 @@
 import type { PendingResizeCount, PriorityBucket } from '../metrics.ts';
 import type { Pod } from '../../kube/types.ts';
 
-/** At most this many unknown pods are looked up again by each `counts()`, so that its cost does not grow with their number. */
+/** Maximum number of unknown pods that each `counts()` looks up again; bounds its cost. */
 const maxRechecks = 16;
 
 interface Count {
@@ -11,18 +11,18 @@ interface Count {
 }
 
 /**
- * How many pods wait for a resize, by reason and priority. The counts are updated with each change,
- * because counting all pods again took 1.3 ms a change with 5,000 pods.
+ * Counts pods with a pending resize by reason and priority. Updated incrementally: a full recount took
+ * 1.3 ms per change with 5,000 pods.
  *
- * Divergence: the kubelet counts all pods again at each change and skips those that the pod manager
- * does not know. Here a pod that the pod manager does not know any more is counted until its
- * conditions are cleared, its status is dropped, or orphaned statuses are removed.
+ * Divergence: the kubelet recounts all pods at each change and skips those unknown to the pod manager.
+ * Here a pod that the pod manager no longer knows is counted until its conditions are cleared, its
+ * status is dropped, or orphaned statuses are removed.
  */
 export class PendingResizeCounts {
   /** By reason and bucket, in order of insertion; entries with a count of 0 are removed. */
   readonly #counts = new Map<string, Count>();
   readonly #countedAs = new Map<string, Count>();
-  /** Pending pods that the pod manager did not know at the last look-up, the oldest look-up first: pod UID → reason. */
+  /** Pod UID → reason, for pending pods that the pod manager did not know at the last lookup; oldest lookup first. */
   readonly #unknown = new Map<string, string>();
   readonly #getPod: (uid: string) => Pod | undefined;
 

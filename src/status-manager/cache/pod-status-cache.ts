@@ -2,7 +2,7 @@ import type { StatusGauges } from '../metrics.ts';
 import type { PodManager, UIDTranslations } from '../../kube/pod-manager.ts';
 import type { PodStatus } from '../../kube/types.ts';
 
-/** How the API server confirmed a version: it took a PATCH, showed the same already, or was the source of it (`seed`). */
+/** How a version was confirmed: by a PATCH, by a read, or because it came from the API server (`seed`). */
 export type SentAs = 'written' | 'unchanged' | 'adopted';
 
 /** The API server has confirmed a version. */
@@ -14,45 +14,45 @@ export interface Confirmation {
   readonly as: SentAs;
 }
 
-/** One accepted status of a pod. Replaced, never changed, but for what is not `readonly`. */
+/** One accepted status of a pod. Immutable except for the members that are not `readonly`. */
 export interface VersionedPodStatus {
-  /** 1 at first, one more at each accepted change. */
+  /** Starts at 1 and increases by 1 with each accepted change. */
   readonly version: number;
-  /** Distinguishes these versions from those that start at 1 again after the status was dropped. */
+  /** Changes when the status is dropped and its versions restart at 1. */
   readonly incarnation: number;
   readonly podName: string;
   readonly podNamespace: string;
-  /** The pod's containers have stopped for good: `terminatePod` was called. */
+  /** All containers have stopped for good: `terminatePod` was called. */
   readonly podIsFinished: boolean;
   readonly status: PodStatus;
-  /** Monotonic time of the oldest change that has not reached the API server; undefined when all have. kubelet: `at`. */
+  /** Monotonic time of the oldest unsent change; undefined if nothing is unsent. kubelet: `at`. */
   unsentSinceMs: number | undefined;
-  /** When the newest sent version was confirmed, or was last written again; undefined when none was sent. */
+  /** When the newest sent version was confirmed or last rewritten; undefined if none was sent. */
   sentAtMs: number | undefined;
   sentAs: SentAs | undefined;
-  /** An unsent change moves readiness, a terminal phase or the deletion: it is sent before others. */
+  /** An unsent change affects readiness, a terminal phase or the deletion: it is sent first. */
   urgent: boolean;
 }
 
-/** What a new version consists of. */
+/** The content of a new version. */
 export type NewPodStatus = Pick<VersionedPodStatus, 'podName' | 'podNamespace' | 'podIsFinished' | 'status' | 'urgent'>;
 
 /**
- * Every pod's status, and how much of it the API server has been sent:
+ * The status of every pod, and which versions were sent:
  * - the cached version, by the pod's UID (kubelet: `podStatuses`);
- * - the version that was last written, by the UID of the API object (kubelet: `apiStatusVersions`);
- * - which pods have an unsent change, and which of them changed since the loop last asked.
+ * - the version last written, by the UID of the API object (kubelet: `apiStatusVersions`);
+ * - the pods with an unsent change, and those changed since the last `takeChanged`.
  *
- * The API object of a static pod is its mirror pod. Both maps follow the kubelet's exactly: dropping
- * a status keeps the version that was written until the next full batch, so a status that is set
- * again starts at version 1 below it. Every method is synchronous: each call is one critical section.
+ * The API object of a static pod is its mirror pod. Both maps behave exactly like the kubelet's:
+ * dropping a status keeps the written version until the next full batch, so a status set again starts
+ * at version 1, below it. Every method is synchronous and thus one critical section.
  */
 export class PodStatusCache {
   readonly #podStatuses = new Map<string, VersionedPodStatus>();
   readonly #apiStatusVersions = new Map<string, number>();
-  /** All UIDs with an unsent change, and maybe others, so that the complete cache never has to be scanned. */
+  /** A superset of the UIDs with an unsent change; avoids scanning the complete cache. */
   readonly #unsentCandidates = new Set<string>();
-  /** Pods that were set since the last `takeChanged`. */
+  /** Pods set since the last `takeChanged`. */
   #changed = new Set<string>();
   readonly #podManager: PodManager;
   #incarnations = 0;
@@ -82,7 +82,7 @@ export class PodStatusCache {
     return this.#podStatuses.entries();
   }
 
-  /** Caches the next version. The one place where a status enters the cache. */
+  /** Caches the next version. Every status enters the cache here. */
   set(
     uid: string,
     { podName, podNamespace, podIsFinished, status, urgent }: NewPodStatus,
@@ -96,7 +96,7 @@ export class PodStatusCache {
       podNamespace,
       podIsFinished,
       status,
-      // Divergence: the kubelet keeps the time of the first change for good; ours starts again after a write.
+      // Divergence: the kubelet never resets the time of the first change; ours is reset by a write.
       unsentSinceMs: old?.unsentSinceMs ?? nowMs,
       sentAtMs: old?.sentAtMs,
       sentAs: old?.sentAs,
@@ -108,7 +108,7 @@ export class PodStatusCache {
     return versioned;
   }
 
-  /** Replaces the status of this version, if it is still the newest; the version stays as sent or unsent as it was. */
+  /** Replaces the status of this version if it is still the newest. Does not change whether it counts as sent. */
   replaceStatus(uid: string, versioned: VersionedPodStatus, status: PodStatus): VersionedPodStatus {
     if (this.#podStatuses.get(uid) !== versioned) return versioned;
     const replaced = { ...versioned, status };
@@ -122,12 +122,12 @@ export class PodStatusCache {
     this.#changed.delete(uid);
   }
 
-  /** True when the status was dropped since this version was read from the cache, even if it was set again. */
+  /** True if the status was dropped after this version was read, even if it was set again. */
   wasDropped(uid: string, { incarnation }: VersionedPodStatus): boolean {
     return this.#podStatuses.get(uid)?.incarnation !== incarnation;
   }
 
-  /** The API object `apiUID` shows this version, which has not been dropped since it was read from the cache. */
+  /** Marks this version as sent to the API object `apiUID`. Precondition: not `wasDropped`. */
   markSent(uid: string, apiUID: string, { version }: VersionedPodStatus, { readAtMs, atMs, as }: Confirmation): void {
     this.#apiStatusVersions.set(apiUID, version);
     const current = this.#podStatuses.get(uid)!;
@@ -142,17 +142,17 @@ export class PodStatusCache {
     current.unsentSinceMs = undefined;
     current.urgent = false;
     this.#changed.delete(uid);
-    // A mirror pod may be replaced by another one, to which this version has not been sent.
+    // A mirror pod may be replaced by a new one that has not received this version.
     if (apiUID === uid) this.#unsentCandidates.delete(uid);
   }
 
-  /** The API object `apiUID` no longer shows what was sent: the pod's status is sent again. */
+  /** The API object `apiUID` no longer has the sent status: the status is sent again. */
   forgetSent(uid: string, apiUID: string): void {
     this.#apiStatusVersions.delete(apiUID);
     this.#unsentCandidates.add(uid);
   }
 
-  /** Forgets what was sent to API objects of pods that are neither cached nor known to the pod manager. */
+  /** Deletes the sent versions of pods that are neither cached nor known to the pod manager. */
   forgetUnknownAPIObjects({ mirrorToPod }: UIDTranslations): void {
     for (const apiUID of this.#apiStatusVersions.keys()) {
       if (!this.#podStatuses.has(apiUID) && !mirrorToPod.has(apiUID)) this.#apiStatusVersions.delete(apiUID);
@@ -164,17 +164,17 @@ export class PodStatusCache {
     return translations.podToMirror.get(uid) ?? uid;
   }
 
-  /** The version that was last written to the API object; undefined when none was, or when the object no longer shows it. */
+  /** The version last written to the API object; undefined if none was, or if the object no longer has it. */
   sentVersion(apiUID: string): number | undefined {
     return this.#apiStatusVersions.get(apiUID);
   }
 
-  /** A copy of all versions written, by UID of the API object. */
+  /** A copy of all written versions, by UID of the API object. */
   sentVersions(): Map<string, number> {
     return new Map(this.#apiStatusVersions);
   }
 
-  /** The pods of the kubelet's incremental batch: those with a version above the one that was written. */
+  /** The pods of the kubelet's incremental batch: cached version above the written one. */
   uidsOfUnsentVersions(): string[] {
     const translations = this.#podManager.getUIDTranslations();
     return this.#allCandidates(translations).filter((uid) => this.#isVersionUnsent(uid, translations));
@@ -182,25 +182,25 @@ export class PodStatusCache {
 
   /**
    * The pods with an unsent change and an API object to send it to.
-   * Divergence: a status that was dropped and set again counts although its version is below the one
-   * that was written; the kubelet sends it with the next full batch.
+   * Divergence: includes a status that was dropped and set again, although its version is below the
+   * written one; the kubelet sends it with the next full batch.
    */
   unsentUIDs(): string[] {
     const translations = this.#podManager.getUIDTranslations();
     return this.#allCandidates(translations).filter((uid) => this.#isUnsent(uid, translations));
   }
 
-  /** True for the pods that `unsentUIDs` lists. */
+  /** Whether `unsentUIDs` includes the pod. */
   isUnsent(uid: string): boolean {
     return this.#isUnsent(uid, this.#podManager.getUIDTranslations());
   }
 
-  /** What `takeChanged` hands out again, if the pod is unsent. */
+  /** Makes `takeChanged` return the pod again, if it is unsent. */
   markChanged(uid: string): void {
     if (this.#podStatuses.has(uid)) this.#changed.add(uid);
   }
 
-  /** Those of `unsentUIDs` that were set or marked as changed since the last call. */
+  /** The subset of `unsentUIDs` set or marked as changed since the last call. */
   takeChanged(): string[] {
     const changed = this.#changed;
     if (changed.size === 0) return [];
@@ -209,7 +209,7 @@ export class PodStatusCache {
     return [...changed].filter((uid) => this.#isUnsent(uid, translations));
   }
 
-  /** The pods with an unsent change, and maybe others. */
+  /** A superset of the pods with an unsent change. */
   unsentCandidates(): IterableIterator<string> {
     return this.#unsentCandidates.values();
   }
@@ -226,7 +226,7 @@ export class PodStatusCache {
     return { cachedStatuses: this.size, unsentStatuses, oldestUnsentAgeSeconds: (nowMs - oldestMs) / 1000 };
   }
 
-  /** The unsent pods, and static pods, whose mirror may be another object now. */
+  /** The unsent pods and all static pods, because their mirror may be a new object. */
   #allCandidates({ podToMirror }: UIDTranslations): string[] {
     return [...new Set([...this.#unsentCandidates, ...podToMirror.keys()])];
   }

@@ -1,9 +1,8 @@
 import type { Pod, PodStatus } from '../../kube/types.ts';
 
 /**
- * Called for every accepted status change, right after it; listeners are called in order of
- * subscription. Their arguments are frozen. When a listener throws, or its promise rejects, that is
- * logged and has no other effect.
+ * Called immediately after every accepted status change, in order of subscription. Arguments are
+ * frozen. Errors and rejections of a listener are logged and ignored.
  * Source: kubelet `PodUpdateNotifier`.
  */
 export interface PodStatusListener {
@@ -13,6 +12,6 @@ export interface PodStatusListener {
    * @param isAdded the pod had no cached status before and is not being deleted
    */
   onPodUpdated?(pod: Pod, status: PodStatus, isAdded: boolean): void;
-  /** An update of a pod was accepted after `terminatePod`: all its containers have stopped. */
+  /** An update was accepted after `terminatePod`: all containers of the pod have stopped. */
   onPodRemoved?(pod: Pod): void;
 }

@@ -49,14 +49,17 @@ export interface PodStatusUpdatesOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly subscribers: Subscribers<PodStatusListener>;
-  /** Called after each accepted change; `superseded` is what was cached before. kubelet: the `podStatusChannel`. */
+  /**
+   * Called after each accepted change; `superseded` is the previously cached version. kubelet: the
+   * `podStatusChannel`.
+   */
   readonly onAccepted: (
     uid: string,
     accepted: VersionedPodStatus,
     superseded: VersionedPodStatus | undefined,
     oldStatus: PodStatus,
   ) => void;
-  /** Called when the cached status says the same already. */
+  /** Called when the new status equals the cached one. */
   readonly onUnchanged: (uid: string) => void;
 }
 
@@ -67,14 +70,14 @@ const containerTypeOfMember: readonly (readonly [ContainerStatusesMember, Contai
 ];
 
 /**
- * The setters of the kubelet's status manager. Each public method is one critical section: there is
- * no `await` between reading and writing the cache, and listeners are called afterwards.
+ * The setters of the status manager. Each public method is one critical section: no `await` between
+ * reading and writing the cache; listeners are called afterwards.
  */
 export class PodStatusUpdates {
   readonly #options: PodStatusUpdatesOptions;
   #hasWarnedOfMissingScheme = false;
   readonly #times = new TimeFormatter();
-  /** A cache of its own: one for both would forget our time at each time of the caller. */
+  /** A formatter of its own, because it caches only the latest time: input times would evict ours. */
   readonly #inputTimes = new TimeFormatter();
 
   constructor(options: PodStatusUpdatesOptions) {
@@ -153,9 +156,8 @@ export class PodStatusUpdates {
   }
 
   /**
-   * Caches the status, unless it is rejected or equal to the cached one. `newStatus` is canonical. Its
-   * own members may be set here; nested objects may be shared with the cached status and are never
-   * changed in place.
+   * Caches the status unless it is rejected or equal to the cached one. `newStatus` is canonical. Only
+   * its top-level members may be assigned; nested objects may be shared with the cached status.
    * Source: kubelet `updateStatusInternal`.
    */
   #updateStatusInternal(
@@ -197,7 +199,7 @@ export class PodStatusUpdates {
     return acceptedResult(status);
   }
 
-  /** The status in the API object, for a pod without a cached one; of a static pod, that of its mirror. */
+  /** The API object's status (for a static pod, its mirror's), for a pod without a cached status. */
   #statusOfObject(pod: Pod): PodStatus {
     const { status } = this.#options.podManager.getMirrorPodByPod(pod) ?? pod;
     return status === undefined ? {} : canonicalPodStatus(status, { strict: false });
@@ -230,7 +232,7 @@ export class PodStatusUpdates {
     }
   }
 
-  /** Passes a frozen copy to the listeners: the pod belongs to the caller, and no listener may change it for others. */
+  /** Passes a frozen copy to the listeners: the caller owns the pod, and listeners must not affect each other. */
   #notify(pod: Pod, { status, podIsFinished }: VersionedPodStatus, isAdded: boolean): void {
     if (this.#options.subscribers.isEmpty) return;
     let copy: Pod | undefined;
@@ -248,7 +250,7 @@ export class PodStatusUpdates {
 
   #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
     const cached = this.#options.cache.get(podUID);
-    // At trace: an agent that sets every status again at each observation would fill the debug log.
+    // Trace, because an agent that sets every status at each observation would flood the debug log.
     if (ignored === 'unchanged') {
       this.#options.logger.trace(statusFields(podUID, cached!), 'Ignoring same status for pod');
     } else {

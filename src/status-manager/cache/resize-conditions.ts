@@ -27,15 +27,15 @@ interface PodResizeConditions {
   readonly inProgress?: PodCondition | undefined;
 }
 
-/** The result of a change of PodResizeInProgress: the generation of the condition, 0 without one. */
+/** Result of a change of PodResizeInProgress, with the condition's observedGeneration; 0 without one. */
 export interface ResizeInProgressChange {
   readonly observedGeneration: number;
   readonly changed: boolean;
 }
 
 /**
- * The side table of the two resize conditions. They are not part of a cached status until the
- * caller puts them into the status it sets. Source: kubelet `podResizeConditions`.
+ * The two resize conditions of each pod. They become part of a cached status only when the caller
+ * includes them in the status it sets. Source: kubelet `podResizeConditions`.
  */
 export class ResizeConditions {
   readonly #conditions = new Map<string, PodResizeConditions>();
@@ -71,7 +71,7 @@ export class ResizeConditions {
     const hasSameReason = old?.condition.reason === condition.reason;
     const sinceMs = hasSameReason ? old!.sinceMs : this.#options.clock.now();
     this.#set(uid, { ...conditions, pending: { condition, sinceMs } });
-    // Divergence: the kubelet recounts only when the condition is new, so that a changed reason shows late.
+    // Divergence: the kubelet recounts only when the condition is new, so a changed reason appears late.
     if (!hasSameReason) this.#reportPending();
     return !hasSameReason || (old?.condition.observedGeneration ?? 0) !== observedGeneration;
   }
@@ -115,13 +115,13 @@ export class ResizeConditions {
     return { observedGeneration: conditions.inProgress.observedGeneration ?? 0, changed: true };
   }
 
-  /** The pod is terminal: nothing of it is resized any more. */
+  /** The pod is terminal: ends its resizes. */
   clearTerminated(uid: string): void {
     this.clearInProgress(uid);
     this.clearPending(uid, 'terminated');
   }
 
-  /** As `backfill`, for those of the pods that have no conditions. */
+  /** Like `backfill`, but only for pods without conditions. */
   backfillMissing(pods: readonly Pod[]): void {
     this.backfill(pods.filter(({ metadata }) => !this.#conditions.has(metadata?.uid ?? '')));
   }
@@ -157,7 +157,7 @@ export class ResizeConditions {
     this.#reportInProgress();
   }
 
-  /** Call it when pods were removed from the pod manager: pods that it does not know are not counted. */
+  /** Call it after pods were removed from the pod manager; unknown pods are no longer counted. */
   recount(): void {
     if (this.#conditions.size === 0) return;
     this.#pendingCounts.recount();
@@ -198,7 +198,7 @@ export class ResizeConditions {
     this.#options.metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podOf(uid)), seconds);
   }
 
-  /** Never throws, so that no change is left half done: when the pod manager throws, the pod counts as unknown. */
+  /** Never throws, so that no change is left incomplete: if the pod manager throws, the pod is treated as unknown. */
   #podOf(uid: string): Pod | undefined {
     return tryCall(
       () => this.#options.podManager.getPodByUID(uid),

@@ -4,7 +4,10 @@ import { deepFreeze } from '../../shared/freeze.ts';
 
 /** Why an update was refused. */
 export interface Rejection {
-  /** The kubelet's words, for example `terminated container app attempted illegal transition to non-terminated state`. */
+  /**
+   * The kubelet's message, for example `terminated container app attempted illegal transition to
+   * non-terminated state`.
+   */
   readonly reason: string;
   /** The container that caused it. */
   readonly container: string;
@@ -12,7 +15,7 @@ export interface Rejection {
 
 /**
  * Why an update changed nothing:
- * - `unchanged`: the cached status says the same;
+ * - `unchanged`: the status equals the cached one;
  * - `unknown-pod`: the pod manager does not know the pod (kubelet: "Pod has been deleted");
  * - `no-status`: the pod has no cached status yet; set one first;
  * - `unknown-container`: the cached status has no container with this ID. IDs have a scheme, as in
@@ -24,19 +27,18 @@ export type IgnoredReason = 'unchanged' | 'unknown-pod' | 'no-status' | 'unknown
 export interface UpdateResult {
   /** The cached status after the call, frozen: the old one when nothing changed, `{}` when there is none. */
   readonly status: PodStatus;
-  /** True when a new version was stored. */
+  /** Whether a new version was stored. */
   readonly changed: boolean;
-  /** Set when the update was refused; nothing has changed then. */
+  /** Set if the update was rejected; nothing has changed then. */
   readonly rejected?: Rejection;
-  /** Set when there was nothing to change. */
+  /** Set if there was nothing to change. */
   readonly ignored?: IgnoredReason;
 }
 
 /**
- * A result whose `status` is frozen when it is read: freezing every accepted status would make
- * `setPodStatus` half as slow again, and most callers never read it. `status` is an own property, so
- * that JSON, a spread copy and deep equality include it. All results share one getter, because
- * creating one for each result takes four times as long.
+ * Freezes `status` on first access: freezing every accepted status would make `setPodStatus` 50%
+ * slower, and most callers never read it. `status` is an own property, so that JSON, spread and deep
+ * equality include it. All results share one getter: a getter per result takes four times as long.
  */
 class LazilyFrozenResult implements UpdateResult {
   declare readonly status: PodStatus;

@@ -12,7 +12,7 @@ import { sentenceOf } from './sentence.ts';
 import type { PodCause, PodExplanation, ReadyExplanation } from './explanation.ts';
 import { unreadyCauses } from './unready-causes.ts';
 
-/** All that an explanation follows from. */
+/** Input of `explainPod`. */
 export interface ExplainFacts {
   readonly podUID: string;
   /** Wall time in ms since the epoch. */
@@ -24,7 +24,7 @@ export interface ExplainFacts {
   readonly apiPod: Pod | undefined;
   /** The cached status. */
   readonly status: PodStatus | undefined;
-  /** Of the cached status. */
+  /** Inspection of the cached status. */
   readonly inspection: PodInspection | undefined;
   /** The API server has accepted the DELETE, and finalizers keep the object. */
   readonly requestedDeletion: RequestedDeletion | undefined;
@@ -51,7 +51,7 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
   };
 }
 
-/** Why this pod shows what it shows, and what happens next. Pure. */
+/** Explains the pod's current status and what happens next. Pure. */
 export function explainPod(facts: ExplainFacts): PodExplanation {
   const { podUID, pod, inspection, requestedDeletion, outage, nowMs } = facts;
   const status = facts.status ?? (facts.apiPod && canonicalPodStatus(facts.apiPod.status, { strict: false }));
@@ -76,7 +76,7 @@ export function explainPod(facts: ExplainFacts): PodExplanation {
   return printable({ ...explanation, sentence: sentenceOf(explanation, nowMs) });
 }
 
-/** Not enumerable, so that it shows neither in JSON nor in `console.log` of the data. */
+/** `toString` is not enumerable, so that JSON and `console.log` omit it. */
 function printable(explanation: Omit<PodExplanation, 'toString'>): PodExplanation {
   return Object.defineProperty(explanation, 'toString', { value: () => explanation.sentence });
 }
@@ -85,7 +85,7 @@ function readyOf(status: PodStatus, pod: Pod | undefined): ReadyExplanation | un
   const condition = getPodCondition(status.conditions, 'Ready');
   if (condition === undefined) return undefined;
   return {
-    // What is written of a terminal pod is never Ready (kubelet: mergePodStatus).
+    // A terminal pod is never written as Ready (kubelet: mergePodStatus).
     status: isPodPhaseTerminal(status.phase) ? 'False' : condition.status,
     since: condition.lastTransitionTime ?? undefined,
     causes: unreadyCauses(status, pod),
@@ -104,7 +104,7 @@ function causeOf(facts: ExplainFacts): PodCause {
   return deletionCauseOf(facts, inspection) ?? { kind: 'up-to-date' };
 }
 
-/** What keeps the loop from being done with the pod. */
+/** The reason why the pod is not in sync. */
 function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }: PodInspection): PodCause | undefined {
   if (waitingFor === undefined) return undefined;
   const { since } = waitingFor;
@@ -126,7 +126,7 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
   }
 }
 
-/** What keeps a pod from ending whose deletion was requested and of which nothing is unsent. */
+/** The reason why a pod that is being deleted, with nothing unsent, still exists. */
 function deletionCauseOf({ apiPod }: ExplainFacts, { podIsFinished }: PodInspection): PodCause | undefined {
   if (apiPod === undefined || !isBeingDeleted(apiPod)) return undefined;
   return { kind: podIsFinished ? 'next-batch' : 'containers', since: deletionRequestedAt(apiPod) };

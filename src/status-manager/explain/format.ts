@@ -19,7 +19,7 @@ export function formatDuration(ms: number): string {
 
 const maxTextLength = 300;
 
-/** A text of somebody else on one line, and no longer than a sentence can bear. */
+/** Foreign text on one line, truncated for a sentence. */
 export function formatText(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim();
   return line.length > maxTextLength ? `${line.slice(0, maxTextLength)}…` : line;

@@ -6,7 +6,7 @@ import { formatDuration, formatText, formatTime } from './format.ts';
 
 type Explanation = Omit<PodExplanation, 'sentence' | 'toString'>;
 
-/** What a page or a terminal shows of an explanation: clauses divided by semicolons. Times are short and in UTC. */
+/** The explanation as clauses separated by semicolons. Times are short and in UTC. */
 export function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { cause, podUID } = explanation;
   if (cause.kind === 'unknown-pod') return `No pod with UID ${podUID} is known.`;
@@ -18,7 +18,7 @@ export function sentenceOf(explanation: Explanation, nowMs: number): string {
   return `${clauses.join('; ')}.`;
 }
 
-/** What the pod shows, and why. */
+/** The pod's current status and its reason. */
 function subjectClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, podNamespace, podName, phase, ready, recoveredAt } = explanation;
   const subject = `${podNamespace}/${podName}`;
@@ -31,7 +31,7 @@ function subjectClauses(explanation: Explanation, nowMs: number): string[] {
   return clauses;
 }
 
-/** How far the cached status has got, and what it waits for. */
+/** Whether the cached status was sent, and what it waits for. */
 function versionClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, version, sentVersion, unsentSince } = explanation;
   const waits = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' ? [] : [formatCause(cause)];
@@ -57,7 +57,7 @@ function formatSent({ sentAs, sentAt }: Explanation, nowMs: number): string | un
   return `${sentAsClauses[sentAs]} at ${formatTime(sentAt, nowMs)}`;
 }
 
-/** What happens next, and what else is wrong. */
+/** What happens next, and other problems. */
 function nextClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, version, nextTryAt, isShownByPodManager, outage } = explanation;
   const clauses: string[] = [];

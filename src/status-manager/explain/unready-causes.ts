@@ -24,15 +24,15 @@ export type UnreadyCause =
   | ({
       /**
        * The container runs. `startup-probe`, `readiness-probe`: it has not passed this probe.
-       * `init-container-running`: it has not completed. `container-not-ready`: it has no probe that
-       * could tell why.
+       * `init-container-running`: it has not completed. `container-not-ready`: it is not ready and has
+       * no probe that explains it.
        */
       readonly kind: 'startup-probe' | 'readiness-probe' | 'init-container-running' | 'container-not-ready';
     } & OfContainer)
-  /** The status says nothing of this container. */
+  /** The status does not contain this container. */
   | ({ readonly kind: 'container-unknown' } & OfContainer)
   | {
-      /** The condition of a readiness gate is not True; undefined when the API object does not have it. */
+      /** The condition of a readiness gate is not True; undefined if the API object lacks it. */
       readonly kind: 'readiness-gate';
       readonly conditionType: string;
       readonly status: string | undefined;
@@ -45,17 +45,17 @@ export type UnreadyCause =
       readonly message: string | undefined;
     }
   | {
-      /** Nothing above: what the condition itself says. */
+      /** None of the above: reason and message of the Ready condition. */
       readonly kind: 'condition';
       readonly reason: string | undefined;
       readonly message: string | undefined;
     };
 
 /**
- * Why the condition Ready of `status` is not True; in order of importance, and empty when it is True
- * or absent. A terminal phase comes first, followed by the containers that failed; an init container
- * that has not completed comes alone.
- * @param pod as the pod manager shows it, for its probes and readiness gates
+ * Why the Ready condition of `status` is not True, most important first; empty if it is True or
+ * absent. A terminal phase comes first, then failed containers; an incomplete init container is the
+ * only cause.
+ * @param pod the pod manager's pod, for its probes and readiness gates
  */
 export function unreadyCauses(status: PodStatus, pod: Pod | undefined): UnreadyCause[] {
   const ready = getPodCondition(status.conditions, 'Ready');
@@ -86,7 +86,7 @@ function unreadyContainers(status: PodStatus, pod: Pod | undefined): UnreadyCaus
     const incomplete = collect(namesOf(init, initStatuses), init, initStatuses, true, (container, found) =>
       isRestartableInitContainer(container) ? found.started === true : found.ready,
     );
-    // Those after the first one have not been started because of it.
+    // The first one prevents later ones from starting.
     if (incomplete.length > 0) return incomplete.slice(0, 1);
   }
   const isReady = (_container: Container, found: ContainerStatus): boolean => found.ready;
@@ -125,7 +125,7 @@ function causeOf(container: Container, status: ContainerStatus | undefined, isIn
   if (terminated != null) {
     return { kind: 'container-terminated', ...of, exitCode: terminated.exitCode, reason: terminated.reason };
   }
-  // As in Go, a status without a state is one of a container that waits.
+  // As in Go, a status without a state means waiting.
   if (running == null && status !== undefined) {
     return { kind: 'container-waiting', ...of, reason: waiting?.reason, message: waiting?.message };
   }
@@ -135,7 +135,7 @@ function causeOf(container: Container, status: ContainerStatus | undefined, isIn
   return { kind: container.readinessProbe == null ? 'container-not-ready' : 'readiness-probe', ...of };
 }
 
-/** The conditions of readiness gates are foreign: the API object has them, the cached status need not. */
+/** Readiness gate conditions are foreign: only the API object is sure to have them. */
 function failingGates(status: PodStatus, pod: Pod | undefined): UnreadyCause[] {
   return (pod?.spec?.readinessGates ?? []).flatMap(({ conditionType }) => {
     const condition =

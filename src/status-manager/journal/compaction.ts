@@ -3,18 +3,18 @@ import { JournalFile } from './journal-file.ts';
 import { encodeLine, type Slot } from './journal-lines.ts';
 import type { LiveEntry, RecordedEntry } from './live-entries.ts';
 
-/** A file smaller than this is not worth compacting. */
+/** Minimum file size for a compaction. */
 const minBytes = 1024 * 1024;
-/** The file is compacted when it has grown to so many times its live lines. */
+/** The file is compacted when its size exceeds the live lines by this factor. */
 const growthFactor = 4;
-/** With more bytes of live lines, the file is compacted in slices: it takes about 1 ms for 100 KiB. */
+/** Above this size of live lines, compaction runs in slices: it takes about 1 ms per 100 KiB. */
 const sliceMinBytes = 256 * 1024;
-/** So many statuses are copied in one turn of the event loop. */
+/** Statuses copied per turn of the event loop. */
 const sliceEntries = 64;
-/** What has changed during one pass is copied by the next one. */
+/** Each pass copies the statuses that changed during the previous one. */
 const maxPasses = 3;
 
-/** Sizes in bytes: of the file and its live lines, what is to be appended, and the bound of the file. */
+/** Sizes in bytes: the file, its live lines, the lines to append, and the limit of the file. */
 export interface JournalSizes {
   readonly file: number;
   readonly live: number;
@@ -22,7 +22,7 @@ export interface JournalSizes {
   readonly max: number;
 }
 
-/** How the file is to be compacted before lines are appended; undefined when it need not be. */
+/** How to compact the file before appending; undefined if no compaction is due. */
 export function dueCompaction({ file, live, added, max }: JournalSizes): 'now' | 'in-slices' | undefined {
   if (file + added > max && live + added <= max) return 'now';
   if (file <= minBytes || file <= growthFactor * live) return undefined;
@@ -30,9 +30,9 @@ export function dueCompaction({ file, live, added, max }: JournalSizes): 'now' |
 }
 
 /**
- * A new journal file with the live statuses only, as far as they fit, that is to replace the present
- * one. It may be filled in several steps while the present file is written: call `changed` for each
- * pod whose live status has changed in the meantime. Every method may throw; then `discard` it.
+ * A replacement journal file with only the live statuses that fit. It may be filled in several steps
+ * while the current file is still written: call `changed` for each pod whose live status changes in
+ * the meantime. Every method may throw; call `discard` then.
  */
 export class Compaction {
   readonly #file: string;
@@ -42,9 +42,9 @@ export class Compaction {
   readonly #replacement: JournalFile;
   /** By pod UID. */
   readonly #copies = new Map<string, RecordedEntry>();
-  /** Pods whose live status is still to be copied. */
+  /** Pods whose live status has not been copied yet. */
   readonly #remaining: Set<string>;
-  /** Copies that are not live any more. */
+  /** Copies that are no longer live. */
   readonly #past: Slot[] = [];
 
   /** @param live the live statuses by pod UID, now and later */
@@ -59,7 +59,7 @@ export class Compaction {
     this.#replacement = JournalFile.createTemporary(file);
   }
 
-  /** The pod has another live status now, or none. */
+  /** The pod's live status was replaced or removed. */
   changed(podUID: string): void {
     this.#remaining.add(podUID);
   }
@@ -70,8 +70,8 @@ export class Compaction {
   }
 
   /**
-   * As `copy`, but other work has a turn after every few statuses, and while they are synced.
-   * @returns false as soon as `isOutdated` does: what is copied is not needed any more
+   * Like `copy`, but yields to the event loop after every few statuses and during the fsync.
+   * @returns false as soon as `isOutdated` returns true: the copy is no longer needed
    */
   async copyInSlices(
     clock: Pick<Clock, 'yieldToEventLoop'>,
@@ -95,13 +95,13 @@ export class Compaction {
     this.#replacement.sync();
   }
 
-  /** Replaces the present file. */
+  /** Replaces the current file. */
   finish(): { readonly file: JournalFile; readonly copies: Iterable<RecordedEntry>; readonly past: Slot[] } {
     this.#replacement.renameTemporary(this.#file);
     return { file: this.#replacement, copies: this.#copies.values(), past: this.#past };
   }
 
-  /** The present file stays. */
+  /** Deletes the new file; the current file stays. */
   async discard(): Promise<void> {
     JournalFile.removeTemporary(this.#file);
     await this.#replacement.close();

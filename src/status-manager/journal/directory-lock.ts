@@ -14,25 +14,25 @@ export interface DirectoryLock {
 
 const lockPrefix = 'pod-status.lock.';
 const nameBytes = `${lockPrefix}ffffffff.4194304`.length;
-/** The path of a socket has 103 bytes at most on macOS and 107 on Linux. */
+/** Maximum length of a socket path: 103 bytes on macOS, 107 on Linux. */
 const maxAddressBytes = 103;
-/** A candidate with a higher name sees this one and withdraws long before. */
+/** Never reached: a candidate with a higher name sees this one and withdraws long before. */
 const maxRounds = 1_000;
 
 /**
  * Locks a directory for one owner at a time, in any process or container that sees it, until
  * `release()` or the end of the process.
  *
- * A lock is a Unix domain socket on which its owner listens. The kernel refuses a connection to a
- * socket on which no process listens, which tells a lock that a crash or a reboot has left behind
- * from one that is held, whatever process has the owner's PID by then.
+ * A lock is a Unix domain socket on which its owner listens. The kernel refuses connections to a
+ * socket without a listener. This distinguishes a stale lock, left by a crash or reboot, from one that
+ * is held, even if the owner's PID has been reused.
  *
- * Each candidate first listens on a socket of its own and then looks for others, so of two candidates
- * at least one sees the other. It becomes the owner when it sees no other. Of several candidates that
- * start together, all but the one with the lowest name withdraw.
+ * Each candidate first listens on its own socket and then looks for others, so that of two candidates
+ * at least one sees the other. A candidate that sees no other becomes the owner. If several start
+ * together, all but the one with the lowest name withdraw.
  *
- * Rejects with a `DirectoryInUseError`, or with the error of the file system when it has no space left,
- * no permission or no support for sockets.
+ * Rejects with a `DirectoryInUseError`, or with a file system error: no space, no permission, or no
+ * support for sockets.
  */
 export async function lockDirectory(dir: string, clock: Pick<Clock, 'yieldToEventLoop'>): Promise<DirectoryLock> {
   if (process.platform === 'win32') return lockByPipe(dir);
@@ -59,7 +59,7 @@ function inUse(dir: string, owner: string): DirectoryInUseError {
   );
 }
 
-/** The name of the socket that keeps this candidate from becoming the owner; undefined when none does. */
+/** The socket that prevents this candidate from becoming the owner; undefined if none does. */
 async function findOwner(
   address: string,
   ownName: string,
@@ -87,7 +87,7 @@ function isSocket(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false })?.isSocket() === true;
 }
 
-/** The kernel accepts the connection, so a process that hangs counts, too. */
+/** The kernel accepts the connection, so a hanging process counts as the owner too. */
 function isListenedOn(file: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(file, () => {
@@ -101,7 +101,7 @@ function isListenedOn(file: string): Promise<boolean> {
 function listen(address: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy()).unref();
-    // It stays: an error while listening must not end the process.
+    // Never removed: an error while listening must not crash the process.
     server.on('error', reject);
     server.listen(address, () => resolve(server));
   });

@@ -15,8 +15,8 @@ export interface FileJournalOptions {
   /** Default `interval`. */
   readonly fsync?: FsyncPolicy | undefined;
   /**
-   * The file never grows beyond this, though an earlier run with a larger bound may have left more.
-   * A status that does not fit is logged and not recorded. 64 KiB or more; default 64 MiB.
+   * Maximum size of the file, at least 64 KiB; default 64 MiB. An existing file that is larger is
+   * accepted. A status that does not fit is logged and not recorded.
    */
   readonly maxBytes?: number | undefined;
   /** Default: pino at level `warn`. */
@@ -28,18 +28,18 @@ export interface FileJournalOptions {
 const fileName = 'pod-status.journal';
 const defaultMaxBytes = 64 * 1024 * 1024;
 const minMaxBytes = 64 * 1024;
-/** An earlier run may have had a larger `maxBytes`. */
+/** Larger than `maxBytes`, because an earlier run may have had a larger one. */
 const maxReadBytes = 1024 * 1024 * 1024;
 
 /**
- * A journal in the file `pod-status.journal` (0600) of `dir`, which is created if need be (0755).
- * One manager at a time uses a directory: a socket `pod-status.lock.…` is held until `close()` or
- * the end of the process.
+ * A journal in the file `pod-status.journal` (0600) of `dir`, which is created if missing (0755). Only
+ * one manager can use a directory: the socket `pod-status.lock.…` is held until `close()` or the end
+ * of the process.
  *
  * On a full or read-only disk, recorded statuses are recovered as usual. A new status that cannot be
- * recorded is logged at level `error`, with its pod, and tried again every second. A line that a
- * crash has left incomplete is removed. Damaged lines are skipped and logged, and the
- * damaged file is kept as `pod-status.journal.damaged`.
+ * recorded is logged with its pod at level `error` and retried every second. An incomplete last line,
+ * left by a crash, is removed. Damaged lines are skipped and logged, and the damaged file is kept as
+ * `pod-status.journal.damaged`.
  *
  * Rejects with a StatusManagerError: INVALID_ARGUMENT, INVALID_OPTION, or JOURNAL_UNUSABLE when
  * another process uses the directory, or the file cannot be read, cannot be created, or is not a
@@ -80,7 +80,7 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
   }
 }
 
-/** A full or read-only disk on which no lock can be created must not make the recorded statuses unusable. */
+/** Continues without a lock on a full or read-only disk, so that the recorded statuses stay usable. */
 async function lockIfPossible(dir: string, clock: Clock, logger: Logger): Promise<DirectoryLock | undefined> {
   try {
     return await lockDirectory(dir, clock);

@@ -22,13 +22,13 @@ const nonBlock = constants.O_NONBLOCK ?? 0;
 const fileMode = 0o600;
 
 /**
- * One journal file that is open for writing. Every method that writes throws the error of the file
- * system; the lines of the file are then the same as before.
+ * A journal file open for writing. If a write fails, the method throws the file system error and the
+ * lines of the file are unchanged.
  */
 export class JournalFile {
   readonly #fd: number;
   #endOffset: number;
-  /** Syncs that have begun; the descriptor stays open until they have ended. */
+  /** Pending fsyncs; the descriptor stays open until they end. */
   #syncs: Promise<unknown> = Promise.resolve();
 
   private constructor(fd: number, endOffset: number) {
@@ -50,7 +50,7 @@ export class JournalFile {
     }
   }
 
-  /** An empty file that is to replace `file`. One that a crash has left behind is removed. */
+  /** Creates an empty replacement for `file`; removes one left behind by a crash. */
   static createTemporary(file: string): JournalFile {
     JournalFile.removeTemporary(file);
     return JournalFile.open(temporaryOf(file), 0, constants.O_EXCL);
@@ -60,22 +60,22 @@ export class JournalFile {
     rmSync(temporaryOf(file), { force: true });
   }
 
-  /** Puts this temporary file in the place of `file`. */
+  /** Renames this temporary file to `file`. */
   renameTemporary(file: string): void {
     renameSync(temporaryOf(file), file);
   }
 
-  /** Bytes up to the end of the last line. */
+  /** Length up to the end of the last line. */
   get bytes(): number {
     return this.#endOffset;
   }
 
-  /** The file has no name any more: it was deleted or replaced. */
+  /** The file was deleted or replaced. */
   get isRemoved(): boolean {
     return fstatSync(this.#fd).nlink === 0;
   }
 
-  /** Other names lead to the same file, or other users may read it. */
+  /** The file has other hard links, or other users may read it. */
   get isShared(): boolean {
     const { nlink, mode } = fstatSync(this.#fd);
     return nlink > 1 || (mode & 0o077) !== 0;
@@ -93,14 +93,14 @@ export class JournalFile {
     return { offset, bytes: lines.length };
   }
 
-  /** Overwrites a line marked past with a live line of the same length. Needs no space on the disk. */
+  /** Overwrites a line marked past with a live line of the same length. Needs no disk space. */
   overwrite({ offset }: Slot, line: Buffer): void {
-    // The mark is written last, so a line that was written in part is still marked past.
+    // The mark is written last, so that a partially written line is still marked past.
     this.#writeAt(offset + liveMark.length, line.subarray(liveMark.length));
     this.#writeAt(offset, liveMark);
   }
 
-  /** Needs no space on the disk. */
+  /** Needs no disk space. */
   markPast({ offset }: Slot): void {
     this.#writeAt(offset, pastMark);
   }
@@ -109,7 +109,7 @@ export class JournalFile {
     fsyncSync(this.#fd);
   }
 
-  /** Resolves when all lines that were written before the call are on the disk. */
+  /** Resolves when all lines written before the call are on disk. */
   syncLater(): Promise<void> {
     const sync = promisify(fdatasync)(this.#fd);
     this.#syncs = Promise.allSettled([this.#syncs, sync]);
@@ -117,8 +117,8 @@ export class JournalFile {
   }
 
   /**
-   * Waits for the syncs. Nothing may be written after this call: the descriptor may belong to another
-   * file by then. Asynchronous, because closing a large file that was replaced takes 50 ms.
+   * Waits for pending fsyncs. Do not write after this call: the descriptor may be reused for another
+   * file. Asynchronous, because closing a large replaced file takes 50 ms.
    */
   async close(): Promise<void> {
     await this.#syncs;
@@ -135,7 +135,7 @@ export class JournalFile {
     try {
       ftruncateSync(this.#fd, bytes);
     } catch {
-      // The next line overwrites what is left after the end.
+      // The next line overwrites the remains of the failed write.
     }
   }
 }
@@ -144,7 +144,7 @@ function temporaryOf(file: string): string {
   return path.join(path.dirname(file), `.${path.basename(file)}.tmp`);
 }
 
-/** Without this, a crash of the machine can bring back the file that was there before a rename. */
+/** Without this, a machine crash can undo a rename. */
 export function syncDirectory(dir: string): void {
   // Windows does not open directories.
   if (process.platform === 'win32') return;
@@ -156,7 +156,7 @@ export function syncDirectory(dir: string): void {
   }
 }
 
-/** Gives the file a second name, or copies it where the file system has no hard links. */
+/** Creates a hard link to the file, or a copy if the file system has no hard links. */
 export function keepAs(file: string, name: string): void {
   rmSync(name, { force: true });
   try {

@@ -7,9 +7,9 @@ import type { JournalEntry } from './journal.ts';
  *
  *   live 1c291ca3 {"sequence":7,"entry":{…}}
  *
- * The mark is `live` until the status is written to the API server or replaced by a newer one, and
- * `past` from then on. Changing it overwrites four bytes, so it works on a full disk, too. Of two
- * live lines for the same pod, the one with the higher sequence counts.
+ * The mark is `live` until the status is written to the API server or replaced by a newer one, then
+ * `past`. Changing the mark overwrites four bytes, so it works on a full disk too. If a pod has two
+ * live lines, the one with the higher sequence wins.
  */
 
 export interface JournalRecord {
@@ -17,7 +17,7 @@ export interface JournalRecord {
   readonly entry: JournalEntry;
 }
 
-/** Where a line is in the file, its newline included. */
+/** Position of a line in the file, including its newline. */
 export interface Slot {
   readonly offset: number;
   readonly bytes: number;
@@ -27,7 +27,7 @@ export interface LiveLine extends JournalRecord {
   readonly slot: Slot;
 }
 
-/** What was lost to damaged lines. */
+/** Losses from damaged lines. */
 export interface JournalDamage {
   readonly lines: number;
   readonly bytes: number;
@@ -38,14 +38,14 @@ export interface JournalDamage {
 export interface JournalContent {
   /** By pod UID, in the order of the file. */
   readonly live: ReadonlyMap<string, LiveLine>;
-  /** Lines that are marked live but must not be used any more. */
+  /** Lines marked live that must no longer be used. */
   readonly superseded: readonly Slot[];
   /** Lines that are marked past. */
   readonly past: readonly Slot[];
   readonly nextSequence: number;
   /** End of the last complete line. */
   readonly endOffset: number;
-  /** Bytes after it: a line that was being appended when the process or the machine stopped. */
+  /** Bytes after `endOffset`: an append that a crash interrupted. */
   readonly incompleteBytes: number;
   readonly damage: JournalDamage | undefined;
 }
@@ -58,12 +58,12 @@ const checksumLength = 8;
 const jsonStart = checksumStart + checksumLength + 1;
 const newline = 0x0a;
 const lineGranularityBytes = 128;
-/** JSON cannot contain this text: the quotes in its strings are escaped. */
+/** Cannot occur inside JSON: quotes in its strings are escaped. */
 const lineStart = /(?:live|past) [\da-f]{8} \{"sequence":/;
 
 /**
- * A live line, padded with spaces to `bytes`. By default there is some padding, so that a status
- * that is slightly longer fits into the line of an older one.
+ * A live line, padded with spaces to `bytes`. The default padding lets a slightly longer status
+ * overwrite an older line.
  */
 export function encodeLine({ sequence, entry }: JournalRecord, bytes?: number): Buffer {
   const json = JSON.stringify({ sequence, entry });
@@ -73,8 +73,8 @@ export function encodeLine({ sequence, entry }: JournalRecord, bytes?: number): 
 }
 
 /**
- * Reads a journal file. A damaged line is skipped, and no older entry takes its place: older
- * entries of the pods that it names are dropped.
+ * Decodes a journal file. Skips damaged lines and drops older entries of the pods they name, so that
+ * no outdated entry replaces a damaged one.
  */
 export function decodeJournal(content: Buffer): JournalContent {
   const live = new Map<string, LiveLine>();
@@ -91,7 +91,7 @@ export function decodeJournal(content: Buffer): JournalContent {
     if (other !== undefined) superseded.push(isNewer ? other.slot : line.slot);
     nextSequence = Math.max(nextSequence, line.sequence + 1);
     if (!isNewer) return;
-    // A pod's newest entry is the last in the order of the file.
+    // A pod's newest entry is the last in the file.
     live.delete(podUID);
     live.set(podUID, line);
   };
@@ -109,10 +109,10 @@ export function decodeJournal(content: Buffer): JournalContent {
     const bytes = bytesOf(content, slot);
     const record = decodeLine(bytes);
     if (record !== undefined) return addLine({ ...record, slot });
-    // When a newline is damaged, the next line is still good.
+    // If a newline is damaged, the next line is still intact.
     const nextLine = isIntact(bytes) ? 0 : indexOfNextLine(bytes);
     const own = nextLine === 0 ? slot : { offset: slot.offset, bytes: nextLine };
-    // A line marked past may be half overwritten; see `JournalFile.overwrite`.
+    // A line marked past may be partially overwritten; see `JournalFile.overwrite`.
     if (isMarked(bytes, pastMark)) past.push(own);
     else skipDamaged(own);
     if (nextLine > 0) readLine({ offset: slot.offset + nextLine, bytes: slot.bytes - nextLine });
@@ -135,7 +135,7 @@ export function decodeJournal(content: Buffer): JournalContent {
   };
 }
 
-/** The record of a live line; undefined when the line is past or damaged. */
+/** The record of a live line; undefined if the line is past or damaged. */
 function decodeLine(line: Buffer): JournalRecord | undefined {
   if (!isMarked(line, liveMark) || !isIntact(line)) return undefined;
   const record = parseJSON(jsonOf(line).toString());

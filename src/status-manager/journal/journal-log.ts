@@ -14,13 +14,13 @@ interface JournalLogSettings {
   readonly clock: Clock;
 }
 
-/** What a journal logs: what is lost, and why. */
+/** Logs lost statuses and failed file operations. */
 export class JournalLog {
   readonly #settings: JournalLogSettings;
   readonly #recording: FailureLog;
   /** By action. */
   readonly #actions = new Map<string, FailureLog>();
-  /** Lasts until the process ends. */
+  /** Cannot recover in this process. */
   #permanentFailure: JournalFailure | undefined;
 
   constructor(settings: JournalLogSettings) {
@@ -45,7 +45,7 @@ export class JournalLog {
   }
 
   lineWasIncomplete(incompleteBytes: number): void {
-    this.#warn({ incompleteBytes }, 'The last line of the journal was incomplete and has been removed');
+    this.#warn({ incompleteBytes }, 'Removed an incomplete last line from the journal');
   }
 
   isDamaged({ lines, bytes, dropped }: JournalDamage, keptAs: string): void {
@@ -60,13 +60,13 @@ export class JournalLog {
       failingSince: timeFromEpochMs(this.#settings.clock.now()),
       reason: 'another process has replaced the file',
     };
-    this.#error({}, 'Another process has replaced the file of the journal; nothing more is recorded');
+    this.#error({}, 'Another process has replaced the journal file; nothing more is recorded');
   }
 
   actionFailed(action: string, error: unknown): void {
     let log = this.#actions.get(action);
     if (log === undefined) {
-      const what = 'An operation on the file of the journal';
+      const what = 'A journal file operation';
       log = this.#failureLog(`${what} failed`, `${what} succeeded again`);
       this.#actions.set(action, log);
     }

@@ -12,9 +12,9 @@ import { LiveEntries } from './live-entries.ts';
 import { OldLines } from './old-lines.ts';
 
 /**
- * When the file is forced onto the disk. A crash of the agent loses nothing under any of them; a
- * crash of the machine loses nothing with `always`, at most about a second with `interval`, and
- * what the operating system had not written with `never`.
+ * When the file is fsynced. A crash of the agent loses nothing under any policy. A crash of the
+ * machine loses nothing with `always`, about a second of changes with `interval`, and everything in
+ * the page cache with `never`.
  */
 export type FsyncPolicy = 'always' | 'interval' | 'never';
 
@@ -29,36 +29,36 @@ export interface JournalSettings {
   readonly lock: DirectoryLock | undefined;
 }
 
-/** Time to the next sync with the policy `interval`, and to the next try of what has failed. */
+/** Sync and retry interval. */
 const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
 
 /**
- * Records the live statuses in the file. A write that fails affects the status that it was for and
- * no other. The pod's older lines are marked past all the same: the newer status may be sent, and an
- * older one must not come back after it.
+ * Records the live statuses in the file. A failed write affects only its own status. The pod's older
+ * lines are marked past anyway: the newer status may be sent, and a restart must not recover an older
+ * one.
  */
 export class JournalRecorder implements Journal {
   readonly recovered: readonly JournalEntry[];
   readonly #settings: JournalSettings;
   readonly #log: JournalLog;
   readonly #live = new LiveEntries();
-  /** Undefined while there is no file that can be written. */
+  /** Undefined while no file is writable. */
   #journalFile: JournalFile | undefined;
   #nextSequence: number;
   readonly #oldLines: OldLines;
   /** The file is damaged or shared. */
   #mustReplace = false;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
-  /** A compaction in slices. */
+  /** The compaction in progress. */
   #compaction: Compaction | undefined;
   #compacting: Promise<void> | undefined;
-  /** Lines being marked past in slices: the file stays open until they are. */
+  /** Settles when lines have been marked past in slices; the file stays open until then. */
   #marking: Promise<unknown> | undefined;
   #timer: Timer | undefined;
   #closing: Promise<void> | undefined;
 
-  /** Throws when there is no file and none can be created. */
+  /** Throws if there is no file and none can be created. */
   constructor(settings: JournalSettings, content: JournalContent | undefined) {
     this.#settings = settings;
     this.#log = new JournalLog(settings);
@@ -130,7 +130,7 @@ export class JournalRecorder implements Journal {
     if (this.#try('keep the damaged file', () => keepAs(file, keptAs))) this.#mustReplace = true;
   }
 
-  /** False when it is closed. Stops using a file that was deleted; closes when another has taken its place. */
+  /** False if closed. Stops using a file that was deleted; closes the journal if another file has replaced it. */
   #isUsable(): boolean {
     if (this.#closing === undefined && this.#journalFile?.isRemoved === true) {
       void this.#closeFile(this.#journalFile);
@@ -168,7 +168,7 @@ export class JournalRecorder implements Journal {
 
   #append(line: Buffer): Slot {
     const file = this.#journalFile;
-    if (file === undefined) throw new Error('there is no file that can be written');
+    if (file === undefined) throw new Error('no journal file is writable');
     if (file.bytes + line.length > this.#settings.maxBytes) throw new Error('the journal has reached maxBytes');
     return file.append(line);
   }
@@ -199,7 +199,10 @@ export class JournalRecorder implements Journal {
     this.#noteRecovery();
   }
 
-  /** Syncs by policy. Older lines are marked past only after that: a crash of the machine must not lose both. */
+  /**
+   * Syncs according to the policy. Older lines are marked past only afterwards: a machine crash must
+   * not lose both.
+   */
   #sync(): void {
     const { fsync } = this.#settings;
     const file = this.#journalFile;
@@ -222,7 +225,7 @@ export class JournalRecorder implements Journal {
     if (this.#live.unrecordedCount === 0 && this.#oldLines.areAllMarked) this.#log.recordsAll();
   }
 
-  /** Sets the timer for the next sync with the policy `interval`, and for the next try of what has failed. */
+  /** Arms the timer for the next sync (policy `interval`) and the next retry. */
   #arm(): void {
     if (this.#closing !== undefined) return;
     this.#timer ??= this.#settings.clock.afterFunc(intervalMs, () => {
@@ -240,7 +243,7 @@ export class JournalRecorder implements Journal {
     for (const entry of [...this.#live.unrecorded()]) if (this.#live.isUnrecorded(entry.podUID)) this.#record(entry);
   }
 
-  /** Compacts the file if that is due before so many bytes are written. @returns whether it has been replaced now */
+  /** Compacts the file if due before `bytes` are written. @returns whether the file was replaced */
   #compactIfDue(bytes: number): boolean {
     if (this.#settings.clock.monotonicMs() < this.#compactAfterMs) return false;
     const file = this.#journalFile;
@@ -253,7 +256,7 @@ export class JournalRecorder implements Journal {
     return false;
   }
 
-  /** Replaces the file by one that holds the live statuses only, as far as they fit. @returns whether it is replaced */
+  /** Replaces the file with one that has only the live statuses that fit. @returns whether it was replaced */
   #compact(): boolean {
     let compaction: Compaction | undefined;
     const isReplaced = this.#try('compact', () => {
@@ -266,8 +269,8 @@ export class JournalRecorder implements Journal {
   }
 
   /**
-   * As `#compact`, but does not hold up the event loop: the present file is written as usual until it is
-   * replaced. Never rejects.
+   * Like `#compact`, but does not block the event loop: the current file is written as usual until it
+   * is replaced. Never rejects.
    */
   async #compactInSlices(): Promise<void> {
     const { clock, fsync } = this.#settings;
@@ -292,7 +295,7 @@ export class JournalRecorder implements Journal {
     return new Compaction(file, maxBytes, this.#live.byPodUID, () => this.#nextSequence++);
   }
 
-  /** Critical section: everything is copied, and the new file becomes the present one. */
+  /** Critical section: copies the rest and switches to the new file. */
   #finish(compaction: Compaction): void {
     if (this.#settings.fsync !== 'never') compaction.sync();
     const old = this.#journalFile;
@@ -306,7 +309,7 @@ export class JournalRecorder implements Journal {
     this.#syncDirectory();
   }
 
-  /** The present file stays. */
+  /** Keeps the current file. */
   async #giveUp(compaction: Compaction | undefined): Promise<void> {
     this.#compactAfterMs = this.#settings.clock.monotonicMs() + compactionRetryMs;
     try {

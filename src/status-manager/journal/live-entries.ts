@@ -1,19 +1,19 @@
 import type { Slot } from './journal-lines.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** A pod's newest status that is not settled. */
+/** A pod's newest, unsettled status. */
 export interface LiveEntry {
   readonly entry: JournalEntry;
-  /** Where it is in the file; undefined while it is not recorded. */
+  /** Its position in the file; undefined while unrecorded. */
   readonly slot: Slot | undefined;
 }
 
-/** A live entry that is in the file. */
+/** A live entry recorded in the file. */
 export interface RecordedEntry extends LiveEntry {
   readonly slot: Slot;
 }
 
-/** The newest status of each pod, as long as it is not settled. */
+/** The newest, unsettled status of each pod. */
 export class LiveEntries {
   readonly #byPodUID = new Map<string, LiveEntry>();
   /** Pods whose entry is not in the file. */
@@ -41,7 +41,7 @@ export class LiveEntries {
     for (const podUID of this.#unrecorded) yield this.#byPodUID.get(podUID)!.entry;
   }
 
-  /** @returns where the pod's entry was before this one */
+  /** @returns the position of the pod's previous entry */
   set(entry: JournalEntry, slot: Slot | undefined): Slot | undefined {
     const before = this.delete(entry.podUID);
     this.#byPodUID.set(entry.podUID, { entry, slot });
@@ -50,7 +50,7 @@ export class LiveEntries {
     return before;
   }
 
-  /** @returns where the pod's entry was */
+  /** @returns the position of the removed entry */
   delete(podUID: string): Slot | undefined {
     const slot = this.#byPodUID.get(podUID)?.slot;
     this.#recordedBytes -= slot?.bytes ?? 0;
@@ -59,7 +59,7 @@ export class LiveEntries {
     return slot;
   }
 
-  /** The file was replaced by one with these entries: all that were recorded, and some that were not. */
+  /** The file was replaced by one with these entries: all recorded ones, and some unrecorded ones. */
   fileReplaced(recorded: Iterable<RecordedEntry>): void {
     this.#recordedBytes = 0;
     for (const { entry, slot } of recorded) {

@@ -7,13 +7,12 @@ export interface OldLine {
   readonly slot: Slot;
 }
 
-/** So many lines are marked in one turn of the event loop. */
+/** Lines marked per turn of the event loop. */
 const sliceLines = 256;
 
 /**
- * The lines of a journal file that do not count any more. They are **superseded** until those that
- * replace them have been synced, and then marked past. A line marked past is **free**: it can be
- * overwritten when nothing can be appended.
+ * Obsolete lines of a journal file. They are **superseded** until their replacements have been synced,
+ * then marked past. A line marked past is **free**: it can be overwritten when the file cannot grow.
  */
 export class OldLines {
   readonly #clock: Clock;
@@ -48,14 +47,17 @@ export class OldLines {
     (this.#markPast(slot) ? this.#free : this.#unmarked).push(slot);
   }
 
-  /** Marks all superseded lines of the pod, without a sync before that. */
+  /** Marks all superseded lines of the pod without a prior sync. */
   markAllOf(podUID: string): void {
     const slots = this.#superseded.get(podUID) ?? [];
     this.#superseded.delete(podUID);
     for (const slot of slots) this.mark(slot);
   }
 
-  /** Marks those of these lines that are still superseded; other work has a turn after every few of them. Never rejects. */
+  /**
+   * Marks those of these lines that are still superseded; yields to the event loop after every few
+   * lines. Never rejects.
+   */
   async markInSlices(lines: readonly OldLine[]): Promise<void> {
     for (const [i, { podUID, slot }] of lines.entries()) {
       if (i > 0 && i % sliceLines === 0) await this.#clock.yieldToEventLoop();
@@ -66,12 +68,12 @@ export class OldLines {
     }
   }
 
-  /** Tries again to mark the lines that could not be marked. */
+  /** Retries the lines that could not be marked. */
   retry(): void {
     for (const slot of this.#unmarked.splice(0)) this.mark(slot);
   }
 
-  /** A free line of at least so many bytes, which is not free any more when `use` returns true. */
+  /** Calls `use` with a free line of at least `bytes`; if it returns true, the line is no longer free. */
   useFree(bytes: number, use: (slot: Slot) => boolean): boolean {
     const index = this.#free.findIndex((slot) => slot.bytes >= bytes);
     const slot = this.#free[index];
@@ -80,7 +82,7 @@ export class OldLines {
     return true;
   }
 
-  /** The file was replaced by one with these free lines. */
+  /** The file was replaced; these are its free lines. */
   reset(free: Slot[]): void {
     this.#superseded.clear();
     this.#unmarked = [];

@@ -5,14 +5,13 @@ import type { PodStatus } from '../../kube/types.ts';
 import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
 
 /**
- * Connects a manager with its journal: what to record, and which statuses are from an earlier run.
- * Without a journal every method does nothing.
+ * Connects a manager to its journal. Without a journal every method is a no-op.
  */
 export class StatusJournal {
   readonly #journal: Journal | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #recovered = new Map<string, string>();
-  /** The latest time in any accepted status; the wall clock may have jumped back since. */
+  /** The latest time in any accepted status; guards against a wall clock that jumped back. */
   #latestTime = '';
 
   constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
@@ -24,7 +23,7 @@ export class StatusJournal {
     }
   }
 
-  /** Statuses of an earlier run that were neither set again nor sent since: pod UID → when it was accepted. */
+  /** Pod UID → acceptance time, for statuses of an earlier run that this run has neither set nor sent. */
   get recovered(): ReadonlyMap<string, string> {
     return this.#recovered;
   }
@@ -37,7 +36,7 @@ export class StatusJournal {
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
   }
 
-  /** The status was set again or sent in this run, so it is no longer known from an earlier run only. */
+  /** This run has set or sent the status: it no longer counts as recovered. */
   confirmed(podUID: string): void {
     this.#recovered.delete(podUID);
   }
@@ -48,7 +47,7 @@ export class StatusJournal {
     this.#journal?.settled(podUID);
   }
 
-  /** There is a journal. */
+  /** Whether there is a journal. */
   get isRecording(): boolean {
     return this.#journal !== undefined;
   }

@@ -4,10 +4,10 @@ import type { Logger } from '../../shared/logger.ts';
 import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
-/** What has lasted for less is no outage. */
+/** Minimum duration of an outage. */
 const outageAfterMs = 30_000;
 
-/** A request of a sync that failed. */
+/** A failed request of a sync. */
 export interface FailedRequest {
   readonly verb: RequestVerb;
   readonly failure: RetriedFailureClass;
@@ -35,23 +35,23 @@ export interface APIOutageOptions {
 }
 
 /**
- * Whether statuses can be written at all. An outage is a time of 30 s in which requests failed for
- * reasons that have nothing to do with the pod (`isOutage` in the table of failure classes), and
- * either those of two pods failed and nothing was written, or no request of any verb succeeded. A
- * single pod whose PATCH fails after a GET that succeeded is no outage.
+ * Detects outages: times in which no status can be written. An outage begins after 30 s in which
+ * requests failed for reasons unrelated to the pod (`isOutage` in the table of failure classes), and
+ * either requests of two pods failed and nothing was written, or no request of any verb succeeded. A
+ * single pod whose PATCH fails after a successful GET is not an outage.
  *
- * The beginning is logged at warn when the 30 s are over, by a timer, because the next failure may
- * come much later; the end is logged at warn, too, so that the default logger shows both. Nothing
- * else shows an outage that was not logged.
+ * A timer logs the beginning at warn after 30 s, because the next failure may come much later. The end
+ * is logged at warn too, so that the default logger shows both. `inspect()` and metrics show an outage
+ * only once it is logged.
  */
 export class APIOutage {
   readonly #options: APIOutageOptions;
-  /** Pod UID → since when its syncs fail, in the order in which they began to. */
+  /** Pod UID → time of its first failed sync in a row, oldest first. */
   readonly #failingSinceMs = new Map<string, number>();
   /** The first failed GET since a request succeeded. Only GETs count: each PATCH or DELETE that fails is followed by one. */
   #unansweredSinceMs: number | undefined;
   #last: FailedRequest | undefined;
-  /** Of the outage that was logged. */
+  /** Start of the outage that was logged. */
   #loggedSinceMs: number | undefined;
   #timer: Timer | undefined;
   #isStarted = false;
@@ -60,7 +60,7 @@ export class APIOutage {
     this.#options = options;
   }
 
-  /** From now on, an outage is logged without waiting for another failure. */
+  /** Starts the timer that logs an outage without waiting for another failure. */
   start(): void {
     this.#isStarted = true;
     this.#update();
@@ -115,12 +115,12 @@ export class APIOutage {
     if (this.#failingSinceMs.delete(uid)) this.#update();
   }
 
-  /** The pod's status was dropped, which does not mean that the API server has recovered. */
+  /** The pod's status was dropped. This does not mean that the API server has recovered. */
   forget(uid: string): void {
-    if (this.#failingSinceMs.delete(uid)) this.#update('No pod is affected by the outage of the API server any more');
+    if (this.#failingSinceMs.delete(uid)) this.#update('The outage of the API server no longer affects any pod');
   }
 
-  /** Undefined unless it looks like an outage. */
+  /** When the outage began; undefined without one. */
   #sinceMs(): number | undefined {
     const [first, second] = this.#failingSinceMs.values();
     if (first === undefined) this.#unansweredSinceMs = undefined;

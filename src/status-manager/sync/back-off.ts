@@ -2,12 +2,12 @@ import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import { jitter, nextDelayMs } from '../../shared/exponential-back-off.ts';
 import { type BackOffDelays, failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
 
-/** Why a pod's next sync is delayed: a request failed, or the API server does not keep what is written. */
+/** Why a pod's next sync is delayed: a failed request, or a hot loop. */
 export type BackOffReason = RetriedFailureClass | 'hot-loop';
 
 const hotLoop: BackOffDelays = { firstMs: 20_000, maxMs: 600_000, newVersionWaitMs: 0 };
 
-/** What has delayed a pod. */
+/** The cause of a pod's delay. */
 export interface BackOffCause {
   readonly reason: BackOffReason;
   /** The cached version that was synced. */
@@ -17,31 +17,31 @@ export interface BackOffCause {
   readonly statusCode?: number | undefined;
   /** A short text, safe to show. */
   readonly message: string;
-  /** The pod manager shows the pod. */
+  /** The pod manager has the pod. */
   readonly isShown: boolean;
-  /** What the server asked to wait. */
+  /** The server's `Retry-After`. */
   readonly atLeastMs?: number | undefined;
 }
 
 /** Why a pod waits, since when and until when. */
 export interface BackOffEntry extends BackOffCause {
-  /** When the first failure in this row happened, on the monotonic clock. */
+  /** When the first failure in a row happened, on the monotonic clock. */
   readonly sinceMs: number;
-  /** When the last one happened. */
+  /** When the last failure happened. */
   readonly failedAtMs: number;
-  /** Failures in a row, of whatever reason. */
+  /** Failures in a row, for any reason. */
   readonly tries: number;
   /** The last wait, without jitter. */
   readonly delayMs: number;
-  /** The same version is not tried before. */
+  /** Earliest retry of the same version. */
   readonly dueMs: number;
-  /** A newer version is not tried before. */
+  /** Earliest try of a newer version. */
   readonly newVersionDueMs: number;
-  /** This row of failures has been logged at warn, so its end is, too. */
+  /** These failures have been logged at warn, so the recovery is logged at warn too. */
   isLoggedAtWarn: boolean;
 }
 
-/** When a pod that failed is tried again. Pure bookkeeping: it sets no timer. */
+/** Back-off entries by pod. Sets no timer. */
 export class BackOff {
   readonly #entries = new Map<string, BackOffEntry>();
   readonly #random: () => number;
@@ -59,7 +59,7 @@ export class BackOff {
     return this.#entries.keys();
   }
 
-  /** Delays the pod again. */
+  /** Records a failure and returns the pod's new back-off entry. */
   add(uid: string, cause: BackOffCause, nowMs: number): BackOffEntry {
     const last = this.#entries.get(uid);
     // Failures in a row count together even if their reasons differ; a hot loop is counted separately.
@@ -69,7 +69,7 @@ export class BackOff {
     const { firstMs, freeTries = 0 } = delays;
     const { maxMs, newVersionWaitMs } = { ...delays, ...(cause.isShown && delays.whenShown) };
     const delayMs = tries <= freeTries ? 0 : nextDelayMs(old?.delayMs ?? 0, { firstMs, maxMs });
-    // Up to a fifth less, so that pods which failed together are not tried again together.
+    // Up to 20% less, so that pods that failed together are not retried together.
     const waitMs = Math.max(cause.atLeastMs ?? 0, jitter(delayMs, -0.2, this.#random));
     const entry: BackOffEntry = {
       ...cause,
@@ -85,14 +85,14 @@ export class BackOff {
     return entry;
   }
 
-  /** In how many milliseconds this version may be tried; 0: now. */
+  /** Milliseconds until this version may be tried; 0: now. */
   waitMs(uid: string, version: number, nowMs: number): number {
     const entry = this.#entries.get(uid);
     if (entry === undefined) return 0;
     return Math.max(0, (version > entry.version ? entry.newVersionDueMs : entry.dueMs) - nowMs);
   }
 
-  /** Ends the pod's wait, but for what the server asked for. */
+  /** Ends the pod's wait, except for `Retry-After`. */
   endWait(uid: string, nowMs: number): void {
     const entry = this.#entries.get(uid);
     const dueMs = (entry?.failedAtMs ?? 0) + (entry?.atLeastMs ?? 0);
@@ -100,7 +100,7 @@ export class BackOff {
     else this.#entries.set(uid, { ...entry, delayMs: 0, dueMs, newVersionDueMs: dueMs });
   }
 
-  /** The pod is as it should be, or gone. */
+  /** Deletes the entry: the pod is in sync, or gone. */
   forget(uid: string): void {
     this.#entries.delete(uid);
   }

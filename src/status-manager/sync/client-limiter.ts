@@ -4,27 +4,27 @@ import type { InFlightBound } from '../../kube/client/in-flight-bound.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { TokenBucket } from '../../shared/token-bucket.ts';
 
-/** How long all pods wait when the API server is overloaded and does not say for how long. */
+/** Pause of all requests when the API server is overloaded and sends no `Retry-After`. */
 const defaultPauseMs = 1_000;
-/** Longer than this, only the pods that were refused wait. */
+/** Longest pause of all requests; beyond it only the throttled pods wait. */
 const maxPauseMs = 60_000;
 
 /**
- * What a PATCH passes before it leaves, in this order, and why:
+ * A PATCH passes these limits, in this order, before it is sent:
  *
  * 1. `concurrency` (`SyncScheduler`): pods of this manager in flight.
- * 2. `inFlightBound`: pods in flight of all managers that share the client or the limiter, so that each
- *    gets its share. It counts pods: one that waits for a token here needs no connection.
+ * 2. `inFlightBound`: pods in flight of all managers that share the client or the limiter, so that
+ *    each gets its share. It counts pods: a pod that waits for a token here needs no connection.
  * 3. `acquire` (here): this user's pause after 429 or 503, and its requests per second.
- * 4. A connection (`kube/http/connections.ts`): requests of everything that uses the client, such as
- *    lists and Events. It counts requests, and is as large as the pool.
+ * 4. A connection (`kube/http/connections.ts`): bounds all requests of the client, including lists and
+ *    Events. It counts requests and equals the size of the pool.
  *
- * The limits of all managers that talk to the API server through one client, so as one user: the
- * shared token bucket, and a pause while the server refuses this user.
+ * Shared by all managers that use one client, and therefore one user: the token bucket, and a pause
+ * while the server throttles this user.
  *
- * A 429 or 503 delays the pod that got it, by its back-off. When another pod is refused as well, and
- * nothing was written in between, the cause is not one pod, and all requests of this client pause.
- * Divergence: in the kubelet only the request that was refused waits.
+ * A 429 or 503 puts the pod that got it into back-off. If a second pod is throttled before anything is
+ * written, the cause is not a single pod, and all requests of this client pause.
+ * Divergence: in the kubelet only the throttled request waits.
  */
 export class ClientLimiter {
   /** Bounds the pods in flight. */
@@ -32,7 +32,7 @@ export class ClientLimiter {
   readonly #bucket: TokenBucket;
   readonly #clock: Clock;
   #pausedUntilMs = -Infinity;
-  /** The first pod that was refused since something was written. */
+  /** The first pod throttled since the last successful write. */
   #refusedUID: string | undefined;
 
   constructor(bucket: TokenBucket, clock: Clock, inFlightBound: InFlightBound | undefined) {
@@ -41,7 +41,7 @@ export class ClientLimiter {
     this.inFlightBound = inFlightBound;
   }
 
-  /** Milliseconds for which the API server has asked this client to wait; 0 when it has not. */
+  /** Remaining milliseconds of the pause; 0 if there is none. */
   get pauseMs(): number {
     return Math.max(0, Math.ceil(this.#pausedUntilMs - this.#clock.monotonicMs()));
   }
@@ -52,7 +52,7 @@ export class ClientLimiter {
 
   /**
    * Resolves when a pod that is in flight may make one request; rejects with an `APIError` when
-   * `signal` aborts. During a pause the pod leaves its place in flight to other clients.
+   * `signal` aborts. During a pause the pod gives its in-flight slot to other clients.
    */
   async acquire(signal: AbortSignalLike): Promise<void> {
     if (this.#bucket.isUnlimited && !this.isPaused) return;
@@ -62,7 +62,7 @@ export class ClientLimiter {
         throw describeAbort(signal);
       });
       if (!this.isPaused) return;
-      // Paused while it waited: another client may use the token.
+      // A pause began while it waited: another client may use the token.
       this.#bucket.giveBack();
     }
   }

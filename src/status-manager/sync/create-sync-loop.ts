@@ -22,7 +22,7 @@ import { SyncResultHandler } from './sync-result-handler.ts';
 import { TerminatingPods } from './terminating-pods.ts';
 import { WhenStale } from './when-stale.ts';
 
-/** What the manager provides; the parts of the loop are created here. */
+/** Dependencies that the manager provides; `createSyncLoop` creates the rest. */
 export interface CreateSyncLoopOptions {
   readonly client: PodClient;
   readonly cache: PodStatusCache;
@@ -45,15 +45,15 @@ export interface CreateSyncLoopOptions {
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
   /**
-   * The pod's newest version has reached the API server. Incomplete: its terminal phase was held
-   * back, or the DELETE that follows from it is still to come.
+   * The pod's newest version has reached the API server. `isComplete` is false if its terminal phase
+   * was held back, or if a DELETE is still due.
    */
   readonly onSent: (uid: string, isComplete: boolean) => void;
   /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string, reason: DropReason) => void;
 }
 
-/** A loop with all that it needs to send statuses through a client. Starts nothing. */
+/** Creates the loop and its parts. Starts nothing. */
 export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {
   const { cache, logger, random } = options;
   const podEvents = new PodEvents(options);

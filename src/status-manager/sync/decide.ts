@@ -11,9 +11,9 @@ import { canonicalPodStatus } from '../status/canonical.ts';
 export interface APIPod {
   readonly pod: Pod;
   readonly uid: string;
-  /** Of `pod`, in canonical form. */
+  /** The status of `pod`, in canonical form. */
   readonly status: PodStatus;
-  /** For the safety provider, when `pod` has only the members that a sync needs. */
+  /** The pod for the safety provider, if `pod` has only the members that a sync needs. */
   readonly completePod?: Pod;
 }
 
@@ -25,15 +25,15 @@ export function apiPodOf(pod: Pod): APIPod {
 /** How a status is patched: see the option `patchStrategy`. */
 export type PatchStrategy = 'strategic-merge' | 'json-patch';
 
-/** What is known of the pod on this node. */
+/** The node's view of the pod. */
 export interface NodeFacts {
   /** UID of the pod whose status is cached. */
   readonly uid: string;
-  /** The pod that the API object stands for: its own UID, or that of the static pod whose mirror it is. */
+  /** UID of the pod that the API object represents: its own, or for a mirror pod its static pod's. */
   readonly translatedUID: string;
-  /** The pod manager's pod; undefined when it shows none. */
+  /** The pod manager's pod; undefined if it has none. */
   readonly pod: Pod | undefined;
-  /** When an earlier run of the agent accepted this status; undefined when this run has. */
+  /** When an earlier run of the agent accepted this status; undefined if this run did. */
   readonly recordedAt: string | undefined;
   readonly podCouldHaveRunningContainers: (pod: Pod) => boolean;
   readonly patchStrategy: PatchStrategy;
@@ -41,29 +41,29 @@ export interface NodeFacts {
   readonly now: string;
 }
 
-/** What a sync has to do about one pod. */
+/** The action of a sync for one pod. */
 export type Decision =
   /**
-   * There is nothing to write this status to. `recreated`: the object belongs to another pod.
-   * `outdated`: the status is from the journal, and the API server shows something newer.
+   * The status has no API object. `recreated`: the object belongs to another pod. `outdated`: the
+   * status is from the journal and the API server has a newer one.
    */
   | { readonly kind: 'gone'; readonly reason: 'recreated' | 'outdated' }
-  /** The object is a mirror pod that the pod manager does not know yet: try again. */
+  /** The object is a mirror pod that the pod manager does not know yet: retry. */
   | { readonly kind: 'unknown-mirror' }
-  /** The API server shows it already. */
+  /** The API server already has the status. */
   | ({ readonly kind: 'unchanged' } & Merged)
   | ({ readonly kind: 'patch'; readonly patch: PodStatusPatch } & Merged);
 
 interface Merged {
-  /** What the API server is to show. */
+  /** The status to write. */
   readonly merged: PodStatus;
   /** The DisruptionTarget condition with the transition time that the merge gave it. */
   readonly disruptionTarget: PodCondition | undefined;
 }
 
 /**
- * Compares a cached status with the API object and says what is to be done. Calls only the safety
- * provider, and changes nothing.
+ * Compares a cached status with the API object and returns the action. Has no side effects except
+ * calling the safety provider.
  * Source: the first half of kubelet `syncPod`.
  */
 export function decide(status: PodStatus, api: APIPod, facts: NodeFacts): Decision {
@@ -88,7 +88,10 @@ export function decide(status: PodStatus, api: APIPod, facts: NodeFacts): Decisi
     : { kind: 'patch', patch, merged, disruptionTarget };
 }
 
-/** A status from the journal may be of a static pod that the pod manager has not been told of yet: it translates no UID. */
+/**
+ * A status from the journal may belong to a static pod that the pod manager does not know yet and
+ * whose UID it cannot translate.
+ */
 function isOfStaticPod(api: APIPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
   if (pod !== undefined) return isStaticPod(pod);
   return recordedAt !== undefined && translatedUID === api.uid && isMirrorPod(api.pod);
@@ -96,7 +99,7 @@ function isOfStaticPod(api: APIPod, { pod, recordedAt, translatedUID }: NodeFact
 
 function createPatch(api: APIPod, merged: PodStatus, patchStrategy: PatchStrategy): PodStatusPatch | undefined {
   if (patchStrategy === 'json-patch') {
-    // A JSON patch compares text; a difference in the format alone is not sent.
+    // A JSON patch compares text; differences in format alone are not sent.
     if (diffPodStatus(api.status, merged) === undefined) return undefined;
     const body = createStatusJSONPatch(api.uid, api.pod.status, merged);
     return body && { type: 'application/json-patch+json', body };

@@ -1,19 +1,20 @@
 import type { Logger } from '../../shared/logger.ts';
 import type { Mutable, PodStatus } from '../../kube/types.ts';
 
-/** Members that `setPodStatus` and `generateAPIPodStatus` set on their own, and that older API servers do not know. */
+/** Members that `setPodStatus` and `generateAPIPodStatus` add and older API servers do not know. */
 const newerMembers = ['observedGeneration', 'resources', 'allocatedResources'] as const;
 type NewerMember = (typeof newerMembers)[number];
 
 /**
- * Learns which newer members the API server drops from the status of a pod. Divergence: kube-apiserver
- * 1.33 gives pods a generation and drops `observedGeneration`, and it drops the resources of the pod, so
- * that it would never show what was written. A member that a PATCH has added and the response lacks is
- * left out of what is written to this pod and compared, for as long as the API server does not show it.
+ * Tracks which newer status members the API server drops from a pod. A member that a PATCH added and
+ * the response lacks is omitted from later patches and comparisons of this pod until the API server
+ * shows it.
+ * Divergence: kube-apiserver 1.33 sets `metadata.generation` but drops `observedGeneration` and the
+ * pod's resources; without this, each sync would find a difference and patch again.
  */
 export class DroppedMembers {
   readonly #logger: Logger;
-  /** By pod UID: a feature gate that is off drops the resources of those pods only that do not have them yet. */
+  /** By pod UID: a disabled feature gate drops resources only from pods that do not have them yet. */
   readonly #dropped = new Map<string, Set<NewerMember>>();
   readonly #logged = new Set<NewerMember>();
 
@@ -22,8 +23,9 @@ export class DroppedMembers {
   }
 
   /**
-   * A member that was shown `before` may be missing because another writer has removed it.
-   * @param written what a PATCH asked for; @param response the status in its response
+   * Ignores members present in `before`: another writer may have removed them.
+   * @param written the status that the PATCH requested
+   * @param response the status in its response
    */
   learn(uid: string, before: PodStatus, written: PodStatus, response: PodStatus): void {
     for (const member of newerMembers) {
@@ -34,7 +36,7 @@ export class DroppedMembers {
     }
   }
 
-  /** The status as the API server keeps it, of which it shows `shown` now. */
+  /** The status without the members that the API server drops. `shown` is the API object's current status. */
   asKept(uid: string, status: PodStatus, shown: PodStatus): PodStatus {
     const dropped = this.#dropped.get(uid);
     if (dropped === undefined) return status;
@@ -54,6 +56,6 @@ export class DroppedMembers {
   #logOnce(member: NewerMember): void {
     if (this.#logged.has(member)) return;
     this.#logged.add(member);
-    this.#logger.info({ member }, 'The API server drops a member of pod statuses; it is left out from now on');
+    this.#logger.info({ member }, 'The API server drops a member of pod statuses; later patches omit it');
   }
 }

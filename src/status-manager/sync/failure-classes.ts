@@ -1,18 +1,18 @@
 import type { FailureClass } from '../../kube/client/api-error.ts';
 
-/** Every class but `aborted`: the manager gave such a request up itself, so nothing follows from it. */
+/** Every class except `aborted`: the manager cancelled such a request itself, so it has no consequences. */
 export type RetriedFailureClass = Exclude<FailureClass, 'aborted'>;
 
-/** How long a pod waits after its failures in a row. */
+/** Back-off of a pod after failures in a row. */
 export interface BackOffDelays {
   readonly firstMs: number;
   /** The delay doubles up to this. */
   readonly maxMs: number;
-  /** This many tries in a row go without a wait. */
+  /** This many tries in a row are made without a wait. */
   readonly freeTries?: number;
-  /** A newer version waits at most this long after the failure; absent: as long as the one that failed. */
+  /** Maximum wait of a newer version after the failure; absent: as long as the failed version. */
   readonly newVersionWaitMs?: number;
-  /** Bounds while the pod manager shows the pod. */
+  /** Limits while the pod manager has the pod. */
   readonly whenShown?: { readonly maxMs: number; readonly newVersionWaitMs: number };
 }
 
@@ -21,7 +21,7 @@ export interface FailureLogEntry {
   /** Level of the first failure of this class in a row, and of the following ones. */
   readonly level: 'debug' | 'info' | 'warn';
   readonly repeatedLevel: 'debug' | 'info' | 'warn';
-  /** What the log says of a GET or PATCH, and of a DELETE. */
+  /** Messages for a GET or PATCH, and for a DELETE. */
   readonly message: string;
   readonly deletionMessage: string;
 }
@@ -36,25 +36,25 @@ export interface FailureFacts {
   readonly message: string;
 }
 
-/** All that a class of failed requests means. */
+/** Everything that depends on a failure class. */
 export interface FailureClassRow extends FailureLogEntry {
-  /** Which failures belong to it, as in docs/parity.md. */
+  /** Its failures, as in docs/parity.md. */
   readonly description: string;
   readonly backOff: BackOffDelays;
   /**
-   * The failure has nothing to do with the pod: if more pods fail like this, the API server is down.
-   * Every other failure is a response that shows that the API server processes requests.
+   * The failure is unrelated to the pod: if more pods fail like this, the API server is down. Any
+   * other failure shows that the API server processes requests.
    */
   readonly isOutage: boolean;
-  /** A PATCH that was made without reading first may not fail after a GET. */
+  /** A PATCH sent without a GET may succeed after one. */
   readonly isCuredByReading: boolean;
-  /** If other pods fail like this, too, all requests of the client pause. */
+  /** If a second pod fails like this, all requests of the client pause. */
   readonly pausesClient: boolean;
-  /** The API server may respond like this because the pod is gone: no case for a warning when the watch agrees. */
+  /** The pod may be gone: not logged at warn if the pod manager does not have it either. */
   readonly mayMeanGone: boolean;
-  /** If many pods fail like this, one log entry counts them. */
+  /** If many pods fail like this, a single log entry counts them. */
   readonly isLoggedOnceForManyPods: boolean;
-  /** What listeners are told. `refused` ends the wait of `whenWritten`. */
+  /** The outcome reported to listeners. `refused` settles `whenWritten`. */
   readonly outcome: 'retried' | 'refused' | 'forbidden';
   /** The Event for the user of the pod; undefined when there is none. */
   readonly event: FailureEvent | undefined;
@@ -62,13 +62,13 @@ export interface FailureClassRow extends FailureLogEntry {
   readonly explain: (failure: FailureFacts) => string;
 }
 
-/** When a failure of one class is worth a Kubernetes Event, and what it says before the error. */
+/** When a failure is recorded as a Kubernetes Event, and the start of its message. */
 export interface FailureEvent {
   /** Since the first failure in a row. */
   readonly afterMs: number;
-  /** What a GET or PATCH is described by. */
+  /** Message for a GET or PATCH. */
   readonly message: string;
-  /** What a DELETE is described by; undefined when its failure gets no Event. */
+  /** Message for a DELETE; undefined if its failure gets no Event. */
   readonly deletionMessage: string | undefined;
 }
 
@@ -82,10 +82,9 @@ const withResponse = ({ statusCode, message }: FailureFacts): string =>
   statusCode === undefined ? `(${message})` : `with ${statusCode} (${message})`;
 
 /**
- * All classes of failed requests; nothing else in the library depends on a single class. No wait is
- * endless: each delay doubles up to its bound; docs/parity.md has the requests an hour,
- * docs/monitoring.md the names.
- * Divergence: the kubelet tries every failed pod again at every wake-up and every tick.
+ * All failure classes; no other code depends on a single class. Every delay doubles up to a limit.
+ * docs/parity.md lists the requests per hour, docs/monitoring.md the names.
+ * Divergence: the kubelet retries every failed pod at every wake-up and every tick.
  */
 export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClassRow>> = {
   'not-visible': {
@@ -196,10 +195,10 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
   },
 };
 
-/** How an error is logged that neither the API server nor the network explains: a bug in the user's client or mock. */
+/** Log entry for an unexpected error of the client: probably a bug in the user's client or mock. */
 export const unknownError: FailureLogEntry = {
   level: 'warn',
   repeatedLevel: 'info',
-  message: 'The client failed with an error that is not of HTTP or the network',
-  deletionMessage: 'The client failed to delete a pod with an error that is not of HTTP or the network',
+  message: 'The client failed with an unexpected non-HTTP error (bug in the client?)',
+  deletionMessage: 'The client failed to delete a pod with an unexpected non-HTTP error (bug in the client?)',
 };

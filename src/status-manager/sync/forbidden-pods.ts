@@ -3,18 +3,18 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 
-/** At most so many pods are logged one by one; if there are more, the cause is not a single pod. */
+/** Up to this many pods are logged individually; beyond it, the cause is not a single pod. */
 const maxLoggedPods = 3;
 const loggedAfterMs = 30_000;
 
 /**
- * The pods that the API server forbids to read or update (403). The first three are logged one by one.
- * If there are more, the node lacks a permission: that is logged when it has lasted 30 s, and when at
- * most three pods are left.
+ * Tracks the pods for which a GET or PATCH returns 403. The first three are logged individually. With
+ * more, the node lacks a permission: this is logged once it has lasted 30 s, and again when at most
+ * three pods are left.
  */
 export class ForbiddenPods {
   readonly #uids = new Set<string>();
-  /** While there are more than three pods. */
+  /** Active while there are more than three pods. */
   readonly #failures: FailureLog;
 
   constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
@@ -29,7 +29,7 @@ export class ForbiddenPods {
     });
   }
 
-  /** @returns whether to warn of this pod on its own */
+  /** @returns whether to log this pod individually */
   add(uid: string, verb: RequestVerb, reason: string): boolean {
     this.#uids.add(uid);
     if (this.#uids.size <= maxLoggedPods) return true;

@@ -21,18 +21,18 @@ export interface FullBatchOptions {
   readonly logger: Logger;
 }
 
-/** A comparison that found no difference: valid for the same pod object and cached status. */
+/** A comparison without a difference, valid for this pod object and cached status. */
 interface Comparison {
   readonly resourceVersion: string | undefined;
   readonly status: PodStatus;
 }
 
-/** How long a full batch may occupy the event loop before it yields. */
+/** Longest time a full batch occupies the event loop before it yields. */
 const sliceMs = 4;
-/** So many pods are looked at between two readings of the clock. */
+/** Pods compared between two readings of the clock. */
 const podsPerClockReading = 32;
 
-/** Which pods a full batch has to sync. Source: kubelet `syncBatch`. */
+/** Finds the pods that a full batch has to sync. Source: kubelet `syncBatch`. */
 export class FullBatch {
   readonly #options: FullBatchOptions;
   readonly #compared = new WeakMap<Pod, Comparison>();
@@ -42,9 +42,9 @@ export class FullBatch {
   }
 
   /**
-   * Compares every cached status with what was sent and with what the pod manager shows, and calls
-   * `onPod` for each pod. Works in slices, each a critical section; it yields between them, and
-   * pods that are removed in the meantime are skipped. A pod that cannot be compared delays no other.
+   * Compares every cached status with the version sent and with the pod manager's pod, and calls
+   * `onPod` for each pod. Works in slices, each a critical section, and yields between them. Skips
+   * pods removed in the meantime. A pod that cannot be compared does not delay the others.
    */
   async run(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignalLike): Promise<void> {
     const { cache, clock, podManager } = this.#options;

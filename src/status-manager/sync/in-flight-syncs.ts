@@ -17,23 +17,23 @@ export interface InFlightSyncsOptions {
   readonly tracing: Tracing;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when the pod is no longer in flight. @param hasThrown it failed without a back-off */
+  /** Called when the pod is no longer in flight. @param hasThrown the sync threw, so the pod has no back-off entry */
   readonly onEnded: (uid: string, hasThrown: boolean) => void;
 }
 
 /** What one batch did. */
 export interface SyncBatchResult {
-  /** Pods that were synced: the sum of the following and of those whose status was dropped. */
+  /** Pods synced: the sum of the counts below, plus the pods whose status was dropped. */
   readonly tried: number;
   /** The API server took a PATCH. */
   readonly written: number;
-  /** The API server showed everything already. */
+  /** The API server already had the status. */
   readonly unchanged: number;
-  /** A GET or PATCH failed; tried again by a later batch. */
+  /** A GET or PATCH failed; a later batch retries it. */
   readonly failed: number;
 }
 
-/** What a sync waits for now: a permission of the limiter, a connection, or a response. */
+/** What a sync waits for: the limiter, a connection, or a response. */
 export type SyncPhase = { readonly sinceMs: number } & (
   | { readonly kind: 'limiter' }
   | { readonly kind: 'connection' | 'response'; readonly verb: RequestVerb }
@@ -44,7 +44,7 @@ interface InFlightSync {
   readonly phase: () => SyncPhase;
 }
 
-/** The syncs under way, at most one for each pod: its PATCH, what follows from it, its DELETE. */
+/** The syncs in flight, at most one per pod: GET, PATCH and DELETE. */
 export class InFlightSyncs {
   readonly #options: InFlightSyncsOptions;
   readonly #syncs = new Map<string, InFlightSync>();
@@ -70,7 +70,7 @@ export class InFlightSyncs {
     return this.#syncs.get(uid)?.phase();
   }
 
-  /** Syncs these pods, at most `concurrency` at a time, each as soon as it is not in flight. */
+  /** Syncs these pods, at most `concurrency` at a time; a pod already in flight is synced afterwards. */
   async syncAll(uids: readonly string[], concurrency: number, permits: SyncPermits): Promise<SyncBatchResult> {
     const kinds: SyncResult['kind'][] = [];
     const remaining = uids.values();
@@ -87,12 +87,15 @@ export class InFlightSyncs {
     return this.start(uid, permits);
   }
 
-  /** Resolves when the present syncs have ended. */
+  /** Resolves when all syncs in flight have ended. */
   async whenAllEnded(): Promise<void> {
     await Promise.all(Array.from(this.#syncs.values(), ({ ended }) => ended));
   }
 
-  /** Starts the sync of a pod that is not in flight; it counts as in flight before any other code runs. Never rejects. */
+  /**
+   * Starts the sync of a pod that is not in flight. The pod is in flight immediately, before any other
+   * code runs. Never rejects.
+   */
   start(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
     const { clock } = this.#options;
     let phase: SyncPhase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
@@ -117,7 +120,7 @@ export class InFlightSyncs {
       kind = await this.#options.tracing.sync(uid, (end) => this.#syncAndDelete(uid, permits, end));
     } catch (error) {
       hasThrown = true;
-      logger.error({ ...thrownFields(error), podUID: uid }, 'Syncing a pod failed');
+      logger.error({ ...thrownFields(error), podUID: uid }, 'Sync of a pod failed unexpectedly');
     }
     outcomes.syncEnded(uid, cache.get(uid));
     this.#syncs.delete(uid);

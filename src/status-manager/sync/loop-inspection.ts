@@ -15,9 +15,9 @@ import type { RequestedDeletion, TerminatingPods } from './terminating-pods.ts';
 export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
 
 /**
- * What a pod waits for before its status is written or its API object deleted, and since when. Of
- * several reasons the nearest one is shown: a pod in flight waits for the response, whatever was
- * before. Times are RFC 3339.
+ * What a pod waits for before its status is written or its API object deleted, and since when. If
+ * there are several reasons, the most immediate one: a pod in flight waits for the response. Times are
+ * RFC 3339.
  */
 export type WaitingFor = { readonly since: string } & (
   | { /** The manager has no client. */ readonly kind: 'no-client' }
@@ -33,7 +33,7 @@ export type WaitingFor = { readonly since: string } & (
     }
   | { /** As many pods as allowed are in flight. */ readonly kind: 'turn' }
   | {
-      /** The last sync failed, or was undone by somebody else (`hot-loop`). */
+      /** The last sync failed, or another writer undid it (`hot-loop`). */
       readonly kind: 'back-off';
       readonly class: BackOffReason;
       /** The request that failed; undefined for a hot loop. */
@@ -52,7 +52,7 @@ export type WaitingFor = { readonly since: string } & (
   | { /** The next wake-up or full batch. */ readonly kind: 'next-batch' }
 );
 
-/** Where the loop keeps what it shows. */
+/** Sources of `LoopInspection`. */
 export interface LoopInspectionSources {
   readonly cache: PodStatusCache;
   readonly inFlight: InFlightSyncs;
@@ -67,7 +67,7 @@ export interface LoopInspectionSources {
   readonly loop: { readonly state: ManagerState; readonly isSending: boolean };
 }
 
-/** What `inspect()` and the metrics read of a loop. It makes no request and changes nothing. */
+/** Read-only view of a loop for `inspect()` and the metrics. Makes no request. */
 export class LoopInspection {
   readonly #sources: LoopInspectionSources;
 
@@ -93,38 +93,38 @@ export class LoopInspection {
     return this.#sources.inFlight.has(uid);
   }
 
-  /** Why and until when the pod waits after a failure; undefined when nothing failed. */
+  /** The pod's back-off entry; undefined without a failure. */
   backOffOf(uid: string): BackOffEntry | undefined {
     return this.#sources.backOff.get(uid);
   }
 
-  /** Undefined when nobody undoes what is written. */
+  /** The pod's hot loop; undefined without one. */
   hotLoopOf(uid: string): HotLoop | undefined {
     return this.#sources.resendDetector.hotLoopOf(uid);
   }
 
-  /** How many pods have a status that is undone again and again. */
+  /** Number of pods in a hot loop. */
   get contestedPods(): number {
     return this.#sources.resendDetector.contestedPods;
   }
 
-  /** What the pod waits for; undefined when nothing is to be done for it. */
+  /** What the pod waits for; undefined if it waits for nothing. */
   waitingFor(uid: string, times: MonotonicTimes): WaitingFor | undefined {
     return waitingFor(uid, this.#sources, times);
   }
 
-  /** All pods for which `waitingFor` may return something. */
+  /** A superset of the pods for which `waitingFor` is defined. */
   uidsThatMayWait(): Set<string> {
     return uidsThatMayWait(this.#sources);
   }
 
-  /** Pods that finalizers keep; they have no cached status any more. */
+  /** Pods whose objects finalizers keep; they no longer have a cached status. */
   requestedDeletions(times: MonotonicTimes): RequestedDeletion[] {
     return this.#sources.terminatingPods.requestedDeletions(times);
   }
 }
 
-/** All pods that may wait for something, without looking at those that do not. */
+/** A superset of the waiting pods, without a scan of all pods. */
 function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: LoopInspectionSources): Set<string> {
   return new Set([
     ...cache.unsentCandidates(),
@@ -135,7 +135,7 @@ function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: L
   ]);
 }
 
-/** Undefined when the pod waits for nothing. Makes no request and changes nothing. */
+/** Undefined when the pod waits for nothing. Read-only. */
 function waitingFor(uid: string, sources: LoopInspectionSources, times: MonotonicTimes): WaitingFor | undefined {
   const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;
   const phase = inFlight.phaseOf(uid);

@@ -1,8 +1,8 @@
 import { type Clock, runInMicrotask, type Timer } from '../../shared/clock.ts';
 
 /**
- * The signal that a status was accepted. It has capacity one, so statuses that are set in the same
- * turn lead to one batch. kubelet: `podStatusChannel`.
+ * Signals that a status was accepted. It has capacity one: statuses set in the same turn of the event
+ * loop cause one batch. kubelet: `podStatusChannel`.
  */
 export class WakeUp {
   readonly #onDelivery: () => void;
@@ -27,7 +27,7 @@ export class WakeUp {
     this.#isWaiting = false;
   }
 
-  /** Delivers once after the present turn, however often it is called within it. */
+  /** Delivers once after the current turn of the event loop, however often it is called. */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -38,7 +38,7 @@ export class WakeUp {
   }
 }
 
-/** One timer for all pods that wait for a retry: it fires for the first of them. */
+/** One timer for all pods in back-off; it fires when the first is due. */
 export class RetryTimer {
   readonly #clock: Clock;
   readonly #onDue: () => void;
@@ -49,7 +49,7 @@ export class RetryTimer {
     this.#onDue = onDue;
   }
 
-  /** Fires after `delayMs`, unless it fires earlier anyway. */
+  /** Fires after `delayMs`, or earlier if already armed for an earlier time. */
   arm(delayMs: number): void {
     const dueMs = this.#clock.monotonicMs() + delayMs;
     if (this.#armed !== undefined && this.#armed.dueMs <= dueMs) return;
@@ -67,7 +67,7 @@ export class RetryTimer {
   }
 }
 
-/** The callers that wait until nothing is in flight and nothing queued. */
+/** Callers that wait until nothing is in flight or queued. */
 export class IdleWaiters {
   #resolves: (() => void)[] = [];
 
@@ -77,7 +77,10 @@ export class IdleWaiters {
     for (const resolve of resolves) resolve();
   }
 
-  /** Resolves when `isDone` returns true, which is asked now and at each `notifyIdle`, or after `deadlineMs`. */
+  /**
+   * Resolves when `isDone` returns true, or after `deadlineMs`. Calls `isDone` immediately and at each
+   * `notifyIdle`.
+   */
   async waitUntil(isDone: () => boolean, deadlineMs: number, clock: Clock): Promise<void> {
     let isOver = false;
     let end = (): void => {};

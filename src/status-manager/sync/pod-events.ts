@@ -3,30 +3,30 @@ import type { Pod } from '../../kube/types.ts';
 import type { OutcomeSubject } from './outcomes.ts';
 
 /**
- * Records Kubernetes Events; the option `eventRecorder`. The `EventRecorder` of
- * `kubelet-status-manager/agent` is one. Source: client-go `record.EventRecorder`.
+ * Records Kubernetes Events (option `eventRecorder`). `APIEventRecorder` of
+ * `kubelet-status-manager/agent` implements it. Source: client-go `record.EventRecorder`.
  */
 export interface StatusEventRecorder {
-  /** Records one Event about a pod. Returns immediately; what it throws is logged. */
+  /** Records one Event about a pod without blocking. Errors that it throws are logged. */
   event(event: PodStatusEvent): void;
 }
 
-/** What a user of the pod must know. Each condition is recorded once, not at each retry. */
+/** An Event about a pod's status. Each condition is recorded once, not at each retry. */
 export interface PodStatusEvent {
-  /** As the pod manager shows it; its metadata alone when it does not. The static pod, not its mirror pod. */
+  /** The pod manager's pod, or only its metadata if unknown. For a static pod, not its mirror pod. */
   readonly pod: Pod;
   /** As `kubectl get events` shows it. */
   readonly type: 'Warning';
-  /** In a word. */
+  /** CamelCase reason. */
   readonly reason: PodStatusEventReason;
-  /** For a person to read. */
+  /** Human-readable. */
   readonly message: string;
 }
 
 /**
- * - `FailedStatusUpdate`: the API server refuses the status (422 or another 4xx), or has forbidden to
- *   read or write it for 30 s (403). Recorded again only after a status was written in between.
- * - `StatusContested`: the API server takes a status and does not keep it. Recorded once for each pod.
+ * - `FailedStatusUpdate`: the API server refuses the status (422 or another 4xx), or has returned 403
+ *   for 30 s. Recorded again only after a successful write.
+ * - `StatusContested`: the API server accepts a status but does not keep it. Recorded once per pod.
  * - `StuckTerminating`: the pod has waited for a minute for `podDeletionSafety` or for finalizers, or
  *   the API server refuses its DELETE. Recorded once for each cause.
  */
@@ -36,7 +36,7 @@ export type PodStatusEventReason = 'FailedStatusUpdate' | 'StatusContested' | 'S
 export class PodEvents {
   readonly #recorder: StatusEventRecorder | undefined;
   readonly #podManager: PodManager;
-  /** Pod UID → the conditions that were recorded and have not ended. */
+  /** Pod UID → recorded conditions that still hold. */
   readonly #recorded = new Map<string, Set<string>>();
 
   constructor({ eventRecorder, podManager }: PodEventsOptions) {
@@ -44,7 +44,7 @@ export class PodEvents {
     this.#podManager = podManager;
   }
 
-  /** @param condition what is recorded once until it ends; default: the reason */
+  /** @param condition key that is recorded once until `ended`; default: the reason */
   record(subject: OutcomeSubject, reason: PodStatusEventReason, message: string, condition: string = reason): void {
     if (this.#recorder === undefined) return;
     const { podUID: uid, podNamespace: namespace, podName: name } = subject;
@@ -55,7 +55,7 @@ export class PodEvents {
     this.#recorder.event({ pod, type: 'Warning', reason, message });
   }
 
-  /** The condition is over: it is recorded when it comes again. */
+  /** The condition has ended; its next occurrence is recorded again. */
   ended(uid: string, condition: string): void {
     this.#recorded.get(uid)?.delete(condition);
   }

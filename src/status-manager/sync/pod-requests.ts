@@ -22,14 +22,14 @@ import type { Metrics, RequestOutcome } from '../metrics.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../../kube/types.ts';
 
-/** Longer than any client should let a request wait for a connection. */
+/** Upper bound of the wait for a connection; a client should give up earlier. */
 const maxQueuedMs = 600_000;
 
-/** What bounds one sync: a signal that ends it early, and a permission to wait for before each request. */
+/** Limits of one sync: a signal that aborts it, and a permit to acquire before each request. */
 export interface SyncPermits {
   readonly signal: AbortSignalLike;
   acquire(signal: AbortSignalLike): Promise<void>;
-  /** Hears what a request waits for. */
+  /** Called when a request starts to wait. */
   readonly onWait?: RequestListener | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface PodRequestsOptions {
   readonly onSuccess?: (() => void) | undefined;
 }
 
-/** A request that failed; carries what the loop needs to know. */
+/** A failed request, with the facts that the loop needs. */
 export class RequestFailure extends Error {
   readonly verb: RequestVerb;
   readonly failure: FailureClass;
@@ -63,8 +63,8 @@ export class RequestFailure extends Error {
 }
 
 /**
- * The three requests of a sync, each with its deadline, counted, and classified when it fails:
- * they reject with a `RequestFailure` only, or with the signal's reason when it is aborted before.
+ * The three requests of a sync, with deadline, metrics and failure classification. They reject only
+ * with a `RequestFailure`, or with the signal's reason if it was aborted before the request.
  */
 export class PodRequests {
   readonly #options: PodRequestsOptions;
@@ -96,7 +96,7 @@ export class PodRequests {
     );
   }
 
-  /** Immediately, with a grace period of 0, and only the object with this UID. */
+  /** Deletes the object with this UID immediately (grace period 0). */
   delete(pod: PodReference, uid: string, signal: AbortSignalLike, onWait?: RequestListener): Promise<void> {
     return this.#request('delete', pod, signal, onWait, undefined, async (deadline) => {
       await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
@@ -125,7 +125,7 @@ export class PodRequests {
     } catch (rejection) {
       const error = describeAPIError(rejection, clock.now());
       const classified = classifyAPIError(error, verb, patchType);
-      // The client aborted on its own, which for us is a request without a response.
+      // The client aborted on its own: treated as a request without a response.
       const failure = classified === 'aborted' && !signal.aborted ? 'transient' : classified;
       this.#count(verb, failure, error.statusCode === undefined ? '<error>' : String(error.statusCode), startedMs);
       throw new RequestFailure(verb, failure, error, clock.monotonicMs() - startedMs);
@@ -139,10 +139,9 @@ export class PodRequests {
   }
 
   /**
-   * Settles at the deadline and at the abort at the latest, whatever the client does. The deadline
-   * does not run while the request waits for a connection: a slow API server would otherwise make
-   * requests fail that were never sent. The client limits that wait; if it does not,
-   * `maxQueuedMs` does.
+   * Settles by the deadline or the abort, whatever the client does. The deadline does not run while
+   * the request waits for a connection: otherwise a slow API server would fail requests that were
+   * never sent. The client limits that wait; if it does not, `maxQueuedMs` does.
    */
   #withDeadline<T>(
     call: (deadline: RequestOptions) => Promise<T>,

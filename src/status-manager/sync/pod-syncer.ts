@@ -17,7 +17,7 @@ import { type PodRequests, RequestFailure, type SyncPermits } from './pod-reques
 import type { DroppedMembers } from './dropped-members.ts';
 import type { ResendDetector } from './resend-detector.ts';
 
-/** Told of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
+/** Notified of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
   /**
    * A status was written.
@@ -31,30 +31,30 @@ export interface PodStartupLatency {
 /** When a pod is read before it is patched: see the option `readBeforePatch`. */
 export type ReadBeforePatch = 'always' | 'when-stale';
 
-/** How the sync of one pod ended. `gone`: the status was dropped, here or elsewhere, so there is nothing to sync. */
+/** Result of one pod's sync. `gone`: the status was dropped, so there is nothing to sync. */
 export type SyncResult = SentResult | { readonly kind: 'gone' } | SyncFailure;
 
 /** The API server shows the status. */
 export interface SentResult {
-  /** `written`: the API server took a PATCH. `unchanged`: it showed everything already. */
+  /** `written`: the API server took a PATCH. `unchanged`: it already had the status. */
   readonly kind: 'written' | 'unchanged';
   readonly versioned: VersionedPodStatus;
-  /** How often this very body has now been sent for this version; 0 when nothing was sent. */
+  /** How often this patch body has been sent for this version; 0 if nothing was sent. */
   readonly timesSent: number;
-  /** The object to delete now, at the end of the pod's life. */
+  /** The API object to delete now; undefined if none is. */
   readonly deletionDue: Pod | undefined;
   /** The terminal phase was not written, because containers could be running. */
   readonly isHeldBack: boolean;
   /** The object as the API server last showed it. */
   readonly latest: APIPod;
-  /** The status that it should show. */
+  /** The status that the object should have. */
   readonly merged: PodStatus;
 }
 
-/** A request failed, or the sync was given up. */
+/** A request failed, or the sync was aborted. */
 export interface SyncFailure {
   readonly kind: 'failed';
-  /** The cached status that the sync worked with. */
+  /** The cached status that was synced. */
   readonly versioned: VersionedPodStatus;
   readonly verb: RequestVerb;
   readonly failure: FailureClass;
@@ -63,7 +63,7 @@ export interface SyncFailure {
   readonly tookMs: number;
 }
 
-/** How the deletion of an API object ended. `requested`: finalizers keep the object. */
+/** Result of a DELETE. `requested`: accepted, but finalizers keep the object. */
 export type DeletionResult =
   | { readonly kind: 'deleted' }
   | { readonly kind: 'requested'; readonly finalizers: readonly string[] }
@@ -88,30 +88,30 @@ export interface PodSyncerOptions {
   /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
   readonly recovered: ReadonlyMap<string, string>;
   /**
-   * The pod's newest version has reached the API server. Incomplete: its terminal phase was held
-   * back, or the DELETE that follows from it is still to come.
+   * The pod's newest version has reached the API server. `isComplete` is false if its terminal phase
+   * was held back, or if a DELETE is still due.
    */
   readonly onSent: (uid: string, isComplete: boolean) => void;
   /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
   readonly deletePodStatus: (uid: string, reason: DropReason) => void;
 }
 
-/** A decision with the cached status that it is about. */
+/** A decision and the cached status that it is for. */
 export type Plan<D extends Decision = Decision> = D & {
   readonly versioned: VersionedPodStatus;
   /** When `versioned` was read from the cache. */
   readonly readAtMs: number;
 };
 
-/** A plan that ends with the API server showing the status. */
+/** A plan after which the API server has the status. */
 export type SendingPlan = Plan<Extract<Decision, { readonly kind: 'unchanged' | 'patch' }>>;
 export type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
 
 /**
- * Brings the API server in line with one pod's cached status: GET, then PATCH if anything differs
- * (`syncPod`), then DELETE if the pod has come to its end (`deletePod`). The caller ensures that one
- * pod is never synced twice at the same time. No method rejects for a request: a failed one is a
- * result. Source: kubelet `syncPod`.
+ * Syncs one pod's cached status to the API server: GET, then PATCH if it differs (`syncPod`), then
+ * DELETE if the pod has terminated (`deletePod`). The caller never syncs a pod twice concurrently. A
+ * failed request is a result, not a rejection.
+ * Source: kubelet `syncPod`.
  */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
@@ -133,7 +133,7 @@ export class PodSyncer {
     return this.syncAPIPod(uid, api, permits);
   }
 
-  /** `syncPod` after its GET. @param unchangedAs the result when nothing has to be written */
+  /** `syncPod` after its GET. @param unchangedAs the result if there is nothing to write */
   async syncAPIPod(
     uid: string,
     api: APIPod,
@@ -163,8 +163,8 @@ export class PodSyncer {
   }
 
   /**
-   * What is to be done by the cache as it is now and the object that the API server last showed;
-   * undefined when nothing is cached. One critical section.
+   * Decides from the current cache and the latest API object; undefined if nothing is cached. One
+   * critical section.
    */
   plan(uid: string, api: APIPod): Plan | undefined {
     const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
@@ -182,7 +182,10 @@ export class PodSyncer {
     return { ...decision, versioned, readAtMs: clock.monotonicMs() };
   }
 
-  /** Waits for permission to send the PATCH. Then call `replan`, without an `await` between it and the PATCH. */
+  /**
+   * Waits for permission to send the PATCH. Call `replan` afterwards, with no `await` between `replan`
+   * and the PATCH.
+   */
   async permit({ versioned }: PatchPlan, permits: SyncPermits): Promise<SyncFailure | undefined> {
     try {
       await permits.acquire(permits.signal);
@@ -192,7 +195,7 @@ export class PodSyncer {
     }
   }
 
-  /** What was set while the plan waited is sent instead. */
+  /** A plan with the status set since, if any. */
   replan(uid: string, api: APIPod, plan: Plan): Plan | undefined {
     return this.#options.cache.get(uid) === plan.versioned ? plan : this.plan(uid, api);
   }
@@ -218,7 +221,7 @@ export class PodSyncer {
     return response;
   }
 
-  /** Deletes exactly this object, without a grace period. */
+  /** Deletes this object (UID precondition) with grace period 0. */
   async deletePod(uid: string, versioned: VersionedPodStatus, pod: Pod, permits: SyncPermits): Promise<DeletionResult> {
     const reference = referenceOf(versioned);
     try {
@@ -238,13 +241,13 @@ export class PodSyncer {
     return { kind: 'requested', finalizers };
   }
 
-  /** The status was dropped: forgets what was seen of the pod. */
+  /** Drops the per-pod state: the status was dropped. */
   forget(uid: string): void {
     this.#options.resendDetector.forget(uid);
     this.#options.droppedMembers.forget(uid);
   }
 
-  /** The API server shows what was planned. `latest` is the object as it showed it last. */
+  /** Records that the API server has the planned status. `latest` is the latest API object. */
   recordSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, kind: 'written' | 'unchanged'): SentResult {
     const { cache, clock, logger, metrics, onSent, outcomes, resendDetector } = this.#options;
     const { versioned, readAtMs, merged } = plan;
@@ -294,7 +297,7 @@ export class PodSyncer {
     return { kind: 'failed', versioned, verb: 'get', failure: 'not-visible', error, tookMs: 0 };
   }
 
-  /** The merge has refreshed its transition time; the kubelet does that in the cached status. */
+  /** The merge updates its transition time; the kubelet does so in the cached status. */
   #withDisruptionTarget<P extends SendingPlan>(uid: string, plan: P): P {
     const { disruptionTarget, versioned } = plan;
     const { conditions } = versioned.status;

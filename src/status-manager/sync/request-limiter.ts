@@ -11,11 +11,11 @@ import { ClientLimiter } from './client-limiter.ts';
 export interface RequestLimiterOptions {
   /** Requests per second in the long run; default no limit. kubelet: `--kube-api-qps`. */
   readonly qps?: number | undefined;
-  /** Requests that may be made immediately after a quiet time; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
+  /** Maximum burst of requests after an idle period; default `qps`, rounded up. kubelet: `--kube-api-burst`. */
   readonly burst?: number | undefined;
   /**
-   * Most pods in flight at a time for all managers that share the limiter, which take turns. Each
-   * pod has one request in flight. Default: the bound of the client, or none.
+   * Maximum number of pods in flight across all managers that share the limiter; managers take turns.
+   * Each pod has one request in flight. Default: the client's bound, or none.
    */
   readonly maxInFlight?: number | undefined;
   /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
@@ -25,9 +25,8 @@ export interface RequestLimiterOptions {
 }
 
 /**
- * How many requests may be made: a token bucket, and a bound on what is in flight. One limiter may be
- * shared by several managers. What a 429 or 503 says concerns one client, so other clients that
- * share the limiter do not wait for it.
+ * Limits requests with a token bucket and a bound on pods in flight. Several managers may share one
+ * limiter. A 429 or 503 pauses only the client that received it, not other clients of the limiter.
  *
  * @example
  * ```ts
@@ -62,8 +61,8 @@ export class RequestLimiter {
   }
 
   /**
-   * The limiter as the managers of one client use it; the same object for the same client.
-   * `clientBound` counts when the limiter has no `maxInFlight`.
+   * The limiter for the managers of one client; the same object for the same client. `clientBound`
+   * applies if the limiter has no `maxInFlight`.
    */
   forClient(client: object, clientBound?: InFlightBound): ClientLimiter {
     let limiter = this.#clients.get(client);

@@ -5,13 +5,13 @@ import type { Logger } from '../../shared/logger.ts';
 import { managersOf } from '../status/managed-fields.ts';
 import type { Pod } from '../../kube/types.ts';
 
-/** Who undoes what in a pod status. */
+/** A hot loop: the members affected and their owners. */
 export interface HotLoop {
-  /** Top-level members of the status that are patched each time. */
+  /** Top-level status members in each patch. */
   readonly members: readonly string[];
   /**
-   * Other field managers that own some of it on the API object. Empty when the API server or a webhook
-   * changes it, when the other writer has our name, or without managedFields.
+   * Other field managers that own these members. Empty if the API server or a webhook changes them, if
+   * the other writer uses our field manager, or without managedFields.
    */
   readonly managers: readonly string[];
   readonly timesSent: number;
@@ -21,21 +21,22 @@ interface LastPatch {
   readonly version: number;
   readonly changes: unknown;
   timesSent: number;
-  /** From the threshold on, and also for the next versions, until the API server keeps one. */
+  /** Set once the threshold is reached, and kept for later versions until the API server keeps one. */
   hotLoop?: HotLoop | undefined;
 }
 
-/** When one body has been sent so often for one version, another writer undoes what we write. */
+/** This many identical patches for one version are a hot loop. */
 export const hotLoopThreshold = 3;
 
 /**
- * Notices hot loops: the API server takes a patch and shows the old status again, because it drops
- * a member, or because somebody else writes it. Divergence: the kubelet patches again at every tick.
+ * Detects hot loops: the API server accepts a patch but later shows the old status, because it drops a
+ * member or another writer overwrites it.
+ * Divergence: the kubelet patches again at every tick.
  */
 export class ResendDetector {
   readonly #lastPatches = new Map<string, LastPatch>();
   readonly #logger: Logger;
-  /** The field manager that the API server knows us by; undefined until a PATCH shows it. */
+  /** Our field manager on the API server; undefined until a PATCH shows it. */
   #ownManager: string | undefined;
 
   constructor(logger: Logger) {
@@ -43,9 +44,9 @@ export class ResendDetector {
   }
 
   /**
-   * @param before the object as it was before the patch: afterwards the disputed members are ours
+   * @param before the object before the patch: after it, we own the disputed members
    * @param after the object in the response
-   * @returns how often this body, times aside, has been sent for this version, this time included
+   * @returns how often this body (ignoring times) has been sent for this version, including now
    */
   sent(uid: string, version: number, patch: PodStatusPatch, before: Pod, after: Pod): number {
     this.#ownManager ??= ownManagerOf(after, patch);
@@ -66,26 +67,26 @@ export class ResendDetector {
       this.#logger.warn(
         { ...statusFields(uid, { podNamespace, podName, version }), members, managers },
         hasOnlyTimes(changes)
-          ? 'The pod was terminated without a terminal status that is not Ready, which makes it unready again at each sync; backing off'
+          ? 'Terminal pod still has Ready=True cached; each sync rewrites it. Backing off'
           : 'The API server does not keep what is written into the pod status; backing off',
       );
     }
     return last.timesSent;
   }
 
-  /** How many pods are in a hot loop. */
+  /** Number of pods in a hot loop. */
   get contestedPods(): number {
     let count = 0;
     for (const { hotLoop } of this.#lastPatches.values()) if (hotLoop !== undefined) count++;
     return count;
   }
 
-  /** Undefined unless a patch of this pod has been sent often enough to be a hot loop, and none has been kept since. */
+  /** The pod's hot loop; undefined without one, or once the API server has kept a patch. */
   hotLoopOf(uid: string): HotLoop | undefined {
     return this.#lastPatches.get(uid)?.hotLoop;
   }
 
-  /** The API server shows what we wrote. */
+  /** The API server has kept what was written. */
   kept(uid: string, versioned: Parameters<typeof statusFields>[1]): void {
     const hotLoop = this.hotLoopOf(uid);
     this.forget(uid);
@@ -96,19 +97,19 @@ export class ResendDetector {
       );
   }
 
-  /** The pod is gone, or is tried as if nothing had happened. */
+  /** Resets the pod: it is gone, or is retried from scratch. */
   forget(uid: string): void {
     this.#lastPatches.delete(uid);
   }
 }
 
-/** What a patch writes, as `managersOf` takes it. */
+/** The members that a patch writes, in the form that `managersOf` takes. */
 function touchedBy(patch: PodStatusPatch): object {
   if ('status' in patch.body) return patch.body.status ?? {};
   return Object.fromEntries(patchedMembers(patch).map((name) => [name, undefined]));
 }
 
-/** Whoever changes a value becomes its only owner. */
+/** Changing a value makes the writer its only owner. */
 function ownManagerOf(after: Pod, patch: PodStatusPatch): string | undefined {
   const owners = managersOf(after, touchedBy(patch));
   return owners.length === 1 ? owners[0] : undefined;
@@ -123,14 +124,14 @@ function patchedMembers(patch: PodStatusPatch): string[] {
   return [...new Set(changesOfJSON(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
 }
 
-/** What a patch writes, without what it tests, for a comparison that ignores times. */
+/** The values that a patch writes, without its tests. */
 function changesOf({ type, body }: PodStatusPatch): unknown {
   return type === 'application/json-patch+json' ? changesOfJSON(body).map(withoutTimeValue) : body;
 }
 
 const timeMembers: ReadonlySet<unknown> = new Set(['lastTransitionTime', 'lastProbeTime']);
 
-/** The merge may give a condition the present time each time it is sent. */
+/** The merge may set a condition's time to now in each patch. */
 function isEqualIgnoringTimes(changes: unknown, others: unknown): boolean {
   return isEqualWith(changes, others, (_a, _b, member) => {
     if (timeMembers.has(member)) return true;
@@ -138,7 +139,7 @@ function isEqualIgnoringTimes(changes: unknown, others: unknown): boolean {
   });
 }
 
-/** The merge makes a terminal pod unready as of now for as long as the cached status says Ready. */
+/** For a terminal pod whose cached status is Ready, each merge sets Ready=False with the current time. */
 function hasOnlyTimes(changes: unknown): boolean {
   if (Array.isArray(changes)) return changes.every(({ path }) => timeMembers.has(lastMember(path as string)));
   const { conditions, ...others } = (changes as { readonly status?: PodStatusChanges }).status ?? {};

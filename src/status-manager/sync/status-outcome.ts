@@ -4,10 +4,10 @@ import type { APIError, FailureClass } from '../../kube/client/api-error.ts';
  * What happened to one version of a pod's status.
  *
  * Each accepted version gets exactly one **final** outcome: `written`, `unchanged`, `superseded` or
- * `gone`; only those that are unsent when the manager stops get none, and without a client nothing
- * is reported but `superseded` and `gone`. The others say more about a version: `refused`,
- * `forbidden` and `retried` come before its final outcome, `reconciled`, `hot-loop`,
- * `deletion-requested` and `deleted` after it. Versions of a pod start at 1 again after its status was dropped.
+ * `gone`; except those still unsent when the manager stops. Without a client, only `superseded` and
+ * `gone` are reported. The other outcomes are intermediate (`refused`, `forbidden`, `retried`) or come
+ * after the final one (`reconciled`, `hot-loop`, `deletion-requested`, `deleted`). Versions of a pod
+ * restart at 1 after its status was dropped.
  */
 export type StatusOutcome = {
   readonly podUID: string;
@@ -17,7 +17,7 @@ export type StatusOutcome = {
 } & (
   | {
       /**
-       * Final. `written`: the API server took it. `unchanged`: the API server showed it already.
+       * Final. `written`: the API server accepted it. `unchanged`: the API server already had it.
        * `superseded`: a newer version was accepted before this one was sent.
        */
       readonly outcome: 'written' | 'unchanged' | 'superseded';
@@ -25,26 +25,26 @@ export type StatusOutcome = {
   /**
    * Final: the status was dropped before it was sent. `removed`: by `removeOrphanedStatuses`, or with
    * its API object. `recreated`: the API object belongs to another pod now. `outdated`: it came from
-   * the journal, and the API server shows something newer.
+   * the journal, and the API server has a newer status.
    */
   | { readonly outcome: 'gone'; readonly reason: 'removed' | 'recreated' | 'outdated' }
   | {
       /**
-       * After `written` or `unchanged`. `reconciled`: it was written again, because the API object
-       * no longer showed it, or because a terminal phase that was held back could follow.
-       * `deletion-requested`: the API server accepted the DELETE of the pod, and finalizers keep the
-       * object. `deleted`: the API object is gone. After `deletion-requested` it is reported when the
-       * pod manager no longer shows the pod.
+       * After `written` or `unchanged`. `reconciled`: it was written again, because the API object no
+       * longer had it, or to add a terminal phase that was held back. `deletion-requested`: the API
+       * server accepted the DELETE of the pod, and finalizers keep the object. `deleted`: the API
+       * object is gone. After `deletion-requested` it is reported once the pod manager no longer has
+       * the pod.
        */
       readonly outcome: 'reconciled' | 'deletion-requested' | 'deleted';
     }
-  /** The same patch was sent again and again, because somebody undoes it; the next one waits. */
+  /** The same patch was sent repeatedly because another writer undoes it; the next one is delayed. */
   | { readonly outcome: 'hot-loop'; readonly nextTryInMs: number }
-  /** The API server does not take it, or does not delete the pod; it is tried again, but rarely. */
+  /** The API server refuses the status or the DELETE; retried rarely. */
   | { readonly outcome: 'refused'; readonly error: APIError; readonly nextTryInMs: number }
-  /** The API server forbids the request (403); it is tried again. */
+  /** The API server returned 403; retried. */
   | { readonly outcome: 'forbidden'; readonly error: APIError; readonly nextTryInMs: number }
-  /** A request failed and is tried again. */
+  /** A request failed; retried. */
   | {
       readonly outcome: 'retried';
       readonly failure: FailureClass;
@@ -53,7 +53,7 @@ export type StatusOutcome = {
     }
 );
 
-/** Is called with outcomes. */
+/** Receives outcomes. */
 export interface OutcomeListener {
   /** Something happened to one version of a pod's status. Called after the fact, never inside a setter. */
   onOutcome?(outcome: StatusOutcome): void;

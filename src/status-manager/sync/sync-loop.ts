@@ -41,38 +41,41 @@ export interface SyncLoopOptions {
   readonly concurrency: number;
 }
 
-/** A log entry names at most so many pods. */
+/** Maximum number of pods named in a log entry. */
 const maxLoggedPods = 20;
 
 /** Minimum interval between scans of the pods that wait for a retry. */
 const minRetryIntervalMs = 100;
 
 /**
- * The one loop: when pods are examined, and which of them is synced next.
+ * The sync loop: decides when pods are examined, and which pod is synced next.
  *
  * The loop is in one of these states:
  *
  * - **created**: nothing runs on its own; `syncBatch` and `flush` work. Left by `start` or `stop`.
- * - **running**: a wake-up enqueues the pods whose status changed; a tick those that are unsent or
- *   differ from what the pod manager shows; the retry timer those whose back-off is over.
- * - **stopping**: no ticks; with a deadline, `flush` sends what is unsent. Then all is aborted.
+ * - **running**: a wake-up enqueues the pods whose status changed; a tick enqueues those that are
+ *   unsent or differ from the pod manager's pod; the retry timer enqueues those whose back-off has
+ *   expired.
+ * - **stopping**: no ticks; with a deadline, `flush` first sends unsent statuses. Then everything is
+ *   aborted.
  * - **stopped**: no timer, request or promise is left.
  *
- * The loop is sending while it is running, and during a flush in any state. A pod is in one of these
+ * The loop sends while it is running, and during a flush in any state. Each pod is in one of these
  * states:
  *
- * - **idle**: the API server shows its status as far as is known.
- * - **queued** (`SyncQueue`): it is synced when fewer than `concurrency` pods are in flight, when the
- *   managers that share the client leave room, and when the client is not paused.
- * - **in flight** (`InFlightSyncs`): at most once at a time; afterwards it is examined again.
- * - **waiting** (`BackOff`): its last sync failed, or was undone. Left when the retry timer fires, by a
- *   new version where the class of the failure permits it, by `flush`, and by `retryNow`.
+ * - **idle**: as far as known, the API server has its status.
+ * - **queued** (`SyncQueue`): it is synced once fewer than `concurrency` pods are in flight, the
+ *   client's in-flight bound has room, and the client is not paused.
+ * - **in flight** (`InFlightSyncs`): one sync at a time; afterwards it is examined again.
+ * - **waiting** (`BackOff`): its last sync failed or was undone. Left when the retry timer fires, by a
+ *   new version if the failure class permits it, by `flush`, and by `retryNow`.
  *
- * `#enqueue` decides between queued and waiting, `#startNext` between queued and in flight; all else
- * only names pods. Everything between two `await`s is one critical section. Awaits are only in
- * `InFlightSyncs`, in a full batch between its slices, and where somebody waits for the loop to be idle.
+ * `#enqueue` decides between queued and waiting, `#startNext` between queued and in flight; all other
+ * methods only select pods. Code between two `await`s is one critical section. The only awaits are in
+ * `InFlightSyncs`, between the slices of a full batch, and where a caller waits for the loop to become
+ * idle.
  * Source: kubelet `manager.Start`, `syncBatch`.
- * Divergence: the kubelet syncs one pod after the other, so a request that hangs delays all pods.
+ * Divergence: the kubelet syncs pods serially, so a hanging request delays all pods.
  */
 export class SyncLoop {
   readonly inspection: LoopInspection;
@@ -100,7 +103,7 @@ export class SyncLoop {
     return this.#state;
   }
 
-  /** Pods are synced on their own, not only by hand. */
+  /** Queued pods are synced automatically, not only by `syncBatch`. */
   get isSending(): boolean {
     return (this.#state === 'running' || this.#flushes > 0) && !this.#signal.aborted;
   }
@@ -119,13 +122,13 @@ export class SyncLoop {
     if (this.isSending) this.#wakeUp.schedule();
   }
 
-  /** The pod has an API object now that it had not before: what is unsent can be sent. */
+  /** The pod's API object is now known, so that its unsent status can be sent. */
   apiObjectAppeared(uid: string): void {
     this.#options.cache.markChanged(uid);
     if (this.isSending) this.#wakeUp.schedule();
   }
 
-  /** The pod's status has been dropped: nothing of it is to be sent any more. */
+  /** The pod's status was dropped: nothing more is sent for it. */
   forget(uid: string): void {
     this.#options.syncer.forget(uid);
     this.#options.resultHandler.forget(uid);
@@ -133,21 +136,21 @@ export class SyncLoop {
     this.#notifyIfIdle();
   }
 
-  /** The pod manager shows fewer pods: reports those API objects that finalizers kept and that are gone now. */
+  /** Pods were removed from the pod manager: reports API objects that finalizers had kept and that are gone now. */
   podsRemoved(): void {
     this.#options.resultHandler.reportGoneObjects();
     this.#notifyIfIdle();
   }
 
-  /** Syncs the pod now, as if it had never failed; a manager that does not run only forgets the back-off. */
+  /** Deletes the pod's back-off entry and, while the loop sends, syncs the pod now. */
   retryNow(uid: string): void {
     const { backOff, clock, resendDetector } = this.#options;
     resendDetector.forget(uid);
     backOff.endWait(uid, clock.monotonicMs());
-    if (this.isSending) this.#enqueueAll(() => [uid], 'Failed to enqueue a pod that is to be retried');
+    if (this.isSending) this.#enqueueAll(() => [uid], 'Failed to enqueue a pod for a retry');
   }
 
-  /** The kubelet's batch, driven by hand: takes a waiting wake-up, ignores back-off, limits and priorities. */
+  /** Runs one of the kubelet's batches: consumes a pending wake-up; ignores back-off, limits and priorities. */
   async syncBatch(all: boolean): Promise<SyncBatchResult> {
     const { fullBatch, cache, concurrency } = this.#options;
     this.#wakeUp.take();
@@ -161,10 +164,10 @@ export class SyncLoop {
   }
 
   /**
-   * Tries every unsent version now, whatever its back-off, and resolves when none is left and no
-   * request under way, or `deadlineMs` have passed. What is set in the meantime is sent, too. A pod
-   * that is gone by the API server's response and by the pod manager is not waited for.
-   * @returns how many statuses are still unsent, without those of such pods
+   * Sends every unsent version now, ignoring back-off. Resolves when nothing is unsent or in flight,
+   * or after `deadlineMs`. Statuses set in the meantime are sent too. Does not wait for a pod that
+   * neither the API server nor the pod manager has.
+   * @returns number of statuses still unsent, excluding such pods
    */
   async flush(deadlineMs: number): Promise<number> {
     const { backOff, cache, clock } = this.#options;
@@ -185,7 +188,7 @@ export class SyncLoop {
     return this.#sendableUIDs().length;
   }
 
-  /** Ends the loop: with a deadline it drains first. Resolves when nothing is left behind. */
+  /** Stops the loop, draining first if there is a deadline. Resolves when no timer, request or promise is left. */
   async stop(drainMs: number | undefined): Promise<void> {
     this.#state = 'stopping';
     this.#ticker.stop();
@@ -203,7 +206,7 @@ export class SyncLoop {
     this.#state = 'stopped';
   }
 
-  /** At a tick: enqueues what a full batch finds. Never rejects. */
+  /** At a tick: runs a full batch and enqueues the pods it finds. Never rejects. */
   async #scan(): Promise<void> {
     const { cache, fullBatch, logger, resultHandler } = this.#options;
     try {
@@ -212,8 +215,8 @@ export class SyncLoop {
         else if (this.#isInSync(uid)) resultHandler.inSync(uid);
         this.#startNext();
       }, this.#signal);
-      // Neither a wake-up nor the comparison finds a status that was set again below the version that was sent.
-      this.#enqueueAll(() => cache.unsentUIDs(), 'Failed to enqueue the pods that are unsent');
+      // A status dropped and set again has a lower version than the one sent; wake-ups and the comparison miss it.
+      this.#enqueueAll(() => cache.unsentUIDs(), 'Failed to enqueue unsent pods');
       this.#endFullBatch();
     } catch (error) {
       logger.error(thrownFields(error), 'A full batch failed');
@@ -225,7 +228,7 @@ export class SyncLoop {
     this.#options.terminatingPods.logStuck();
   }
 
-  /** The full batch has found nothing to send, so whatever the pod waited for is over. */
+  /** The full batch found nothing to send, so the pod no longer waits. */
   #isInSync(uid: string): boolean {
     const { backOff, cache } = this.#options;
     return cache.get(uid)?.unsentSinceMs === undefined || backOff.get(uid)?.reason === 'hot-loop';
@@ -238,7 +241,7 @@ export class SyncLoop {
     this.#enqueueAll(() => this.#options.cache.takeChanged(), 'An incremental batch failed');
   }
 
-  /** At the retry timer: enqueues the pods whose back-off is over and that still have something to send. */
+  /** At the retry timer: enqueues the unsent pods whose back-off has expired. */
   #enqueueRetries(): void {
     if (!this.isSending) return;
     const { backOff, cache, clock } = this.#options;
@@ -255,8 +258,8 @@ export class SyncLoop {
   }
 
   /**
-   * A pod that was set in the meantime is enqueued again. A pod that failed waits for its retry, and one
-   * whose sync threw for the next wake-up or tick.
+   * Enqueues the pod again if it was set in the meantime. A failed pod waits for its retry; a pod
+   * whose sync threw waits for the next wake-up or tick.
    */
   #syncEnded(uid: string, hasThrown: boolean): void {
     const isDue = (): boolean => !hasThrown && this.isSending && this.#options.cache.isUnsent(uid);
@@ -264,7 +267,7 @@ export class SyncLoop {
     this.#notifyIfIdle();
   }
 
-  /** Enqueues these pods and starts what may start. Ports of the caller that throw stop neither. */
+  /** Enqueues these pods and starts as many as the limits permit. A port that throws stops neither. */
   #enqueueAll(uids: () => readonly string[], failureMessage: string): void {
     try {
       for (const uid of uids()) this.#enqueue(uid);
@@ -282,7 +285,7 @@ export class SyncLoop {
     const nowMs = clock.monotonicMs();
     const waitMs = backOff.waitMs(uid, versioned.version, nowMs);
     if (waitMs === 0) this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, nowMs);
-    // A status that another writer has undone waits for the next full batch; during a flush there is none.
+    // A status undone by another writer waits for the next full batch; a flush has none.
     else if (this.isSending && (versioned.unsentSinceMs !== undefined || this.#flushes > 0))
       this.#retryTimer.arm(waitMs);
   }
@@ -298,7 +301,7 @@ export class SyncLoop {
     const bound = limiter.inFlightBound;
     while (this.#inFlight.size < concurrency && this.#queue.size > 0 && !this.#signal.aborted) {
       if (bound !== undefined && !bound.tryEnter()) {
-        // Other managers share the client: it is our turn later, with what is most urgent then.
+        // Other managers share the client: when it is our turn, the pod that is most urgent then is taken.
         bound.wait(this, () => this.#startNext());
         return;
       }
@@ -308,7 +311,7 @@ export class SyncLoop {
     }
   }
 
-  /** Starts nothing more on its own; what is unsent stays unsent. */
+  /** Stops starting syncs; unsent statuses stay unsent. */
   #quiesce(): void {
     this.#queue.clear();
     this.#options.limiter.inFlightBound?.withdraw(this);
@@ -320,7 +323,7 @@ export class SyncLoop {
     if (isIdle) this.#idleWaiters.notifyIdle();
   }
 
-  /** The unsent pods that may still be there. */
+  /** Unsent pods, except those known to be gone. */
   #sendableUIDs(): string[] {
     const { cache, resultHandler } = this.#options;
     return cache.unsentUIDs().filter((uid) => !resultHandler.isGone(uid));

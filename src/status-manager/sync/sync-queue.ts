@@ -1,14 +1,14 @@
-/** A routine pod takes turns with urgent ones that were enqueued so much later. */
+/** How far an urgent pod may jump ahead of a routine one. */
 const ageingMs = 5_000;
 
 /**
- * The pods that are ready to be synced, each at most once. Two tiers, first in first out in each.
- * Urgent pods go first; once a routine pod has aged, every other turn is for routine pods, so that
- * no pod starves; not every turn, because a long backlog would delay pods that become Ready.
- * Divergence: the kubelet has no order but that of its map.
+ * Pods ready to be synced, each at most once. Two tiers, each FIFO. Urgent pods go first. Once a
+ * routine pod has aged, every second turn goes to routine pods, so that no pod starves; only every
+ * second, because a long backlog would otherwise delay pods that become Ready.
+ * Divergence: the kubelet syncs in the order of its map.
  */
 export class SyncQueue {
-  /** UID → since when it is ready. A Map keeps the order of insertion. */
+  /** UID → when it was enqueued; insertion order is FIFO order. */
   readonly #urgent = new Map<string, number>();
   readonly #routine = new Map<string, number>();
   #wasLastUrgent = false;
@@ -17,7 +17,7 @@ export class SyncQueue {
     return this.#urgent.size + this.#routine.size;
   }
 
-  /** Enqueues the pod; a queued one keeps its place, or moves up when it became urgent. */
+  /** Enqueues the pod. A queued pod keeps its position, or moves to the urgent tier. */
   add(uid: string, isUrgent: boolean, nowMs: number): void {
     if (this.#urgent.has(uid)) return;
     if (!isUrgent) {

@@ -38,13 +38,12 @@ export interface SyncResultHandlerOptions {
   readonly logger: Logger;
 }
 
-/** A pod that fails for so long while others are written is logged once at warn. */
+/** A pod that fails this long while others are written is logged once at warn. */
 const lastingAfterMs = 60_000;
 
 /**
- * What follows from the way a sync ended: the pod's back-off, a pause for all, the log, and the
- * outcomes that are not final. Each method first changes the back-off and then tells listeners, who
- * may drop the status.
+ * Handles sync results: sets back-off, pauses the client, logs, and reports non-final outcomes. Each
+ * method first updates the back-off and then calls listeners, because a listener may drop the status.
  */
 export class SyncResultHandler {
   readonly #options: SyncResultHandlerOptions;
@@ -67,7 +66,7 @@ export class SyncResultHandler {
     this.#options.podEvents.ended(uid, 'FailedStatusUpdate');
     if (result.kind === 'written') limiter.noteWritten();
     terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
-    // A DELETE that failed before is a failure until the next one succeeds.
+    // After a failed DELETE, the pod counts as failed until a DELETE succeeds.
     if (result.deletionDue !== undefined) return;
     if (result.timesSent >= hotLoopThreshold) this.#handleHotLoop(uid, result.versioned);
     else this.#endBackOff(uid);
@@ -86,19 +85,19 @@ export class SyncResultHandler {
     outcomes.report({ ...subject, outcome: result.kind === 'requested' ? 'deletion-requested' : 'deleted' });
   }
 
-  /** Reports those API objects that finalizers kept and that are gone now. */
+  /** Reports API objects that finalizers had kept and that are gone now. */
   reportGoneObjects(): void {
     const { outcomes, terminatingPods } = this.#options;
     for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
   }
 
-  /** There is nothing to send for the pod: whatever it waited for is over. */
+  /** The pod is in sync: ends its wait. */
   inSync(uid: string): void {
     this.#endBackOff(uid);
     this.#options.apiOutage.podSucceeded(uid);
   }
 
-  /** The pod's last failure may mean that it is gone, and the pod manager does not show it either. */
+  /** The pod's last failure may mean that it is gone, and the pod manager does not have it either. */
   isGone(uid: string): boolean {
     const reason = this.#options.backOff.get(uid)?.reason ?? 'hot-loop';
     if (reason === 'hot-loop' || !failureClassTable[reason].mayMeanGone) return false;
@@ -181,7 +180,7 @@ export class SyncResultHandler {
       podEvents.record(subject, 'StuckTerminating', `${event.deletionMessage}: ${message}`, 'delete');
   }
 
-  /** A node's own user gets 403, not 404, for a pod that is gone. */
+  /** A node's user gets 403, not 404, for a deleted pod. */
   #lineOf(uid: string, row: FailureClassRow, error: APIError): FailureLogEntry {
     if (error.kind === 'unknown') return unknownError;
     if (!row.mayMeanGone || row.level === 'debug') return row;
@@ -189,12 +188,12 @@ export class SyncResultHandler {
     const pod = podManager.getPodByUID(uid);
     if (pod === undefined) return { ...row, level: 'debug', repeatedLevel: 'debug' };
     const apiPod = podManager.getMirrorPodByPod(pod) ?? pod;
-    // The API server deletes a finished pod without a grace period, and the watch shows it a moment later.
+    // The API server deletes a terminal pod without a grace period; the watch event follows shortly after.
     const isLeaving = isBeingDeleted(apiPod) || isPodPhaseTerminal(apiPod.status?.phase);
     return isLeaving ? { ...row, level: 'info', repeatedLevel: 'info' } : row;
   }
 
-  /** The pod fails on its own for so long that the default log is to show it once. */
+  /** The pod alone has failed for so long that it is logged at warn, once. */
   #lasts({ failedAtMs, sinceMs, isLoggedAtWarn }: BackOffEntry): boolean {
     return !isLoggedAtWarn && !this.#options.apiOutage.isDown && failedAtMs - sinceMs >= lastingAfterMs;
   }
@@ -206,7 +205,7 @@ export class SyncResultHandler {
   }
 }
 
-/** In how many milliseconds the same version is tried again. */
+/** Milliseconds until the same version is retried. */
 function nextTryOf({ dueMs, failedAtMs }: BackOffEntry): number {
   return Math.ceil(dueMs - failedAtMs);
 }

@@ -6,7 +6,7 @@ import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
 import type { PodEvents } from './pod-events.ts';
 
-/** A pod that waits longer than this is logged. */
+/** Pods that wait longer than this are logged. */
 const stuckAfterMs = 60_000;
 
 /** A pod whose DELETE the API server has accepted and that finalizers keep. */
@@ -14,7 +14,7 @@ export interface RequestedDeletion {
   readonly podUID: string;
   readonly podNamespace: string;
   readonly podName: string;
-  /** As the pod manager shows them now. */
+  /** The finalizers on the pod manager's pod. */
   readonly finalizers: readonly string[];
   /** When the DELETE was accepted (RFC 3339). */
   readonly since: string;
@@ -35,12 +35,12 @@ export interface TerminatingPodsOptions {
 }
 
 /**
- * Pods whose termination waits for something else: for `podCouldHaveRunningContainers` to return false, or,
- * after the API server has accepted the DELETE, for the finalizers. Each is logged once at warn when
- * a full batch finds that it has waited for a minute.
+ * Pods whose termination is blocked: `podCouldHaveRunningContainers` returns true, or the API server
+ * has accepted the DELETE and finalizers keep the object. A full batch logs each once at warn after a
+ * minute.
  *
- * Only the pod manager can tell when an object that finalizers kept is gone, so a pod that it does
- * not show is not recorded.
+ * Only the pod manager shows when an object kept by finalizers is gone, so pods unknown to it are not
+ * recorded.
  */
 export class TerminatingPods {
   readonly #options: TerminatingPodsOptions;
@@ -51,7 +51,7 @@ export class TerminatingPods {
     this.#options = options;
   }
 
-  /** The terminal phase of this pod is, or is no longer, held back. */
+  /** Sets whether the terminal phase of this pod is held back. */
   setHeldBack(subject: OutcomeSubject, isHeldBack: boolean): void {
     if (!isHeldBack) this.#heldBack.delete(subject.podUID);
     else if (!this.#heldBack.has(subject.podUID)) this.#heldBack.set(subject.podUID, this.#entry(subject, []));
@@ -76,7 +76,7 @@ export class TerminatingPods {
     return this.#heldBack.get(uid)?.sinceMs;
   }
 
-  /** Hands out, once, those requested deletions whose pods the pod manager no longer shows. */
+  /** Removes and returns the requested deletions whose pods the pod manager no longer has. */
   takeGone(): OutcomeSubject[] {
     const gone = [...this.#requested.values()]
       .map(({ subject }) => subject)

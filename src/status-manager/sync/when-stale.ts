@@ -9,7 +9,7 @@ import { failureClassTable } from './failure-classes.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { PatchPlan, Plan, PodSyncer, SentResult, SyncResult } from './pod-syncer.ts';
 
-/** What syncs one pod: `PodSyncer`, or a layer around it. */
+/** Syncs one pod: `PodSyncer`, or a layer around it. */
 export type StatusSyncer = Pick<PodSyncer, 'syncPod' | 'deletePod' | 'forget'>;
 
 export interface WhenStaleOptions {
@@ -21,14 +21,14 @@ export interface WhenStaleOptions {
 }
 
 /**
- * The option `readBeforePatch: 'when-stale'`: a layer around `PodSyncer` that keeps the API objects as
- * our last requests left them, and patches without a GET while nothing unexpected happens. An object
- * is trusted once: the result of that sync says whether the next one may trust it, too.
- * Divergence, on request only: the kubelet reads before each patch.
+ * Implements `readBeforePatch: 'when-stale'`: a layer around `PodSyncer` that caches the API objects
+ * from our last responses and patches without a GET. An object is trusted for one sync; its result
+ * decides whether the next sync may trust the new object.
+ * Divergence, opt-in: the kubelet reads before each patch.
  */
 export class WhenStale implements StatusSyncer {
   readonly #options: WhenStaleOptions;
-  /** By the UID of the cached status: of a static pod its own, not its mirror's. Only the members that a sync needs. */
+  /** Pod UID (for a static pod its own, not its mirror's) → API object, with only the members that a sync needs. */
   readonly #trusted = new Map<string, APIPod>();
 
   constructor(options: WhenStaleOptions) {
@@ -50,7 +50,7 @@ export class WhenStale implements StatusSyncer {
     this.#options.syncer.forget(uid);
   }
 
-  /** Undefined: read the pod first. */
+  /** Undefined if the pod must be read first. */
   async #patchWithoutReading(uid: string, trusted: APIPod, permits: SyncPermits): Promise<SyncResult | undefined> {
     const { syncer } = this.#options;
     const planned = syncer.plan(uid, trusted);
@@ -64,11 +64,14 @@ export class WhenStale implements StatusSyncer {
     if (equalJSON(response.status, plan.merged)) {
       return this.#trust(uid, syncer.recordSent(uid, plan, trusted, response, 'written'));
     }
-    // Somebody else has written since the object was trusted; the response shows what a GET would.
+    // Another writer has changed the object since; the response equals what a GET would return.
     return this.#trustIfAsPlanned(uid, await syncer.syncAPIPod(uid, response, permits, 'written'));
   }
 
-  /** Hands out the object once, with the pod manager's pod for the safety provider; undefined: read first. */
+  /**
+   * Removes and returns the trusted object, with the pod manager's pod for the safety provider;
+   * undefined if the pod must be read first.
+   */
   #take(uid: string): APIPod | undefined {
     const trusted = this.#trusted.get(uid);
     if (trusted === undefined) return undefined;
@@ -77,12 +80,12 @@ export class WhenStale implements StatusSyncer {
     const pod = podManager.getPodByUID(uid);
     if (pod === undefined) return undefined;
     const completePod = podManager.getMirrorPodByPod(pod) ?? pod;
-    // Another writer may have reset the phase, which decides what may be written.
+    // Another writer may have reset the phase, on which the merge depends.
     if (isPodPhaseTerminal(completePod.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
     return { ...trusted, completePod };
   }
 
-  /** The next sync need not read an object that shows exactly what was planned. */
+  /** Trusts the object for the next sync if it has exactly the planned status. */
   #trustIfAsPlanned(uid: string, result: SyncResult): SyncResult {
     return 'latest' in result && equalJSON(result.latest.status, result.merged) ? this.#trust(uid, result) : result;
   }
@@ -98,14 +101,14 @@ export class WhenStale implements StatusSyncer {
   }
 }
 
-/** Whether the trusted object tells enough for this plan. */
+/** Whether the plan is safe to execute on the trusted object. */
 function isPatchSafe(plan: Plan | undefined, trusted: APIPod): plan is PatchPlan {
   return (
     plan?.kind === 'patch' && plan.disruptionTarget === undefined && !replacesAllConditions(trusted.status, plan.merged)
   );
 }
 
-/** True when a patch writes or removes the complete list of conditions, of which others own a part. */
+/** True if the patch replaces or removes the complete list of conditions, including foreign ones. */
 function replacesAllConditions(apiStatus: PodStatus, merged: PodStatus): boolean {
   return (apiStatus.conditions === undefined) !== (merged.conditions === undefined);
 }

@@ -1,15 +1,15 @@
 import type { APIError } from '../../kube/client/api-error.ts';
 import type { StatusOutcome } from './status-outcome.ts';
 
-/** What `whenWritten` resolves with. */
+/** Result of `whenWritten`. */
 export type WrittenResult =
   | { readonly written: true; readonly version: number }
   | {
       readonly written: false;
       /**
-       * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome `gone`.
-       * `refused`: the API server does not take it; `error` says why. `stopped`: the manager stopped.
-       * `no-client`: there is no client to write it with.
+       * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome
+       * `gone`. `refused`: the API server refuses it; `error` says why. `stopped`: the manager
+       * stopped. `no-client`: the manager has no client.
        */
       readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
       readonly error?: APIError;
@@ -20,11 +20,11 @@ interface Waiter {
   readonly resolve: (result: WrittenResult) => void;
 }
 
-/** The callers that wait until a version of a pod's status, or a newer one, is written. */
+/** Pending `whenWritten` calls. */
 export class WrittenWaiters {
   readonly #waiters = new Map<string, Waiter[]>();
 
-  /** Resolves with the first outcome that decides about `version`. */
+  /** Resolves with the first outcome that settles `version`. */
   add(uid: string, version: number): Promise<WrittenResult> {
     return new Promise((resolve) => {
       const waiters = this.#waiters.get(uid);
@@ -53,7 +53,7 @@ export class WrittenWaiters {
   }
 }
 
-/** Undefined when the outcome does not decide about this version. */
+/** Undefined if the outcome does not settle this version. */
 function resultFor(outcome: StatusOutcome, version: number): WrittenResult | undefined {
   if (outcome.version < version) return undefined;
   switch (outcome.outcome) {

@@ -136,7 +136,7 @@ describe('an outage of the API server', () => {
     h.set('a', 'unseen');
     await h.clock.advanceAsync(60_000);
     h.manager.removeOrphanedStatuses([]);
-    expect(messages(h)).toEqual([down, 'No pod is affected by the outage of the API server any more']);
+    expect(messages(h)).toEqual([down, 'The outage of the API server no longer affects any pod']);
     expect(h.manager.inspect().outage).toBeUndefined();
     await h.manager.stop();
   });

@@ -68,7 +68,7 @@ describe('fileJournal', () => {
     const { journal: next, logger } = await openJournal(dir);
     expect(recovered({ journal: next })).toEqual(['a']);
     expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-      'warn: The last line of the journal was incomplete and has been removed',
+      'warn: Removed an incomplete last line from the journal',
     ]);
     next.accepted(entry('d'));
     const { journal: third, logger: quiet } = await afterCrash(dir);
@@ -205,7 +205,7 @@ describe('fileJournal', () => {
     journal.settled('a');
     await journal.close();
     expect(logger.errors).toMatchObject([
-      { message: 'Another process has replaced the file of the journal; nothing more is recorded' },
+      { message: 'Another process has replaced the journal file; nothing more is recorded' },
     ]);
     expect(readFileSync(file(), 'utf8')).toBe('precious');
   });

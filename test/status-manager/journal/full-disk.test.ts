@@ -118,7 +118,7 @@ describe('a journal on a full disk', () => {
     disk.capacity = Number.POSITIVE_INFINITY;
     clock.advance(1_000);
     expect(logger.warnings).toMatchObject([
-      { message: 'An operation on the file of the journal succeeded again', fields: { action: 'mark' } },
+      { message: 'A journal file operation succeeded again', fields: { action: 'mark' } },
       { message: 'The journal can be written again; all unsent statuses are recorded', fields: { outageMs: 2_000 } },
     ]);
     expect(recovered(await crash())).toEqual(['a a2 is longer', 'b b1']);

@@ -497,7 +497,7 @@ describe('the failure is shown', () => {
   });
 });
 
-describe('an error of the client that is not of HTTP or the network', () => {
+describe('an unexpected non-HTTP error of the client', () => {
   it('is logged with its message at warn, once in a row: a TypeError inside a mock appeared nowhere', async () => {
     const h = new SyncHarness();
     h.addPods('a');
@@ -507,7 +507,7 @@ describe('an error of the client that is not of HTTP or the network', () => {
     await h.clock.advanceAsync(10_000);
     expect(h.logger.warnings).toMatchObject([
       {
-        message: 'The client failed with an error that is not of HTTP or the network',
+        message: 'The client failed with an unexpected non-HTTP error (bug in the client?)',
         fields: {
           pod: 'default/a',
           verb: 'get',

@@ -49,7 +49,7 @@ describe('ResendDetector', () => {
     [
       'times alone, in a strategic merge patch',
       (time) => merge({ conditions: [{ type: 'Ready', lastTransitionTime: time }] }),
-      'The pod was terminated without a terminal status',
+      'Terminal pod still has Ready=True cached',
     ],
     [
       'times alone, in a JSON patch',
@@ -57,7 +57,7 @@ describe('ResendDetector', () => {
         type: 'application/json-patch+json',
         body: [{ op: 'replace', path: '/status/conditions/0/lastTransitionTime', value: time }],
       }),
-      'The pod was terminated without a terminal status',
+      'Terminal pod still has Ready=True cached',
     ],
     [
       'a condition with its time',
