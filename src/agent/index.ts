@@ -2,12 +2,7 @@
 export { createNodeAgent } from './node-agent/create-node-agent.ts';
 export type { NodeAgent } from './node-agent/node-agent.ts';
 export type { NodeAgentInspection } from './node-agent/node-agent-inspection.ts';
-export type {
-  CanAdmitPod,
-  NodeAgentNode,
-  NodeAgentOptions,
-  NodeAgentStopOptions,
-} from './node-agent/node-agent-options.ts';
+export type { NodeAgentNode, NodeAgentOptions, NodeAgentStopOptions } from './node-agent/node-agent-options.ts';
 export type { Eviction } from './eviction/evict-pod.ts';
 export type { PodAdmitAttributes, PodAdmitResult } from './allocation/pod-admission.ts';
 export type { Node, NodeStatus } from './node/node-types.ts';

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import {
   type CallOptions,
   type ContainerConfig,
-  ContainerConfigError,
   type ContainerRuntime,
   type ExecResult,
   noTimeoutMs,
@@ -14,7 +13,7 @@ import {
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
-import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
+import type { Container, Pod, ResourceRequirementsInput } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
@@ -23,9 +22,9 @@ import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-st
 import { type CRIClient, CRIError, hasCode, ignoreNotFound } from './cri-client.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { pullError, requireImageName } from './image-errors.ts';
-import { containerNameLabel, podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
+import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
-import { type RunnableContainer, runnableContainers, runnableSpec } from './pod-spec.ts';
+import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';
@@ -45,6 +44,8 @@ export interface CRIRuntimeSettings {
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+type ResizeOptions = CallOptions & { readonly pod?: Pod | undefined; readonly container?: Container | undefined };
 
 interface Cached<Status> {
   /** The state in the list that the status belongs to. */
@@ -108,8 +109,7 @@ export class CRIRuntime implements ContainerRuntime {
     const container = config.container as RunnableContainer;
     const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
     const sandbox = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: sandboxID }, { signal });
-    const { network, metadata } = sandbox.status ?? {};
-    const podIPs = [network?.ip ?? '', ...(network?.additional_ips ?? []).map(({ ip }) => ip)].filter(Boolean);
+    const { metadata } = sandbox.status ?? {};
     const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
     // The log of a run that containerd and the agent have both forgotten is not written over.
     const attempt = Math.max(config.attempt, await calcRestartCountByLogDir(logs));
@@ -117,10 +117,10 @@ export class CRIRuntime implements ContainerRuntime {
     const containerConfig = generateContainerConfig(
       { ...config, attempt },
       {
-        options: await helper.generateRunContainerOptions(pod, container, podIPs),
+        options: await helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
         moreMounts: await this.#terminationMessageMount(pod, container),
         imageUser: await this.#imageUser(config.imageRef ?? container.image ?? '', signal),
-        targetID: await this.#targetID(pod, container, signal),
+        targetID: config.targetContainerID === undefined ? undefined : bareID(config.targetContainerID),
         seccompProfileRoot: join(rootDirectory, 'seccomp'),
         machine,
       },
@@ -157,13 +157,10 @@ export class CRIRuntime implements ContainerRuntime {
   async updateContainerResources(
     containerID: string,
     resources: ResourceRequirementsInput,
-    { signal, pod }: CallOptions & { readonly pod?: Pod } = {},
+    { signal, pod = {}, container = { name: '' } }: ResizeOptions = {},
   ): Promise<void> {
     const id = bareID(containerID);
-    const status = await this.#containerStatus(id, signal);
-    const name = status?.labels[containerNameLabel] ?? '';
-    const container = pod && runnableContainers(runnableSpec(pod)).find((one) => one.name === name);
-    const linux = containerLinuxResources(pod ?? {}, container ?? { name }, this.#settings.machine, resources);
+    const linux = containerLinuxResources(pod, container as RunnableContainer, this.#settings.machine, resources);
     const request: CRIRequest<'UpdateContainerResourcesRequest'> = {
       container_id: id,
       // To the runtime, 0 means that a limit stays as it is.
@@ -347,20 +344,6 @@ export class CRIRuntime implements ContainerRuntime {
     const { image: status } = await this.#client.call('ImageStatus', { image: { image } }, { signal });
     if (status?.uid) return { uid: status.uid.value };
     return status?.username ? { username: status.username } : { uid: 0 };
-  }
-
-  /** Source: kubelet `getTargetID`. */
-  async #targetID(
-    { metadata }: Pod,
-    { targetContainerName }: RunnableContainer,
-    signal: AbortSignal | undefined,
-  ): Promise<string | undefined> {
-    if (!targetContainerName) return undefined;
-    const pod = await this.getPod(metadata?.uid ?? '', { signal });
-    const runs = pod?.containers.filter(({ name }) => name === targetContainerName) ?? [];
-    const [newest] = runs.toSorted((a, b) => (b.attempt ?? 0) - (a.attempt ?? 0));
-    if (newest === undefined) throw new ContainerConfigError(`unable to find target container ${targetContainerName}`);
-    return bareID(newest.id);
   }
 
   /** Source: kubelet `pullImage`, which tries the credentials one after the other. */

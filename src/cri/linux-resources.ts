@@ -1,4 +1,4 @@
-import { quantityMilliValue, quantityValue } from '../kube/quantity.ts';
+import { quantityValue } from '../kube/quantity.ts';
 import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
@@ -23,7 +23,7 @@ const besteffortOOMScoreAdj = 1000;
 
 /** 0 when absent. */
 function milliCPUOf(quantity: string | undefined): number {
-  return quantityMilliValue(quantity ?? 0) ?? 0;
+  return quantityValue(quantity ?? 0, 'm') ?? 0;
 }
 
 /** 0 when absent. */

@@ -100,8 +100,9 @@ export function quantityNanos(input: string | number): bigint | undefined {
 }
 
 /**
- * The value of a quantity, rounded up to an integer: bytes, for example. Undefined when `input` is not a quantity;
- * inexact beyond 2^53. Source: apimachinery `Quantity.Value`.
+ * The value of a quantity as a number, rounded up (away from zero) to an integer; with the unit `m` in thousandths, as is
+ * usual for cpu. Undefined when `input` is not a quantity; inexact beyond 2^53. Source: apimachinery `Quantity.Value`,
+ * `MilliValue`.
  *
  * @example
  * ```ts
@@ -109,34 +110,15 @@ export function quantityNanos(input: string | number): bigint | undefined {
  *
  * quantityValue('64Mi'); // 67108864
  * quantityValue('1500m'); // 2
+ * quantityValue('1.5', 'm'); // 1500
  * quantityValue('much'); // undefined
  * ```
  */
-export function quantityValue(input: string | number): number | undefined {
-  return roundedUp(input, NANOS_PER_UNIT);
-}
-
-/**
- * The value of a quantity in thousandths, rounded up to an integer: thousandths of a CPU, for example. Undefined when
- * `input` is not a quantity; inexact beyond 2^53. Source: apimachinery `Quantity.MilliValue`.
- *
- * @example
- * ```ts
- * import { quantityMilliValue } from 'kubelet-status-manager';
- *
- * quantityMilliValue('1.5'); // 1500
- * quantityMilliValue('250m'); // 250
- * ```
- */
-export function quantityMilliValue(input: string | number): number | undefined {
-  return roundedUp(input, NANOS_PER_UNIT / 1000n);
-}
-
-/** Away from zero. */
-function roundedUp(input: string | number, unit: bigint): number | undefined {
+export function quantityValue(input: string | number, unit: '' | 'm' = ''): number | undefined {
   const nanos = quantityNanos(input);
   if (nanos === undefined) return undefined;
-  return Number(nanos < 0n ? -((-nanos + unit - 1n) / unit) : (nanos + unit - 1n) / unit);
+  const divisor = unit === 'm' ? NANOS_PER_UNIT / 1000n : NANOS_PER_UNIT;
+  return Number(nanos < 0n ? -((divisor - 1n - nanos) / divisor) : (nanos + divisor - 1n) / divisor);
 }
 
 /**

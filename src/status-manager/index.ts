@@ -29,7 +29,7 @@ export { type NodeResources, podResourcesAreReclaimed } from './allocation/pod-r
 // Computing a pod's status
 export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
 export { isPodPhaseTerminal } from './status/phase.ts';
-export { compareQuantities, quantityMilliValue, quantityValue } from '../kube/quantity.ts';
+export { compareQuantities, quantityValue } from '../kube/quantity.ts';
 export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
 
 // The API server

@@ -5,7 +5,6 @@ import {
   canonicalQuantity,
   compareQuantities,
   quantitiesEqual,
-  quantityMilliValue,
   quantityNanos,
   quantityValue,
 } from '../../src/kube/quantity.ts';
@@ -236,7 +235,7 @@ describe('compareQuantities', () => {
   });
 });
 
-describe('quantityValue and quantityMilliValue', () => {
+describe('quantityValue', () => {
   it.each([
     ['64Mi', 67_108_864, 67_108_864_000],
     ['1500m', 2, 1500],
@@ -246,7 +245,7 @@ describe('quantityValue and quantityMilliValue', () => {
     ['much', undefined, undefined],
   ])('%s: %s, %s', (input, value, milliValue) => {
     expect(quantityValue(input)).toBe(value);
-    expect(quantityMilliValue(input)).toBe(milliValue);
+    expect(quantityValue(input, 'm')).toBe(milliValue);
   });
 });
 

@@ -1,4 +1,4 @@
-import { quantityMilliValue, quantityValue } from '../../kube/quantity.ts';
+import { quantityValue } from '../../kube/quantity.ts';
 import type { Container, Pod, PodStatusInput, ResourceList } from '../../kube/types.ts';
 import { podRequests } from '../../status-manager/status/pod-resources.ts';
 import { canonicalPodStatus } from '../../status-manager/status/canonical.ts';
@@ -55,7 +55,7 @@ function usedAmounts(pod: Pod): Amounts {
 
 function amountsOf(list: ResourceList): Amounts {
   const valueOf = (name: string, quantity: string): number | undefined =>
-    name === 'cpu' ? quantityMilliValue(quantity) : quantityValue(quantity);
+    quantityValue(quantity, name === 'cpu' ? 'm' : '');
   return new Map(Object.entries(list).map(([name, quantity]) => [name, valueOf(name, quantity) ?? 0]));
 }
 

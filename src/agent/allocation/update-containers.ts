@@ -6,7 +6,7 @@ import { amountOf, compareAmounts, containerResources, resizableResources } from
 
 export interface UpdateContainersOptions {
   /** A runtime that has `updateContainerResources`. */
-  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
+  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources' | 'updatePodResources'>;
   readonly actuatedResources: ActuatedResources;
   readonly signal: AbortSignal;
 }
@@ -23,6 +23,7 @@ export async function updateContainers(
   containersToUpdate: readonly ContainerToUpdate[],
   { runtime, actuatedResources, signal }: UpdateContainersOptions,
 ): Promise<void> {
+  await runtime.updatePodResources?.(pod, 'before', { signal });
   for (const { containerID, container, resource } of containersToUpdate) {
     signal.throwIfAborted();
     const desired = containerResources(pod, container);
@@ -36,7 +37,8 @@ export async function updateContainers(
       return list;
     };
     const resources = { limits: listOf('limits'), requests: listOf('requests') };
-    await runtime.updateContainerResources!(containerID, resources, { signal });
+    await runtime.updateContainerResources!(containerID, resources, { signal, pod, container });
     actuatedResources.set(pod, container.name, resources);
   }
+  await runtime.updatePodResources?.(pod, 'after', { signal });
 }

@@ -37,15 +37,6 @@ export interface NodeAgentNode extends Pick<
   readonly addresses?: readonly string[] | undefined;
 }
 
-/**
- * Decides about a new pod, or a resized pod, after the kubelet's own checks: operating system, sysctls, resources, node
- * affinity, node name, host ports, taints. A new pod that is refused gets
- * the phase Failed with the reason and the message, and none of its containers is started. After a
- * restart of the agent, it is called again for each running pod. If it throws, the pod is refused with
- * the reason `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`.
- */
-export type CanAdmitPod = (attributes: PodAdmitAttributes) => PodAdmitResult;
-
 /** Options of `createNodeAgent`. */
 export interface NodeAgentOptions {
   /** Name of the Node, in lower case. */
@@ -70,8 +61,14 @@ export interface NodeAgentOptions {
    * namespace of their own are possible. Default: none. kubelet: `--allowed-unsafe-sysctls`.
    */
   readonly allowedUnsafeSysctls?: readonly string[] | undefined;
-  /** Asked about pods that the Node has room for. Default: they are admitted. */
-  readonly canAdmitPod?: CanAdmitPod | undefined;
+  /**
+   * Decides about a new pod, or a resized pod, after the kubelet's own checks: operating system, sysctls,
+   * resources, node affinity, node name, host ports, taints. A new pod that is refused gets the phase Failed
+   * with the reason and the message, and none of its containers is started. After a restart of the agent, it
+   * is called again for each running pod. If it throws, the pod is refused with the reason
+   * `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`. Default: such pods are admitted.
+   */
+  readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
   /** Runs postStart and preStop hooks. Default: `createHandlerRunner`. */

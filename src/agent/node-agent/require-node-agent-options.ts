@@ -63,7 +63,14 @@ const runtimeMethods = [
 /** Of an `AllocationState`; `allocationState` is checked by the status manager. */
 const stateMethods = ['getContainerResourceAllocation', 'setPodAllocation', 'delete', 'removeOrphanedPods'] as const;
 const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] as const;
-const otherOptionalMethods = ['pullImage', 'imageRef', 'subscribe', 'updateContainerResources'] as const;
+const otherOptionalMethods = [
+  'pullImage',
+  'imageRef',
+  'subscribe',
+  'updateContainerResources',
+  'preparePod',
+  'updatePodResources',
+] as const;
 
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {

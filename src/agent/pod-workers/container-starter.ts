@@ -57,7 +57,7 @@ export class ContainerStarter {
     const imageRef = await this.#imageRef(request);
 
     this.#options.actuatedResources?.set(pod, container.name, containerResources(pod, container));
-    const containerID = await this.#step('CreateContainerError', request, () =>
+    const containerID = await this.#step('CreateContainerError', request, async () =>
       this.#options.runtime.createContainer({
         pod,
         container,
@@ -65,6 +65,8 @@ export class ContainerStarter {
         hash: hashContainer(container),
         sandboxID: request.sandboxID,
         imageRef,
+        ...(request.runtimeStatus.ips?.length && { podIPs: request.runtimeStatus.ips }),
+        ...targetOf(request),
       }),
     );
     this.#event(request, 'Normal', 'Created', 'Container created');
@@ -136,6 +138,15 @@ export class ContainerStarter {
   ): void {
     this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
   }
+}
+
+/** Source: kubelet `getTargetID`. @throws ContainerConfigError */
+function targetOf({ container, runtimeStatus }: StartRequest): { readonly targetContainerID?: string } {
+  const { targetContainerName: name } = container as EphemeralContainer;
+  if (!name) return {};
+  const target = findContainerStatusByName(runtimeStatus, name);
+  if (target === undefined) throw new ContainerConfigError(`unable to find target container ${name}`);
+  return { targetContainerID: target.id };
 }
 
 /** Replaces container IDs by the name, because events whose messages differ are not aggregated. Source: kuberuntime `recordContainerEvent`. */

@@ -58,7 +58,7 @@ export class ImageManager {
 
   async #inspect(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await this.#options.runtime.imageRef!(image, { signal });
+      return await this.#options.runtime.imageRef!(image, { signal, pod });
     } catch (thrown) {
       signal.throwIfAborted();
       if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);

@@ -9,6 +9,7 @@ import type { PodActions } from '../actions/pod-actions.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { ContainerStarter, type StartRequest } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
@@ -40,6 +41,11 @@ export interface SyncPodContext {
   /** The pod's status before this sync: the restart counts of containers that the runtime has lost. */
   readonly previous?: PodStatusInput | undefined;
   readonly signal: AbortSignal;
+}
+
+interface NewSandbox {
+  readonly sandboxID: string;
+  readonly ips: readonly string[] | undefined;
 }
 
 /** Reconciles the containers and the sandbox of a pod with its spec. Source: `kubeGenericRuntimeManager`. */
@@ -91,15 +97,17 @@ export class RuntimeManager {
     signal.throwIfAborted();
 
     let { sandboxID } = actions;
+    let { ips } = runtimeStatus;
     if (actions.createSandbox) {
       const result = await this.#createSandbox(pod, actions.attempt);
       results.push(result);
       if (result.sandboxID === undefined) return results;
-      sandboxID = result.sandboxID;
+      ({ sandboxID, ips } = result);
       this.#options.onPodSandboxReady(pod);
     }
     if (actions.containersToUpdate.length > 0) results.push(await this.#resizePod(pod, actions, signal));
-    return [...results, ...(await this.#startContainers({ pod, runtimeStatus, previous, signal }, actions, sandboxID))];
+    const request = { pod, runtimeStatus: { ...runtimeStatus, ips }, previous, signal };
+    return [...results, ...(await this.#startContainers(request, actions, sandboxID))];
   }
 
   /** Source: kuberuntime `killPodWithSyncResult`. */
@@ -143,17 +151,38 @@ export class RuntimeManager {
     return results;
   }
 
-  async #createSandbox(pod: Pod, attempt: number): Promise<SyncActionResult & { readonly sandboxID?: string }> {
+  async #createSandbox(pod: Pod, attempt: number): Promise<SyncActionResult & Partial<NewSandbox>> {
+    const { runtime, eventRecorder } = this.#options;
     const { name = '', namespace = '' } = pod.metadata ?? {};
     const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
+    const step = async <T>(reason: string, what: string, call: () => Promise<T>): Promise<T> => {
+      try {
+        return await call();
+      } catch (thrown) {
+        const message = messageOf(thrown);
+        eventRecorder.event({ pod, type: 'Warning', reason, message: `${what}: ${message}` });
+        throw new SyncActionError('CreatePodSandboxError', message, { cause: thrown });
+      }
+    };
     try {
-      return { ...target, sandboxID: await this.#options.runtime.runPodSandbox!({ pod, attempt }) };
+      await step('FailedToCreatePodContainer', 'unable to ensure pod container exists', async () =>
+        runtime.preparePod?.(pod),
+      );
+      const sandboxID = await step('FailedCreatePodSandBox', 'Failed to create pod sandbox', () =>
+        runtime.runPodSandbox!({ pod, attempt }),
+      );
+      const ips = await step('FailedStatusPodSandBox', 'Unable to get pod sandbox status', () => this.#podIPs(pod));
+      return { ...target, sandboxID, ips };
     } catch (thrown) {
-      const message = messageOf(thrown);
-      const event = { type: 'Warning', reason: 'FailedCreatePodSandBox' } as const;
-      this.#options.eventRecorder.event({ pod, ...event, message: `Failed to create pod sandbox: ${message}` });
-      return { ...target, failure: new SyncActionError('CreatePodSandboxError', message, { cause: thrown }) };
+      return { ...target, failure: thrown as SyncActionError };
     }
+  }
+
+  /** The addresses of the sandbox that was just created. Source: kuberuntime `determinePodSandboxIPs`. */
+  async #podIPs(pod: Pod): Promise<readonly string[] | undefined> {
+    if (pod.spec?.hostNetwork === true) return undefined;
+    const { runtime } = this.#options;
+    return podStatusFromRuntime(pod, await runtime.getPod(pod.metadata?.uid ?? ''), runtime).ips;
   }
 
   async #resizePod(pod: Pod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncActionResult> {

@@ -82,8 +82,17 @@ export function boundedRuntime(
         requireExecResult,
       ),
     ...(runtime.updateContainerResources && {
-      updateContainerResources: (id, resources, { signal } = {}) =>
-        bounded('updateContainerResources', ms, signal, (o) => runtime.updateContainerResources!(id, resources, o)),
+      updateContainerResources: (id, resources, { signal, ...of } = {}) =>
+        bounded('updateContainerResources', ms, signal, (o) =>
+          runtime.updateContainerResources!(id, resources, { ...of, ...o }),
+        ),
+    }),
+    ...(runtime.preparePod && {
+      preparePod: (pod, { signal } = {}) => bounded('preparePod', ms, signal, (o) => runtime.preparePod!(pod, o)),
+    }),
+    ...(runtime.updatePodResources && {
+      updatePodResources: (pod, step, { signal } = {}) =>
+        bounded('updatePodResources', ms, signal, (o) => runtime.updatePodResources!(pod, step, o)),
     }),
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>
@@ -108,8 +117,8 @@ export function boundedRuntime(
         ),
     }),
     ...(runtime.imageRef && {
-      imageRef: (image, { signal } = {}) =>
-        bounded('imageRef', ms, signal, (o) => runtime.imageRef!(image, o), requireImageRef),
+      imageRef: (image, { signal, ...of } = {}) =>
+        bounded('imageRef', ms, signal, (o) => runtime.imageRef!(image, { ...of, ...o }), requireImageRef),
     }),
     ...(runtime.subscribe && { subscribe: (listener) => runtime.subscribe!(listener) }),
   };

@@ -36,6 +36,10 @@ export interface ContainerConfig {
   readonly sandboxID?: string | undefined;
   /** The result of `pullImage`; absent in a runtime without images. */
   readonly imageRef?: string | undefined;
+  /** The pod's addresses, the primary one first. Default: none are known, as with hostNetwork. */
+  readonly podIPs?: readonly string[] | undefined;
+  /** The container whose processes an ephemeral container wants to see: that of its `targetContainerName`. */
+  readonly targetContainerID?: string | undefined;
 }
 
 /** Source: CRI `ExecSyncResponse`. */
@@ -83,6 +87,16 @@ export interface ContainerRuntime {
   /** One pod; undefined if the runtime has no sandbox and no container of it. */
   getPod(uid: string, options?: CallOptions): Promise<RuntimePod | undefined>;
 
+  /**
+   * Called before each sandbox of a pod is created; for the cgroup of the pod, for example. Must be idempotent.
+   * Source: kubelet `PodContainerManager.EnsureExists`.
+   */
+  preparePod?(pod: Pod, options?: CallOptions): Promise<void>;
+  /**
+   * Called `before` and `after` the containers of a pod are resized; the pod has its new resources. Raise what the pod as
+   * a unit may use before, and lower it after. Source: kubelet `doPodResizeAction`.
+   */
+  updatePodResources?(pod: Pod, step: 'before' | 'after', options?: CallOptions): Promise<void>;
   /** Resolves with the sandbox's ID when it is ready. */
   runPodSandbox?(config: PodSandboxConfig, options?: CallOptions): Promise<string>;
   /** Kills the containers that still run in the sandbox, and releases its network. */
@@ -111,7 +125,11 @@ export interface ContainerRuntime {
   updateContainerResources?(
     containerID: string,
     resources: ResourceRequirementsInput,
-    options?: CallOptions,
+    options?: CallOptions & {
+      /** Set by the agent, like `container`: the pod with its new resources. */
+      readonly pod?: Pod | undefined;
+      readonly container?: Container | undefined;
+    },
   ): Promise<void>;
   /** Kills the container if it is running, and removes it. */
   removeContainer(containerID: string, options?: CallOptions): Promise<void>;
@@ -130,7 +148,13 @@ export interface ContainerRuntime {
   /** Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. */
   pullImage?(image: string, pod: Pod, options?: CallOptions): Promise<PulledImage | string>;
   /** The reference to an image that is present; undefined if it must be pulled. May reject with an `ImageError`. */
-  imageRef?(image: string, options?: CallOptions): Promise<string | undefined>;
+  imageRef?(
+    image: string,
+    options?: CallOptions & {
+      /** Set by the agent: the pod that needs the image. */
+      readonly pod?: Pod | undefined;
+    },
+  ): Promise<string | undefined>;
 
   /** Calls `listener` soon after each change, until the returned function is called. May miss changes. */
   subscribe?(listener: (event: RuntimeEvent) => void): () => void;

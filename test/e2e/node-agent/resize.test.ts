@@ -1,6 +1,6 @@
 import { it } from 'vitest';
 import { compareQuantities } from 'kubelet-status-manager';
-import type { CanAdmitPod, NodeAgentNode, PodAdmitAttributes } from 'kubelet-status-manager/agent';
+import type { NodeAgentNode, NodeAgentOptions, PodAdmitAttributes } from 'kubelet-status-manager/agent';
 import { uniqueName } from '../../contract/pod-api.ts';
 import { expectLife } from './expect-life.ts';
 import { describeOnServers } from './on-servers.ts';
@@ -10,7 +10,7 @@ const cpuOf = (pod: PodAdmitAttributes['pod']): string =>
 const compareCpu = (pod: PodAdmitAttributes['pod'], cpu: string): number => compareQuantities(cpuOf(pod), cpu) ?? 0;
 
 /** One pod of a time may have more than 1 CPU, and none more than 4. */
-const canAdmitPod: CanAdmitPod = ({ pod, otherPods }) => {
+const canAdmitPod: NodeAgentOptions['canAdmitPod'] = ({ pod, otherPods }) => {
   if (compareCpu(pod, '4') > 0) return { admit: false, reason: 'Infeasible', message: 'too large' };
   const isLarge = (other: PodAdmitAttributes['pod']): boolean => compareCpu(other, '1') > 0;
   return isLarge(pod) && otherPods.some(isLarge)

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Pod } from 'kubelet-status-manager';
+import type { ContainerConfig, ContainerRuntime } from 'kubelet-status-manager/agent';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
+import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
+import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
+import { TestCluster } from './test-cluster.ts';
+
+let cluster: TestCluster;
+let created: ContainerConfig[];
+beforeEach(async () => {
+  cluster = await TestCluster.start();
+  created = [];
+  const createContainer = cluster.runtime.createContainer.bind(cluster.runtime);
+  cluster.runtime.createContainer = (config, options) => (created.push(config), createContainer(config, options));
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+const podOf = (spec: object = {}): Pod => ({
+  metadata: { name: 'web' },
+  spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'app', image: 'app:1' }], ...spec },
+});
+
+describe('what the agent tells a runtime', () => {
+  it('the first container of a new sandbox is created with the addresses of the pod', async () => {
+    await cluster.startAgent();
+    await cluster.create(podOf());
+    await cluster.advance(2000);
+    expect(created.map(({ podIPs }) => podIPs)).toEqual([[cluster.status('web')?.podIP]]);
+  });
+
+  it('with hostNetwork no addresses are given', async () => {
+    await cluster.startAgent();
+    await cluster.create(podOf({ hostNetwork: true }));
+    await cluster.advance(2000);
+    expect(created).toHaveLength(1);
+    expect(created[0]).not.toHaveProperty('podIPs');
+  });
+
+  it('preparePod is called before the sandbox is created; when it fails, an event says why, and it is tried again', async () => {
+    const steps: string[] = [];
+    let failure: string | undefined = 'no cgroups';
+    const preparePod: NonNullable<ContainerRuntime['preparePod']> = async ({ metadata }) => {
+      steps.push(`${metadata?.name}: ${cluster.runtime.callsOf({ method: 'runPodSandbox' }).length}`);
+      if (failure !== undefined) throw new Error(failure);
+    };
+    Object.assign(cluster.runtime, { preparePod });
+    await cluster.startAgent();
+    await cluster.create(podOf());
+    await cluster.advance(2000);
+    expect(cluster.runtime.callsOf({ method: 'runPodSandbox' })).toEqual([]);
+    expect(cluster.podEvents()).toContain('web: FailedToCreatePodContainer');
+    failure = undefined;
+    await cluster.advance(30_000);
+    expect(cluster.status('web')?.phase).toBe('Running');
+    expect(new Set(steps)).toEqual(new Set(['web: 0']));
+  });
+
+  it('a pod whose new sandbox cannot be read is not started further, and goes on later', async () => {
+    await cluster.startAgent();
+    cluster.runtime.fail({ method: 'getPod' }, 'not now', 3);
+    await cluster.create(podOf());
+    await cluster.advance(60_000);
+    expect(cluster.status('web')?.phase).toBe('Running');
+    expect(cluster.runtime.callsOf({ method: 'runPodSandbox' })).toHaveLength(1);
+  });
+
+  it('an ephemeral container is created with the ID of its target; a target that is missing is a CreateContainerConfigError', async () => {
+    await cluster.startAgent();
+    cluster.runtime.fail({ method: 'createContainer', container: 'broken' }, 'no space', 100);
+    const broken = { name: 'broken', image: 'app:1' };
+    const uid = await cluster.create(podOf({ containers: [{ name: 'app', image: 'app:1' }, broken] }));
+    await cluster.advance(2000);
+    const ephemeralContainers = [
+      { name: 'debug', image: 'debug:1', targetContainerName: 'app' },
+      { name: 'lost', image: 'debug:1', targetContainerName: 'broken' },
+    ];
+    const contentType = 'application/strategic-merge-patch+json';
+    const path = '/api/v1/namespaces/default/pods/web/ephemeralcontainers';
+    const { transport } = createPodClient(cluster.server.kubeconfig());
+    await transport.request('PATCH', path, { body: { spec: { ephemeralContainers } }, contentType });
+    await transport.close();
+    await cluster.advance(3000);
+    const target = cluster.runtime.container(uid, 'app')?.id;
+    expect(created.find(({ container }) => container.name === 'debug')?.targetContainerID).toBe(target);
+    expect(created.map(({ container }) => container.name)).not.toContain('lost');
+    const lost = cluster.status('web')?.ephemeralContainerStatuses?.find(({ name }) => name === 'lost');
+    expect(lost?.state.waiting).toEqual({
+      reason: 'CreateContainerConfigError',
+      message: 'unable to find target container broken',
+    });
+  });
+});
+
+it('a resize tells the runtime the pod and the container, and what the pod as a unit may use before and after', async () => {
+  const steps: unknown[] = [];
+  const pod: Pod = {
+    metadata: { uid: 'u' },
+    spec: { containers: [{ name: 'app', resources: { limits: { cpu: '2' } } }] },
+  };
+  const [container] = pod.spec!.containers!;
+  const runtime: ContainerRuntime = Object.assign(new FakeContainerRuntime(), {
+    updatePodResources: async (_pod: Pod, step: string) => void steps.push(step),
+    updateContainerResources: async (_id: string, _resources: object, options: object) => void steps.push(options),
+  });
+  const actuatedResources = new ActuatedResources(new MemoryState(), silentLogger);
+  const { signal } = new AbortController();
+  await updateContainers(pod, [{ containerID: 'fake://1', container: container!, resource: 'cpu' } as never], {
+    ...{ runtime, actuatedResources, signal },
+  });
+  expect(steps).toEqual(['before', { signal, pod, container }, 'after']);
+});
