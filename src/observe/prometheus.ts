@@ -1,19 +1,19 @@
-import {
-  Counter,
-  type CounterConfiguration,
-  Gauge,
-  type GaugeConfiguration,
-  Histogram,
-  type OpenMetricsContentType,
-  type Registry,
-} from 'prom-client';
-import { StatusManagerError } from '../shared/errors.ts';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import { version } from '../kube/http/user-agent.ts';
-import { runInMicrotask } from '../shared/clock.ts';
 import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from '../status-manager/metrics.ts';
 
-/** A registry of prom-client, in either format of its output. */
-type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
+import type { AgentMetrics } from './agent-metrics.ts';
+import { agentMetricsIn } from './prometheus-agent-metrics.ts';
+import {
+  GreatestGauge,
+  invalidRegister,
+  metricIn,
+  type MetricsRegistry,
+  oncePerTurn,
+  SourcedCounter,
+  SourcedGauge,
+  valueIfDefined,
+} from './sourced-metrics.ts';
 
 /** Options of `createPrometheusMetrics`. */
 export interface PrometheusMetricsOptions {
@@ -23,7 +23,8 @@ export interface PrometheusMetricsOptions {
 
 /**
  * `Metrics` implemented with prom-client, an optional peer dependency: the kubelet's names and buckets,
- * and our own metrics named `kubelet_status_manager_…`; docs/monitoring.md lists them.
+ * and our own metrics named `kubelet_status_manager_…`, and `kubelet_node_agent_…` for `createNodeAgent`;
+ * docs/monitoring.md lists them.
  *
  * Create one for each manager. In a registry that several managers share, counters and histograms
  * count for all of them, gauges are the sum, and the oldest unsent age is the greatest.
@@ -43,7 +44,7 @@ export interface PrometheusMetricsOptions {
  * console.log(await register.metrics());
  * ```
  */
-export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metrics {
+export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metrics & AgentMetrics {
   const register = registerOf(options);
 
   const syncDuration = metricIn(register, Histogram, {
@@ -171,6 +172,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
   ];
 
   return {
+    ...agentMetricsIn(register),
     observePodStatusSyncDuration: (seconds) => syncDuration.observe(seconds),
     incTerminatedContainers: (containerType, exitCode, reason) =>
       terminatedContainers.inc({ container_type: containerType, exit_code: exitCode, reason }),
@@ -232,102 +234,8 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
   };
 }
 
-function valueIfDefined(value: number | boolean | undefined): Sample<string>[] {
-  return value === undefined ? [] : [{ labels: {}, value: Number(value) }];
-}
-
-/** A scrape reads all metrics in one turn, so the pods are looked through once. */
-function oncePerTurn<T extends object>(read: () => T): () => T {
-  let result: T | undefined;
-  return () => {
-    if (result === undefined) {
-      result = read();
-      runInMicrotask(() => (result = undefined));
-    }
-    return result;
-  };
-}
-
-interface Sample<Label extends string> {
-  readonly labels: Partial<Record<Label, string>>;
-  readonly value: number;
-}
-
-/** A gauge whose values are read at each scrape: the sum of its sources. */
-class SourcedGauge<Label extends string = string> extends Gauge<Label> {
-  readonly #sources = new Set<() => readonly Sample<Label>[]>();
-
-  constructor(configuration: GaugeConfiguration<Label>) {
-    super({ ...configuration, collect: () => this.#collect() });
-  }
-
-  /** @returns removes the source */
-  addSource(read: () => readonly Sample<Label>[]): () => void {
-    this.#sources.add(read);
-    return () => void this.#sources.delete(read);
-  }
-
-  #collect(): void {
-    this.reset();
-    const samples = [...this.#sources].flatMap((read) => read());
-    this.show(samples);
-    // prom-client shows 0 for a metric without labels that has no value.
-    if (samples.length === 0) this.remove({});
-  }
-
-  protected show(samples: readonly Sample<Label>[]): void {
-    for (const { labels, value } of samples) this.inc(labels, value);
-  }
-}
-
-/** As SourcedGauge, but with the greatest value of all sources. */
-class GreatestGauge<Label extends string = string> extends SourcedGauge<Label> {
-  protected override show(samples: readonly Sample<Label>[]): void {
-    const ascending = samples.toSorted((a, b) => a.value - b.value);
-    for (const { labels, value } of ascending) this.set(labels, value);
-  }
-}
-
-/** A counter whose value is read at each scrape: the sum of its sources. */
-class SourcedCounter extends Counter {
-  readonly #sources = new Set<() => readonly Sample<string>[]>();
-
-  constructor(configuration: CounterConfiguration<string>) {
-    super({ ...configuration, collect: () => this.#collect() });
-  }
-
-  /** @returns removes the source */
-  addSource(read: () => readonly Sample<string>[]): () => void {
-    this.#sources.add(read);
-    return () => void this.#sources.delete(read);
-  }
-
-  #collect(): void {
-    this.reset();
-    const samples = [...this.#sources].flatMap((read) => read());
-    for (const { value } of samples) this.inc(value);
-    if (samples.length === 0) this.remove({});
-  }
-}
-
-/** The metric of this name in the registry; registered first when it does not exist. */
-function metricIn<Configuration extends { name: string }, M extends object>(
-  register: MetricsRegistry,
-  Kind: new (configuration: Configuration) => M,
-  configuration: Configuration,
-): M {
-  const existing: unknown = register.getSingleMetric(configuration.name);
-  if (existing === undefined) return new Kind({ ...configuration, registers: [register] });
-  if (existing instanceof Kind) return existing;
-  throw invalidRegister(`a registry without a foreign metric \`${configuration.name}\``);
-}
-
 function registerOf(options: PrometheusMetricsOptions | undefined): MetricsRegistry {
   const register = options?.register;
   if (typeof register?.registerMetric === 'function' && typeof register.getSingleMetric === 'function') return register;
   throw invalidRegister('a prom-client Registry');
-}
-
-function invalidRegister(expected: string): StatusManagerError {
-  return new StatusManagerError('INVALID_OPTION', `Expected \`register\` to be ${expected}`, { path: 'register' });
 }

@@ -4,6 +4,7 @@ import { MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
 import type { JournalFailure } from './journal/journal.ts';
 import type { StatusJournal } from './journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
+import type { PodTermination } from './pod-deletion-safety.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
 import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspection.ts';
 import type { HotLoop } from './sync/resend-detector.ts';
@@ -37,6 +38,8 @@ export interface PodInspection {
   readonly sentAt: string | undefined;
   /** Set while writes to this pod are undone: the members affected, and the field managers that own them. */
   readonly hotLoop: HotLoop | undefined;
+  /** The containers are being stopped, as `podDeletionSafety` says; undefined if they are not, or if it does not say. */
+  readonly termination: PodTermination | undefined;
   /** When an earlier run accepted this status; undefined once this run has set or sent it. */
   readonly recoveredAt: string | undefined;
 }
@@ -70,6 +73,8 @@ export interface InspectionSources {
   /** Undefined without a client. */
   readonly loop: LoopInspection | undefined;
   readonly journal: StatusJournal;
+  /** By pod UID. */
+  readonly terminations: ReadonlyMap<string, PodTermination>;
 }
 
 export function inspectManager(state: ManagerState, sources: InspectionSources): ManagerInspection {
@@ -95,7 +100,7 @@ export function inspectManager(state: ManagerState, sources: InspectionSources):
 export function inspectPod(
   podUID: string,
   versioned: VersionedPodStatus,
-  { cache, journal, loop }: InspectionSources,
+  { cache, journal, loop, terminations }: InspectionSources,
   times: MonotonicTimes,
   translations?: UIDTranslations,
 ): PodInspection {
@@ -118,6 +123,7 @@ export function inspectPod(
     sentAs,
     sentAt: sentAtMs === undefined ? undefined : times.format(sentAtMs),
     hotLoop: loop?.hotLoopOf(podUID),
+    termination: terminations.get(podUID),
     recoveredAt: journal.recovered.get(podUID),
   };
 }

@@ -41,7 +41,7 @@ export const waitReasons = [
   'hot-loop',
 ] as const;
 /** What terminating pods wait for. */
-export const terminatingWaits = ['pod-deletion-safety', 'finalizers', 'delete'] as const;
+export const terminatingWaits = ['containers', 'pod-deletion-safety', 'finalizers', 'delete'] as const;
 export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */
@@ -56,7 +56,7 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
 export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
 /** What a pod waits for. */
 export type WaitReason = (typeof waitReasons)[number];
-/** What a terminating pod waits for; `delete`: its DELETE fails. */
+/** What a terminating pod waits for; `containers`: they run longer than their grace period; `delete`: its DELETE fails. */
 export type TerminatingWait = (typeof terminatingWaits)[number];
 /** What happened to one version of a pod's status; see `StatusOutcome`. */
 export type OutcomeKind = (typeof outcomeKinds)[number];
@@ -78,7 +78,7 @@ export interface StatusGauges {
   readonly oldestUnsentAgeSeconds: number;
   /** Number of waiting pods by reason; reasons without a pod are absent. */
   readonly waitingPods: readonly { readonly reason: WaitReason; readonly count: number }[];
-  /** Pods that cannot terminate: blocked by the safety provider, by finalizers, or by a failing DELETE. */
+  /** Pods that cannot terminate: blocked by containers that do not stop, the safety provider, finalizers, or a failing DELETE. */
   readonly terminatingPods: readonly TerminatingPodsGauge[];
   /** Undefined before the first successful request. */
   readonly lastSuccessfulRequestAgeSeconds: number | undefined;

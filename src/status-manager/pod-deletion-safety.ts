@@ -14,6 +14,27 @@ export interface PodDeletionSafety {
    * counts as true.
    */
   podCouldHaveRunningContainers(pod: Pod): boolean;
+  /**
+   * The pods whose containers are being stopped, for `inspect()`, `explain()`, the metrics and the log. Must be
+   * synchronous. Absent: they are not shown.
+   */
+  terminations?(): readonly PodTermination[];
+}
+
+/** A pod whose containers are being stopped. Times are RFC 3339. */
+export interface PodTermination {
+  readonly podUID: string;
+  /** When it was requested. */
+  readonly since: string;
+  readonly gracePeriodSeconds: number;
+  readonly gracePeriodEndsAt: string;
+  /** Why the last try to stop them failed; undefined if none did. */
+  readonly lastError: string | undefined;
+}
+
+/** By pod UID. */
+export function terminationsOf(provider: PodDeletionSafety): ReadonlyMap<string, PodTermination> {
+  return new Map(provider.terminations?.().map((termination) => [termination.podUID, termination]));
 }
 
 /** A safety provider that never throws: containers could be running unless the given one says that they cannot. */
@@ -35,6 +56,14 @@ export function guardedPodDeletionSafety(provider: PodDeletionSafety, logger: Lo
         'podCouldHaveRunningContainers failed: the pod counts as having running containers',
       );
       return true;
+    },
+    terminations() {
+      try {
+        return provider.terminations?.() ?? [];
+      } catch (thrown) {
+        logger.error(thrownFields(thrown), 'User callback threw');
+        return [];
+      }
     },
   };
 }

@@ -15,7 +15,7 @@ export function registerGauges(metrics: Metrics, sources: () => InspectionSource
 }
 
 /** The gauges as they are now. */
-function readStatusGauges({ cache, podManager, clock, loop, journal }: InspectionSources): StatusGauges {
+function readStatusGauges({ cache, podManager, clock, loop, journal, terminations }: InspectionSources): StatusGauges {
   const times = new MonotonicTimes(clock);
   const secondsSince = (since: string): number => (clock.now() - epochMsOf(since)) / 1000;
   const waiting = new Map<WaitReason, number>();
@@ -44,6 +44,8 @@ function readStatusGauges({ cache, podManager, clock, loop, journal }: Inspectio
     count('finalizers');
     countTerminating('finalizers', since);
   }
+  for (const { gracePeriodEndsAt } of terminations.values())
+    if (secondsSince(gracePeriodEndsAt) > 0) countTerminating('containers', gracePeriodEndsAt);
   const informer = podManager.informerState?.();
   const outage = loop?.outage(times);
   const lastSuccess = loop?.lastSuccess;

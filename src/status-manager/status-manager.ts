@@ -14,6 +14,7 @@ import { refuseArgument, StatusManagerError } from '../shared/errors.ts';
 import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
 import type { PodExplanation } from './explain/explanation.ts';
 import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
+import { type PodDeletionSafety, terminationsOf } from './pod-deletion-safety.ts';
 import { registerGauges } from './status-gauges.ts';
 import { StatusJournal } from './journal/status-journal.ts';
 import { type Logger, thrownFields } from '../shared/logger.ts';
@@ -132,6 +133,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #closeClient: (() => Promise<void>) | undefined;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #podDeletionSafety: PodDeletionSafety;
   readonly #leaveGauges: () => void;
   readonly #stopWatchingMirrors: (() => void) | undefined;
   #stopped: Promise<void> | undefined;
@@ -143,6 +145,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#clock = clock;
     this.#logger = logger;
     this.#allocationState = resolved.allocationState;
+    this.#podDeletionSafety = resolved.podDeletionSafety;
     this.#journal = new StatusJournal(resolved.journal, clock);
     this.#podStartupLatency = podStartupLatency;
     // Without the option, P is its default, which TypeScript cannot infer here.
@@ -594,6 +597,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       clock: this.#clock,
       loop: this.#loop?.inspection,
       journal: this.#journal,
+      terminations: terminationsOf(this.#podDeletionSafety),
     };
   }
 

@@ -102,7 +102,8 @@ describe('TestUpdateNewNodeStatus', () => {
       registered: true,
       nodeUID: node.metadata.uid,
       statusReportedAt: start,
-      leaseRenewedAt: '2026-01-02T03:04:05.000000Z',
+      leaseRenewedAt: start,
+      leaseDurationSeconds: 40,
     });
   });
 });

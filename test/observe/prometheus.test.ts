@@ -60,6 +60,10 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   { name: 'kubelet_status_manager_informer_synced', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_informer_last_event_age_seconds', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_informer_restarts_total', type: 'counter', labels: [] },
+  ...['relist_age_seconds', 'lease_age_seconds', 'lease_duration_seconds', 'node_registered', 'failing_pods'].map(
+    (name) => ({ name: `kubelet_node_agent_${name}`, type: 'gauge', labels: [] }),
+  ),
+  { name: 'kubelet_node_agent_refused_manifests', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
   {
@@ -92,6 +96,10 @@ describe('createPrometheusMetrics', () => {
     adapter.incRefusedUpdates('illegal-container-transition');
     adapter.incOutcomes('written');
     adapter.observeRequestDuration('get', 0);
+    adapter.registerAgentGauges(() => ({
+      ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
+      ...{ failingPods: 1, refusedManifests: 1 },
+    }));
     adapter.registerStatusGauges(() => ({
       ...gauges(1, 1, 1),
       waitingPods: [{ reason: 'hot-loop', count: 1 }],

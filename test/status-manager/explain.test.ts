@@ -477,9 +477,30 @@ const rows = {
         h.set('a', '1');
         return after(20, h);
       },
-      explanation: { cause: { kind: 'containers', since: start } },
+      explanation: { cause: { kind: 'containers', since: start, termination: undefined } },
       sentence:
         'default/a is Running; version 1 was written at 03:04:05Z; it is being deleted and waits for its containers to stop (terminatePod was not called).',
+    },
+    {
+      state: 'a pod whose containers do not stop within its grace period',
+      make: () => {
+        const termination = {
+          podUID: uidOf('a'),
+          since: start,
+          gracePeriodSeconds: 1,
+          gracePeriodEndsAt: '2026-01-02T03:04:06Z',
+          lastError: 'stopContainer took over 122000 ms',
+        };
+        const podDeletionSafety = { podCouldHaveRunningContainers: () => true, terminations: () => [termination] };
+        const h = new SyncHarness({ podDeletionSafety }).informed();
+        terminating(h);
+        h.manager.start();
+        h.set('a', '1');
+        return after(20, h);
+      },
+      explanation: { cause: expect.objectContaining({ kind: 'containers', since: start }) },
+      sentence:
+        'default/a is Running; version 1 was written at 03:04:05Z; its containers are being stopped since 03:04:05Z; its grace period of 1 s is over; last error: stopContainer took over 122000 ms.',
     },
   ],
   'pod-deletion-safety': [

@@ -1,4 +1,5 @@
 import { epochMsOf } from '../../shared/time.ts';
+import { leaseProblem, runtimeProblem } from '../node-agent/agent-problems.ts';
 import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
 
 /** kubelet: `syncLoopHealthCheck` */
@@ -18,8 +19,9 @@ export function healthChecks({ state, syncLoop }: NodeAgentInspection, nowMs: nu
   return [{ name: 'ping' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs) }];
 }
 
-/** Readiness: the agent knows its pods, and its Node is registered. */
-export function readinessChecks({ state, syncLoop, node }: NodeAgentInspection): readonly HealthCheck[] {
+/** Readiness: the agent knows its pods and containers, and its Node is registered and alive for the control plane. */
+export function readinessChecks(inspection: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {
+  const { state, syncLoop, node } = inspection;
   const { waitingForSources } = syncLoop;
   return [
     { name: 'running', failure: state === 'running' ? undefined : `the agent is ${state}` },
@@ -28,6 +30,8 @@ export function readinessChecks({ state, syncLoop, node }: NodeAgentInspection):
       failure: waitingForSources.length > 0 ? `no pods yet from: ${waitingForSources.join(', ')}` : undefined,
     },
     { name: 'node', failure: node?.registered === false ? 'the Node is not registered' : undefined },
+    { name: 'runtime', failure: runtimeProblem(inspection, nowMs) },
+    { name: 'lease', failure: leaseProblem(inspection, nowMs) },
   ];
 }
 

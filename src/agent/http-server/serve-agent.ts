@@ -8,6 +8,7 @@ import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
+import { agentProblems } from '../node-agent/agent-problems.ts';
 import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';
 
 /** The source of `/metrics`: a `Registry` of prom-client. */
@@ -60,7 +61,8 @@ const maxConnections = 64;
  * Serves the endpoints of an agent for probes, Prometheus and people:
  *
  * - `/healthz`: 500 if the sync loop has been stuck for 5 minutes, so that the agent is restarted.
- * - `/readyz`: 500 until the agent knows its pods and the Node is registered.
+ * - `/readyz`: 500 until the agent knows its pods and the Node is registered, and while the runtime fails or the
+ *   Lease is late.
  * - `/metrics`: the metrics of `register`.
  * - `/statusz/`: the page of `createStatusPage`.
  *
@@ -96,6 +98,7 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
       : createStatusPage(agent.statusManager, {
           ...statusPage,
           ...{ nodeName: agent.nodeName, allowedHosts: options.allowedHosts, clock, logger },
+          problems: () => agentProblems(agent.inspect(), clock.now()),
         });
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -111,7 +114,7 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
       send(response, status, text);
     };
     if (path === '/healthz') return sendChecks(healthChecks(agent.inspect(), clock.now()));
-    if (path === '/readyz') return sendChecks(readinessChecks(agent.inspect()));
+    if (path === '/readyz') return sendChecks(readinessChecks(agent.inspect(), clock.now()));
     if (path === '/metrics' && register !== undefined)
       return send(response, 200, await register.metrics(), register.contentType);
     return send(response, 404, `Not found. There are: ${paths.join(', ')}\n`);

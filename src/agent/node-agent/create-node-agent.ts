@@ -294,6 +294,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     nodeName,
     clock,
     logger,
+    metrics: options.metrics,
     connection,
     informer,
     mirrorPods,

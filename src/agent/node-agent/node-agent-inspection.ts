@@ -2,6 +2,7 @@ import type { ManagerInspection } from '../../status-manager/inspection.ts';
 import type { RefusedManifest } from '../config/pod-source.ts';
 import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
+import type { RuntimeInspection } from '../pleg/generic-pleg.ts';
 import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';
 import type { SyncLoopInspection } from '../sync-loop/sync-loop.ts';
 
@@ -13,6 +14,8 @@ export interface NodeAgentInspection {
   readonly state: NodeAgentState;
   /** The queues of the sync loop, and why it is not syncing pods. */
   readonly syncLoop: SyncLoopInspection;
+  /** Whether the runtime responds. */
+  readonly runtime: RuntimeInspection;
   /** Manifests of static pods that are invalid, so that their pods do not run. */
   readonly refusedManifests: readonly RefusedManifest[];
   /** One entry for each pod that has a worker. */

@@ -3,6 +3,7 @@ import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { AgentMetrics } from '../../observe/agent-metrics.ts';
 import type { Metrics } from '../../status-manager/metrics.ts';
 import type { PodStartupLatency } from '../../status-manager/sync/pod-syncer.ts';
 import type { StatusManager } from '../../status-manager/status-manager.ts';
@@ -105,8 +106,8 @@ export interface NodeAgentOptions {
   readonly runtimeRequestTimeoutMs?: number | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
-  /** Metrics of the status manager. Default: nothing is measured. */
-  readonly metrics?: Partial<Metrics> | undefined;
+  /** Metrics of the agent and its status manager, for example `createPrometheusMetrics`. Default: nothing is measured. */
+  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */

@@ -19,7 +19,9 @@ import { withDeadline } from '../deadline.ts';
 import type { APIEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
+import { tryCall } from '../../shared/guarded.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
+import type { AgentMetrics } from '../../observe/agent-metrics.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { NodeReporter } from '../node/node-reporter.ts';
 import type { Node } from '../node/node-types.ts';
@@ -28,6 +30,7 @@ import type { GenericPLEG } from '../pleg/generic-pleg.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
+import { agentGauges } from './agent-gauges.ts';
 import type { APIConnection } from './api-connection.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
@@ -40,6 +43,8 @@ export interface NodeAgentParts {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** What it throws is logged. */
+  readonly metrics: Partial<AgentMetrics> | undefined;
   /** Undefined without a client, like the next three members. */
   readonly connection: APIConnection | undefined;
   readonly informer: InformerPodManager | undefined;
@@ -91,6 +96,7 @@ export class NodeAgent implements AsyncDisposable {
   readonly #startedSources: PodSource[] = [];
   readonly #gcFailures: FailureLog;
   #gcTicker: Ticker | undefined;
+  #unregisterGauges: (() => void) | undefined;
   #starting: Promise<unknown> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
@@ -157,6 +163,7 @@ export class NodeAgent implements AsyncDisposable {
       throw new StatusManagerError('INVALID_STATE', 'Cannot start an agent that has been stopped');
     if (this.#state !== 'created') return;
     this.#state = 'running';
+    this.#registerGauges();
     const { podConfig, podSources, pleg, syncLoop, allocationManager, nodeName, clock, logger } = this.#parts;
     logger.info({ node: nodeName }, 'Starting node agent');
     // All sources are registered before the first one delivers pods, so that nothing is cleaned up too early.
@@ -226,11 +233,12 @@ export class NodeAgent implements AsyncDisposable {
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): NodeAgentInspection {
-    const { syncLoop, podSources, podWorkers, statusManager, nodeReporter, ownEventRecorder, probeManager } =
+    const { syncLoop, podSources, podWorkers, statusManager, nodeReporter, ownEventRecorder, probeManager, pleg } =
       this.#parts;
     return {
       state: this.#state,
       syncLoop: syncLoop.inspect(),
+      runtime: pleg.inspect(),
       refusedManifests: podSources.flatMap((source) => source.refusedManifests?.() ?? []),
       podWorkers: podWorkers.inspect(),
       statusManager: statusManager.inspect(),
@@ -238,6 +246,16 @@ export class NodeAgent implements AsyncDisposable {
       events: ownEventRecorder?.inspect(),
       probes: probeManager.workerCount,
     };
+  }
+
+  #registerGauges(): void {
+    const { metrics, clock, logger } = this.#parts;
+    const startedAtMs = clock.now();
+    this.#unregisterGauges = tryCall(
+      () => metrics?.registerAgentGauges?.(() => agentGauges(this.inspect(), startedAtMs, clock.now())),
+      (thrown) =>
+        logger.error({ reason: reasonOf(thrown), method: 'metrics.registerAgentGauges' }, 'User callback threw'),
+    );
   }
 
   /** Logs missing permissions at start instead of one failed request after another. */
@@ -348,6 +366,7 @@ export class NodeAgent implements AsyncDisposable {
     connection?.abort();
     await connection?.close();
     this.#state = 'stopped';
+    this.#unregisterGauges?.();
     logger.info({ node: nodeName }, 'Node agent has stopped');
   }
 

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
@@ -26,19 +26,24 @@ export class NodeLease {
   readonly #options: NodeLeaseOptions;
   readonly #failures: FailureLog;
   #latest: Lease | undefined;
+  #renewedAtMs: number | undefined;
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
     this.#failures = new FailureLog({ logger: options.logger, clock: options.clock, what: 'Renewing the node Lease' });
   }
 
-  get failingSince(): string | undefined {
-    return this.#failures.failingSince;
+  /** Why the Lease cannot be renewed; undefined if the last attempt succeeded. */
+  get failure(): { readonly failingSince: string; readonly reason: string } | undefined {
+    const { failingSince, reason = '' } = this.#failures;
+    return failingSince === undefined ? undefined : { failingSince, reason };
   }
 
   /** When the Lease was last renewed; undefined before the first renewal. */
-  get renewTime(): string | undefined {
-    return this.#latest?.spec.renewTime;
+  get renewedAt(): string | undefined {
+    return this.#renewedAtMs === undefined
+      ? undefined
+      : new MonotonicTimes(this.#options.clock).format(this.#renewedAtMs);
   }
 
   /** Renews the Lease, or creates it; never rejects. Source: `sync`. */
@@ -59,7 +64,7 @@ export class NodeLease {
         this.#latest = await client.updateLease(
           await this.#withOwner(this.#renewed(current)).catch(() => this.#renewed(current)),
         );
-        this.#failures.succeeded();
+        this.#succeeded();
         return true;
       } catch (error) {
         this.#failed(error);
@@ -82,7 +87,7 @@ export class NodeLease {
         else {
           try {
             const lease = await client.createLease(await this.#withOwner(this.#renewed()));
-            this.#failures.succeeded();
+            this.#succeeded();
             return { lease, isCreated: true };
           } catch (error) {
             this.#failed(error);
@@ -114,6 +119,11 @@ export class NodeLease {
     const { uid } = (await this.#options.client.getNode()).metadata;
     const owner = { apiVersion: 'v1', kind: 'Node', name: this.#options.nodeName, uid };
     return { ...lease, metadata: { ...lease.metadata, ownerReferences: [owner] } };
+  }
+
+  #succeeded(): void {
+    this.#renewedAtMs = this.#options.clock.monotonicMs();
+    this.#failures.succeeded();
   }
 
   #failed(error: unknown): void {

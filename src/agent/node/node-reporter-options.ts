@@ -57,10 +57,14 @@ export interface NodeReporterInspection {
   readonly statusReportedAt?: string | undefined;
   /** Since when the Node cannot be registered, or its status written; absent if the last attempt succeeded. */
   readonly statusFailingSince?: string | undefined;
+  readonly statusFailureReason?: string | undefined;
   /** When the Lease was last renewed. */
   readonly leaseRenewedAt?: string | undefined;
   /** Since when the Lease cannot be renewed; absent if the last renewal succeeded. */
   readonly leaseFailingSince?: string | undefined;
+  readonly leaseFailureReason?: string | undefined;
+  /** If the Lease is not renewed for so long, the control plane takes the node for dead. */
+  readonly leaseDurationSeconds: number;
 }
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */

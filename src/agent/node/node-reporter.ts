@@ -133,8 +133,11 @@ export class NodeReporter {
       nodeUID: this.#node?.metadata.uid,
       statusReportedAt: this.#lastReportTime,
       statusFailingSince: this.#registrationFailures.failingSince ?? this.#failures.failingSince,
-      leaseRenewedAt: this.#lease.renewTime,
-      leaseFailingSince: this.#lease.failingSince,
+      statusFailureReason: this.#registrationFailures.reason ?? this.#failures.reason,
+      leaseRenewedAt: this.#lease.renewedAt,
+      leaseDurationSeconds: this.#options.leaseDurationSeconds ?? 40,
+      leaseFailingSince: this.#lease.failure?.failingSince,
+      leaseFailureReason: this.#lease.failure?.reason,
     };
   }
 

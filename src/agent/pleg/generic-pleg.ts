@@ -1,6 +1,8 @@
 import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { MonotonicTimes } from '../../shared/time.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {
@@ -30,6 +32,17 @@ export interface GenericPLEGOptions {
 
 const defaultRequestTimeoutMs = 120_000;
 
+/** A call of the runtime that takes so long is logged. */
+const slowCallMs = 30_000;
+
+/** What the agent knows of its runtime. Times are RFC 3339. */
+export interface RuntimeInspection {
+  /** When its pods were last listed; undefined before the first time. */
+  readonly relistedAt: string | undefined;
+  /** Why its pods cannot be listed now; undefined while they can. */
+  readonly failure: { readonly failingSince: string; readonly reason: string } | undefined;
+}
+
 const none: PlegContainerStates = new Map();
 
 /**
@@ -57,7 +70,7 @@ export class GenericPLEG {
   #unsubscribe: (() => void) | undefined;
   /** When the last successful relist began. */
   #relistedAtMs: number | undefined;
-  #loggedFailure = '';
+  readonly #failures: FailureLog;
 
   /** @throws StatusManagerError INVALID_OPTION unless the times are positive */
   constructor(options: GenericPLEGOptions) {
@@ -66,6 +79,11 @@ export class GenericPLEG {
     requireDurationOption('relistThresholdMs', options.relistThresholdMs);
     requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
+    const what = {
+      failed: 'GenericPLEG: unable to retrieve pods',
+      recovered: 'GenericPLEG: able to retrieve pods again',
+    };
+    this.#failures = new FailureLog({ logger: options.logger, clock, what });
     // The cast is safe because only listPods and getPod are called.
     this.#runtime = boundedRuntime(runtime as ContainerRuntime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
   }
@@ -102,7 +120,18 @@ export class GenericPLEG {
    */
   unhealthyReason(): string | undefined {
     const reason = this.#unhealthyReason();
-    return reason === undefined || this.#loggedFailure === '' ? reason : `${reason}: ${this.#loggedFailure}`;
+    const error = this.#failures.reason;
+    return reason === undefined || error === undefined ? reason : `${reason}: ${error}`;
+  }
+
+  /** A snapshot; makes no call. */
+  inspect(): RuntimeInspection {
+    const { failingSince, reason = '' } = this.#failures;
+    const times = new MonotonicTimes(this.#options.clock);
+    return {
+      relistedAt: this.#relistedAtMs === undefined ? undefined : times.format(this.#relistedAtMs),
+      failure: failingSince === undefined ? undefined : { failingSince, reason },
+    };
   }
 
   #unhealthyReason(): string | undefined {
@@ -146,6 +175,7 @@ export class GenericPLEG {
     const run = this.#run;
     const relistedAtMs = this.#options.clock.monotonicMs();
     const observation = cache.beginObservation();
+    const timer = this.#watchCall('listPods', run);
     try {
       const pods = await this.#runtime.listPods({ signal: run?.signal });
       const current = new Map(pods.map((pod) => [pod.uid, pod]));
@@ -153,25 +183,39 @@ export class GenericPLEG {
         this.#reconcile(podUID, current.get(podUID), observation);
       cache.updateTime(observation);
     } catch (thrown) {
-      return this.#logFailure(thrown, run);
+      return this.#logFailure(thrown, run, relistedAtMs);
+    } finally {
+      timer.stop();
     }
-    if (this.#loggedFailure !== '') this.#options.logger.info({}, 'GenericPLEG: able to retrieve pods again');
-    this.#loggedFailure = '';
+    this.#failures.succeeded();
     this.#relistedAtMs = relistedAtMs;
   }
 
   async #relistPod(podUID: string): Promise<void> {
     const { cache } = this.#options;
     const run = this.#run;
+    const startedMs = this.#options.clock.monotonicMs();
     const observation = cache.beginObservation();
+    const timer = this.#watchCall('getPod', run);
     try {
       const pod = await this.#runtime.getPod(podUID, { signal: run?.signal });
       this.#reconcile(podUID, pod, observation);
       cache.setObservedTime(podUID, observation);
     } catch (thrown) {
       // The next relist of all pods tries again.
-      this.#logFailure(thrown, run);
+      this.#logFailure(thrown, run, startedMs);
+    } finally {
+      timer.stop();
     }
+  }
+
+  /** A call that hangs is a failure long before its time-out. */
+  #watchCall(method: string, run: AbortController | undefined): Timer {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    return clock.afterFunc(slowCallMs, () =>
+      this.#logFailure(new Error(`${method} has not returned for ${slowCallMs} ms`), run, startedMs),
+    );
   }
 
   /** Source: kubelet `reconcilePodRecord`. */
@@ -214,14 +258,11 @@ export class GenericPLEG {
     }
   }
 
-  /** A repeated error is logged once; an error that `stop` caused is not logged. */
-  #logFailure(thrown: unknown, run: AbortController | undefined): void {
+  /** An error that `stop` caused is not logged. */
+  #logFailure(thrown: unknown, run: AbortController | undefined, startedMs: number): void {
     if (run?.signal.aborted) return;
-    const reason = messageOf(thrown);
-    const { logger } = this.#options;
-    if (reason === this.#loggedFailure) return logger.debug({ reason }, 'GenericPLEG: unable to retrieve pods');
-    this.#loggedFailure = reason;
-    logger.error({ reason }, 'GenericPLEG: unable to retrieve pods');
+    const tookMs = this.#options.clock.monotonicMs() - startedMs;
+    this.#failures.failed(thrown, {}, { level: 'error', tookMs });
   }
 }
 

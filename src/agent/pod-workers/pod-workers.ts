@@ -2,7 +2,8 @@ import { requireDurationOption } from '../../shared/validate.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { Pod } from '../../kube/types.ts';
-import type { PodDeletionSafety } from '../../status-manager/pod-deletion-safety.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
+import type { PodDeletionSafety, PodTermination } from '../../status-manager/pod-deletion-safety.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import {
@@ -175,6 +176,24 @@ export class PodWorkers implements PodDeletionSafety {
     return this.couldHaveRunningContainers(metadata?.uid ?? '');
   }
 
+  /** The pods whose containers are being stopped. */
+  terminations(): PodTermination[] {
+    return [...this.#statuses.values()].flatMap(({ uid, lifecycle, failures }) => {
+      if (lifecycle.state !== 'terminating') return [];
+      // 0: not determined yet.
+      const gracePeriodSeconds = Math.max(lifecycle.gracePeriodSeconds, 1);
+      return [
+        {
+          podUID: uid,
+          since: timeFromEpochMs(lifecycle.sinceMs),
+          gracePeriodSeconds,
+          gracePeriodEndsAt: timeFromEpochMs(lifecycle.sinceMs + gracePeriodSeconds * 1000),
+          lastError: failures?.reason,
+        },
+      ];
+    });
+  }
+
   /** True when nothing is left to do for the pod. */
   shouldPodBeFinished(uid: string): boolean {
     const status = this.#statuses.get(uid);
@@ -261,6 +280,8 @@ export class PodWorkers implements PodDeletionSafety {
       if (options.killPodOptions?.evict === true) status.isEvicted = true;
     }
     status.lifecycle = terminatingSince(this.#options.clock.now());
+    // It failed to start something, which is over.
+    status.failures = undefined;
     return true;
   }
 

@@ -13,7 +13,9 @@ import { statusDocument } from './status-document.ts';
 import { Timelines } from './timeline.ts';
 
 /** The methods of a manager that the page needs. */
-export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatus' | 'inspect' | 'subscribe'>;
+export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatus' | 'inspect' | 'subscribe'> &
+  // Shows which containers are sidecars, as kubectl does.
+  Partial<Pick<StatusManagerLike, 'podManager'>>;
 
 /** Handles the requests below its path: those of `node:http`, Express and servers with the same types. */
 export interface StatusPage {
@@ -48,7 +50,8 @@ export interface StatusPage {
  */
 export function createStatusPage(manager: StatusPageManager, options: StatusPageOptions = {}): StatusPage {
   requirePort('manager', manager, ['explain', 'getPodStatus', 'inspect', 'subscribe']);
-  const { nodeName, path, refreshIntervalMs, timelineLength, allowedHosts, clock, logger } = resolveOptions(options);
+  const { nodeName, path, refreshIntervalMs, timelineLength, allowedHosts, problems, clock, logger } =
+    resolveOptions(options);
   const files = readClientFiles();
   const responder = new Responder(clock);
   const getPodStatus: StatusPageManager['getPodStatus'] = (podUID) => manager.getPodStatus(podUID);
@@ -64,7 +67,13 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
     onOutcome: (outcome) => timelines.outcome(outcome),
   });
   const pods = new RenderedJSON(clock, refreshIntervalMs, () =>
-    statusDocument({ inspection: manager.inspect(), getPodStatus, nodeName, refreshIntervalMs }),
+    statusDocument({
+      ...{ problems: problems(), getPod: (podUID) => manager.podManager?.getPodByUID(podUID) },
+      inspection: manager.inspect(),
+      getPodStatus,
+      nodeName,
+      refreshIntervalMs,
+    }),
   );
   let isClosed = false;
 

@@ -2,7 +2,7 @@ import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { integerOption } from '../../shared/validate.ts';
+import { integerOption, requireFunctionOption } from '../../shared/validate.ts';
 import { resolveAllowedHosts } from '../../shared/host-check.ts';
 
 /** Options of `createStatusPage`. */
@@ -26,6 +26,11 @@ export interface StatusPageOptions {
    * Default: none for requests that arrive on a loopback address, every name for all others.
    */
   readonly allowedHosts?: readonly string[] | undefined;
+  /**
+   * Returns what else is wrong with the node, one sentence each, to be shown above the table. Called when
+   * the JSON of all pods is rendered. Default: nothing; `serveAgent` passes the problems of its agent.
+   */
+  readonly problems?: (() => readonly string[]) | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** Default: pino at level `warn`. A method that is missing logs nothing. */
@@ -38,6 +43,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof StatusPageOptions>([
   'refreshIntervalMs',
   'timelineLength',
   'allowedHosts',
+  'problems',
   'clock',
   'logger',
 ]);
@@ -53,6 +59,7 @@ export function resolveOptions(options: StatusPageOptions) {
   if (nodeName !== undefined && typeof nodeName !== 'string') refuseOption('nodeName', 'a string', nodeName);
   if (typeof path !== 'string' || !/^(\/[\w.~-]+)+$/.test(path))
     refuseOption('path', 'a path like `/statusz`, without a slash at its end', path);
+  requireFunctionOption('problems', options.problems);
   const logger = resolveLogger(options.logger);
   return {
     nodeName,
@@ -60,6 +67,7 @@ export function resolveOptions(options: StatusPageOptions) {
     refreshIntervalMs: integerOption('refreshIntervalMs', refreshIntervalMs, 100, 60_000),
     timelineLength: integerOption('timelineLength', timelineLength, 1, 1_000),
     allowedHosts: resolveAllowedHosts(allowedHosts),
+    problems: options.problems ?? (() => []),
     clock: resolveClock(options.clock),
     logger,
   };

@@ -1,6 +1,8 @@
 import type { ManagerInspection, PodInspection } from '../../status-manager/inspection.ts';
 import type { OutageInspection } from '../../status-manager/sync/api-outage.ts';
-import type { PodStatus } from '../../kube/types.ts';
+import { podSummary } from '../../kube/pod-summary.ts';
+import type { PodTermination } from '../../status-manager/pod-deletion-safety.ts';
+import type { Pod, PodStatus } from '../../kube/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
 import type { ManagerState, WaitingFor } from '../../status-manager/sync/loop-inspection.ts';
 import type { InformerState } from '../../kube/pod-manager.ts';
@@ -24,6 +26,12 @@ export type PodWait = { readonly since: Timestamp } & (
       readonly tries?: number | undefined;
     }
   | { readonly kind: 'finalizers'; readonly finalizers: readonly string[] }
+  | {
+      /** The agent stops the containers of the pod. */
+      readonly kind: 'containers';
+      readonly gracePeriodSeconds: number;
+      readonly gracePeriodEndsAt: Timestamp;
+    }
 );
 
 /** One row of the table. */
@@ -37,8 +45,12 @@ export interface PodSummary {
   readonly reason?: string | undefined;
   /** Status of the condition Ready. */
   readonly ready?: string | undefined;
+  /** Sidecars included, as in `kubectl get pods`, like the next three members. */
   readonly readyContainers?: number | undefined;
   readonly containers?: number | undefined;
+  /** For example `CrashLoopBackOff`, `Init:0/1`, `Terminating`. */
+  readonly status?: string | undefined;
+  readonly restarts?: number | undefined;
   /** The cached version; absent when the pod has no cached status. */
   readonly version?: number | undefined;
   readonly sentVersion?: number | undefined;
@@ -59,19 +71,25 @@ export interface StatusDocument {
   readonly outage?: OutageInspection | undefined;
   readonly lastSuccessfulRequestAt?: Timestamp | undefined;
   readonly informer?: InformerState | undefined;
+  readonly journalFailure?: ManagerInspection['journalFailure'];
+  /** What else is wrong with the node: a sentence each. */
+  readonly problems: readonly string[];
   readonly pods: readonly PodSummary[];
 }
 
 export interface StatusDocumentSource {
   readonly inspection: ManagerInspection;
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
+  /** As the pod manager shows it. */
+  readonly getPod: (podUID: string) => Pod | undefined;
+  readonly problems: readonly string[];
   readonly nodeName: string | undefined;
   readonly refreshIntervalMs: number;
 }
 
 export function statusDocument(source: StatusDocumentSource): StatusDocument {
   const { inspection, getPodStatus, nodeName, refreshIntervalMs } = source;
-  const { state, outage, lastSuccessfulRequestAt, informer, requestedDeletions } = inspection;
+  const { state, outage, lastSuccessfulRequestAt, informer, journalFailure, requestedDeletions } = inspection;
   return {
     nodeName,
     refreshIntervalMs,
@@ -79,8 +97,10 @@ export function statusDocument(source: StatusDocumentSource): StatusDocument {
     outage,
     lastSuccessfulRequestAt,
     informer,
+    journalFailure,
+    problems: source.problems,
     pods: [
-      ...inspection.pods.map((pod) => summaryOf(pod, getPodStatus(pod.podUID))),
+      ...inspection.pods.map((pod) => summaryOf(pod, source.getPod(pod.podUID), getPodStatus(pod.podUID))),
       ...requestedDeletions
         .filter(({ podUID }) => getPodStatus(podUID) === undefined)
         .map((deletion) => summaryOfDeletion(deletion)),
@@ -88,9 +108,12 @@ export function statusDocument(source: StatusDocumentSource): StatusDocument {
   };
 }
 
-function summaryOf(pod: PodInspection, status: PodStatus = {}): PodSummary {
-  const { podUID, podNamespace, podName, version, sentVersion, podIsFinished, lastError } = pod;
-  const containers = status.containerStatuses ?? [];
+function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus = {}): PodSummary {
+  const { podUID, podNamespace, podName, version, sentVersion, podIsFinished, termination } = pod;
+  const lastError = pod.lastError ?? termination?.lastError;
+  // Without the spec, sidecars are not known.
+  const spec = shown?.spec ?? { containers: status.containerStatuses ?? [] };
+  const { ready, total, reason, restarts } = podSummary({ metadata: shown?.metadata, spec, status });
   return {
     podUID,
     podNamespace,
@@ -98,13 +121,15 @@ function summaryOf(pod: PodInspection, status: PodStatus = {}): PodSummary {
     phase: status.phase,
     reason: status.reason,
     ready: status.conditions?.find(({ type }) => type === 'Ready')?.status,
-    readyContainers: containers.filter(({ ready }) => ready).length,
-    containers: containers.length,
+    readyContainers: ready,
+    containers: total,
+    status: reason,
+    restarts,
     version,
     sentVersion,
     podIsFinished,
     unsentSince: pod.unsentSince,
-    waitingFor: pod.waitingFor && waitOf(pod.waitingFor),
+    waitingFor: pod.waitingFor ? waitOf(pod.waitingFor) : termination && containersWaitOf(termination),
     nextTryAt: pod.nextTryAt,
     lastError,
   };
@@ -113,6 +138,10 @@ function summaryOf(pod: PodInspection, status: PodStatus = {}): PodSummary {
 function summaryOfDeletion(deletion: RequestedDeletion): PodSummary {
   const { podUID, podNamespace, podName, finalizers, since } = deletion;
   return { podUID, podNamespace, podName, waitingFor: { kind: 'finalizers', finalizers, since } };
+}
+
+function containersWaitOf({ since, gracePeriodSeconds, gracePeriodEndsAt }: PodTermination): PodWait {
+  return { kind: 'containers', since, gracePeriodSeconds, gracePeriodEndsAt };
 }
 
 /** Without the message, which the row has as its last error. */

@@ -127,9 +127,16 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
 }
 
 /** The reason why a pod that is being deleted, with nothing unsent, still exists. */
-function deletionCauseOf({ apiPod }: ExplainFacts, { podIsFinished }: PodInspection): PodCause | undefined {
+function deletionCauseOf(
+  { apiPod }: ExplainFacts,
+  { podIsFinished, termination }: PodInspection,
+): PodCause | undefined {
+  if (!podIsFinished && termination !== undefined) {
+    return { kind: 'containers', since: termination.since, termination };
+  }
   if (apiPod === undefined || !isBeingDeleted(apiPod)) return undefined;
-  return { kind: podIsFinished ? 'next-batch' : 'containers', since: deletionRequestedAt(apiPod) };
+  const since = deletionRequestedAt(apiPod);
+  return podIsFinished ? { kind: 'next-batch', since } : { kind: 'containers', since, termination };
 }
 
 /** deletionTimestamp is when the grace period ends. */

@@ -2,6 +2,7 @@ import type { SentAs } from '../cache/pod-status-cache.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { BackOffReason } from '../sync/back-off.ts';
 import type { HotLoop } from '../sync/resend-detector.ts';
+import type { PodTermination } from '../pod-deletion-safety.ts';
 import type { UnreadyCause } from './unready-causes.ts';
 
 /**
@@ -82,8 +83,7 @@ type WaitCause =
        * `no-client`: the manager has none. `not-started`: `start()` was not called. `stopped`:
        * `stop()` was called. `mirror-pod`: the mirror of this static pod is unknown to the pod
        * manager. `limiter`: `qps` and `burst` are used up. `turn`: the maximum number of pods is in
-       * flight. `next-batch`: the next wake-up or full batch. `containers`: the pod is being deleted,
-       * and `terminatePod` was not called yet. `pod-deletion-safety`: the terminal phase is held back
+       * flight. `next-batch`: the next wake-up or full batch. `pod-deletion-safety`: the terminal phase is held back
        * because containers could be running. `retry-after`: the API server has asked this client to
        * pause.
        */
@@ -96,8 +96,13 @@ type WaitCause =
         | 'retry-after'
         | 'turn'
         | 'next-batch'
-        | 'containers'
         | 'pod-deletion-safety';
+    }
+  | {
+      /** The pod is being deleted, and its containers have not stopped yet, or `terminatePod` was not called. */
+      readonly kind: 'containers';
+      /** Undefined unless `podDeletionSafety` reports how the containers are being stopped. */
+      readonly termination: PodTermination | undefined;
     }
   | {
       /** A request waits for a connection or for its response. */

@@ -1,6 +1,7 @@
 import { failureClassTable } from '../sync/failure-classes.ts';
 import type { PodCause } from './explanation.ts';
-import { formatText } from './format.ts';
+import { epochMsOf } from '../../shared/time.ts';
+import { formatText, formatTime } from './format.ts';
 
 type CauseOf<K extends PodCause['kind']> = Extract<PodCause, { readonly kind: K }>;
 
@@ -15,12 +16,11 @@ const clauses = {
   'retry-after': 'the API server has asked this client to pause',
   turn: 'as many pods as allowed are in flight',
   'next-batch': 'the next batch takes it up',
-  containers: 'it is being deleted and waits for its containers to stop (terminatePod was not called)',
   'pod-deletion-safety': 'its terminal phase is held back while podCouldHaveRunningContainers returns true',
 } as const;
 
 /** What keeps the pod waiting, as a clause. */
-export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date'>>): string {
+export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date'>>, nowMs: number): string {
   switch (cause.kind) {
     case 'connection':
     case 'response':
@@ -29,11 +29,26 @@ export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up
       return formatFailure(cause);
     case 'hot-loop':
       return formatHotLoop(cause);
+    case 'containers':
+      return formatTermination(cause, nowMs);
     case 'finalizers':
       return `it waits for ${plural('finalizer', cause.finalizers)} ${cause.finalizers.join(', ')}`;
     default:
       return clauses[cause.kind];
   }
+}
+
+function formatTermination({ termination }: CauseOf<'containers'>, nowMs: number): string {
+  if (termination === undefined)
+    return 'it is being deleted and waits for its containers to stop (terminatePod was not called)';
+  const { since, gracePeriodSeconds, gracePeriodEndsAt, lastError } = termination;
+  const is = epochMsOf(gracePeriodEndsAt) < nowMs ? 'is over' : `ends at ${formatTime(gracePeriodEndsAt, nowMs)}`;
+  const parts = [
+    `its containers are being stopped since ${formatTime(since, nowMs)}`,
+    `its grace period of ${gracePeriodSeconds} s ${is}`,
+    ...(lastError === undefined ? [] : [`last error: ${formatText(lastError)}`]),
+  ];
+  return parts.join('; ');
 }
 
 function formatRequest({ kind, verb, lastError }: CauseOf<'connection' | 'response'>): string {

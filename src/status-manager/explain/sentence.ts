@@ -34,7 +34,7 @@ function subjectClauses(explanation: Explanation, nowMs: number): string[] {
 /** Whether the cached status was sent, and what it waits for. */
 function versionClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, version, sentVersion, unsentSince } = explanation;
-  const waits = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' ? [] : [formatCause(cause)];
+  const waits = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' ? [] : [formatCause(cause, nowMs)];
   if (version === undefined) return waits;
   const sent = formatSent(explanation, nowMs);
   if (unsentSince === undefined) return [...(sent === undefined ? [] : [`version ${version} was ${sent}`]), ...waits];

@@ -1,13 +1,17 @@
 import type { Clock } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import { type PodDeletionSafety, terminationsOf } from '../pod-deletion-safety.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
-import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
+import { epochMsOf, type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
 import type { PodEvents } from './pod-events.ts';
 
 /** Pods that wait longer than this are logged. */
 const stuckAfterMs = 60_000;
+/** After the end of the grace period. */
+const stuckContainersAfterMs = 30_000;
 
 /** A pod whose DELETE the API server has accepted and that finalizers keep. */
 export interface RequestedDeletion {
@@ -29,6 +33,7 @@ interface Entry {
 
 export interface TerminatingPodsOptions {
   readonly podManager: PodManager;
+  readonly podDeletionSafety: PodDeletionSafety;
   readonly podEvents: PodEvents;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -46,6 +51,8 @@ export class TerminatingPods {
   readonly #options: TerminatingPodsOptions;
   readonly #heldBack = new Map<string, Entry>();
   readonly #requested = new Map<string, Entry>();
+  /** UIDs of pods whose containers do not stop, which have been logged. */
+  readonly #stuck = new Set<string>();
 
   constructor(options: TerminatingPodsOptions) {
     this.#options = options;
@@ -102,6 +109,7 @@ export class TerminatingPods {
   }
 
   logStuck(): void {
+    this.#logStuckContainers();
     for (const entry of this.#heldBack.values()) {
       this.#logIfStuck(
         entry,
@@ -117,6 +125,26 @@ export class TerminatingPods {
         { finalizers },
         'Pod is still terminating: finalizers keep it',
         `Pod has terminated and waits for finalizers: ${finalizers.join(', ')}`,
+      );
+    }
+  }
+
+  /** Containers that run longer than their grace period. */
+  #logStuckContainers(): void {
+    const { clock, logger, podDeletionSafety, podManager } = this.#options;
+    const terminations = terminationsOf(podDeletionSafety);
+    const fieldsOf = (uid: string): object => podFieldsOf(podManager.getPodByUID(uid) ?? { metadata: { uid } });
+    for (const uid of this.#stuck) {
+      if (terminations.has(uid)) continue;
+      this.#stuck.delete(uid);
+      logger.warn(fieldsOf(uid), 'The containers of the pod have stopped');
+    }
+    for (const [uid, { since, gracePeriodSeconds, gracePeriodEndsAt, lastError: reason }] of terminations) {
+      if (this.#stuck.has(uid) || clock.now() - epochMsOf(gracePeriodEndsAt) < stuckContainersAfterMs) continue;
+      this.#stuck.add(uid);
+      logger.warn(
+        { ...fieldsOf(uid), since, gracePeriodSeconds, reason },
+        'Pod is not terminating: its grace period is over, and its containers have not stopped',
       );
     }
   }

@@ -9,7 +9,7 @@ import {
   type ServeAgentOptions,
 } from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
-import { FakeContainerRuntime, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
+import { fault, FakeContainerRuntime, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { TestCluster } from '../node-agent/test-cluster.ts';
 
 let cluster: TestCluster;
@@ -57,15 +57,56 @@ describe('/readyz', () => {
         '[-]running failed: the agent is created',
         '[-]sources failed: no pods yet from: api',
         '[-]node failed: the Node is not registered',
+        '[+]runtime ok',
+        '[+]lease ok',
         'readyz check failed\n',
       ].join('\n'),
     });
     cluster.agent.start();
     await cluster.advance(500);
     expect(await get('/readyz')).toMatchObject({ status: 200, text: 'ok' });
-    expect((await get('/readyz?verbose')).text).toBe('[+]running ok\n[+]sources ok\n[+]node ok\nreadyz check passed\n');
+    expect((await get('/readyz?verbose')).text).toBe(
+      '[+]running ok\n[+]sources ok\n[+]node ok\n[+]runtime ok\n[+]lease ok\nreadyz check passed\n',
+    );
     await cluster.stopAgent();
     expect(await get('/readyz')).toMatchObject({ status: 500 });
+  });
+});
+
+describe('a runtime that hangs', () => {
+  it('fails /readyz after 30 s, is a banner of the status page and a metric, and all of it ends with it', async () => {
+    const register = new Registry();
+    await cluster.startAgent({ metrics: createPrometheusMetrics({ register }) });
+    await serve({ register });
+    cluster.runtime.delay({ method: 'listPods' }, 60_000, 1);
+    await cluster.clock.advanceAsync(35_000);
+    const problem = 'the runtime fails since 03:04:06Z: listPods has not returned for 30000 ms';
+    expect((await get('/readyz')).text).toContain(`[-]runtime failed: ${problem}\n`);
+    const { problems } = JSON.parse((await get('/statusz/pods.json')).text) as { problems: string[] };
+    expect(problems).toContainEqual(`T${problem.slice(1)}.`);
+    expect((await get('/metrics')).text).toMatch(/^kubelet_node_agent_relist_age_seconds 3\d/m);
+    expect(cluster.logger.errors).toMatchObject([{ message: 'GenericPLEG: unable to retrieve pods' }]);
+    await cluster.clock.advanceAsync(40_000);
+    expect((await get('/readyz?verbose')).text).toContain('[+]runtime ok');
+    expect((await get('/metrics')).text).toMatch(/^kubelet_node_agent_relist_age_seconds [01]/m);
+    expect(cluster.logger.warnings.at(-1)).toMatchObject({ message: 'GenericPLEG: able to retrieve pods again' });
+  });
+});
+
+describe('a Lease that is not renewed', () => {
+  it('fails /readyz and is a banner that says when the node becomes NotReady', async () => {
+    await cluster.startAgent();
+    await serve();
+    cluster.server.faults.next({ resource: 'leases', count: Number.POSITIVE_INFINITY }, fault.status(500));
+    await cluster.advance(40_000);
+    const { text } = await get('/readyz');
+    expect(text).toMatch(
+      /\[-\]lease failed: the Lease is not renewed since 03:04:0\dZ \(.*500.*\); the node becomes NotReady after 40 s/,
+    );
+    expect(cluster.agent.inspect().node).toMatchObject({ leaseFailureReason: expect.stringContaining('500') });
+    cluster.server.faults.clear();
+    await cluster.advance(20_000);
+    expect((await get('/readyz?verbose')).text).toContain('[+]lease ok');
   });
 });
 

@@ -143,8 +143,12 @@ describe('TestRelistWithCache', () => {
     expect(pleg.unhealthyReason()).toBeUndefined();
     const lines = log.lines.filter(({ level }) => level !== 'debug');
     expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
-      ['error', 'GenericPLEG: unable to retrieve pods', { reason: 'connection refused' }],
-      ['info', 'GenericPLEG: able to retrieve pods again', {}],
+      ['error', 'GenericPLEG: unable to retrieve pods', expect.objectContaining({ reason: 'connection refused' })],
+      [
+        'warn',
+        'GenericPLEG: able to retrieve pods again',
+        expect.objectContaining({ failingSince: expect.any(String) }),
+      ],
     ]);
   });
 });
@@ -314,11 +318,15 @@ describe('failures of ports', () => {
     const { pleg, clock } = newPLEG({ runtime, logger: log });
     pleg.start();
     await clock.advanceAsync(120_000);
-    expect(log.lines.map(({ fields }) => fields)).toEqual([{ reason: 'listPods of the runtime took over 120000 ms' }]);
+    const failingSince = '2000-01-01T00:00:00Z';
+    expect(log.errors.map(({ fields }) => fields)).toMatchObject([
+      { reason: 'listPods has not returned for 30000 ms', failingSince },
+      { reason: 'listPods of the runtime took over 120000 ms', failingSince },
+    ]);
     // The Ready condition says what is wrong, not only since when.
     expect(pleg.unhealthyReason()).toBe('pleg has yet to be successful: listPods of the runtime took over 120000 ms');
     await pleg.stop();
-    expect(log.lines).toHaveLength(1);
+    expect(log.lines).toHaveLength(2);
     expect(clock.pendingTimers).toBe(0);
   });
 

@@ -238,12 +238,34 @@ describe('pods.json', () => {
           ready: 'True',
           readyContainers: 1,
           containers: 1,
+          status: 'Running',
+          restarts: 0,
           version: 2,
           sentVersion: 2,
           podIsFinished: false,
         },
       ],
+      problems: [],
     });
+  });
+
+  it('has READY, STATUS and RESTARTS of kubectl: a sidecar counts, a crash loop is not Running', async () => {
+    const { node, json } = await startNode();
+    const sidecar = { name: 'proxy', restartPolicy: 'Always' };
+    const running = { running: { startedAt: '2026-11-22T11:57:00Z' } };
+    const added = node.add('a', { uid: 'uid-a' });
+    const pod = { ...added, spec: { ...added.spec, initContainers: [sidecar], containers: [{ name: 'main' }] } };
+    node.client.put(pod);
+    node.podManager.updatePod(pod);
+    node.manager.setPodStatus(pod, {
+      phase: 'Running',
+      initContainerStatuses: [{ name: 'proxy', ready: true, started: true, state: running, restartCount: 1 }],
+      containerStatuses: [
+        { name: 'main', ready: false, state: { waiting: { reason: 'CrashLoopBackOff' } }, restartCount: 4 },
+      ],
+    });
+    const { pods } = await json<StatusDocument>('/statusz/pods.json');
+    expect(pods[0]).toMatchObject({ readyContainers: 1, containers: 2, status: 'CrashLoopBackOff', restarts: 5 });
   });
 
   it('says since when a pod is unsent, what it waits for, the last error and the next try', async () => {

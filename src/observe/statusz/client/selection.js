@@ -17,7 +17,8 @@ export const groups = [
   {
     id: 'terminating',
     label: 'Terminating',
-    has: ({ waitingFor }) => waitingFor?.kind === 'finalizers' || waitingFor?.kind === 'pod-deletion-safety',
+    has: ({ waitingFor }) =>
+      waitingFor !== undefined && ['containers', 'finalizers', 'pod-deletion-safety'].includes(waitingFor.kind),
   },
 ];
 
@@ -33,8 +34,9 @@ function hasEnded(phase) {
  */
 export const sortKeys = {
   pod: nameOf,
-  phase: ({ phase = '' }) => phase,
+  status: ({ status = '' }) => status,
   ready: ({ ready = '', readyContainers = 0 }) => `${ready} ${readyContainers}`,
+  restarts: ({ restarts = '' }) => restarts,
   version: ({ version = '' }) => version,
   sent: ({ sentVersion = '' }) => sentVersion,
   // Ascending is the youngest first, as the column shows an age.
@@ -76,8 +78,8 @@ export function select(pods, { show, filter, sort, isDescending, page }) {
 
 /** @param {PodSummary} pod */
 function textOf(pod) {
-  const { podUID, phase = '', reason = '', waitingFor, lastError = '' } = pod;
-  return `${nameOf(pod)} ${podUID} ${phase} ${reason} ${waitingFor?.kind ?? ''} ${lastError}`.toLowerCase();
+  const { podUID, phase = '', reason = '', status = '', waitingFor, lastError = '' } = pod;
+  return `${nameOf(pod)} ${podUID} ${phase} ${reason} ${status} ${waitingFor?.kind ?? ''} ${lastError}`.toLowerCase();
 }
 
 /**

@@ -15,8 +15,9 @@ import { age, waitText } from './words.js';
 /** @type {readonly Column[]} */
 export const columns = [
   { id: 'pod', label: 'Pod', text: nameOf },
-  { id: 'phase', label: 'Phase', text: ({ phase = '', reason }) => (reason ? `${phase} (${reason})` : phase) },
+  { id: 'status', label: 'Status', text: ({ status = '' }) => status },
   { id: 'ready', label: 'Ready', text: readyText },
+  { id: 'restarts', label: 'Restarts', text: ({ restarts = '' }) => String(restarts) },
   { id: 'version', label: 'Version', text: ({ version = '' }) => String(version) },
   { id: 'sent', label: 'Sent', text: ({ version, sentVersion }) => String(sentVersion ?? (version && 'none') ?? '') },
   { id: 'unsent', label: 'Unsent for', text: ({ unsentSince }, nowMs) => (unsentSince ? age(unsentSince, nowMs) : '') },
@@ -35,8 +36,21 @@ function readyText({ ready, readyContainers, containers }) {
   return `${readyContainers}/${containers}${isGated ? `, Ready ${ready ?? 'unset'}` : ''}`;
 }
 
+const mayBeHidden = new Set(['unsent', 'wait', 'error']);
+
+/**
+ * @param {PodSummary} pod
+ * @returns {'good' | 'changing' | 'bad'}
+ */
+function healthOf({ phase, status = '' }) {
+  if (phase === 'Failed' || phase === 'Unknown' || /BackOff|Err|Invalid|Killed|ExitCode|Signal/.test(status))
+    return 'bad';
+  return ['Running', 'Completed', 'Succeeded'].includes(status) ? 'good' : 'changing';
+}
+
 /** The table of one page of pods. Rows move with their pods, so that the focus stays on a pod when the order changes. */
 export class Table {
+  #table = byID('pods', HTMLTableElement);
   #body = byID('pods', HTMLTableElement).tBodies[0] ?? element('tbody');
   /** @type {Map<string, Row>} */
   #rows = new Map();
@@ -77,7 +91,21 @@ export class Table {
     }
     while (this.#body.rows.length > pods.length) this.#body.deleteRow(-1);
     this.#rows = rows;
+    this.#hideEmptyColumns(pods, nowMs);
     if (focusedIndex >= 0 && document.activeElement !== focused) this.#focusAgain(focused, focusedIndex);
+  }
+
+  /**
+   * A healthy node needs no columns for what is wrong.
+   *
+   * @param {readonly PodSummary[]} pods
+   * @param {number} nowMs
+   */
+  #hideEmptyColumns(pods, nowMs) {
+    for (const { id, text } of columns) {
+      const isEmpty = mayBeHidden.has(id) && pods.every((pod) => text(pod, nowMs) === '');
+      this.#table.classList.toggle(`without-${id}`, isEmpty);
+    }
   }
 
   /**
@@ -135,8 +163,9 @@ class Row {
       const target = this.#texts[i];
       if (target !== undefined) setText(target, text(pod, nowMs));
     }
-    this.element.dataset['phase'] = pod.phase ?? '';
+    this.element.dataset['health'] = healthOf(pod);
     this.element.dataset['state'] = stateOf(pod);
+    this.element.dataset['ended'] = String(pod.phase === 'Succeeded');
     this.element.dataset['ready'] = String(pod.ready);
   }
 }

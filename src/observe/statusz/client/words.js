@@ -64,6 +64,7 @@ const waits = {
   'pod-deletion-safety': 'containers that could be running',
   'next-batch': 'next batch',
   finalizers: 'finalizers',
+  containers: 'containers to stop',
 };
 
 /**
@@ -73,6 +74,11 @@ const waits = {
 export function waitText({ waitingFor, nextTryAt }, nowMs) {
   if (waitingFor === undefined) return '';
   if (waitingFor.kind === 'finalizers') return `finalizers: ${waitingFor.finalizers.join(', ')}`;
+  if (waitingFor.kind === 'containers') {
+    const { gracePeriodSeconds, gracePeriodEndsAt } = waitingFor;
+    const isOver = Date.parse(gracePeriodEndsAt) < nowMs;
+    return `containers to stop; grace period of ${gracePeriodSeconds}s${isOver ? ' is over' : ''}`;
+  }
   const { kind, verb, class: failureClass, statusCode, tries } = waitingFor;
   const parts = [waits[kind]];
   if (kind === 'back-off') {
@@ -145,8 +151,8 @@ function change(from, to) {
  * @param {StatusDocument} status
  * @param {number} nowMs
  */
-export function problemsOf({ state, outage, informer }, nowMs) {
-  const problems = [];
+export function problemsOf({ state, outage, informer, journalFailure, problems: others }, nowMs) {
+  const problems = [...others];
   if (outage !== undefined) {
     const { since, verb, statusCode, message } = outage;
     const code = statusCode === undefined ? 'without a response' : `with ${statusCode}`;
@@ -160,6 +166,12 @@ export function problemsOf({ state, outage, informer }, nowMs) {
     const why =
       failure === undefined ? '' : `; it fails since ${clockTime(failure.failingSince, nowMs)}Z: ${failure.reason}`;
     problems.push(`The informer has not listed the pods yet${why}.`);
+  }
+  if (journalFailure !== undefined) {
+    const { failingSince, reason } = journalFailure;
+    problems.push(
+      `Statuses cannot be recorded in the journal since ${clockTime(failingSince, nowMs)}Z (${reason}): a crash would lose them.`,
+    );
   }
   return problems;
 }

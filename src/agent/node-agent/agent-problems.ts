@@ -1,0 +1,48 @@
+import { epochMsOf } from '../../shared/time.ts';
+import { formatText, formatTime } from '../../status-manager/explain/format.ts';
+import type { NodeAgentInspection } from './node-agent-inspection.ts';
+
+/** The agent lists the pods of its runtime every second. */
+const relistLateMs = 30_000;
+
+type Failure = string | undefined;
+
+/** Why the agent does not know its containers; undefined while it does, and unless it runs. */
+export function runtimeProblem({ state, runtime }: NodeAgentInspection, nowMs: number): Failure {
+  if (state !== 'running') return undefined;
+  const { failure, relistedAt } = runtime;
+  if (failure !== undefined)
+    return `the runtime fails since ${formatTime(failure.failingSince, nowMs)}: ${formatText(failure.reason)}`;
+  if (relistedAt === undefined || nowMs - epochMsOf(relistedAt) < relistLateMs) return undefined;
+  return `the runtime has not listed its pods since ${formatTime(relistedAt, nowMs)}`;
+}
+
+/** Why the Node is, or will soon be, not ready for the control plane. The Lease is due every quarter of its duration. */
+export function leaseProblem({ state, node }: NodeAgentInspection, nowMs: number): Failure {
+  if (state !== 'running' || node?.leaseRenewedAt === undefined) return undefined;
+  const { leaseRenewedAt, leaseDurationSeconds, leaseFailureReason } = node;
+  if (nowMs - epochMsOf(leaseRenewedAt) < leaseDurationSeconds * 500) return undefined;
+  const why = leaseFailureReason === undefined ? '' : ` (${formatText(leaseFailureReason)})`;
+  return `the Lease is not renewed since ${formatTime(leaseRenewedAt, nowMs)}${why}; the node becomes NotReady after ${leaseDurationSeconds} s`;
+}
+
+/**
+ * What is wrong with an agent, one sentence each, for people. Without ages, so that a sentence changes
+ * only when something happens.
+ */
+export function agentProblems(inspection: NodeAgentInspection, nowMs: number): string[] {
+  const { state, node, syncLoop, refusedManifests } = inspection;
+  const since = (time: string, reason = ''): string => `since ${formatTime(time, nowMs)}: ${formatText(reason)}`;
+  const problems: Failure[] = [runtimeProblem(inspection, nowMs), leaseProblem(inspection, nowMs)];
+  if (node?.statusFailingSince !== undefined) {
+    const what = node.registered ? 'the status of the Node cannot be written' : 'the Node cannot be registered';
+    problems.push(`${what} ${since(node.statusFailingSince, node.statusFailureReason)}`);
+  }
+  if (state === 'running' && syncLoop.housekeepingFailingSince !== undefined)
+    problems.push(`housekeeping fails since ${formatTime(syncLoop.housekeepingFailingSince, nowMs)}`);
+  for (const { source, reason } of refusedManifests)
+    problems.push(`the manifest ${source} is invalid: ${formatText(reason)}`);
+  return problems.flatMap((problem) =>
+    problem === undefined ? [] : [`${problem[0]!.toUpperCase()}${problem.slice(1)}.`],
+  );
+}

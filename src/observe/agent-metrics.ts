@@ -1,0 +1,24 @@
+/** The values of an agent at the time of a scrape. */
+export interface AgentGauges {
+  /** Since the pods of the runtime were last listed, or since the start; undefined unless the agent runs. */
+  readonly relistAgeSeconds: number | undefined;
+  /** Undefined before the first renewal, and without a Node. */
+  readonly leaseAgeSeconds: number | undefined;
+  /** If the Lease is older, the control plane takes the node for dead. */
+  readonly leaseDurationSeconds: number | undefined;
+  /** Undefined if the agent does not register the Node. */
+  readonly isNodeRegistered: boolean | undefined;
+  /** Pods whose last sync failed. */
+  readonly failingPods: number;
+  /** Manifests of static pods that are invalid. */
+  readonly refusedManifests: number;
+}
+
+/** Where an agent reports its measurements, in addition to `Metrics`. `createPrometheusMetrics` implements it. */
+export interface AgentMetrics {
+  /**
+   * Called once by the agent: `read` returns the current values at any later time.
+   * @returns unregisters them; called when the agent stops
+   */
+  registerAgentGauges(read: () => AgentGauges): () => void;
+}

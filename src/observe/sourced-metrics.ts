@@ -1,0 +1,107 @@
+import {
+  Counter,
+  type CounterConfiguration,
+  Gauge,
+  type GaugeConfiguration,
+  type OpenMetricsContentType,
+  type Registry,
+} from 'prom-client';
+import { runInMicrotask } from '../shared/clock.ts';
+import { StatusManagerError } from '../shared/errors.ts';
+
+/** A registry of prom-client, in either format of its output. */
+export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
+
+export function valueIfDefined(value: number | boolean | undefined): Sample<string>[] {
+  return value === undefined ? [] : [{ labels: {}, value: Number(value) }];
+}
+
+/** A scrape reads all metrics in one turn, so the pods are looked through once. */
+export function oncePerTurn<T extends object>(read: () => T): () => T {
+  let result: T | undefined;
+  return () => {
+    if (result === undefined) {
+      result = read();
+      runInMicrotask(() => (result = undefined));
+    }
+    return result;
+  };
+}
+
+export interface Sample<Label extends string> {
+  readonly labels: Partial<Record<Label, string>>;
+  readonly value: number;
+}
+
+/** A gauge whose values are read at each scrape: the sum of its sources. */
+export class SourcedGauge<Label extends string = string> extends Gauge<Label> {
+  readonly #sources = new Set<() => readonly Sample<Label>[]>();
+
+  constructor(configuration: GaugeConfiguration<Label>) {
+    super({ ...configuration, collect: () => this.#collect() });
+  }
+
+  /** @returns removes the source */
+  addSource(read: () => readonly Sample<Label>[]): () => void {
+    this.#sources.add(read);
+    return () => void this.#sources.delete(read);
+  }
+
+  #collect(): void {
+    this.reset();
+    const samples = [...this.#sources].flatMap((read) => read());
+    this.show(samples);
+    // prom-client shows 0 for a metric without labels that has no value.
+    if (samples.length === 0) this.remove({});
+  }
+
+  protected show(samples: readonly Sample<Label>[]): void {
+    for (const { labels, value } of samples) this.inc(labels, value);
+  }
+}
+
+/** As SourcedGauge, but with the greatest value of all sources. */
+export class GreatestGauge<Label extends string = string> extends SourcedGauge<Label> {
+  protected override show(samples: readonly Sample<Label>[]): void {
+    const ascending = samples.toSorted((a, b) => a.value - b.value);
+    for (const { labels, value } of ascending) this.set(labels, value);
+  }
+}
+
+/** A counter whose value is read at each scrape: the sum of its sources. */
+export class SourcedCounter extends Counter {
+  readonly #sources = new Set<() => readonly Sample<string>[]>();
+
+  constructor(configuration: CounterConfiguration<string>) {
+    super({ ...configuration, collect: () => this.#collect() });
+  }
+
+  /** @returns removes the source */
+  addSource(read: () => readonly Sample<string>[]): () => void {
+    this.#sources.add(read);
+    return () => void this.#sources.delete(read);
+  }
+
+  #collect(): void {
+    this.reset();
+    const samples = [...this.#sources].flatMap((read) => read());
+    for (const { value } of samples) this.inc(value);
+    if (samples.length === 0) this.remove({});
+  }
+}
+
+/** The metric of this name in the registry; registered first when it does not exist. */
+export function metricIn<Configuration extends { name: string }, M extends object>(
+  register: MetricsRegistry,
+  Kind: new (configuration: Configuration) => M,
+  configuration: Configuration,
+): M {
+  const existing: unknown = register.getSingleMetric(configuration.name);
+  if (existing === undefined) return new Kind({ ...configuration, registers: [register] });
+  if (existing instanceof Kind) return existing;
+  throw invalidRegister(`a registry without a foreign metric \`${configuration.name}\``);
+}
+
+export function invalidRegister(expected: string): StatusManagerError {
+  return new StatusManagerError('INVALID_OPTION', `Expected \`register\` to be ${expected}`, { path: 'register' });
+}
