@@ -12,8 +12,8 @@ export interface PodAndMirrorPod {
 }
 
 /**
- * The pods of this node in memory, mirror pods beside them. It keeps the objects it is given:
- * hand in a new object for every change.
+ * The pods of this node and their mirror pods, in memory. Stores the given objects: pass a new object
+ * for every change.
  * Source: kubelet `pod.basicManager`.
  *
  * @example
@@ -123,7 +123,7 @@ export class BasicPodManager implements PodManager {
   }
 
   getMirrorPodByPod(pod: Pod): Pod | undefined {
-    // On the hot path, and most nodes have no mirror pods: not even the name is built.
+    // Hot path: most nodes have no mirror pods, so skip building the name.
     return this.#mirrorPodByFullName.size === 0 ? undefined : this.#mirrorPodByFullName.get(getPodFullName(pod));
   }
 

@@ -7,21 +7,21 @@ export interface UIDTranslations {
   readonly mirrorToPod: ReadonlyMap<string, string>;
 }
 
-/** How the informer behind a pod manager is doing. */
+/** State of the informer behind a pod manager. */
 export interface InformerState {
   /** The first list is complete. */
   readonly isSynced: boolean;
   /** When the last list, event or bookmark came (RFC 3339); undefined before the first one. */
   readonly lastEventAt: string | undefined;
-  /** Lists and watches that failed and were started again. */
+  /** Number of restarts of failed lists and watches. */
   readonly restarts: number;
   /** Why the pods cannot be listed or watched now, and since when (RFC 3339); absent while they can. */
   readonly failure?: { readonly failingSince: string; readonly reason: string } | undefined;
 }
 
 /**
- * What the status manager asks about the pods of this node. A pod that was handed out is never
- * mutated: a change is a new object. All methods are synchronous and cheap.
+ * The status manager's view of the pods of this node. Returned pods are never mutated: a change is a
+ * new object. All methods are synchronous and cheap.
  * Source: kubelet `status.PodManager`.
  */
 export interface PodManager {

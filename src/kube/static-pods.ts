@@ -36,7 +36,7 @@ export function podHash(pod: Pod): string {
   return annotation(pod, configHashAnnotation) ?? '';
 }
 
-/** The mirror pod was created for this static pod as it is now, not for an earlier version of it. kubelet: `IsMirrorPodOf`. */
+/** Whether the mirror pod was created for this version of the static pod. kubelet: `IsMirrorPodOf`. */
 export function isMirrorPodOf(mirrorPod: Pod, pod: Pod): boolean {
   return (
     getPodFullName(mirrorPod) === getPodFullName(pod) && annotation(mirrorPod, configMirrorAnnotation) === podHash(pod)

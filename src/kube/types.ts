@@ -1,6 +1,6 @@
 /**
- * The Kubernetes objects as this library sees them: structural types of its own, so that both
- * majors of `@kubernetes/client-node`, raw JSON and hand-written literals fit without a cast.
+ * Structural types of the Kubernetes objects. Both majors of `@kubernetes/client-node`, raw JSON and
+ * literals are assignable without a cast.
  */
 
 import type { CanonicalTime } from '../shared/time.ts';
@@ -226,12 +226,12 @@ export interface PodStatus {
   readonly volumeHealth?: readonly PodVolumeHealth[];
 }
 
-/** While it is built; from then on nothing changes a canonical object in place. */
+/** A canonical object under construction; afterwards it is never mutated. */
 export type Mutable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 /**
- * What a caller may pass where the canonical type is `T`: every member may be absent, undefined or
- * null, times may be `Date`s, lists may be readonly.
+ * The input type for a canonical `T`: every member may be absent, undefined or null; times may be
+ * `Date`s; lists may be readonly.
  */
 export type Input<T> = T extends string | number | boolean | null | undefined
   ? null extends T

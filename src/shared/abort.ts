@@ -64,9 +64,9 @@ export class LightAbortSignal implements AbortSignalLike {
 }
 
 /**
- * As `work`, but rejects as soon as the signal is aborted: for work that ignores the signal. Leaves no
- * listener behind.
- * @param errorOf what to reject with; default the signal's reason
+ * Settles like `work`, but rejects as soon as the signal is aborted: for work that ignores the signal.
+ * Leaves no listener behind.
+ * @param errorOf returns the error to reject with; default: the signal's reason
  */
 export function untilAborted<T>(
   work: Promise<T>,

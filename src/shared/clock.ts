@@ -7,9 +7,9 @@ export interface Timer {
 }
 
 /**
- * Where this library gets its time from: the only way to a wall clock, a timer or a turn of the
- * event loop. Tests pass `FakeClock` from `kubelet-status-manager/testing`. A clock must not throw, and
- * must return numbers: unlike other ports, it is not guarded.
+ * The only source of wall time, monotonic time, timers and event-loop turns in this library. Tests
+ * pass `FakeClock` from `kubelet-status-manager/testing`. A clock must not throw, and must return
+ * numbers: unlike other ports, it is not guarded.
  * Source: k8s.io/utils/clock `WithDelayedExecution`.
  */
 export interface Clock {
@@ -72,8 +72,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Calls `callback` when the code that runs now has ended, before any I/O. `queueMicrotask` is not
- * used because Jest's fake timers replace it, and then nothing would ever be sent.
+ * Calls `callback` in a microtask. Not `queueMicrotask`, because Jest's fake timers replace it, and
+ * then nothing would ever be sent.
  */
 export function runInMicrotask(callback: () => void): void {
   // oxlint-disable-next-line promise/no-callback-in-promise -- no error-first callback, and it is called once

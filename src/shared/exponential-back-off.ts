@@ -10,7 +10,7 @@ export function nextDelayMs(lastMs: number, { firstMs, maxMs }: BackOffRange): n
 }
 
 /**
- * Spreads what would otherwise happen at the same time: adds up to `factor` times the delay, or
+ * Adds jitter, so that delays do not expire at the same time: adds up to `factor` times the delay, or
  * subtracts it if `factor` is negative. Source: apimachinery `wait.Jitter`.
  * @param random returns a number in [0, 1)
  */
@@ -27,13 +27,13 @@ export class ExponentialBackOff {
     this.#range = range;
   }
 
-  /** The delay after another failure. */
+  /** The delay after the next failure. */
   next(): number {
     this.#lastMs = nextDelayMs(this.#lastMs, this.#range);
     return this.#lastMs;
   }
 
-  /** After a success, the next delay is the first one again. */
+  /** Resets to the first delay; call it after a success. */
   reset(): void {
     this.#lastMs = 0;
   }

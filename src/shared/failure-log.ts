@@ -2,9 +2,9 @@ import type { Clock } from './clock.ts';
 import { type Logger, reasonOf } from './logger.ts';
 import { timeFromEpochMs } from './time.ts';
 
-/** The same reason is logged again after this time. */
+/** Interval of reminders for the same reason. */
 const reminderMs = 600_000;
-/** A reason that contains, say, a number differs each time: then only reminders are logged. */
+/** Above this number of distinct reasons (they may contain a counter), only reminders are logged. */
 const maxReasons = 8;
 
 type Level = 'info' | 'warn' | 'error';
@@ -14,7 +14,7 @@ export interface FailureLogOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   /** The operation, for example `Renewing the node Lease`, or both messages. */
   readonly what: string | { readonly failed: string; readonly recovered: string };
-  /** What fails for less time is not logged. Default: 0, so that the first failure is logged. */
+  /** Failures shorter than this are not logged. Default: 0, so that the first failure is logged. */
   readonly afterMs?: number | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface FailureDetails {
 /**
  * Logs an operation that keeps failing: when it has failed for `afterMs`, when the reason changes, and
  * every 10 minutes, with `failingSince` and `failures`. Its recovery is logged once, at the level of
- * the failures (`warn` for errors), so that whoever has seen the failure sees the end.
+ * the failures (`warn` for errors), so that both are visible at the same log level.
  */
 export class FailureLog {
   readonly #options: FailureLogOptions;
@@ -82,7 +82,7 @@ export class FailureLog {
     this.reset();
   }
 
-  /** The operation is not tried any more: nothing is logged. */
+  /** Forgets the failures without a log entry: the operation is no longer tried. */
   reset(): void {
     this.#first = undefined;
     this.#failures = 0;

@@ -1,6 +1,6 @@
 /**
- * Calls code of the caller. What it throws, or its promise rejects with, goes to `onThrow`; the
- * result is then undefined, or a promise of undefined.
+ * Calls a user callback. Passes its exception or rejection to `onThrow`; the result is then undefined,
+ * or a promise of undefined.
  */
 export function tryCall<T>(call: () => T, onThrow: (thrown: unknown) => void): T | undefined {
   try {

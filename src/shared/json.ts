@@ -7,7 +7,7 @@ export function isObject(value: unknown): value is Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** The object's own member: `constructor` and its like are nothing unless the JSON had them. */
+/** The object's own member; ignores inherited ones such as `constructor`. */
 export function ownMember(object: Raw, member: string): unknown {
   return Object.hasOwn(object, member) ? object[member] : undefined;
 }

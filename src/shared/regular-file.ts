@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 
-/** Why a file was not read. Its message names the file and never quotes what is in it. */
+/** Why a file was not read. The message names the file and never quotes its content. */
 export type RegularFileErrorCode = 'NOT_A_REGULAR_FILE' | 'FILE_TOO_LARGE';
 
 export class RegularFileError extends Error {
@@ -19,9 +19,9 @@ export class RegularFileError extends Error {
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * The content of a regular file, or of what a symbolic link to one points to. Never blocks on a
- * FIFO and never reads a device or more than `maxBytes`, also when the file grows while it is read.
- * Rejects with a `RegularFileError`, or with the error of the file system, for example ENOENT.
+ * Reads a regular file; follows symbolic links. Never blocks on a FIFO, and never reads a device or
+ * more than `maxBytes`, even if the file grows meanwhile. Rejects with a `RegularFileError`, or with
+ * the error of the file system, for example ENOENT.
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
   const handle = await open(path, openFlags);

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from './clock.ts';
 
 /**
- * Runs a task once every period. Ticks are dropped, never queued: those that a busy event loop has
- * missed, and those that come while the task is still running. Source: Go `time.Ticker`.
+ * Runs a task once per period. Ticks that a busy event loop misses, or that fire while the task is
+ * running, are dropped, never queued. Source: Go `time.Ticker`.
  */
 export class Ticker {
   readonly #clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;

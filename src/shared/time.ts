@@ -26,8 +26,8 @@ export function canonicalTime(value: unknown): CanonicalTime | undefined {
 }
 
 /**
- * `canonicalTime` with a memory of the last one: most times of a status are one and the same, and
- * one string for all of them is also less to keep.
+ * `canonicalTime` with a cache of the last result: most times in a status are equal, and sharing one
+ * string saves memory.
  */
 export class TimeFormatter {
   #text: string | undefined;
@@ -95,7 +95,7 @@ function fromEpochMs(epochMs: number): CanonicalTime | undefined {
   return fromDate(new Date(epochMs));
 }
 
-/** Not toISOString, which takes several times as long and leaves the milliseconds to be cut off. */
+/** Not toISOString, which is several times slower and adds milliseconds. */
 function fromDate(date: Date): CanonicalTime | undefined {
   const year = date.getUTCFullYear();
   if (year > 9999) return null;
@@ -107,7 +107,7 @@ function fromDate(date: Date): CanonicalTime | undefined {
   const second = date.getUTCSeconds();
   if (year === 1 && month === 1 && day === 1 && hour === 0 && minute === 0 && second === 0) return null;
   const century = Math.trunc(year / 100);
-  // One flat string: what is put together from parts would be flattened at each first comparison.
+  // One flat string: V8 would flatten a concatenated one at its first comparison.
   return String.fromCharCode(
     tens(century),
     ones(century),

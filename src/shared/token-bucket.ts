@@ -9,7 +9,7 @@ export class TokenBucket {
   readonly #burst: number;
   #tokens: number;
   #filledAtMs: number;
-  /** Settles when the last of those who wait for a token has one; each waits for the one before. */
+  /** Settles when the last queued caller has its token; each caller waits for the previous one. */
   #lastInQueue: Promise<void> | undefined;
 
   /** `qps` may be infinite. */
@@ -25,7 +25,7 @@ export class TokenBucket {
   get delayMs(): number {
     this.#fill(this.#clock.monotonicMs());
     if (this.#tokens >= 1) return 0;
-    // Whole milliseconds: a clock may not know less, and a wait that is rounded to nothing would not end.
+    // Rounded up to milliseconds: a wait truncated to 0 by a coarse clock would loop forever.
     return Math.ceil((1 - this.#tokens) * this.#msPerToken);
   }
 
@@ -42,7 +42,7 @@ export class TokenBucket {
     await untilAborted(turn, signal);
   }
 
-  /** Takes a token unless there is none. */
+  /** Takes a token, or returns false if there is none. */
   tryTake(): boolean {
     if (this.delayMs > 0) return false;
     this.#tokens--;

@@ -568,7 +568,7 @@ describe('explain()', () => {
     await h.manager.stop();
   });
 
-  it('refuses what is not a UID', () => {
+  it('rejects a value that is not a UID', () => {
     expect(() => new SyncHarness().manager.explain('')).toThrow(/Expected `podUID` to be/);
   });
 

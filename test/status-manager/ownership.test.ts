@@ -102,7 +102,7 @@ describe('arguments of the caller', () => {
     expect([t.status(), t.manager.inspect()]).toEqual(before);
   });
 
-  it('the health conditions of a volume may be changed afterwards, too', () => {
+  it('allows changing the health conditions of a volume afterwards', () => {
     const t = new TestManager();
     t.podManager.addPod(newPod());
     t.manager.setPodStatus(newPod(), {});

@@ -192,7 +192,7 @@ describe('the resize gauges', () => {
     );
   });
 
-  it('count a pending resize without a reason, too', () => {
+  it('count a pending resize that has no reason', () => {
     const t = new TestManager();
     const conditions = [{ type: 'PodResizePending', status: 'True' }];
     t.podManager.addPod(getTestPod());

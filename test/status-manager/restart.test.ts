@@ -141,7 +141,7 @@ describe('journal', () => {
     });
   }
 
-  it('sends after a crash what was accepted before it, with an exit code that is recorded nowhere else', async () => {
+  it('sends statuses accepted before a crash, with an exit code recorded nowhere else', async () => {
     await crash('a', failed);
     const server = new FakePodClient([pod('a', running)]);
     const manager = await restart(server);
@@ -155,7 +155,7 @@ describe('journal', () => {
     await third.stop();
   });
 
-  it('caches it without a client, too', async () => {
+  it('caches it even without a client', async () => {
     const before = managerOn(new FakePodClient([pod('a')]), { journal: await nextJournal() });
     before.setPodStatus(pod('a'), running);
     const manager = managerOn(new FakePodClient(), { client: undefined, journal: await nextJournal() });
@@ -302,7 +302,7 @@ describe('journal', () => {
     await manager.stop();
   });
 
-  it('a DELETE that is still due is sent after the restart: nobody calls terminatePod again', async () => {
+  it('sends a due DELETE after the restart without another call of terminatePod', async () => {
     const server = new FakePodClient();
     const deleted = pod('a', running, { deletionTimestamp: '2026-01-02T03:04:05Z' });
     server.put(deleted);

@@ -121,7 +121,7 @@ describe('a mirror pod that appears after the last change of its static pod', ()
     await manager.stop();
   });
 
-  it('nothing listens any more after stop()', async () => {
+  it('leaves no listener after stop()', async () => {
     const podManager = new BasicPodManager();
     let listeners = 0;
     const onMirrorPodAdded = podManager.onMirrorPodAdded.bind(podManager);

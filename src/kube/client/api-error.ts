@@ -89,14 +89,15 @@ export const failureClasses = [
 ] as const;
 
 /**
- * What the sync loop does about a failed request:
+ * How the sync loop handles a failed request:
  * - `not-visible`: the pod is gone or not visible yet; retried rarely.
  * - `forbidden`: the user may not do this (yet); retried within half a minute or a minute.
  * - `refused`: the server rejects this update; logged, retried slowly, and immediately with a new version.
- * - `stale`: what we patched is not what the server has; the next sync reads first; the first three times without back-off.
+ * - `stale`: the patch was based on an outdated object; the next sync reads first, the first three
+ *   times without back-off.
  * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
  * - `transient`: retried with back-off.
- * - `aborted`: the request was cancelled by us; nothing is known about the server.
+ * - `aborted`: the manager cancelled the request; says nothing about the server.
  */
 export type FailureClass = (typeof failureClasses)[number];
 
@@ -109,7 +110,7 @@ export function classifyAPIError(error: APIError, verb: RequestVerb, patchType?:
     case 404:
       return 'not-visible';
     case 403:
-      // Roles and the node authorizer's graph come late; a node's own user gets 403 for a pod that is gone, too.
+      // RBAC and the node authorizer's graph may lag; a node's user also gets 403 for a deleted pod.
       return verb === 'delete' ? 'refused' : 'forbidden';
     case 409:
       return 'stale';
@@ -141,7 +142,7 @@ export interface RequestFacts {
 }
 
 /**
- * Normalises what a client rejected with: `ApiException` (client-node 1 and 2), its older
+ * Normalises any value that a client rejects with: `ApiException` (client-node 1 and 2), its older
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `APIError` comes back unchanged. Decides by
  * members, never by the text of a message. `now` (ms since the epoch) is needed only for a
@@ -163,7 +164,7 @@ export function describeAPIError(error: unknown, now?: number, request: RequestF
   const reason = text(memberOf(status, 'reason'), secrets);
   const message = text(memberOf(status, 'message'), secrets);
   return new APIError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
-    // Below 400 the server reports no failure: the response is not what was asked for.
+    // Below 400 the server reports no failure, so the response is unexpected.
     kind: statusCode >= 400 ? 'http' : 'invalid-response',
     statusCode,
     reason,
@@ -212,10 +213,10 @@ function describeWithoutResponse(error: unknown, { host, secrets = [] }: Request
   return new APIError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
 }
 
-/** HTTP clients quote a header in such messages, token and all. */
+/** HTTP clients quote headers in such messages, including the token. */
 const quotesHeader = /header|authorization|bearer|basic/i;
 
-/** Name and message of what is not the error of an HTTP client. */
+/** Name and message of an error that no HTTP client throws. */
 function describeUnknown(error: unknown, secrets: readonly string[]): string {
   if (!(error instanceof Error)) return typeof error === 'object' ? '' : `threw ${typeof error}`;
   const message = quotesHeader.test(error.message) ? '' : redactLikelySecrets(error.message, secrets);
@@ -245,7 +246,7 @@ function readMarks(error: unknown): ErrorMarks {
     // node-fetch says `system` of whatever has a code.
     if (type !== undefined && type !== 'system') codes.push(type);
     address ??= addressOf(at);
-    // Node tries several addresses of a host, and lists what came of each.
+    // Node tries several addresses of a host and lists the error of each.
     at = memberOf(at, 'cause') ?? (memberOf(at, 'errors') as readonly unknown[] | undefined)?.[0];
   }
   return { names, codes, address };

@@ -11,7 +11,7 @@ export interface BufferedResponse {
 }
 
 /**
- * One request with its buffered response, without the stream that undici's `request` makes of it.
+ * Sends one request and buffers its response, without the stream of undici's `request`.
  * Rejects with undici's error, with the signal's reason, or with an `APIError` for a response longer
  * than `maxBytes`.
  */
@@ -43,7 +43,7 @@ export function requestBuffered(
         // The signal was aborted while the request waited for a connection.
         if (signal?.aborted) started.abort(signal.reason as Error);
       },
-      // Comes for each 1xx, too; the last one counts.
+      // Also called for each 1xx; the last call counts.
       onResponseStart(_controller, code, received) {
         statusCode = code;
         headers = received;

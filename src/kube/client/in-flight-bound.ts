@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/logger.ts';
 
 /** Options of an `InFlightBound`. */
 export interface InFlightBoundOptions {
-  /** How many may be in flight at a time. */
+  /** Maximum number in flight. */
   readonly size: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Gets a warning, at most once a minute, when an owner had to wait long. Default: no warning. */
@@ -19,9 +19,9 @@ const longWaitMs = 10_000;
 const warnPeriodMs = 60_000;
 
 /**
- * Bounds what is in flight for all who share it, fairly: when all places are taken, each owner waits
- * once, however much it has to do, and a place that becomes free goes to the owner that has waited
- * longest. Everything here is synchronous; there are no timers.
+ * A fair, shared bound on pods in flight. When all slots are taken, each owner queues once, however
+ * much work it has; a free slot goes to the owner that has waited longest. Synchronous, without
+ * timers.
  */
 export class InFlightBound {
   readonly size: number;
@@ -37,7 +37,7 @@ export class InFlightBound {
     this.#logger = logger;
   }
 
-  /** Requests that were admitted and have not left. */
+  /** Number of slots taken. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -47,27 +47,27 @@ export class InFlightBound {
     return this.#waiting.size;
   }
 
-  /** Takes a place, or returns false when none is free. Each place is given back with `leave()`. */
+  /** Takes a slot, or returns false if none is free. `leave()` returns the slot. */
   tryEnter(): boolean {
     if (this.#inFlight >= this.size) return false;
     this.#inFlight++;
     return true;
   }
 
-  /** Takes a place even if none is free: for what gave its place up during a pause. */
+  /** Re-admits a pod that yielded its slot during a pause, even if no slot is free. */
   reenter(): void {
     this.#inFlight++;
   }
 
   /**
-   * Calls `onFree` once, when a place is free and it is this owner's turn. It may take the place with
-   * `tryEnter()`, and wait again for another one. Does nothing for an owner that waits already.
+   * Calls `onFree` once, when a slot is free and it is this owner's turn. `onFree` may call
+   * `tryEnter()`, and `wait` again for another slot. Does nothing if the owner is already waiting.
    */
   wait(owner: object, onFree: () => void): void {
     if (!this.#waiting.has(owner)) this.#waiting.set(owner, { sinceMs: this.#clock.monotonicMs(), onFree });
   }
 
-  /** The owner does not wait any more. */
+  /** Removes the owner from the queue. */
   withdraw(owner: object): void {
     this.#waiting.delete(owner);
   }

@@ -10,8 +10,9 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * True for a long text with lists and objects nested deeper than `maxJSONDepth`. To be asked before
- * `JSON.parse`, which takes seconds for some megabytes of `[`. Anything goes for text that is not JSON.
+ * True for a long text with lists and objects nested deeper than `maxJSONDepth`. Call it before
+ * `JSON.parse`, which takes seconds for some megabytes of `[`. The result for text that is not JSON is
+ * unspecified.
  */
 export function isNestedTooDeeply(text: string): boolean {
   if (text.length < minCheckedLength) return false;

@@ -35,7 +35,7 @@ const signalProperty: PropertyDescriptor & ThisType<LazySignalOptions> = {
   },
 };
 
-/** The signal of these options, without making a real one of it. */
+/** The signal of these options, without creating a real `AbortSignal`. */
 export function signalOf(options: RequestOptions): AbortSignalLike {
   return LazySignalOptions.signalOf(options);
 }

@@ -60,14 +60,14 @@ export interface RequestOptions {
 }
 
 /**
- * The three requests that the sync path makes. Each rejects on anything but a 2xx response with a
- * value that `describeAPIError` understands, best an `APIError`; pods are raw JSON objects as the
- * API server wrote them, unknown members included. Never retries on its own.
+ * The three requests of the sync path. Each rejects unless the response is 2xx, preferably with an
+ * `APIError`, or with any value that `describeAPIError` understands. Pods are the API server's raw
+ * JSON objects, including unknown members. A client must not retry.
  */
 export interface PodClient {
   /**
-   * Bounds the pods in flight of all managers that share this client: managers take turns. Best as
-   * large as the number of connections, so that no request waits for one. Absent: no bound.
+   * Bounds the pods in flight of all managers that share this client: managers take turns. Ideally the
+   * number of connections, so that no request waits for one. Absent: no bound.
    */
   readonly inFlightBound?: InFlightBound | undefined;
   /** GET; resolves with the pod. Rejects with an `APIError`, 404 when the pod does not exist. */

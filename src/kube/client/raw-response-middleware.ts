@@ -22,8 +22,8 @@ export interface GeneratedConfiguration {
 }
 
 /**
- * The configuration of a real `CoreV1Api`, 1.4 or 2.x, which keeps it in members that its types call
- * private. Undefined for a mock, and should they ever be others: then nothing is replaced.
+ * The configuration of a real `CoreV1Api`, 1.4 or 2.x, read from members that its types declare
+ * private. Undefined for a mock, or if the private layout changes: then nothing is replaced.
  */
 export function generatedConfiguration(api: unknown): GeneratedConfiguration | undefined {
   const inner = isObject(api) ? api['api'] : undefined;
@@ -35,7 +35,7 @@ export function generatedConfiguration(api: unknown): GeneratedConfiguration | u
     : undefined;
 }
 
-/** True when requests go out the way that client-node brings along, not one of the caller's. */
+/** True if the API uses client-node's own HTTP library, not one of the caller's. */
 function sendsByDefault({ httpApi }: GeneratedConfiguration): boolean {
   return httpApi.constructor.name === 'IsomorphicFetchHttpLibrary' && !Object.hasOwn(httpApi, 'send');
 }
@@ -143,7 +143,7 @@ export class RawResponseMiddleware {
     // client-node would parse it, too.
     refuseDeepJSON(text, statusCode);
     if (isSuccess(statusCode)) this.response = { statusCode, text };
-    // If nobody else reads it, the generated code would make a model that is thrown away.
+    // Without middleware of the caller, the generated code would build a model that nothing reads.
     const isReadAgain = this.response === undefined || this.#options.configuration?.middleware.length !== 0;
     context.body = bodyOf(isReadAgain ? text : '{}');
     return context;

@@ -25,9 +25,9 @@ export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatu
 }
 
 /**
- * True when the server shows everything in `status`: as `isPodStatusByKubeletEqual`, but members
- * that only the server has and this library does not know do not count. No patch takes them away,
- * so a newer server's member is no reason to read its pods at every full batch.
+ * True when the server shows everything in `status`: like `isPodStatusByKubeletEqual`, but ignores
+ * unknown members that only the server has. No patch removes them, so a newer server's members must
+ * not cause a read at every full batch.
  */
 export function reflectsStatus(serverStatus: PodStatus, status: PodStatus): boolean {
   return (

@@ -12,11 +12,10 @@ import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
  * undefined when there is nothing to send. `serverStatus` is from the server's response, unchanged
  * (absent, invalid and unknown members included: this never throws); `targetStatus` is canonical.
  *
- * All of it fails where it would overwrite what it has not seen: a `test` of the UID comes
- * first, and every list that the patch reaches into is tested before, by the key of the element
- * or completely; a list that has several writers and is absent on the server is tested for its absence.
- * Members that only the server knows are never removed. The operations share structure with both
- * statuses: do not change them.
+ * The patch fails rather than overwrite unseen changes. It starts with a `test` of the UID. Every list
+ * that it changes is tested first, by element key or completely; an absent list with several writers
+ * is tested for absence. Members that only the server knows are never removed. The operations share
+ * structure with both statuses: do not change them.
  */
 export function createStatusJSONPatch(
   uid: string,

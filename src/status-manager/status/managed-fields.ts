@@ -2,8 +2,9 @@ import type { Pod } from '../../kube/types.ts';
 import { isObject } from '../../shared/json.ts';
 
 /**
- * Who, by the object's managedFields, owns something of the status that `changes` touch: a strategic
- * merge patch of it, where a member that is undefined stands for all beneath it. Each name once.
+ * The field managers that, by the object's managedFields, own a part of the status that `changes`
+ * touches. `changes` is a strategic merge patch; an undefined member stands for its whole subtree.
+ * Each name once.
  */
 export function managersOf(pod: Pod, changes: object): string[] {
   const managedFields = pod.metadata?.managedFields;
@@ -27,7 +28,7 @@ function ownsElement(fields: Readonly<Record<string, unknown>>, element: Readonl
   return Object.entries(fields).some(([name, inner]) => {
     const key = keyIn(name);
     if (key === undefined || Object.keys(key).some((member) => element[member] !== key[member])) return false;
-    // Everybody who writes an element owns its key.
+    // Every writer of an element owns its key.
     const changes = Object.entries(element).filter(([member]) => !Object.hasOwn(key, member));
     return element['$patch'] === 'delete' || owns(inner, Object.fromEntries(changes));
   });

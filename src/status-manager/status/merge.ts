@@ -15,10 +15,10 @@ export interface MergedPodStatus {
 }
 
 /**
- * What the API server is to show: our status, with the conditions and the resource-claim members
- * that belong to others as the API server has them. Holds back a terminal phase while containers
- * could be running, and makes a terminal pod unready as of `now`, a canonical time: for as long as the
- * cached status says Ready at each sync again, as the kubelet does. `ResendDetector` ends that.
+ * Merges our status with the API server's: foreign conditions and resource-claim members keep the
+ * server's values. Holds back a terminal phase while containers could be running. Sets Ready=False
+ * with time `now` (canonical) on a terminal pod; as in the kubelet, this repeats at each sync while
+ * the cached status says Ready. `ResendDetector` bounds it.
  * Source: kubelet `mergePodStatus`.
  */
 export function mergePodStatus(

@@ -1,8 +1,8 @@
 import type { PodStatus } from '../../kube/types.ts';
 
 /**
- * Who writes which part of a pod status. This file is the only place that knows it: merge,
- * equality, transition times, the sync and the test server's NodeRestriction all ask here.
+ * Ownership of the parts of a pod status. The single source for merge, equality, transition times,
+ * sync and the test server's NodeRestriction.
  */
 
 interface ConditionOwnership {
@@ -30,8 +30,8 @@ const conditionOwnership: ReadonlyMap<string, ConditionOwnership> = new Map([
 ]);
 
 /**
- * The members of a pod status that only others write: the API server's values are kept. A node's
- * own user is not allowed to change them. Source: kubelet `mergePodStatus`, `isPodStatusByKubeletEqual`.
+ * Foreign members of a pod status: the API server's values are kept. A node's own user is not allowed
+ * to change them. Source: kubelet `mergePodStatus`, `isPodStatusByKubeletEqual`.
  */
 export const foreignStatusMembers = [
   'resourceClaimStatuses',

@@ -27,7 +27,7 @@ export function isPodPhaseTerminal(phase: string | null | undefined): phase is '
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
-/** How many containers of the spec are where. */
+/** Containers of the spec by state. */
 interface Tally {
   initFailed: number;
   initPending: number;
@@ -127,7 +127,7 @@ function countContainer(
   }
 }
 
-/** The termination after which the container stands still, be it waiting for its next start. */
+/** The last termination of a container that is not running, including one waiting to restart. */
 function findStop(status: ContainerStatusInput | undefined): Input<ContainerStateTerminated> | undefined {
   const state = status?.state;
   if (state?.terminated != null) return state.terminated;

@@ -47,9 +47,9 @@ import {
 import { type MembersOf } from './object-reader.ts';
 
 /*
- * All members of a pod status, each with how it is read and how it is patched. A new member is one
- * line in types.ts and one here; without the line here it does not compile, for every table has all
- * members of its type. Source: `k8s.io/api/core/v1`, v1.37, with its JSON and patch tags.
+ * All members of a pod status, with how each is read and patched. A new member needs one line in
+ * types.ts and one here; without the line here it does not compile. Source: `k8s.io/api/core/v1`,
+ * v1.37, with its JSON and patch tags.
  */
 
 const conditionMembers: MembersOf<PodCondition> = {

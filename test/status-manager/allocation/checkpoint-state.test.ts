@@ -29,7 +29,7 @@ describe('openCheckpointState', () => {
     expect((await stat(dir)).mode & 0o777).toBe(0o755 & ~process.umask());
   });
 
-  it('finds after a restart what was set, and writes files of mode 0600 without leaving others', async () => {
+  it('restores its state after a restart; files have mode 0600 and no temporary file remains', async () => {
     const state = await openCheckpointState(dir);
     await state.setPodAllocation(podOf('u', { '<app>': cpu('1000m') }));
     await state.setPodResizeStatus('u', 'Deferred');

@@ -40,7 +40,7 @@ describe('MemoryState', () => {
     expect(state.getContainerResourceAllocation('u', 'b')).toEqual(cpu('2'));
   });
 
-  it('is not changed through what was put in or handed out', async () => {
+  it('is unaffected by mutations of its inputs and results', async () => {
     const state = new MemoryState();
     const requests = { cpu: '1' };
     await state.setPodAllocation(podOf('u', { a: { requests } }));

@@ -48,7 +48,7 @@ describe('when a version was sent, and how', () => {
 });
 
 describe('which statuses are unsent', () => {
-  it('those that were never sent, and those of which a lower version was', () => {
+  it('includes pods never sent and pods with a lower sent version', () => {
     const { set, send, uids } = setup();
     set('never', 1);
     set('lower', 2);

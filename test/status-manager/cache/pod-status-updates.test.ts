@@ -147,7 +147,7 @@ describe('an update that changes nothing', () => {
 });
 
 describe('adoptServerStatuses', () => {
-  it('caches what the API server shows as version 1, sent; not what is cached, nor a pod without a phase', () => {
+  it('caches the server status as sent version 1; skips cached pods and pods without a phase', () => {
     const { podManager, cache, updates } = setup();
     updates.setPodStatus(pod, ready('True'));
     const shown = (uid: string, status: PodStatusInput | undefined): Pod => ({

@@ -76,7 +76,7 @@ describe('two agents on one directory', () => {
     },
   );
 
-  it('the second is refused in a directory whose path is too long for a socket, too', async () => {
+  it('refuses the second owner even if the path of the directory is too long for a socket', async () => {
     dir = path.join(dir, 'x'.repeat(120));
     const { journal } = await openJournal(dir);
     await expect(fileJournal(dir)).rejects.toMatchObject({ message: expect.stringContaining('in use') as string });

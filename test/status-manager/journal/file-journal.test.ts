@@ -33,7 +33,7 @@ describe('fileJournal', () => {
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
-  it('recovers after a crash what was accepted and not settled, the newest of each pod', async () => {
+  it('recovers the newest accepted, unsettled status of each pod after a crash', async () => {
     const { journal } = await openJournal(dir);
     journal.accepted(entry('a', 'old'));
     journal.accepted(entry('b'));
@@ -318,7 +318,7 @@ describe('damage', () => {
     expect(recovered(await openJournal(dir))).toEqual(['b b1', 'a a2', 'c c1']);
   });
 
-  it('does not bring back an older status when the damaged lines do not name a pod any more', async () => {
+  it('never recovers an older status when the damaged lines name no pod', async () => {
     const { journal, clock } = await openJournal(dir);
     journal.accepted(entry('a', 'a1'));
     journal.accepted(entry('a', 'a2'));

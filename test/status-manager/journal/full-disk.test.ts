@@ -139,7 +139,7 @@ describe('a journal on a full disk', () => {
     expect(logger.errors[1]!.fields.pods).toHaveLength(10);
   });
 
-  it('logs what is lost when it is closed', async () => {
+  it('logs the unrecorded statuses on close', async () => {
     const { journal, logger } = await openJournal(disk.dir);
     disk.capacity = 0;
     journal.accepted(entry('a'));

@@ -48,7 +48,7 @@ describe('setPodStatus', () => {
     );
   });
 
-  it('what is sent arrives, and the next full batch has nothing to do', async () => {
+  it('every sent status arrives, and the next full batch finds nothing to send', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(livingStatusArbitrary, { minLength: 1, maxLength: 3 }), async (statuses) => {
         const client = new FakePodClient([pod]);

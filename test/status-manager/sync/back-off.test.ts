@@ -50,7 +50,7 @@ describe('BackOff', () => {
     expect(waitAfter(backOff, 'a', 'not-visible')).toBe(60_000);
   });
 
-  it('starts over when what was written does not stick, and when it fails after that', () => {
+  it('restarts on a hot loop, and on a failure after a hot loop', () => {
     const backOff = new BackOff(() => 0);
     for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'transient');
     expect(waitAfter(backOff, 'a', 'hot-loop')).toBe(20_000);

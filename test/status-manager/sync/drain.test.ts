@@ -84,7 +84,7 @@ describe('stop({ drain: true })', () => {
     expect(h.written('late')).toBe('1');
   });
 
-  it('sends what was set while an older version of the same pod was on its way', async () => {
+  it('sends a version set while an older one of the same pod is in flight', async () => {
     const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
     const client = new FakePodClient([pod]);
     const clock = new FakeClock();
@@ -125,7 +125,7 @@ it('a drain ignored Retry-After: the pod was tried again immediately (chaos, see
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('a drain waited for its deadline without another try when what somebody has undone could not be written again', async () => {
+it('a drain retries a status that another writer has undone when its rewrite fails', async () => {
   const h = new SyncHarness();
   const pod = h.addPod(podOf('a'));
   h.manager.start();

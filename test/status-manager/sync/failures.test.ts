@@ -403,7 +403,7 @@ describe('throttling', () => {
     expect(first.clock.pendingTimers).toBe(0);
   });
 
-  it('managers that share a bound on what is in flight take turns, and stop while they wait for theirs', async () => {
+  it('managers that share an in-flight bound take turns, and can stop while waiting for theirs', async () => {
     const first = new SyncHarness();
     const limiter = new RequestLimiter({ maxInFlight: 1, clock: first.clock });
     const shared = { limiter, clock: first.clock, syncPeriodMs: 3_600_000 };

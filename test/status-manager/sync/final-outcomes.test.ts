@@ -70,7 +70,7 @@ it('a version whose PATCH fails while a newer one is set is superseded, not forg
   await h.manager.stop();
 });
 
-describe('the PATCH of a version that has been written, and that somebody has undone, is under way', () => {
+describe('while a rewrite of an undone version is in flight', () => {
   async function rewriteWhileANewerOneIsSet(
     isFailing = false,
   ): Promise<{ h: SyncHarness; pod: Pod; release: () => void }> {
@@ -88,7 +88,7 @@ describe('the PATCH of a version that has been written, and that somebody has un
     return { h, pod, release };
   }
 
-  it('it fails, and a newer version is set: the written one was reported as superseded, too', async () => {
+  it('a written version is never reported as superseded, when the rewrite fails and a newer version is set', async () => {
     const { h, release } = await rewriteWhileANewerOneIsSet(true);
     release();
     await h.clock.advanceAsync(1_000);
@@ -96,7 +96,7 @@ describe('the PATCH of a version that has been written, and that somebody has un
     await h.manager.stop();
   });
 
-  it('the pod is removed: the written one was reported as gone, too', async () => {
+  it('a written version is never reported as gone, when the pod is removed', async () => {
     const { h, pod, release } = await rewriteWhileANewerOneIsSet();
     observeRemoval(h, pod);
     release();
@@ -148,7 +148,7 @@ describe('a finalizer keeps the API object', () => {
     await h.manager.stop();
   });
 
-  it('deleted is reported by a tick, too, for an agent that does not call removeOrphanedStatuses', async () => {
+  it('a tick reports deleted for an agent that does not call removeOrphanedStatuses', async () => {
     const { h, pod } = terminate();
     await h.settle();
     h.podManager.removePod(pod);

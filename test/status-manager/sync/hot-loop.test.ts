@@ -94,7 +94,7 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
-  it('counts the pod as contested while newer versions are written and undone, too', async () => {
+  it('still counts the pod as contested while newer versions are written and undone', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     rewrite(h, withoutMessage);
@@ -139,7 +139,7 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
-  it('another writer who overwrites the status each time is a hot loop, too', async () => {
+  it('detects a hot loop when another writer overwrites the status each time', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a');
     h.manager.start();

@@ -4,7 +4,7 @@ import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { namespace, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 describe('start', () => {
-  it('immediately sends what was set before it', async () => {
+  it('immediately sends statuses set before it', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.set('a', '1');
@@ -272,7 +272,7 @@ describe('stop', () => {
 });
 
 describe('stop({ drain: true })', () => {
-  it('sends first what is unsent, whatever its back-off', async () => {
+  it('sends unsent statuses first, ignoring back-off', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.client.fail({ verb: 'get' }, 500);
@@ -284,7 +284,7 @@ describe('stop({ drain: true })', () => {
     expect(h.written('a')).toBe('1');
   });
 
-  it('does so before start(), too', async () => {
+  it('does so even before start()', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.set('a', '1');
@@ -293,7 +293,7 @@ describe('stop({ drain: true })', () => {
     expect(h.clock.pendingTimers).toBe(0);
   });
 
-  it('sends what is set while it drains', async () => {
+  it('sends statuses set during the drain', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.manager.start();
@@ -327,7 +327,7 @@ describe('stop({ drain: true })', () => {
     expect(h.written('a')).toBeUndefined();
   });
 
-  it('ends when what was unsent is removed', async () => {
+  it('ends when the unsent statuses are removed', async () => {
     const h = new SyncHarness();
     h.client.fail({ verb: 'get' }, 500, Number.POSITIVE_INFINITY);
     h.manager.start();

@@ -75,7 +75,7 @@ describe('one pod', () => {
     await h.manager.stop();
   });
 
-  it('what is set while its GET is under way is sent instead, once', async () => {
+  it('a status set during the GET replaces the older one and is sent once', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     const release = h.client.hold({ verb: 'get' }, 1);
@@ -91,7 +91,7 @@ describe('one pod', () => {
     await h.manager.stop();
   });
 
-  it('what is set while its PATCH is under way is coalesced, and the newest goes next', async () => {
+  it('statuses set during the PATCH are coalesced, and the newest is sent next', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     const release = h.client.hold({ verb: 'patch' }, 1);
@@ -347,7 +347,7 @@ describe('which pod goes first', () => {
 });
 
 describe('inspect', () => {
-  it('shows what is in flight, unsent and sent', async () => {
+  it('shows pods in flight, unsent and sent versions', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.client.hold({ verb: 'patch', name: 'a' }, 1);

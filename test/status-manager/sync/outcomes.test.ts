@@ -41,7 +41,7 @@ describe('outcomes', () => {
     expect(h.takeOutcomes()).toEqual(['written 1']);
   });
 
-  it('reconciled, not written again: the API object no longer showed what was written', async () => {
+  it('reports reconciled, not written, when the API object lost the written status', async () => {
     const h = new SyncHarness();
     const pod = h.addPod(podOf('a'));
     h.set('a', '1');

@@ -130,7 +130,7 @@ describe('Events about what a user of the pod must know', () => {
     await h.manager.stop();
   });
 
-  it('none of what is over by itself: an API server that is down, a conflict, a pod that is gone', async () => {
+  it('records no Event for transient failures: an API server that is down, a conflict, a pod that is gone', async () => {
     const { h, recorder } = setup();
     h.addPods('a', 'b', 'c');
     h.client.fail({ name: 'a' }, 500, always);

@@ -208,7 +208,7 @@ describe('setPodStatus from inside a listener (TestSyncPodNoDeadlock)', () => {
     await h.manager.stop();
   });
 
-  it('from inside onOutcome, too: it is never called inside a setter', async () => {
+  it('even from inside onOutcome, which is never called inside a setter', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     let depth = 0;

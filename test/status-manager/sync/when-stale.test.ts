@@ -60,7 +60,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('detects in the response what another writer has changed, and restores what is ours', async () => {
+  it('detects changes by another writer in the response and restores our fields', async () => {
     const h = harness();
     await trusted(h);
     change(h, 'a', { reason: 'somebody else’s' });
@@ -87,7 +87,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('does not trust a response that differs from what was written', async () => {
+  it('does not trust a response that differs from the written status', async () => {
     const h = harness();
     h.addPod({ ...podOf('a'), status: { phase: 'Pending', ...unknownMember } });
     h.manager.start();
