@@ -32,6 +32,23 @@ describe('BackOff', () => {
     expect(waitAfter(backOff, 'b', 'throttled', { atLeastMs: 7_000 })).toBe(7_000);
   });
 
+  it('endWait ends the wait, but for what the server asked for', () => {
+    const backOff = new BackOff(() => 0);
+    waitAfter(backOff, 'a', 'transient');
+    backOff.endWait('a', 0);
+    expect(backOff.get('a')).toBeUndefined();
+
+    waitAfter(backOff, 'b', 'throttled', { atLeastMs: 7_000 });
+    waitAfter(backOff, 'b', 'throttled', { atLeastMs: 300 });
+    backOff.endWait('b', 299);
+    expect([1, 2].map((version) => backOff.waitMs('b', version, 299))).toEqual([1, 1]);
+    expect(backOff.get('b')).toMatchObject({ reason: 'throttled', tries: 2, delayMs: 0 });
+    backOff.endWait('b', 300);
+    expect(backOff.get('b')).toBeUndefined();
+    backOff.endWait('unknown', 0);
+    expect([...backOff.uids()]).toEqual([]);
+  });
+
   it('starts over after forget', () => {
     const backOff = new BackOff(() => 0);
     waitAfter(backOff, 'a', 'transient');

@@ -32,6 +32,24 @@ describe('SyncQueue', () => {
     expect(takeAll(queue)).toEqual(['c', 'a', 'b']);
   });
 
+  it('knows since when each pod is ready: an earlier start stays, another tier starts again', () => {
+    const queue = new SyncQueue();
+    queue.add('a', false, 1);
+    queue.add('a', false, 2);
+    expect(queue.sinceMs('a')).toBe(1);
+    queue.add('a', true, 3);
+    queue.add('a', true, 4);
+    expect(queue.sinceMs('a')).toBe(3);
+    expect(queue.sinceMs('b')).toBeUndefined();
+  });
+
+  it('does not let an aged routine pod go before the first urgent one', () => {
+    const queue = new SyncQueue();
+    queue.add('a', false, 0);
+    queue.add('u', true, 60_000);
+    expect(takeAll(queue)).toEqual(['u', 'a']);
+  });
+
   it('lets a routine pod take turns with urgent ones that came five seconds later', () => {
     const queue = new SyncQueue();
     queue.add('a', false, 0);
