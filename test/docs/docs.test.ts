@@ -230,7 +230,8 @@ describe('docs/monitoring.md', () => {
     const labelsOf = (name: string): string[] =>
       (register.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames;
     const document = read('docs/monitoring.md');
-    const lists = ['Metrics of the kubelet', 'Metrics of this library'].map((heading) => section(document, heading));
+    const headings = ['Metrics of the kubelet', 'Metrics of this library', 'Metrics of an agent'];
+    const lists = headings.map((heading) => section(document, heading));
     expect(entriesOf(lists.join('\n')).map(([name]) => name)).toEqual(
       metrics.map(({ name, type }) => {
         const labels = labelsOf(name).map((label) => `\`${label}\``);
