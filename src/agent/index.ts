@@ -15,7 +15,6 @@ export type {
   ContainerRuntime,
   ExecResult,
   PodSandboxConfig,
-  PulledImage,
   RuntimeEvent,
   RuntimeEventType,
   RuntimePod,

@@ -9,6 +9,7 @@ import {
   noTimeoutMs,
   type PodSandboxConfig,
   type PulledImage,
+  type RuntimeCondition,
   type RuntimeEvent,
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
@@ -71,6 +72,11 @@ export class CRIRuntime implements ContainerRuntime {
   constructor(settings: CRIRuntimeSettings) {
     this.#settings = settings;
     this.#client = settings.client;
+  }
+
+  async status({ signal }: CallOptions = {}): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
+    const { status } = await this.#client.call('Status', {}, { signal });
+    return { conditions: status?.conditions ?? [] };
   }
 
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {

@@ -107,6 +107,15 @@ describe.skipIf(why !== undefined)(
       });
     });
 
+    it('says that the runtime and its network are ready', async () => {
+      const { stop, runtime } = await startAgent();
+      onTestFinished(() => stop());
+      expect((await runtime.status()).conditions).toMatchObject([
+        { type: 'RuntimeReady', status: true },
+        { type: 'NetworkReady', status: true },
+      ]);
+    });
+
     it('shows why an image cannot be pulled', async () => {
       const { stop } = await startAgent();
       onTestFinished(() => stop({ terminatePods: true }));

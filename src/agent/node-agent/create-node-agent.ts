@@ -37,6 +37,7 @@ import { WorkQueue } from '../pod-workers/work-queue.ts';
 import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
+import { RuntimeState } from '../runtime/runtime-state.ts';
 import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
 import { handlePodCleanups, type PodCleanupsOptions } from '../sync-loop/pod-cleanups.ts';
 import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
@@ -128,10 +129,15 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     logger,
     onEvent: (event) => channels.lifecycleEvent(event),
   });
-  const runtimeErrors = (): string[] => {
-    const reason = pleg.unhealthyReason();
-    return reason === undefined ? [] : [`PLEG is not healthy: ${reason}`];
-  };
+  const runtimeState = new RuntimeState({
+    runtime,
+    clock,
+    logger,
+    healthErrors: () => {
+      const reason = pleg.unhealthyReason();
+      return reason === undefined ? [] : [`PLEG is not healthy: ${reason}`];
+    },
+  });
 
   // The workers exist before what they do, because the status manager asks them which containers may run.
   const workQueue = new WorkQueue(clock);
@@ -184,7 +190,11 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
           random,
           recorder: eventRecorder,
           nodeStatus: () => nodeStatusOf(nodeName, node),
-          readyErrors: () => [...runtimeErrors(), ...readyErrorsOf(node.readyErrors)],
+          readyErrors: () => [
+            ...runtimeState.runtimeErrors(),
+            ...runtimeState.networkErrors(),
+            ...readyErrorsOf(node.readyErrors),
+          ],
         })
       : undefined;
   const ownNode = new OwnNode({
@@ -235,6 +245,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     agentStartedAtMs,
     handlerRunner: options.handlerRunner,
     actuatedState: options.actuatedState,
+    networkErrors: () => runtimeState.networkErrors(),
     volumeManager: options.volumeManager,
     hostIPs: node === false ? undefined : node.addresses,
     requestPodSync: (podUID) => dispatcher.syncPod(podUID),
@@ -282,7 +293,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     handler,
     channels,
     sourcesReady,
-    runtimeErrors,
+    runtimeErrors: () => runtimeState.runtimeErrors(),
     clock,
     logger,
     onFirstUpdate: (update) => startUp.firstUpdate(update),
@@ -313,6 +324,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     startUp,
     shutdownAdmission,
     pleg,
+    runtimeState,
     containerGC,
     probeManager,
     getActivePods,

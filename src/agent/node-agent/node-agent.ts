@@ -27,6 +27,7 @@ import type { NodeReporter } from '../node/node-reporter.ts';
 import type { Node } from '../node/node-types.ts';
 import type { OwnNode } from '../node/own-node.ts';
 import type { GenericPLEG } from '../pleg/generic-pleg.ts';
+import type { RuntimeState } from '../runtime/runtime-state.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
@@ -62,6 +63,7 @@ export interface NodeAgentParts {
   readonly podSources: readonly PodSource[];
   readonly podSourceContext: PodSourceContext;
   readonly pleg: GenericPLEG;
+  readonly runtimeState: RuntimeState;
   readonly containerGC: ContainerGC;
   readonly probeManager: ProberManager;
   readonly getActivePods: () => readonly Pod[];
@@ -170,6 +172,7 @@ export class NodeAgent implements AsyncDisposable {
     const sinks = podSources.map((source) => [source, podConfig.channel(source.name)] as const);
     allocationManager.start();
     pleg.start();
+    this.#parts.runtimeState.start();
     syncLoop.start();
     this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
     this.#gcTicker.start();
@@ -279,11 +282,11 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   async #startNodeReporter(): Promise<void> {
-    const { nodeReporter, pleg, clock } = this.#parts;
+    const { nodeReporter, pleg, runtimeState, clock } = this.#parts;
     if (nodeReporter === undefined) return;
     // Otherwise the first status would say that the runtime is not healthy. Source: kubelet `Run`.
     await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
-      undefinedIfAborted(pleg.relist(), signal),
+      undefinedIfAborted(Promise.all([pleg.relist(), runtimeState.whenUpdated()]), signal),
     );
     if (!this.#stopSignal.signal.aborted) nodeReporter.start();
   }
@@ -336,7 +339,7 @@ export class NodeAgent implements AsyncDisposable {
     gracePeriodSeconds,
     deadlineMs = defaultDrainMs,
   }: NodeAgentStopOptions): Promise<void> {
-    const { logger, nodeName, informer, syncLoop, podWorkers, probeManager, pleg } = this.#parts;
+    const { logger, nodeName, informer, syncLoop, podWorkers, probeManager, pleg, runtimeState } = this.#parts;
     const { mirrorPods, nodeReporter, connection, statusManager, allocationManager, containerGC } = this.#parts;
     const { clock, abortRuntimeCalls, startUp, shutdownAdmission } = this.#parts;
     const wasRunning = this.#state === 'running';
@@ -355,6 +358,7 @@ export class NodeAgent implements AsyncDisposable {
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();
+    await runtimeState.stop();
     runtimeCallsTimer.stop();
     abortRuntimeCalls();
     await mirrorPods?.stop();

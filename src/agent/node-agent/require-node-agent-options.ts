@@ -66,6 +66,7 @@ const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] a
 const otherOptionalMethods = [
   'pullImage',
   'imageRef',
+  'status',
   'subscribe',
   'updateContainerResources',
   'preparePod',

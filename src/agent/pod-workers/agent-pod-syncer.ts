@@ -25,10 +25,13 @@ import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { type PodCache, type PodLifecycleSyncer, runtimePodCache, type SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
+import { BackOffError } from './next-sync-delay.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 import { messageOf, syncError, type SyncActionResult } from './sync-result.ts';
 
 const defaultRequestTimeoutMs = 120_000;
+/** Source: kubelet `backOffOnTransientErrorPeriod`. */
+const networkRetryMs = 1000;
 /** Source: kubelet `podAttachAndMountTimeout`. */
 const volumesTimeoutMs = 123_000;
 
@@ -76,6 +79,8 @@ export interface AgentPodSyncerOptions {
    * folder. Default: in memory; then a resize that is in progress when the agent stops is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
+  /** Why no pod with a network of its own can be started; empty if they can. Default: they always can. */
+  readonly networkErrors?: (() => readonly string[]) | undefined;
   /** Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
   readonly clock: Clock;
@@ -165,6 +170,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     statusManager.setPodStatus(pod, status);
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
 
+    this.#requireNetwork(pod);
     if (isStaticPod(pod)) this.#options.reconcileMirrorPod?.(pod, mirrorPod);
     await this.#mountVolumes(pod, signal);
     signal.throwIfAborted();
@@ -258,6 +264,16 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     });
     probeManager?.triggerReadiness?.(uid, status);
     return status;
+  }
+
+  /** It may be ready soon, so the pod is tried again after a second. Source: kubelet `SyncPod`, `completeWork`. */
+  #requireNetwork(pod: Pod): void {
+    const { networkErrors, clock } = this.#options;
+    const errors = networkErrors?.() ?? [];
+    if (errors.length === 0 || pod.spec?.hostNetwork === true) return;
+    const message = `network is not ready: ${errors.join(', ')}`;
+    this.#eventRecorder.event({ pod, type: 'Warning', reason: 'NetworkNotReady', message });
+    throw new BackOffError(message, clock.now() + networkRetryMs);
   }
 
   async #mountVolumes(pod: Pod, signal: AbortSignal): Promise<void> {

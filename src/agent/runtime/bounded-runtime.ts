@@ -8,6 +8,7 @@ import {
   requirePodOrNothing,
   requirePods,
   requirePulledImage,
+  requireStatus,
 } from './require-runtime-result.ts';
 
 export interface BoundedRuntimeOptions {
@@ -119,6 +120,9 @@ export function boundedRuntime(
     ...(runtime.imageRef && {
       imageRef: (image, { signal, ...of } = {}) =>
         bounded('imageRef', ms, signal, (o) => runtime.imageRef!(image, { ...of, ...o }), requireImageRef),
+    }),
+    ...(runtime.status && {
+      status: ({ signal } = {}) => bounded('status', ms, signal, (o) => runtime.status!(o), requireStatus),
     }),
     ...(runtime.subscribe && { subscribe: (listener) => runtime.subscribe!(listener) }),
   };

@@ -14,6 +14,17 @@ export interface RuntimePod {
   readonly ips?: readonly string[] | undefined;
 }
 
+/** Source: CRI `RuntimeCondition`. */
+export interface RuntimeCondition {
+  /** `RuntimeReady`, `NetworkReady`. */
+  readonly type: string;
+  /** True: all is well. */
+  readonly status: boolean;
+  /** Default: empty, as the message. */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
 /** The configuration of a sandbox. Source: CRI `PodSandboxConfig`. */
 export interface PodSandboxConfig {
   readonly pod: Pod;
@@ -82,6 +93,14 @@ export interface CallOptions {
  * methods for them. Source: CRI `RuntimeService`, `ImageService`.
  */
 export interface ContainerRuntime {
+  /**
+   * Whether the runtime (`RuntimeReady`) and its network (`NetworkReady`) are ready, asked every 5 s. While the runtime
+   * is not, no pod is synced; while the network is not, only pods with hostNetwork are started, and others wait with the
+   * event `NetworkNotReady`. The Node is not ready in both cases. Without this method, both count as ready.
+   * Source: CRI `Status`.
+   */
+  status?(options?: CallOptions): Promise<{ readonly conditions: readonly RuntimeCondition[] }>;
+
   /** All pods that have a sandbox or a container, including stopped ones. Source: kubelet `GetPods`. */
   listPods(options?: CallOptions): Promise<readonly RuntimePod[]>;
   /** One pod; undefined if the runtime has no sandbox and no container of it. */

@@ -39,6 +39,14 @@ export function requirePulledImage(value: unknown): PulledImage | string {
   return value as PulledImage;
 }
 
+export function requireStatus<T>(value: T): T {
+  const { conditions } = membersOf(value);
+  const isCondition = (each: unknown): boolean => typeof membersOf(each)['status'] === 'boolean';
+  if (!Array.isArray(conditions) || !conditions.every(isCondition))
+    refuse('status()', '{ conditions: [{ type, status }] }', value);
+  return value;
+}
+
 export function requireExecResult(value: unknown): ExecResult {
   const { exitCode, stdout, stderr } = membersOf(value);
   if (typeof exitCode !== 'number' || typeof stdout !== 'string' || typeof stderr !== 'string')

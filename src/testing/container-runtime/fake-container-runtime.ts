@@ -4,6 +4,7 @@ import type {
   ContainerRuntime,
   ExecResult,
   PodSandboxConfig,
+  RuntimeCondition,
   RuntimeEvent,
   RuntimePod,
 } from '../../agent/runtime/container-runtime.ts';
@@ -70,6 +71,8 @@ export class FakeContainerRuntime implements ContainerRuntime {
   readonly calls: RuntimeCall[] = [];
   /** The images that are there. */
   readonly images = new Set<string>();
+  /** What `status` gives of the network. */
+  isNetworkReady = true;
   readonly runPodSandbox?: NonNullable<ContainerRuntime['runPodSandbox']>;
   readonly stopPodSandbox?: NonNullable<ContainerRuntime['stopPodSandbox']>;
   readonly removePodSandbox?: NonNullable<ContainerRuntime['removePodSandbox']>;
@@ -186,6 +189,19 @@ export class FakeContainerRuntime implements ContainerRuntime {
     const found = this.#findSandbox(sandboxID);
     if (found === undefined) throw new Error(`No sandbox ${sandboxID}`);
     found.pod.sandboxes[found.index] = { ...found.pod.sandboxes[found.index]!, ...change };
+  }
+
+  async status({ signal }: CallOptions = {}): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
+    await this.#begin({ method: 'status' }, signal);
+    const network = this.isNetworkReady
+      ? { status: true }
+      : { status: false, reason: 'NetworkPluginNotReady', message: 'no network' };
+    return {
+      conditions: [
+        { type: 'RuntimeReady', status: true },
+        { type: 'NetworkReady', ...network },
+      ],
+    };
   }
 
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {

@@ -14,7 +14,8 @@ export type RuntimeMethod =
   | 'removeContainer'
   | 'execSync'
   | 'pullImage'
-  | 'imageRef';
+  | 'imageRef'
+  | 'status';
 
 /** One call as it came in; a member that the method has no value for is absent. */
 export interface RuntimeCall {
