@@ -34,7 +34,7 @@ export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
 
 // The API server
 export type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
-export { APIError, type APIErrorOptions } from '../kube/client/api-error.ts';
+export { APIError } from '../kube/client/api-error.ts';
 export type {
   DeletePodOptions,
   PodClient,
