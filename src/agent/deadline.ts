@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+import { untilAborted } from '../shared/abort.ts';
 import type { Clock } from '../shared/clock.ts';
 
 /** The time limit of one call. */
@@ -8,22 +10,66 @@ export interface Deadline {
   readonly isExceeded: boolean;
 }
 
+export interface BoundedCallOptions {
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  /** A time-out above the maximum of setTimeout counts as no time-out. */
+  readonly timeoutMs: number;
+  /** The call rejects when any of them is aborted. */
+  readonly signals: readonly (AbortSignal | undefined)[];
+}
+
+/** Maximum delay of setTimeout. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** Calls `run` with a deadline `timeoutMs` from now; leaves no timer and no listener behind. */
 export async function withDeadline<T>(
-  clock: Clock,
+  clock: Pick<Clock, 'afterFunc'>,
   timeoutMs: number,
   signal: AbortSignal,
   run: (deadline: Deadline) => Promise<T>,
 ): Promise<T> {
-  const controller = new AbortController();
-  const abort = (): void => controller.abort(signal.reason);
-  let isExceeded = false;
-  const timer = clock.afterFunc(timeoutMs, () => {
-    isExceeded = true;
-    controller.abort();
+  return runWithDeadline({ clock, timeoutMs, signals: [signal] }, () => undefined, run);
+}
+
+/**
+ * Calls a method of user code. Rejects after the time-out and when a signal is aborted, even if the
+ * method does not react, and when it throws synchronously. Leaves no timer and no listener behind.
+ *
+ * @param what the method, for the error: `listPods of the runtime`
+ */
+export async function boundedCall<T>(
+  what: string,
+  bounds: BoundedCallOptions,
+  call: (options: { readonly signal: AbortSignal }) => T | Promise<T>,
+): Promise<T> {
+  const timeoutError = (): Error => new Error(`${what} took over ${bounds.timeoutMs} ms`);
+  return runWithDeadline(bounds, timeoutError, async ({ signal }) => {
+    signal.throwIfAborted();
+    const called = async (): Promise<T> => call({ signal });
+    return untilAborted(called(), signal);
   });
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort);
+}
+
+async function runWithDeadline<T>(
+  { clock, timeoutMs, signals }: BoundedCallOptions,
+  timeoutReason: () => Error | undefined,
+  run: (deadline: Deadline) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  // The call may pass its signal on to any number of others.
+  setMaxListeners(0, controller.signal);
+  const present = signals.filter((signal) => signal !== undefined);
+  const abort = (): void => controller.abort(present.find(({ aborted }) => aborted)?.reason);
+  let isExceeded = false;
+  const timer =
+    timeoutMs > maxTimerMs
+      ? undefined
+      : clock.afterFunc(timeoutMs, () => {
+          isExceeded = true;
+          controller.abort(timeoutReason());
+        });
+  for (const signal of present) signal.addEventListener('abort', abort);
+  if (present.some(({ aborted }) => aborted)) abort();
   try {
     return await run({
       signal: controller.signal,
@@ -32,7 +78,7 @@ export async function withDeadline<T>(
       },
     });
   } finally {
-    timer.stop();
-    signal.removeEventListener('abort', abort);
+    timer?.stop();
+    for (const signal of present) signal.removeEventListener('abort', abort);
   }
 }

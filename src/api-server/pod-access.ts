@@ -1,4 +1,4 @@
-import type { Pod, PodStatus } from '../kube/types.ts';
+import type { PodStatus, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import { badRequest } from './api-status.ts';
 import type { PodEvent, PodEvents } from './pod-events.ts';
@@ -46,21 +46,21 @@ export class PodAccess implements PodEvents {
   }
 
   /** Creates the pod; its namespace is `default` unless it names another. */
-  create(pod: object): Pod {
+  create(pod: object): ValidPod {
     const { metadata } = pod as { readonly metadata?: { readonly namespace?: string } };
     const target = targetOf(metadata?.namespace ?? 'default', '');
-    return copyOf(this.#registry.create(target, copyOf(pod) as JSONObject, requestOf('create')));
+    return copyOf(this.#registry.create(target, throughJSON(pod) as JSONObject, requestOf('create')));
   }
 
   /** The pod, or undefined when there is none of that name. */
-  get(namespace: string, name: string): Pod | undefined {
+  get(namespace: string, name: string): ValidPod | undefined {
     const pod = this.#store.get('pods', namespace, name);
     return pod === undefined ? undefined : copyOf(pod);
   }
 
   /** All pods, or those of one namespace. */
-  list(namespace = ''): Pod[] {
-    return this.#store.list('pods', namespace).map(copyOf);
+  list(namespace = ''): ValidPod[] {
+    return this.#store.list('pods', namespace).map((pod) => copyOf(pod));
   }
 
   /** Calls `listener` right after every write to a pod, with a copy of it, until the returned function is called. */
@@ -69,7 +69,7 @@ export class PodAccess implements PodEvents {
   }
 
   /** Applies a strategic merge patch to metadata and spec. Throws for a member that a pod does not have, and for `status`. */
-  patch(namespace: string, name: string, patch: ObjectPatch): Pod {
+  patch(namespace: string, name: string, patch: ObjectPatch): ValidPod {
     requireMembers(patch, ['metadata', 'spec'], 'patch');
     return this.#patch(targetOf(namespace, name), patch);
   }
@@ -78,7 +78,7 @@ export class PodAccess implements PodEvents {
    * Applies a strategic merge patch to the status: `{ status: { phase: 'Running' } }`. Throws for a
    * member that a status does not have, and for any other part of the pod.
    */
-  patchStatus(namespace: string, name: string, patch: StatusPatch): Pod {
+  patchStatus(namespace: string, name: string, patch: StatusPatch): ValidPod {
     requireMembers(patch, ['metadata', 'status'], 'patchStatus');
     return this.#patch({ ...targetOf(namespace, name), subresource: 'status' }, patch);
   }
@@ -88,7 +88,7 @@ export class PodAccess implements PodEvents {
     this.#registry.delete(targetOf(namespace, name), deletion, requestOf('delete'));
   }
 
-  #patch(target: Target, patch: object): Pod {
+  #patch(target: Target, patch: object): ValidPod {
     const type = 'application/strategic-merge-patch+json';
     return copyOf(this.#registry.patch(target, type, copyOf(patch), requestOf('patch')));
   }
@@ -109,7 +109,11 @@ function requestOf(verb: string): Request {
   return directRequest(verb, 'system:admin');
 }
 
-/** Through JSON, as HTTP would, so that Dates become strings. */
-function copyOf(object: object): Pod {
-  return JSON.parse(JSON.stringify(object)) as Pod;
+function copyOf(object: object): ValidPod {
+  return throughJSON(object) as ValidPod;
+}
+
+/** As HTTP would, so that Dates become strings. */
+function throughJSON(object: object): unknown {
+  return JSON.parse(JSON.stringify(object));
 }

@@ -14,7 +14,7 @@ import {
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
-import type { Container, Pod, ResourceRequirementsInput } from '../kube/types.ts';
+import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
@@ -98,7 +98,7 @@ export class CRIRuntime implements ContainerRuntime {
     const handler = runtimeClassName ? await this.#settings.helper.lookupRuntimeHandler(runtimeClassName) : '';
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const { pod_sandbox_id: id } = await withGoMessage(call);
-    this.#owners.set(id, pod.metadata?.uid ?? '');
+    this.#owners.set(id, pod.metadata.uid);
     return id;
   }
 
@@ -140,7 +140,7 @@ export class CRIRuntime implements ContainerRuntime {
       },
       { signal },
     );
-    this.#owners.set(id, pod.metadata?.uid ?? '');
+    this.#owners.set(id, pod.metadata.uid);
     return this.#withScheme(id);
   }
 
@@ -200,7 +200,7 @@ export class CRIRuntime implements ContainerRuntime {
     return (await withGoMessage(call)).image?.id || undefined;
   }
 
-  async pullImage(image: string, pod: Pod, { signal }: CallOptions = {}): Promise<PulledImage> {
+  async pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<PulledImage> {
     requireImageName(image);
     const pull = this.#lastPull.then(() => this.#pull(image, pod, signal));
     this.#lastPull = pull.catch(() => {});
@@ -319,7 +319,7 @@ export class CRIRuntime implements ContainerRuntime {
     return status?.state !== 'CONTAINER_RUNNING';
   }
 
-  async #sandboxConfig(pod: Pod, attempt: number): Promise<CRIRequest<'PodSandboxConfig'>> {
+  async #sandboxConfig(pod: ValidPod, attempt: number): Promise<CRIRequest<'PodSandboxConfig'>> {
     const { helper, podLogsDirectory, cgroupRoot } = this.#settings;
     const dns = await helper.getPodDNS(pod);
     const hostname = helper.generatePodHostName(pod);
@@ -328,11 +328,11 @@ export class CRIRuntime implements ContainerRuntime {
 
   /** A file of its own for each run of a container. Source: kubelet `makeMounts`. */
   async #terminationMessageMount(
-    { metadata }: Pod,
+    { metadata }: ValidPod,
     { name, terminationMessagePath }: RunnableContainer,
   ): Promise<CRIRequest<'Mount'>[]> {
     if (!terminationMessagePath) return [];
-    const folder = join(this.#settings.rootDirectory, 'pods', metadata?.uid ?? '', 'containers', name);
+    const folder = join(this.#settings.rootDirectory, 'pods', metadata.uid, 'containers', name);
     await mkdir(folder, { recursive: true, mode: 0o750 });
     const path = join(folder, randomUUID().slice(0, 8));
     const file = await open(path, 'w', 0o666);
@@ -353,7 +353,7 @@ export class CRIRuntime implements ContainerRuntime {
   }
 
   /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
-  async #pull(image: string, pod: Pod, signal: AbortSignal | undefined): Promise<PulledImage> {
+  async #pull(image: string, pod: ValidPod, signal: AbortSignal | undefined): Promise<PulledImage> {
     signal?.throwIfAborted();
     const credentials = await this.#settings.helper.pullCredentials(pod, image);
     const errors: Error[] = [];

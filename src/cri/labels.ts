@@ -1,4 +1,4 @@
-import type { Pod } from '../kube/types.ts';
+import type { Pod, ValidPod } from '../kube/types.ts';
 import type { RunnableContainer } from './pod-spec.ts';
 
 /*
@@ -23,13 +23,13 @@ const portsAnnotation = 'io.kubernetes.container.ports';
 type Strings = Readonly<Record<string, string>>;
 
 /** Labels of a sandbox. Source: kubelet `newPodLabels`. */
-export function newPodLabels({ metadata: { labels, name = '', namespace = '', uid = '' } = {} }: Pod): Strings {
+export function newPodLabels({ metadata: { labels, name, namespace, uid } }: ValidPod): Strings {
   return { ...labels, [podNameLabel]: name, [podNamespaceLabel]: namespace, [podUIDLabel]: uid };
 }
 
 /** Labels of a container. Source: kubelet `newContainerLabels`. */
 export function newContainerLabels(
-  { metadata: { name = '', namespace = '', uid = '' } = {} }: Pod,
+  { metadata: { name, namespace, uid } }: ValidPod,
   container: RunnableContainer,
 ): Strings {
   return {
@@ -62,6 +62,6 @@ export function newContainerAnnotations(
 }
 
 /** The folder of a pod's logs below the root of all logs. Source: kubelet `BuildPodLogsDirectory`. */
-export function podLogsDirectoryName({ metadata: { name, namespace, uid } = {} }: Pod): string {
+export function podLogsDirectoryName({ metadata: { name, namespace, uid } }: ValidPod): string {
   return `${namespace}_${name}_${uid}`;
 }

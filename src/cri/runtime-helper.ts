@@ -1,5 +1,5 @@
 import type { PodDNS, PullCredentials, RunContainerOptions } from '../agent/container-options/run-container-options.ts';
-import type { Container, EphemeralContainer, Pod } from '../kube/types.ts';
+import type { Container, EphemeralContainer, ValidPod } from '../kube/types.ts';
 
 /**
  * What the runtime needs of the rest of an agent, which knows the API server, the volumes and the machine.
@@ -8,16 +8,16 @@ import type { Container, EphemeralContainer, Pod } from '../kube/types.ts';
 export interface RuntimeHelper {
   /** Environment and mounts of a container that is about to be created. @throws ContainerConfigError */
   generateRunContainerOptions(
-    pod: Pod,
+    pod: ValidPod,
     container: Container | EphemeralContainer,
     podIPs: readonly string[],
   ): Promise<RunContainerOptions>;
   /** The resolver configuration of the pod, by its dnsPolicy and dnsConfig. */
-  getPodDNS(pod: Pod): Promise<PodDNS>;
+  getPodDNS(pod: ValidPod): Promise<PodDNS>;
   /** The hostname of a pod with a network of its own; at most 63 characters. */
-  generatePodHostName(pod: Pod): string;
+  generatePodHostName(pod: ValidPod): string;
   /** The handler of a RuntimeClass. */
   lookupRuntimeHandler(runtimeClassName: string): Promise<string>;
   /** Credentials for an image, tried in this order; none: the image is pulled without. */
-  pullCredentials(pod: Pod, image: string): Promise<readonly PullCredentials[]>;
+  pullCredentials(pod: ValidPod, image: string): Promise<readonly PullCredentials[]>;
 }

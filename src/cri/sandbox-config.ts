@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Pod } from '../kube/types.ts';
+import type { ValidPod } from '../kube/types.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newPodLabels, podLogsDirectoryName } from './labels.ts';
@@ -19,9 +19,9 @@ export interface SandboxSettings {
 }
 
 /** Source: kubelet `generatePodSandboxConfig`. */
-export function generatePodSandboxConfig(pod: Pod, settings: SandboxSettings): CRIRequest<'PodSandboxConfig'> {
+export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSettings): CRIRequest<'PodSandboxConfig'> {
   const spec = runnableSpec(pod);
-  const { name, namespace, uid, annotations } = pod.metadata ?? {};
+  const { name, namespace, uid, annotations } = pod.metadata;
   return {
     metadata: { name, namespace, uid, attempt: settings.attempt },
     labels: newPodLabels(pod),
@@ -42,9 +42,9 @@ export function generatePodSandboxConfig(pod: Pod, settings: SandboxSettings): C
 }
 
 /** Source: kubelet `GetPodCgroupParent`, with the driver cgroupfs. */
-export function podCgroupParent(pod: Pod, root: string): string {
+export function podCgroupParent(pod: ValidPod, root: string): string {
   const qos = computePodQOS(pod);
-  return join(root, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata?.uid}`);
+  return join(root, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
 }
 
 /** `net/ipv4/x` is `net.ipv4.x`; a name whose first separator is a dot stays. Source: `sysctl.NormalizeName`. */

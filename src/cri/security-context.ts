@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Pod } from '../kube/types.ts';
+import type { Pod, ValidPod } from '../kube/types.ts';
 import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import {
@@ -102,10 +102,10 @@ export function containerSecurityContext(
 }
 
 /** Source: kubelet `verifyRunAsNonRoot`. @throws ContainerConfigError */
-export function verifyRunAsNonRoot(pod: Pod, container: RunnableContainer, { uid, username }: ImageUser): void {
+export function verifyRunAsNonRoot(pod: ValidPod, container: RunnableContainer, { uid, username }: ImageUser): void {
   const context = effectiveSecurityContext(runnableSpec(pod).securityContext ?? {}, container.securityContext);
   if (context.runAsNonRoot !== true) return;
-  const { name, namespace, uid: podUID } = pod.metadata ?? {};
+  const { name, namespace, uid: podUID } = pod.metadata;
   const where = `(pod: "${name}_${namespace}(${podUID})", container: ${container.name})`;
   const refuse = (message: string): never => {
     throw new ContainerConfigError(`${message} ${where}`);

@@ -1,4 +1,4 @@
-import type { Pod } from './types.ts';
+import type { Pod, ValidPod } from './types.ts';
 import { requireText } from '../shared/validate.ts';
 import { requirePod, requirePods } from './require-pod.ts';
 import type { PodManager, UIDTranslations } from './pod-manager.ts';
@@ -6,8 +6,8 @@ import { getPodFullName, isMirrorPod, isStaticPod } from './static-pods.ts';
 
 /** What `getPodAndMirrorPod` returns. */
 export interface PodAndMirrorPod {
-  readonly pod: Pod | undefined;
-  readonly mirrorPod: Pod | undefined;
+  readonly pod: ValidPod | undefined;
+  readonly mirrorPod: ValidPod | undefined;
   readonly wasMirror: boolean;
 }
 
@@ -27,9 +27,9 @@ export interface PodAndMirrorPod {
  * ```
  */
 export class BasicPodManager implements PodManager {
-  readonly #podByUID = new Map<string, Pod>();
-  readonly #podByFullName = new Map<string, Pod>();
-  readonly #mirrorPodByFullName = new Map<string, Pod>();
+  readonly #podByUID = new Map<string, ValidPod>();
+  readonly #podByFullName = new Map<string, ValidPod>();
+  readonly #mirrorPodByFullName = new Map<string, ValidPod>();
   readonly #podUIDByMirrorUID = new Map<string, string>();
   readonly #staticPodUIDs = new Set<string>();
   readonly #mirrorListeners = new Set<{ readonly listener: (podUID: string) => void }>();
@@ -56,12 +56,12 @@ export class BasicPodManager implements PodManager {
   /** @throws StatusManagerError INVALID_ARGUMENT; nothing has changed then */
   updatePod(pod: Pod): void {
     requirePod(pod);
-    const uid = pod.metadata!.uid!;
+    const uid = pod.metadata.uid;
     const fullName = getPodFullName(pod);
     if (isMirrorPod(pod)) {
       this.#mirrorPodByFullName.set(fullName, pod);
       const mirrored = this.#podByFullName.get(fullName);
-      if (mirrored) this.#setTranslation(uid, mirrored.metadata!.uid!);
+      if (mirrored) this.#setTranslation(uid, mirrored.metadata.uid);
       return;
     }
     this.#podByUID.set(uid, pod);
@@ -69,7 +69,7 @@ export class BasicPodManager implements PodManager {
     if (isStaticPod(pod)) this.#staticPodUIDs.add(uid);
     else this.#staticPodUIDs.delete(uid);
     const mirror = this.#mirrorPodByFullName.get(fullName);
-    if (mirror) this.#setTranslation(mirror.metadata!.uid!, uid);
+    if (mirror) this.#setTranslation(mirror.metadata.uid, uid);
   }
 
   /**
@@ -91,11 +91,11 @@ export class BasicPodManager implements PodManager {
   }
 
   /** All pods but the mirrors. */
-  getPods(): Pod[] {
+  getPods(): ValidPod[] {
     return [...this.#podByUID.values()];
   }
 
-  getPodByUID(uid: string): Pod | undefined {
+  getPodByUID(uid: string): ValidPod | undefined {
     return this.#podByUID.get(uid);
   }
 
@@ -103,16 +103,16 @@ export class BasicPodManager implements PodManager {
    * The pod and its mirror, whichever of them `pod` is. `pod` is undefined for the mirror of a pod that
    * is not known. Source: kubelet `GetPodAndMirrorPod`.
    */
-  getPodAndMirrorPod(pod: Pod): PodAndMirrorPod {
+  getPodAndMirrorPod(pod: ValidPod): PodAndMirrorPod {
     if (isMirrorPod(pod)) return { pod: this.#podByFullName.get(getPodFullName(pod)), mirrorPod: pod, wasMirror: true };
     return { pod, mirrorPod: this.getMirrorPodByPod(pod), wasMirror: false };
   }
 
   /** All pods, all mirrors, and the mirrors of pods that are not known. Source: kubelet `GetPodsAndMirrorPods`. */
   getPodsAndMirrorPods(): {
-    readonly pods: readonly Pod[];
-    readonly mirrorPods: readonly Pod[];
-    readonly orphanedMirrorPods: readonly Pod[];
+    readonly pods: readonly ValidPod[];
+    readonly mirrorPods: readonly ValidPod[];
+    readonly orphanedMirrorPods: readonly ValidPod[];
   } {
     const orphaned = [...this.#mirrorPodByFullName].filter(([fullName]) => !this.#podByFullName.has(fullName));
     return {
@@ -122,7 +122,7 @@ export class BasicPodManager implements PodManager {
     };
   }
 
-  getMirrorPodByPod(pod: Pod): Pod | undefined {
+  getMirrorPodByPod(pod: Pod): ValidPod | undefined {
     // Hot path: most nodes have no mirror pods, so skip building the name.
     return this.#mirrorPodByFullName.size === 0 ? undefined : this.#mirrorPodByFullName.get(getPodFullName(pod));
   }

@@ -1,13 +1,13 @@
 import { refuseArgument } from '../shared/errors.ts';
 import { isObject, type Raw } from '../shared/json.ts';
 import { requireIterable, requireText } from '../shared/validate.ts';
-import type { Pod } from './types.ts';
+import type { ValidPod } from './types.ts';
 
 /**
  * Checks what a pod must have for its status to be cached and sent. Its own status is not checked: it
  * is read leniently. @throws StatusManagerError INVALID_ARGUMENT
  */
-export function requirePod(pod: unknown, path = 'pod'): asserts pod is Pod {
+export function requirePod(pod: unknown, path = 'pod'): asserts pod is ValidPod {
   if (!isObject(pod)) refuseArgument(path, 'an object', pod);
   const { metadata, spec } = pod;
   if (!isObject(metadata)) refuseArgument(`${path}.metadata`, 'an object', metadata);
@@ -27,7 +27,7 @@ export function requirePod(pod: unknown, path = 'pod'): asserts pod is Pod {
 }
 
 /** The pods of an iterable, each checked. */
-export function requirePods(path: string, value: unknown): readonly Pod[] {
+export function requirePods(path: string, value: unknown): readonly ValidPod[] {
   requireIterable(path, value);
   return Array.from(value, (pod, i) => {
     requirePod(pod, `${path}[${i}]`);

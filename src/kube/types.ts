@@ -493,3 +493,11 @@ export interface Pod {
   readonly spec?: PodSpec | undefined;
   readonly status?: PodStatusInput | undefined;
 }
+
+/**
+ * A pod with the members that identify it: those that pod managers, sources and informers have checked.
+ * Source: kubelet `validation.ValidatePodCreate`, which refuses all others.
+ */
+export interface ValidPod extends Pod {
+  readonly metadata: ObjectMeta & { readonly uid: string; readonly name: string; readonly namespace: string };
+}

@@ -8,7 +8,7 @@ export {
 export type { StatusManagerLike } from './status-manager-like.ts';
 export type { PodExplanation } from './explain/explanation.ts';
 export type { ManagerInspection, PodInspection } from './inspection.ts';
-export type { StatusEventRecorder, PodStatusEvent } from './sync/pod-events.ts';
+export type { StatusEventRecorder, PodStatusEvent } from './sync/status-events.ts';
 export type { StatusManagerOptions } from './options.ts';
 export { StatusManagerError, type StatusManagerErrorCode } from '../shared/errors.ts';
 export type { UpdateResult } from './cache/update-result.ts';
@@ -77,6 +77,7 @@ export type {
   LifecycleHandler,
   ObjectMeta,
   Pod,
+  ValidPod,
   PodCondition,
   PodConditionInput,
   PodSpec,

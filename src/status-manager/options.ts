@@ -18,7 +18,7 @@ import {
 } from '../shared/ports.ts';
 import { resolveMetrics } from './metrics.ts';
 import type { PatchStrategy } from './sync/decide.ts';
-import type { StatusEventRecorder } from './sync/pod-events.ts';
+import type { StatusEventRecorder } from './sync/status-events.ts';
 import type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from '../kube/types.ts';

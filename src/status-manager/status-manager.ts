@@ -312,7 +312,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   canPodRun(pod: Pod): boolean {
     requirePod(pod);
     const apiPod = isStaticPod(pod) ? this.podManager.getMirrorPodByPod(pod) : pod;
-    return canPodRun(pod, apiPod, this.#cache.get(pod.metadata!.uid!));
+    return canPodRun(pod, apiPod, this.#cache.get(pod.metadata.uid));
   }
 
   /**
@@ -368,7 +368,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     if (this.#stopped !== undefined)
       throw new StatusManagerError('INVALID_STATE', 'Cannot resume a manager that has been stopped');
     const seeded = this.seed(pods);
-    this.removeOrphanedStatuses([...otherPodUIDs, ...pods.map(({ metadata }) => metadata!.uid!)]);
+    this.removeOrphanedStatuses([...otherPodUIDs, ...pods.map(({ metadata }) => metadata.uid)]);
     this.start();
     return { seeded, endedPods: pods.filter((pod) => !isMirrorPod(pod) && !this.canPodRun(pod)) };
   }

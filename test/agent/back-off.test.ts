@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import { BackOff } from '../../src/agent/back-off/flowcontrol-back-off.ts';
 import { createCrashLoopBackOff, doBackOff } from '../../src/agent/back-off/crash-loop-back-off.ts';
 import type { RuntimeContainerState, RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
@@ -88,7 +88,10 @@ describe('flowcontrol.Backoff', () => {
 });
 
 const container = { name: 'foocontainer', image: 'foo' };
-const pod: Pod = { metadata: { name: 'foo', namespace: 'ns', uid: '12345678' }, spec: { containers: [container] } };
+const pod: ValidPod = {
+  metadata: { name: 'foo', namespace: 'ns', uid: '12345678' },
+  spec: { containers: [container] },
+};
 function statusWith(state: RuntimeContainerState, finishedAtMs = clock.now()): RuntimePodStatus {
   return {
     sandboxes: [],

@@ -87,7 +87,10 @@ describe('boundedRuntime', () => {
 describe('the time-outs', () => {
   it('runPodSandbox has twice as long as other calls', async () => {
     const never = () => new Promise(() => {});
-    const sandbox = runtimeWith('runPodSandbox', never).runPodSandbox!({ pod: {}, attempt: 0 });
+    const sandbox = runtimeWith('runPodSandbox', never).runPodSandbox!({
+      pod: { metadata: { uid: 'uid', name: 'web', namespace: 'ns' } },
+      attempt: 0,
+    });
     const message = sandbox.catch((error: Error) => error.message);
     await clock.advanceAsync(1999);
     expect(clock.pendingTimers).toBe(1);

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { Pod, ValidPod } from 'kubelet-status-manager';
 import type { Eviction } from 'kubelet-status-manager/agent';
 import { evictPod, isCriticalPod } from '../../src/agent/eviction/evict-pod.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './pod-workers/test-agent.ts';
 
-const pod: Pod = {
+const pod: ValidPod = {
   metadata: { uid: 'uid-1', name: 'web', namespace: 'ns', generation: 3 },
   spec: { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [{ name: 'app', image: 'app:1' }] },
 };
@@ -19,7 +19,7 @@ beforeEach(async () => {
   await agent.create(pod);
 });
 const evict = (eviction: Eviction): Promise<boolean> =>
-  evictPod(agent.client.pod('ns', 'web')!, {
+  evictPod(agent.pod('ns', 'web'), {
     ...{ podWorkers: agent.workers, clock: agent.clock, logger },
     eventRecorder: { event: (event) => void agent.events.push(event) },
     ...eviction,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ContainerStatusInput, Pod } from 'kubelet-status-manager';
+import type { ContainerStatusInput, ValidPod } from 'kubelet-status-manager';
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
@@ -17,8 +17,8 @@ const run = (rest: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus
   ...rest,
 });
 const resources = { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '500m', 'example.com/gpu': '1' } };
-const pod: Pod = {
-  metadata: { uid: 'uid' },
+const pod: ValidPod = {
+  metadata: { uid: 'uid', name: 'web', namespace: 'ns' },
   spec: { containers: [{ name: 'app', image: 'app:1', resources }], restartPolicy: 'Never' },
 };
 
@@ -131,7 +131,8 @@ describe('container statuses', () => {
 
 describe('TestUpdatePodStatus', () => {
   const probe = {};
-  const probed: Pod = {
+  const probed: ValidPod = {
+    metadata: { uid: 'uid', name: 'web', namespace: 'ns' },
     spec: {
       initContainers: [
         { name: 'init', startupProbe: probe },

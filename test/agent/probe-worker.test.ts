@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Container, Pod, PodStatus, Probe } from 'kubelet-status-manager';
+import type { Container, ValidPod, PodStatus, Probe } from 'kubelet-status-manager';
 import type { ContainerState } from '../../src/kube/types.ts';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import type { ProbeResult } from 'kubelet-status-manager/agent';
@@ -28,9 +28,13 @@ beforeEach(() => {
   status = undefined;
 });
 
-function worker(probeType: ProbeType, probe: Probe = {}, overrides: Partial<ProbeWorkerOptions> & { pod?: Pod } = {}) {
+function worker(
+  probeType: ProbeType,
+  probe: Probe = {},
+  overrides: Partial<ProbeWorkerOptions> & { pod?: ValidPod } = {},
+) {
   const container: Container = { name: 'test_container', [`${probeType}Probe`]: probe };
-  const pod: Pod = {
+  const pod: ValidPod = {
     metadata: { uid: 'test_pod', name: 'test', namespace: 'default' },
     spec: { containers: [container], restartPolicy: 'Never' },
   };
@@ -98,7 +102,9 @@ describe.each(probeTypes)('TestDoProbe %s', (probeType) => {
 
   it('the pod is being deleted: only readiness is still probed', async () => {
     status = runningFor(probeType);
-    const pod = { metadata: { uid: 'test_pod', deletionTimestamp: '2026-01-02T03:04:05Z' } };
+    const pod = {
+      metadata: { uid: 'test_pod', name: 'web', namespace: 'ns', deletionTimestamp: '2026-01-02T03:04:05Z' },
+    };
     expect(await worker(probeType, {}, { pod }).doProbe()).toBe(probeType === 'readiness');
     expect(results.get(containerID)).toBe('success');
     expect(probes).toBe(probeType === 'readiness' ? 1 : 0);
@@ -121,7 +127,10 @@ describe.each(probeTypes)('TestDoProbe %s', (probeType) => {
       restartPolicy,
       ...(restartPolicyRules && { restartPolicyRules }),
     };
-    const pod: Pod = { metadata: { uid: 'test_pod' }, spec: { containers: [container], restartPolicy: 'Never' } };
+    const pod: ValidPod = {
+      metadata: { uid: 'test_pod', name: 'web', namespace: 'ns' },
+      spec: { containers: [container], restartPolicy: 'Never' },
+    };
     expect(await worker(probeType, {}, { pod, container }).doProbe()).toBe(continues);
   });
 });
@@ -146,7 +155,10 @@ describe.each(probeTypes)('TestDoProbeWithContainerRestartRules %s', (probeType)
   ])('%s', async (_, policies, exitCode, continues) => {
     status = statusWith(terminated(exitCode));
     const container: Container = { name: 'test_container', ...policies };
-    const pod: Pod = { metadata: { uid: 'test_pod' }, spec: { containers: [container], restartPolicy: 'Never' } };
+    const pod: ValidPod = {
+      metadata: { uid: 'test_pod', name: 'web', namespace: 'ns' },
+      spec: { containers: [container], restartPolicy: 'Never' },
+    };
     expect(await worker(probeType, {}, { pod, container }).doProbe()).toBe(continues);
   });
 });
@@ -155,15 +167,18 @@ describe.each(probeTypes)('TestDoProbeWithContainerRestartAllContainers %s', (pr
   const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }];
   const container: Container = { name: 'test_container' };
   const trigger: Container = { name: 'trigger', restartPolicy: 'Never', restartPolicyRules };
-  const withTrigger: Pod = {
-    metadata: { uid: 'test_pod' },
+  const withTrigger: ValidPod = {
+    metadata: { uid: 'test_pod', name: 'web', namespace: 'ns' },
     spec: { restartPolicy: 'Never', containers: [container, trigger] },
   };
 
   it('container terminated with matching restartAllContainers', async () => {
     status = statusWith(terminated(1));
     const source = { ...container, restartPolicy: 'Never', restartPolicyRules };
-    const pod = { metadata: { uid: 'test_pod' }, spec: { restartPolicy: 'Never', containers: [source] } };
+    const pod = {
+      metadata: { uid: 'test_pod', name: 'web', namespace: 'ns' },
+      spec: { restartPolicy: 'Never', containers: [source] },
+    };
     expect(await worker(probeType, {}, { pod, container: source }).doProbe()).toBe(true);
   });
 
@@ -189,7 +204,10 @@ describe('a container that has terminated in a pod with restartPolicy Never', ()
   it('TestDoProbe_TerminatedRestartableInitContainerWithRestartPolicyNever', async () => {
     status = terminatedAs('initContainerStatuses');
     const container: Container = { name: 'test_container', restartPolicy: 'Always' };
-    const pod: Pod = { metadata: { uid: 'test_pod' }, spec: { initContainers: [container], restartPolicy: 'Never' } };
+    const pod: ValidPod = {
+      metadata: { uid: 'test_pod', name: 'web', namespace: 'ns' },
+      spec: { initContainers: [container], restartPolicy: 'Never' },
+    };
     expect(await worker('startup', {}, { pod, container }).doProbe()).toBe(true);
     expect(results.get(containerID)).toBe('failure');
   });

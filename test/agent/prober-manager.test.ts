@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BasicPodManager, type ContainerStatus, type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
+import {
+  BasicPodManager,
+  type ContainerStatus,
+  type ValidPod,
+  type PodStatus,
+  StatusManager,
+} from 'kubelet-status-manager';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import type { ProbeResult } from 'kubelet-status-manager/agent';
 import { type ProberManagerOptions, ProberManager } from '../../src/agent/prober/prober-manager.ts';
@@ -7,8 +13,8 @@ import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/t
 
 const start = Date.parse('2026-01-02T03:04:05Z');
 const probe = { periodSeconds: 10 };
-const podOf = (uid: string): Pod => ({
-  metadata: { uid },
+const podOf = (uid: string): ValidPod => ({
+  metadata: { uid, name: 'web', namespace: 'ns' },
   spec: {
     initContainers: [
       { name: 'init', readinessProbe: probe },
@@ -70,7 +76,10 @@ function runningStatus(started: boolean): PodStatus {
 
 describe('TestAddRemovePods', () => {
   it('has a worker for each probe of regular containers and sidecars, and none for others', () => {
-    prober.addPod({ metadata: { uid: 'no_probe' }, spec: { containers: [{ name: 'plain' }] } });
+    prober.addPod({
+      metadata: { uid: 'no_probe', name: 'web', namespace: 'ns' },
+      spec: { containers: [{ name: 'plain' }] },
+    });
     expect(prober.workerCount).toBe(0);
     prober.addPod(podOf('probed'));
     expect(prober.workerCount).toBe(4);
@@ -85,10 +94,16 @@ describe('TestAddRemovePods', () => {
 
 it('TestAddRemovePodsWithRestartableInitContainer', () => {
   const initContainers = [{ name: 'sidecar', restartPolicy: 'Always', startupProbe: probe, readinessProbe: probe }];
-  prober.addPod({ metadata: { uid: 'a' }, spec: { initContainers, containers: [{ name: 'plain' }] } });
+  prober.addPod({
+    metadata: { uid: 'a', name: 'web', namespace: 'ns' },
+    spec: { initContainers, containers: [{ name: 'plain' }] },
+  });
   expect(prober.workerCount).toBe(2);
   const [{ restartPolicy: _, ...initContainer }] = initContainers as [(typeof initContainers)[0]];
-  prober.addPod({ metadata: { uid: 'b' }, spec: { initContainers: [initContainer], containers: [] } });
+  prober.addPod({
+    metadata: { uid: 'b', name: 'web', namespace: 'ns' },
+    spec: { initContainers: [initContainer], containers: [] },
+  });
   expect(prober.workerCount).toBe(2);
   prober.removePod('a');
   expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
@@ -96,7 +111,10 @@ it('TestAddRemovePodsWithRestartableInitContainer', () => {
 
 it('TestAddPodContinuesAfterExistingWorker: a worker that has ended is there again, behind one that has not', async () => {
   const containers = ['a', 'b'].map((name) => ({ name, readinessProbe: probe }));
-  const pod: Pod = { metadata: { uid: 'uid' }, spec: { restartPolicy: 'Never', containers } };
+  const pod: ValidPod = {
+    metadata: { uid: 'uid', name: 'web', namespace: 'ns' },
+    spec: { restartPolicy: 'Never', containers },
+  };
   const [ended] = runningStatus(true).containerStatuses!;
   statuses.set('uid', {
     phase: 'Running',
@@ -137,7 +155,7 @@ describe('TestUpdateReadiness', () => {
       ...{ client, podManager, clock, logger: silentLogger },
       podDeletionSafety: { podCouldHaveRunningContainers: () => true },
     });
-    const pod: Pod = {
+    const pod: ValidPod = {
       metadata: { uid: 'uid', name: 'p', namespace: 'ns' },
       spec: { containers: [{ name: 'app', readinessProbe: { ...probe, failureThreshold: 1 } }] },
     };

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
 import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
 import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
 import type { RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
 
-const pod: Pod = { spec: { containers: [{ name: 'app' }] } };
+const pod: ValidPod = {
+  metadata: { uid: 'uid', name: 'web', namespace: 'ns' },
+  spec: { containers: [{ name: 'app' }] },
+};
 const container = { id: 'test://c', name: 'app', state: 'running', createdAtMs: 0 };
 const sandbox = { id: 'sb', ready: true };
 const empty = { sandboxes: [], containers: [] };
@@ -31,8 +34,8 @@ describe('the results of a runtime are validated before they are used', () => {
   ])('%s', (path, badPod, runtimeStatus) => {
     const refusal = expect.objectContaining({ code: 'INVALID_ARGUMENT', path });
     const status = runtimeStatus as RuntimePodStatus;
-    expect(() => computePodActions(badPod as Pod, status, noProbeResults)).toThrow(refusal);
-    expect(() => generatePodStatus(badPod as Pod, { runtimeStatus: status })).toThrow(refusal);
+    expect(() => computePodActions(badPod as ValidPod, status, noProbeResults)).toThrow(refusal);
+    expect(() => generatePodStatus(badPod as ValidPod, { runtimeStatus: status })).toThrow(refusal);
   });
 
   it('the message has the expected and the actual value', () => {

@@ -20,8 +20,8 @@ describe('APIServer.mutate, as a mutating webhook', () => {
   });
 
   function patchStatus(status: Record<string, unknown>): Promise<Pod> {
-    const { uid } = server.pods.get('default', 'p')!.metadata!;
-    const body = { metadata: { uid: uid! }, status };
+    const { uid } = server.pods.get('default', 'p')!.metadata;
+    const body = { metadata: { uid: uid }, status };
     return client.patchPodStatus(reference, { type: 'application/strategic-merge-patch+json', body }, { signal });
   }
 

@@ -150,10 +150,10 @@ export class Agent {
   #beginLives(): void {
     this.#pods.subscribe({
       onPodAdded: (pod) => this.#onAdded(pod),
-      onPodUpdated: (pod) => this.#lives.get(pod.metadata!.uid!)?.update(pod),
+      onPodUpdated: (pod) => this.#lives.get(pod.metadata.uid)?.update(pod),
       onPodRemoved: (pod) => {
-        this.#lives.get(pod.metadata!.uid!)?.stop();
-        this.#lives.delete(pod.metadata!.uid!);
+        this.#lives.get(pod.metadata.uid)?.stop();
+        this.#lives.delete(pod.metadata.uid);
       },
     });
   }

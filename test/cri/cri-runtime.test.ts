@@ -16,7 +16,7 @@ const helper: RuntimeHelper = {
     mounts: [],
   }),
   getPodDNS: async () => ({ servers: ['10.0.0.10'], searches: [], options: [] }),
-  generatePodHostName: ({ metadata }) => metadata!.name!,
+  generatePodHostName: ({ metadata }) => metadata.name,
   lookupRuntimeHandler: async () => '',
   pullCredentials: async () => [],
 };

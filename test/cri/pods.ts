@@ -1,8 +1,8 @@
 import { type RunnableContainer, runnableSpec } from '../../src/cri/pod-spec.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod, ValidPod } from '../../src/kube/types.ts';
 
 /** A pod with these members of its spec, and one container `app` with these members. */
-export function podWith(spec: object = {}, container: object = {}): Pod {
+export function podWith(spec: object = {}, container: object = {}): ValidPod {
   return {
     metadata: { name: 'web', namespace: 'default', uid: 'uid-1', labels: { app: 'web' } },
     spec: { containers: [{ name: 'app', image: 'app:1', ...container }], ...spec },

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Container, ContainerStatus, Pod, PodSpec, PodStatus } from 'kubelet-status-manager';
+import type { Container, ContainerStatus, ValidPod, PodSpec, PodStatus } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent } from 'kubelet-status-manager/agent';
 import { APIServer, silentLogger } from 'kubelet-status-manager/testing';
 import { afterAll, beforeAll, describe, it } from 'vitest';
@@ -59,7 +59,7 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
       metadata: { name, namespace: 'default' },
       spec: { nodeName: 'threads', containers, ...spec },
     });
-    const pod = (): Pod | undefined => server.pods.list().find((one) => one.metadata?.name === name);
+    const pod = (): ValidPod | undefined => server.pods.list().find((one) => one.metadata?.name === name);
     const status = (): PodStatus | undefined => pod()?.status as PodStatus | undefined;
     return {
       pod,
@@ -114,7 +114,8 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
   });
 
   it('says why a container without a command cannot be created', async ({ expect }) => {
-    const config = { pod: {}, container: { name: 'c' }, attempt: 0, hash: '' };
+    const pod = { metadata: { uid: 'uid', name: 'web', namespace: 'default' } };
+    const config = { pod, container: { name: 'c' }, attempt: 0, hash: '' };
     await expect(runtime.createContainer(config)).rejects.toMatchObject({ name: 'ContainerConfigError' });
   });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { ContainerRuntime, RuntimeEvent } from 'kubelet-status-manager/agent';
 import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
 import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
@@ -8,7 +8,7 @@ import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
 import { podStatusFromRuntime } from '../../src/agent/runtime/pod-status-from-runtime.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
-const pod: Pod = {
+const pod: ValidPod = {
   metadata: { name: 'pod', namespace: 'default', uid: 'uid' },
   spec: { restartPolicy: 'OnFailure', containers: [{ name: 'app', image: 'app:1' }] },
 };
@@ -208,8 +208,8 @@ describe('what a test asks for', () => {
 });
 
 /** Carries out what `computePodActions` decides, as a kit will, without back-off. */
-async function syncPod(subject: Pod): Promise<void> {
-  const uid = subject.metadata!.uid!;
+async function syncPod(subject: ValidPod): Promise<void> {
+  const uid = subject.metadata.uid;
   const actions = computePodActions(
     subject,
     podStatusFromRuntime(subject, await runtime.getPod(uid), runtime),
@@ -228,7 +228,7 @@ async function syncPod(subject: Pod): Promise<void> {
 
 describe('with the decisions of the kit', () => {
   it('a pod with an init container fails once, is restarted and completes', async () => {
-    const subject: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: 'init', image: 'init:1' }] } };
+    const subject: ValidPod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: 'init', image: 'init:1' }] } };
     runtime.script('init', { exitAfterMs: 1000 });
     runtime.script('app', { exitAfterMs: 1000, exitCode: 1 }, { exitAfterMs: 1000 });
     const status = () =>

@@ -20,7 +20,7 @@ describe('SyncedPodManager, of a FakePodClient', () => {
   it('shows the pods of its node, and every write to them', async () => {
     const client = new FakePodClient([podNamed('a', 'u1'), podNamed('b', 'u2', 'node-b')]);
     const podManager = new SyncedPodManager(client, { nodeName: 'node-a' });
-    const uids = (): string[] => podManager.getPods().map(({ metadata }) => metadata!.uid!);
+    const uids = (): string[] => podManager.getPods().map(({ metadata }) => metadata.uid);
     expect(uids()).toEqual(['u1']);
     client.put(podNamed('c', 'u3'));
     client.put(podNamed('d', 'u4', 'node-b'));
@@ -65,7 +65,7 @@ describe('SyncedPodManager, of an APIServer', () => {
     const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, logger: silentLogger });
     manager.start();
     const pod = server.pods.create(podNamed('a', ''));
-    const uid = pod.metadata!.uid!;
+    const uid = pod.metadata.uid;
     manager.setPodStatus(podManager.getPodByUID(uid)!, { phase: 'Running' });
     await settle(manager, server);
     expect(podManager.getPodByUID(uid)?.status?.phase).toBe('Running');

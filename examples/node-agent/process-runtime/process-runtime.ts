@@ -107,7 +107,7 @@ export class ProcessRuntime implements ContainerRuntime {
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig): Promise<string> {
-    const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+    const { name, namespace, uid } = pod.metadata;
     await mkdir(this.#directory.sandboxes(uid), { recursive: true, mode: 0o700 });
     const sandbox: Sandbox = {
       ...{ id: newID(), podUID: uid, name, namespace, attempt },

@@ -1,5 +1,5 @@
 import { podFieldsOf } from '../../kube/log-fields.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
@@ -35,8 +35,8 @@ export class CriticalPodAdmission {
   }
 
   /** True until a pod that is being killed for a critical one is dead. */
-  isPreempting({ metadata }: Pod): boolean {
-    return this.#preempting.has(metadata?.uid ?? '');
+  isPreempting({ metadata }: ValidPod): boolean {
+    return this.#preempting.has(metadata.uid);
   }
 
   /**
@@ -44,8 +44,8 @@ export class CriticalPodAdmission {
    * @throws Error when the others do not have enough
    */
   handleAdmissionFailure(
-    pod: Pod,
-    otherPods: readonly Pod[],
+    pod: ValidPod,
+    otherPods: readonly ValidPod[],
     failures: readonly PredicateFailure[],
   ): readonly PredicateFailure[] {
     if (!isCriticalPod(pod)) return failures;
@@ -60,10 +60,10 @@ export class CriticalPodAdmission {
     return [];
   }
 
-  async #preempt(pod: Pod, criticalPod: Pod): Promise<void> {
+  async #preempt(pod: ValidPod, criticalPod: ValidPod): Promise<void> {
     const { podWorkers, clock, logger, eventRecorder } = this.#options;
-    const { uid = '' } = pod.metadata ?? {};
-    const { name: forName, namespace: forNamespace } = criticalPod.metadata ?? {};
+    const { uid } = pod.metadata;
+    const { name: forName, namespace: forNamespace } = criticalPod.metadata;
     const fields = { ...podFieldsOf(pod), criticalPod: `${forNamespace}/${forName}` };
     this.#preempting.add(uid);
     eventRecorder.event({ pod, type: 'Warning', reason: 'Preempting', message });

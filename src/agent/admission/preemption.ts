@@ -15,13 +15,13 @@ export interface AdmissionRequirement {
  * Burstable ones first. Source: kubelet `getPodsToPreempt`.
  * @throws Error when not even all of them have enough
  */
-export function podsToPreempt(
+export function podsToPreempt<P extends Pod>(
   preemptor: Pod,
-  pods: readonly Pod[],
+  pods: readonly P[],
   requirements: readonly AdmissionRequirement[],
-): Pod[] {
+): P[] {
   const preemptable = pods.filter((pod) => isPreemptable(preemptor, pod));
-  const ofClass = (qosClass: string): Pod[] => preemptable.filter((pod) => computePodQOS(pod) === qosClass);
+  const ofClass = (qosClass: string): P[] => preemptable.filter((pod) => computePodQOS(pod) === qosClass);
   const [bestEffort, burstable, guaranteed] = [ofClass('BestEffort'), ofClass('Burstable'), ofClass('Guaranteed')];
   requireEmpty(subtract(requirements, preemptable));
   const guaranteedToEvict = closest(guaranteed, subtract(requirements, [...bestEffort, ...burstable]));
@@ -38,9 +38,9 @@ function isPreemptable(preemptor: Pod, pod: Pod): boolean {
 }
 
 /** Source: kubelet `getPodsToPreemptByDistance`. */
-function closest(pods: readonly Pod[], requirements: readonly AdmissionRequirement[]): Pod[] {
+function closest<P extends Pod>(pods: readonly P[], requirements: readonly AdmissionRequirement[]): P[] {
   const candidates = [...pods];
-  const chosen: Pod[] = [];
+  const chosen: P[] = [];
   let missing = requirements;
   while (missing.length > 0) {
     if (candidates.length === 0) requireEmpty(missing);

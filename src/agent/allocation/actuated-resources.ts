@@ -1,5 +1,5 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
-import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -24,16 +24,16 @@ export class ActuatedResources {
   }
 
   /** Records the resources in the pod's spec, unless some are already recorded for the pod. Source: kubelet `InitializeActuatedPod`. */
-  initialize(pod: Pod): void {
-    const uid = pod.metadata?.uid ?? '';
+  initialize(pod: ValidPod): void {
+    const uid = pod.metadata.uid;
     const containers = containersOf(pod);
     if (containers.some(({ name }) => this.get(uid, name) !== undefined)) return;
     this.#record(pod, (container) => containerResources(pod, container));
   }
 
   /** Records the resources that a container was given. */
-  set(pod: Pod, containerName: string, resources: ResourceRequirementsInput): void {
-    const uid = pod.metadata?.uid ?? '';
+  set(pod: ValidPod, containerName: string, resources: ResourceRequirementsInput): void {
+    const uid = pod.metadata.uid;
     this.#record(pod, ({ name }) => (name === containerName ? resources : this.get(uid, name)));
   }
 
@@ -49,8 +49,8 @@ export class ActuatedResources {
    * True when a running container has different resources than it was allocated. Of the init containers,
    * only sidecars are considered. Source: kubelet `IsPodResizeInProgress`.
    */
-  isPodResizeInProgress(allocatedPod: Pod, runtimeStatus: RuntimePodStatus): boolean {
-    const uid = allocatedPod.metadata?.uid ?? '';
+  isPodResizeInProgress(allocatedPod: ValidPod, runtimeStatus: RuntimePodStatus): boolean {
+    const uid = allocatedPod.metadata.uid;
     const { containers = [], initContainers = [] } = allocatedPod.spec ?? {};
     return [...containers, ...initContainers.filter(isRestartableInitContainer)].some((container) => {
       if (findContainerStatusByName(runtimeStatus, container.name)?.state !== 'running') return false;
@@ -80,8 +80,8 @@ export class ActuatedResources {
     return { ...runtimeStatus, containers };
   }
 
-  #record(pod: Pod, resourcesOf: (container: Container) => ResourceRequirementsInput | undefined): void {
-    const { uid } = pod.metadata ?? {};
+  #record(pod: ValidPod, resourcesOf: (container: Container) => ResourceRequirementsInput | undefined): void {
+    const { uid } = pod.metadata;
     const containers = containersOf(pod).map((container) => ({
       name: container.name,
       resources: resourcesOf(container),

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
-import type { Pod, PodCondition } from '../../kube/types.ts';
+import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
@@ -34,13 +34,13 @@ export interface AllocationManagerOptions {
   /** Called in this order; the first one that refuses decides. Default: every pod is admitted. */
   readonly admitHandlers?: readonly PodAdmitHandler[] | undefined;
   /** Returns the pods that were admitted and have not ended. */
-  readonly getActivePods: () => readonly Pod[];
+  readonly getActivePods: () => readonly ValidPod[];
   /** `podManager.getPodByUID`. */
-  readonly getPodByUID: (podUID: string) => Pod | undefined;
+  readonly getPodByUID: (podUID: string) => ValidPod | undefined;
   /** While it returns false, some pod source has not delivered its pods yet, and pending resizes wait. */
   readonly allSourcesReady: () => boolean;
   /** Called when a pod must be synced because its allocation or its resize conditions changed. */
-  readonly triggerPodSync: (pod: Pod) => void;
+  readonly triggerPodSync: (pod: ValidPod) => void;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   /** Default: events are dropped. */
@@ -100,17 +100,17 @@ export class AllocationManager {
   }
 
   /** Source: kubelet `UpdatePodFromAllocation`. */
-  updatePodFromAllocation(pod: Pod): AllocatedPod {
+  updatePodFromAllocation(pod: ValidPod): AllocatedPod {
     return updatedFromAllocation(pod, this.#state);
   }
 
   /** Source: kubelet `HasPodAllocatedResources`. */
-  hasPodAllocatedResources(pod: Pod): boolean {
+  hasPodAllocatedResources(pod: ValidPod): boolean {
     return isAllocated(pod, this.#state);
   }
 
   /** The active pods that have allocated resources, with these resources. Source: kubelet `GetAllocatedPods`. */
-  getAllocatedPods(): Pod[] {
+  getAllocatedPods(): ValidPod[] {
     return this.#allocatedPods(this.#options.getActivePods());
   }
 
@@ -119,7 +119,7 @@ export class AllocationManager {
    * requests. A pod that an earlier agent admitted is checked with its allocated resources.
    * Source: kubelet `AddPod`.
    */
-  addPod(activePods: readonly Pod[], pod: Pod): PodAdmitResult {
+  addPod(activePods: readonly ValidPod[], pod: ValidPod): PodAdmitResult {
     const allocated = this.updatePodFromAllocation(pod).pod;
     const result = this.#canAdmitPod(activePods, allocated, 'add');
     if (result.admit) void this.#allocate(allocated);
@@ -142,9 +142,9 @@ export class AllocationManager {
    * Call it after `addPod` of these pods: tries the resizes that were pending before a restart.
    * Source: kubelet `HandlePodAdditions`.
    */
-  podsAdded(pods: readonly Pod[]): void {
+  podsAdded(pods: readonly ValidPod[]): void {
     const pending = pods.filter((pod) => this.updatePodFromAllocation(pod).updated);
-    for (const { metadata } of pending) this.pushPendingResize(metadata?.uid ?? '');
+    for (const { metadata } of pending) this.pushPendingResize(metadata.uid);
     if (pending.length > 0) this.retryPendingResizes();
   }
 
@@ -152,9 +152,9 @@ export class AllocationManager {
    * Call it when the spec of a pod has changed and the pod manager has the new pod: tries a resize, and
    * drops a pending one that was reverted. Source: kubelet `HandlePodUpdates`.
    */
-  podUpdated(oldPod: Pod | undefined, pod: Pod): void {
+  podUpdated(oldPod: ValidPod | undefined, pod: ValidPod): void {
     if (oldPod === undefined || !wantsOtherResources(oldPod, pod)) return;
-    const uid = pod.metadata?.uid ?? '';
+    const uid = pod.metadata.uid;
     if (this.updatePodFromAllocation(pod).updated) {
       this.pushPendingResize(uid);
       this.retryPendingResizes();
@@ -167,7 +167,7 @@ export class AllocationManager {
    * Call it when the status of a pod has changed: retries pending resizes if the pod has ended, or if its
    * containers now request less. Source: kubelet `HandlePodReconcile`.
    */
-  podReconciled(oldPod: Pod | undefined, pod: Pod): void {
+  podReconciled(oldPod: ValidPod | undefined, pod: Pod): void {
     if (oldPod === undefined || this.#pendingResizes.length === 0) return;
     const hasEnded = isPodPhaseTerminal(pod.status?.phase) && !isPodPhaseTerminal(oldPod.status?.phase);
     if (hasEnded || doActualRequestsShrink(oldPod, pod)) this.retryPendingResizes();
@@ -183,7 +183,7 @@ export class AllocationManager {
       const pendingSince = conditions.find(({ type }) => type === 'PodResizePending')?.lastTransitionTime;
       return [{ pod, allocatedPod: this.updatePodFromAllocation(pod).pod, pendingSince }];
     });
-    this.#pendingResizes = sortPendingResizes(pending).map(({ pod }) => pod.metadata?.uid ?? '');
+    this.#pendingResizes = sortPendingResizes(pending).map(({ pod }) => pod.metadata.uid);
   }
 
   /** Retries all pending resizes now, for example because a pod has ended. Source: kubelet `RetryPendingResizes`. */
@@ -209,9 +209,9 @@ export class AllocationManager {
   }
 
   /** True when the pod was allocated what its spec requests. */
-  #handlePodResourcesResize(pod: Pod): boolean {
+  #handlePodResourcesResize(pod: ValidPod): boolean {
     const { statusManager, getActivePods } = this.#options;
-    const { uid = '', generation = 0 } = pod.metadata ?? {};
+    const { uid, generation = 0 } = pod.metadata;
     const { pod: allocatedPod, updated } = this.updatePodFromAllocation(pod);
     if (!updated) {
       if (this.#unsavedResizes.has(uid)) this.#allocateResize(pod);
@@ -249,9 +249,13 @@ export class AllocationManager {
     return { admit: false, reason: 'Infeasible', message: podLevelMessage };
   }
 
-  #canAdmitPod(activePods: readonly Pod[], pod: Pod, operation: PodAdmitAttributes['operation']): PodAdmitResult {
+  #canAdmitPod(
+    activePods: readonly ValidPod[],
+    pod: ValidPod,
+    operation: PodAdmitAttributes['operation'],
+  ): PodAdmitResult {
     const { admitHandlers = [], logger } = this.#options;
-    const otherPods = this.#allocatedPods(activePods).filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
+    const otherPods = this.#allocatedPods(activePods).filter(({ metadata }) => metadata.uid !== pod.metadata.uid);
     for (const handler of admitHandlers) {
       const result = admitted(handler, { pod, otherPods, operation });
       if (result.admit) continue;
@@ -262,7 +266,7 @@ export class AllocationManager {
     return { admit: true };
   }
 
-  #allocatedPods(activePods: readonly Pod[]): Pod[] {
+  #allocatedPods(activePods: readonly ValidPod[]): ValidPod[] {
     return activePods
       .filter((pod) => this.hasPodAllocatedResources(pod))
       .map((pod) => this.updatePodFromAllocation(pod).pod);
@@ -280,8 +284,8 @@ export class AllocationManager {
   }
 
   /** A resize that is not written stays pending: after a restart, the agent would know only the earlier resources. */
-  #allocateResize(pod: Pod): void {
-    const uid = pod.metadata?.uid ?? '';
+  #allocateResize(pod: ValidPod): void {
+    const uid = pod.metadata.uid;
     this.#unsavedResizes.delete(uid);
     void this.#allocate(pod).then((isSaved) => {
       if (isSaved || this.#options.getPodByUID(uid) === undefined) return;

@@ -1,11 +1,11 @@
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 
 /** Source: kubelet `lifecycle.PodAdmitAttributes`. */
 export interface PodAdmitAttributes {
   /** The pod with the resources that it would get. */
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   /** The other admitted pods, with their allocated resources. */
-  readonly otherPods: readonly Pod[];
+  readonly otherPods: readonly ValidPod[];
   /** `add`: the pod is new on the node; `resize`: its containers would get different resources. */
   readonly operation: 'add' | 'resize';
 }

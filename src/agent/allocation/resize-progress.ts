@@ -1,4 +1,4 @@
-import type { Container, Pod } from '../../kube/types.ts';
+import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { SyncActionResult } from '../pod-workers/sync-result.ts';
@@ -24,9 +24,9 @@ export class ResizeProgress {
   }
 
   /** Call it at the start of a pod's sync, before its status is generated. */
-  update(pod: Pod, runtimeStatus: RuntimePodStatus): void {
+  update(pod: ValidPod, runtimeStatus: RuntimePodStatus): void {
     const { statusManager, actuatedResources, eventRecorder } = this.#options;
-    const { uid = '', generation = 0 } = pod.metadata ?? {};
+    const { uid, generation = 0 } = pod.metadata;
     // Divergence: the kubelet does this when the volumes are mounted. Until then, a pod that an earlier
     // agent started would show PodResizeInProgress.
     actuatedResources?.initialize(pod);
@@ -41,9 +41,9 @@ export class ResizeProgress {
   }
 
   /** Call it with the result of the pod's sync. */
-  reportErrors(pod: Pod, results: readonly SyncActionResult[]): void {
+  reportErrors(pod: ValidPod, results: readonly SyncActionResult[]): void {
     const { statusManager, eventRecorder } = this.#options;
-    const { uid = '', generation = 0 } = pod.metadata ?? {};
+    const { uid, generation = 0 } = pod.metadata;
     for (const { action, failure } of results) {
       if (action !== 'ResizePodInPlace' || failure === undefined) continue;
       const error = failure.message;

@@ -1,13 +1,13 @@
 import { computePodQOS } from '../../status-manager/status/qos.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import { podRequests } from '../../status-manager/status/pod-resources.ts';
 import { amountOf, compareAmounts } from './container-resources.ts';
 
 /** A pod whose resize is pending, and what its position in the queue depends on. */
 export interface PendingResize {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   /** The pod with its allocated resources. */
-  readonly allocatedPod: Pod;
+  readonly allocatedPod: ValidPod;
   /** When its PodResizePending condition was last set; undefined if it has none. */
   readonly pendingSince: string | null | undefined;
 }

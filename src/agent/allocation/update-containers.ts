@@ -1,4 +1,4 @@
-import type { Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { ContainerToUpdate } from '../actions/pod-actions.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { ActuatedResources } from './actuated-resources.ts';
@@ -19,7 +19,7 @@ export interface UpdateContainersOptions {
  * Divergence: the kubelet does not lower a memory limit below the usage. Here the runtime must check that.
  */
 export async function updateContainers(
-  pod: Pod,
+  pod: ValidPod,
   containersToUpdate: readonly ContainerToUpdate[],
   { runtime, actuatedResources, signal }: UpdateContainersOptions,
 ): Promise<void> {
@@ -27,7 +27,7 @@ export async function updateContainers(
   for (const { containerID, container, resource } of containersToUpdate) {
     signal.throwIfAborted();
     const desired = containerResources(pod, container);
-    const current = actuatedResources.get(pod.metadata?.uid ?? '', container.name);
+    const current = actuatedResources.get(pod.metadata.uid, container.name);
     const listOf = (kind: 'limits' | 'requests'): ResourceRequirementsInput['limits'] => {
       const list: Record<string, string> = {};
       for (const name of resizableResources) {

@@ -1,11 +1,11 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
-import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { Container, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { quantitiesEqual } from '../../kube/quantity.ts';
 
 /** A pod with its allocated resources. */
 export interface AllocatedPod {
   /** The same object if nothing differs, otherwise a copy. */
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   /** True when the spec differs from the allocation. */
   readonly updated: boolean;
 }
@@ -13,8 +13,8 @@ export interface AllocatedPod {
 type ResourceList = ResourceRequirementsInput['limits'] | null;
 
 /** A pod without an allocation is returned unchanged. Source: kubelet `updatePodFromAllocation`. */
-export function updatedFromAllocation(pod: Pod, state: AllocationState): AllocatedPod {
-  const { uid = '' } = pod.metadata ?? {};
+export function updatedFromAllocation(pod: ValidPod, state: AllocationState): AllocatedPod {
+  const { uid } = pod.metadata;
   const { spec } = pod;
   if (spec === undefined || !isAllocated(pod, state)) return { pod, updated: false };
 
@@ -42,8 +42,8 @@ export function updatedFromAllocation(pod: Pod, state: AllocationState): Allocat
 }
 
 /** True when the pod has an allocation. Source: kubelet `HasPodAllocatedResources`. */
-export function isAllocated({ metadata, spec }: Pod, state: AllocationState): boolean {
-  const { uid = '' } = metadata ?? {};
+export function isAllocated({ metadata, spec }: ValidPod, state: AllocationState): boolean {
+  const { uid } = metadata;
   return (spec?.containers ?? []).some(({ name }) => state.getContainerResourceAllocation(uid, name) !== undefined);
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
+import type { Container, EphemeralContainer, ValidPod } from '../../kube/types.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { BackOff } from './flowcontrol-back-off.ts';
@@ -28,7 +28,7 @@ export interface CrashLoop {
  * Source: kubelet `doBackOff`.
  */
 export function doBackOff(
-  pod: Pod,
+  pod: ValidPod,
   container: Container | EphemeralContainer,
   runtimeStatus: RuntimePodStatus,
   backoff: BackOff,
@@ -49,13 +49,13 @@ export function doBackOff(
 }
 
 /** The key depends on the image, so that a changed image has no back-off. Source: kubelet `GetBackoffKey`. */
-function backoffKey({ metadata }: Pod, container: Container | EphemeralContainer): string {
-  return [metadata?.name, metadata?.namespace, metadata?.uid, container.name, hashContainer(container)].join('_');
+function backoffKey({ metadata }: ValidPod, container: Container | EphemeralContainer): string {
+  return [metadata.name, metadata.namespace, metadata.uid, container.name, hashContainer(container)].join('_');
 }
 
 /** Source: kubelet `format.Pod`. */
-function formatPod({ metadata }: Pod): string {
-  return `${metadata?.name ?? ''}_${metadata?.namespace ?? ''}(${metadata?.uid ?? ''})`;
+function formatPod({ metadata }: ValidPod): string {
+  return `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
 }
 
 /** Formats whole seconds like Go's `time.Duration`: `40s`, `1m20s`, `5m0s`. */

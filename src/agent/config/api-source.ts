@@ -1,7 +1,7 @@
 import { requireFunctionOption, requireMembers } from '../../shared/validate.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { type APIPods, apiSourceName, type PodSink, type PodSource, podSource } from './pod-source.ts';
 
@@ -12,7 +12,7 @@ export interface APISourceOptions {
    * neither run nor modified. Must always return the same for a pod, and true for mirror pods.
    * Default: true for every pod that is bound to the node.
    */
-  readonly filter?: ((pod: Pod) => boolean) | undefined;
+  readonly filter?: ((pod: ValidPod) => boolean) | undefined;
 }
 
 /**
@@ -41,7 +41,7 @@ export function apiSource(options: APISourceOptions = {}): PodSource {
 }
 
 class APISource {
-  readonly #pods = new Map<string, Pod>();
+  readonly #pods = new Map<string, ValidPod>();
   readonly #sink: PodSink;
   readonly #unsubscribe: () => void;
   #isStopped = false;
@@ -50,14 +50,14 @@ class APISource {
 
   constructor(apiPods: APIPods, sink: PodSink, logger: Logger) {
     this.#sink = sink;
-    const upsert = (pod: Pod): void => {
+    const upsert = (pod: ValidPod): void => {
       // A static pod that was added to the informer belongs to another source.
       if (isStaticPod(pod) && !isMirrorPod(pod)) return;
-      this.#pods.set(pod.metadata?.uid ?? '', pod);
+      this.#pods.set(pod.metadata.uid, pod);
       this.#changed();
     };
-    const remove = (pod: Pod): void => {
-      if (this.#pods.delete(pod.metadata?.uid ?? '')) this.#changed();
+    const remove = (pod: ValidPod): void => {
+      if (this.#pods.delete(pod.metadata.uid)) this.#changed();
     };
     const listener = { onPodAdded: upsert, onPodUpdated: upsert, onPodRemoved: remove };
     this.#unsubscribe = apiPods.subscribe(listener, { includeMirrorPods: true });
@@ -82,9 +82,9 @@ class APISource {
   }
 }
 
-function filteredPods(apiPods: APIPods, filter: (pod: Pod) => boolean, logger: Logger): APIPods {
+function filteredPods(apiPods: APIPods, filter: (pod: ValidPod) => boolean, logger: Logger): APIPods {
   /** If the filter throws, the change is ignored. */
-  const passes = (pod: Pod): boolean => {
+  const passes = (pod: ValidPod): boolean => {
     try {
       return filter(pod);
     } catch (thrown) {

@@ -1,5 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 
 export const configSourceAnnotation = 'kubernetes.io/config.source';
 export const configSeenAnnotation = 'kubernetes.io/config.seen';
@@ -9,15 +9,15 @@ const localAnnotations = new Set([configSourceAnnotation, 'kubernetes.io/config.
 
 type Annotations = Readonly<Record<string, string>>;
 
-const annotationsOf = (pod: Pod): Annotations => pod.metadata?.annotations ?? {};
+const annotationsOf = (pod: ValidPod): Annotations => pod.metadata.annotations ?? {};
 
-export function withAnnotations(pod: Pod, annotations: Annotations): Pod {
+export function withAnnotations(pod: ValidPod, annotations: Annotations): ValidPod {
   return { ...pod, metadata: { ...pod.metadata, annotations: { ...annotationsOf(pod), ...annotations } } };
 }
 
 export interface CheckedPod {
   /** The pod to keep: `existing` itself when nothing changed. */
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   readonly op: 'UPDATE' | 'DELETE' | 'RECONCILE' | undefined;
 }
 
@@ -28,20 +28,20 @@ export interface CheckedPod {
  * Divergence: the kubelet copies what it compares into the existing pod, so that the rest of the
  * metadata, such as the resourceVersion, keeps its first value. Here it is the candidate's.
  */
-export function checkAndUpdatePod(existing: Pod, candidate: Pod): CheckedPod {
+export function checkAndUpdatePod(existing: ValidPod, candidate: ValidPod): CheckedPod {
   const kept = Object.entries(annotationsOf(existing)).filter(([key]) => localAnnotations.has(key));
-  const updated = (): Pod => withAnnotations(candidate, Object.fromEntries(kept));
+  const updated = (): ValidPod => withAnnotations(candidate, Object.fromEntries(kept));
   if (!podsDifferSemantically(existing, candidate)) {
     if (isEqual(existing.status, candidate.status)) return { pod: existing, op: undefined };
     return { pod: updated(), op: 'RECONCILE' };
   }
-  return { pod: updated(), op: candidate.metadata?.deletionTimestamp == null ? 'UPDATE' : 'DELETE' };
+  return { pod: updated(), op: candidate.metadata.deletionTimestamp == null ? 'UPDATE' : 'DELETE' };
 }
 
 /** Source: kubelet `podsDifferSemantically`. */
-function podsDifferSemantically(existing: Pod, candidate: Pod): boolean {
-  const { metadata: a = {} } = existing;
-  const { metadata: b = {} } = candidate;
+function podsDifferSemantically(existing: ValidPod, candidate: ValidPod): boolean {
+  const { metadata: a } = existing;
+  const { metadata: b } = candidate;
   return !(
     isEqual(existing.spec, candidate.spec) &&
     isEqual(a.labels, b.labels) &&
@@ -51,6 +51,6 @@ function podsDifferSemantically(existing: Pod, candidate: Pod): boolean {
   );
 }
 
-function foreignAnnotations(pod: Pod): object {
+function foreignAnnotations(pod: ValidPod): object {
   return Object.fromEntries(Object.entries(annotationsOf(pod)).filter(([key]) => !localAnnotations.has(key)));
 }

@@ -1,4 +1,4 @@
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { apiObjectReference } from '../../kube/api-object-reference.ts';
 import { type JSONObject, objectOf, stringOf } from '../../kube/json-object.ts';
 import { decodeKubeType } from '../../kube/kube-decoder.ts';
@@ -14,17 +14,17 @@ import { applyDefaults, type ManifestOrigin } from './static-pod-defaults.ts';
  * pod there. Throws an error that names the invalid members and quotes no values, which may be secrets.
  * Source: kubelet `tryDecodeSinglePod`.
  */
-export function decodeSinglePod(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod {
+export function decodeSinglePod(text: string, parse: ParseManifest, origin: ManifestOrigin): ValidPod {
   return toPod(parsed(text, parse), origin);
 }
 
 /** Like `decodeSinglePod`, for a Pod or a PodList. Source: kubelet `tryDecodePodList`. */
-export function decodePods(text: string, parse: ParseManifest, origin: ManifestOrigin): Pod[] {
+export function decodePods(text: string, parse: ParseManifest, origin: ManifestOrigin): ValidPod[] {
   return toPods(parsed(text, parse), origin);
 }
 
 /** Like `decodePods`, for a manifest that has been parsed. */
-function toPods(manifest: unknown, origin: ManifestOrigin): Pod[] {
+function toPods(manifest: unknown, origin: ManifestOrigin): ValidPod[] {
   requireObject(manifest);
   const { kind, items } = manifest as { kind?: unknown; items?: unknown };
   if (kind !== 'PodList') return [toPod(manifest, origin)];
@@ -50,7 +50,7 @@ function requireObject(manifest: unknown): asserts manifest is object {
     throw new Error('Expected the manifest to be an object');
 }
 
-function toPod(manifest: object, origin: ManifestOrigin): Pod {
+function toPod(manifest: object, origin: ManifestOrigin): ValidPod {
   const { apiVersion, kind } = manifest as JSONObject;
   if (apiVersion !== 'v1') refuse('apiVersion', 'v1');
   if (kind !== 'Pod') refuse('kind', 'Pod');
@@ -65,11 +65,11 @@ function toPod(manifest: object, origin: ManifestOrigin): Pod {
 }
 
 /** Source: `ValidatePodCreate`. */
-function requireValid({ metadata, spec }: Pod): void {
+function requireValid({ metadata, spec }: ValidPod): void {
   const members = spec as unknown as JSONObject;
   const errors = [
     ...validateMetadata(metadata as ValidatedMetadata),
-    ...validateDomainLabel(metadata?.namespace ?? '', 'metadata.namespace'),
+    ...validateDomainLabel(metadata.namespace, 'metadata.namespace'),
     ...validatePodSpec(members),
     ...validatePodCreate(members),
   ];

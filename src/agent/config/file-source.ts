@@ -7,7 +7,7 @@ import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
   maxManifestBytes,
@@ -74,7 +74,7 @@ class FileSource {
   #reading: Promise<void> = Promise.resolve();
   #isReadPending = false;
   /** The last valid pod of each file, by path. */
-  readonly #lastPods = new Map<string, Pod>();
+  readonly #lastPods = new Map<string, ValidPod>();
   /** Files that are ignored, and the file that is used instead. */
   #overridden: ReadonlyMap<string, string> = new Map();
   /** The last error that was logged for each file; removed when the file is valid again. */
@@ -149,7 +149,7 @@ class FileSource {
       }
     for (const path of paths) await this.#update(path, isChange);
     // If several files have a pod of the same name, the last file wins.
-    const pods = new Map<string, { readonly path: string; readonly pod: Pod }>();
+    const pods = new Map<string, { readonly path: string; readonly pod: ValidPod }>();
     const overridden = new Map<string, string>();
     for (const path of paths) {
       const pod = this.#lastPods.get(path);
@@ -181,7 +181,7 @@ class FileSource {
     }
   }
 
-  async #readPod(path: string): Promise<Pod> {
+  async #readPod(path: string): Promise<ValidPod> {
     const stats = await stat(path);
     if (!stats.isFile()) throw new Error('Not a regular file');
     if (stats.size > maxManifestBytes) throw new Error(`Longer than ${maxManifestBytes} bytes`);

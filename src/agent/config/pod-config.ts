@@ -1,9 +1,9 @@
 import type { Clock } from '../../shared/clock.ts';
+import { requirePods } from '../../kube/require-pod.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import {
@@ -31,7 +31,7 @@ export interface PodConfigUpdate {
   readonly op: PodOperation;
   /** The name of the source. */
   readonly source: string;
-  readonly pods: readonly Pod[];
+  readonly pods: readonly ValidPod[];
 }
 
 /** Options of `PodConfig`. */
@@ -45,9 +45,9 @@ export interface PodConfigOptions {
 }
 
 interface Source {
-  pods: ReadonlyMap<string, Pod>;
+  pods: ReadonlyMap<string, ValidPod>;
   /** The objects that `pods` were made from: the same object again means no change. */
-  candidates: ReadonlyMap<string, Pod>;
+  candidates: ReadonlyMap<string, ValidPod>;
   /** True once the first list of the source has been passed on. */
   isReady: boolean;
   /** Pods that were ignored and reported, because another one has their name or UID. */
@@ -80,18 +80,15 @@ export class PodConfig {
       isReady: false,
     };
     this.#sources.set(name, source);
-    return (pods) => {
-      requirePods(pods);
-      this.#merge(name, source, pods);
-    };
+    return (pods) => this.#merge(name, source, requirePods('pods', pods));
   }
 
-  #merge(name: string, source: Source, candidates: readonly Pod[]): void {
-    const changed: Record<PodOperation, Pod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
-    const pods = new Map<string, Pod>();
-    const usedCandidates = new Map<string, Pod>();
+  #merge(name: string, source: Source, candidates: readonly ValidPod[]): void {
+    const changed: Record<PodOperation, ValidPod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
+    const pods = new Map<string, ValidPod>();
+    const usedCandidates = new Map<string, ValidPod>();
     for (const candidate of this.#withoutDuplicates(candidates, name, source)) {
-      const uid = candidate.metadata?.uid ?? '';
+      const uid = candidate.metadata.uid;
       const existing = source.pods.get(uid);
       usedCandidates.set(uid, candidate);
       if (existing !== undefined && source.candidates.get(uid) === candidate) {
@@ -125,14 +122,14 @@ export class PodConfig {
   }
 
   /** Source: kubelet `filterInvalidPods`. */
-  #withoutDuplicates(pods: readonly Pod[], sourceName: string, source: Source): Pod[] {
+  #withoutDuplicates(pods: readonly ValidPod[], sourceName: string, source: Source): ValidPod[] {
     const { eventRecorder, logger } = this.#options;
     const fullNames = new Set<string>();
     const uids = new Set<string>();
     const ignored = new Set<string>();
     const distinct = pods.filter((pod) => {
       const fullName = getPodFullName(pod);
-      const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
+      const { namespace, name, uid } = pod.metadata;
       const duplicate = fullNames.has(fullName) ? `name "${name}"` : uids.has(uid) ? `UID "${uid}"` : undefined;
       if (duplicate === undefined) {
         fullNames.add(fullName);
@@ -163,20 +160,4 @@ export class PodConfig {
       this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
     }
   }
-}
-
-/** Checks the members by which the agent distinguishes pods. */
-function requirePods(pods: unknown): void {
-  if (!Array.isArray(pods)) refuse('pods', 'a list of pods');
-  for (const [index, pod] of (pods as (Pod | undefined)[]).entries()) {
-    const { name, namespace, uid } = pod?.metadata ?? {};
-    const path = `pods[${index}].metadata`;
-    if (typeof name !== 'string' || name === '') refuse(`${path}.name`, 'a name');
-    if (typeof namespace !== 'string') refuse(`${path}.namespace`, 'a namespace');
-    if (typeof uid !== 'string' || uid === '') refuse(`${path}.uid`, 'a UID');
-  }
-}
-
-function refuse(path: string, expected: string): never {
-  throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
 }

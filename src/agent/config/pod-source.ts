@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 
 /** Takes the complete list of a source's pods; earlier pods that are not in the list are removed. */
 export type PodSink = (pods: readonly Pod[]) => void;
@@ -13,9 +13,9 @@ export interface APIPods {
   /** Calls the listener for all known pods, and for every later change. Returns a function that unsubscribes. */
   subscribe(
     listener: {
-      onPodAdded(pod: Pod): void;
-      onPodUpdated(pod: Pod): void;
-      onPodRemoved(pod: Pod): void;
+      onPodAdded(pod: ValidPod): void;
+      onPodUpdated(pod: ValidPod): void;
+      onPodRemoved(pod: ValidPod): void;
     },
     options: { readonly includeMirrorPods: true },
   ): () => void;
@@ -35,7 +35,7 @@ export interface PodSourceContext {
    * @param origin where the manifest was read from, for example its URL; part of the UID
    * @throws Error that names the invalid member and quotes nothing of the manifest
    */
-  staticPods(manifest: unknown, origin: string): Pod[];
+  staticPods(manifest: unknown, origin: string): ValidPod[];
 }
 
 /**
@@ -50,7 +50,7 @@ export interface PodSource {
   /**
    * Starts to deliver the pods: the complete list, again after each change. Until every source has
    * delivered its first list, which may be empty, no pod of an earlier agent is cleaned up. The sink
-   * throws if a pod lacks its name, namespace or UID.
+   * throws if a pod lacks its name, namespace or UID, or if its containers are not a list of them.
    */
   start(sink: PodSink, context: PodSourceContext): void;
   /** Resolves when the sink will not be called again. */

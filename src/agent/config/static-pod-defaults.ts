@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import { configHashAnnotation } from '../../kube/static-pods.ts';
 import { withAnnotations } from './check-and-update-pod.ts';
 
@@ -20,7 +20,7 @@ const toleratesAllNoExecute = { operator: 'Exists', effect: 'NoExecute' };
  *
  * Divergence: the UID is a different hash than the kubelet's, which hashes Go's debug output.
  */
-export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: ManifestOrigin): Pod {
+export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: ManifestOrigin): ValidPod {
   const { metadata = {}, spec } = manifest;
   const origin = isFile ? `host:${nodeName}file:${source}` : `url:${source}`;
   const uid =
@@ -39,7 +39,7 @@ export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: Manif
       ...(isFile && { tolerations: withToleration(spec?.tolerations as readonly object[] | undefined) }),
     },
     status: { ...manifest.status, phase: 'Pending' },
-  } as Pod;
+  } as ValidPod;
   return withAnnotations(pod, { [configHashAnnotation]: uid });
 }
 

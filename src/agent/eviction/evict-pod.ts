@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import type { Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
@@ -37,7 +37,7 @@ export interface EvictPodOptions extends Eviction {
  *
  * Divergence: the kubelet's eviction manager gives pods 1 s unless a soft threshold was reached.
  */
-export async function evictPod(pod: Pod, options: EvictPodOptions): Promise<boolean> {
+export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise<boolean> {
   const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;
   const { reason = 'Evicted', message, gracePeriodSeconds } = options;
   if (typeof message !== 'string') refuseArgument('message', 'a string');

@@ -1,11 +1,11 @@
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 
 /** The requests that mirror pods need. Each rejects with an `APIError` unless the response is a 2xx. */
 export interface MirrorPodAPI {
   /** POST; resolves with the created pod. */
-  createPod(pod: Pod, signal: AbortSignal): Promise<Pod>;
+  createPod(pod: ValidPod, signal: AbortSignal): Promise<Pod>;
   /** GET; rejects with an `APIError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, signal: AbortSignal): Promise<Pod>;
   /** DELETE with grace period 0 and the UID as a precondition (409 if it differs). */
@@ -18,7 +18,7 @@ export function createMirrorPodAPI(transport: APIRequests): MirrorPodAPI {
   const podPath = ({ namespace, name }: PodReference): string => `${listPath(namespace)}/${encodeURIComponent(name)}`;
   return {
     async createPod(pod, signal) {
-      const response = await transport.request('POST', listPath(pod.metadata?.namespace ?? ''), { body: pod, signal });
+      const response = await transport.request('POST', listPath(pod.metadata.namespace), { body: pod, signal });
       return response.json() as Pod;
     },
     async getPod(pod, signal) {

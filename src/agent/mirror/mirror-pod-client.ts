@@ -1,6 +1,6 @@
 import { describeAPIError } from '../../kube/client/api-error.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorPodAPI } from './mirror-pod-api.ts';
@@ -40,18 +40,18 @@ export class MirrorPodClient {
    * its owner. Does nothing if a mirror with the same hash exists. Rejects if another pod has the name,
    * and does not modify that pod.
    */
-  async createMirrorPod(pod: Pod, signal: AbortSignal): Promise<void> {
+  async createMirrorPod(pod: ValidPod, signal: AbortSignal): Promise<void> {
     const { api, nodeName } = this.#options;
     const hash = podHash(pod);
     const { uid } = (await this.getNode(signal)).metadata ?? {};
     if (uid === undefined || uid === '') throw new Error(`UID unset for node ${nodeName}`);
-    const mirrorPod: Pod = {
+    const mirrorPod: ValidPod = {
       ...pod,
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
         ...pod.metadata,
-        annotations: { ...pod.metadata?.annotations, [configMirrorAnnotation]: hash },
+        annotations: { ...pod.metadata.annotations, [configMirrorAnnotation]: hash },
         ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: nodeName, uid, controller: true }],
       },
     };
@@ -68,10 +68,10 @@ export class MirrorPodClient {
    * Deletes this mirror pod, and never another pod of the same name. Never rejects: resolves with
    * false if the pod is already gone, or if the request failed, which is logged.
    */
-  async deleteMirrorPod(mirrorPod: Pod, signal: AbortSignal): Promise<boolean> {
+  async deleteMirrorPod(mirrorPod: ValidPod, signal: AbortSignal): Promise<boolean> {
     const { api, logger } = this.#options;
     try {
-      await api.deletePod(referenceOf(mirrorPod), mirrorPod.metadata?.uid ?? '', signal);
+      await api.deletePod(referenceOf(mirrorPod), mirrorPod.metadata.uid, signal);
       return true;
     } catch (thrown) {
       const { statusCode, message } = describeAPIError(thrown);
@@ -82,6 +82,6 @@ export class MirrorPodClient {
   }
 }
 
-function referenceOf({ metadata: { namespace = '', name = '' } = {} }: Pod): PodReference {
+function referenceOf({ metadata: { namespace, name } }: ValidPod): PodReference {
   return { namespace, name };
 }

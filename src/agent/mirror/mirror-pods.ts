@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { withDeadline } from '../deadline.ts';
 import type { MirrorPodClient } from './mirror-pod-client.ts';
 import { deleteOrphanedMirrorPods, tryReconcileMirrorPod } from './reconcile-mirror-pods.ts';
@@ -38,7 +38,7 @@ export class MirrorPods {
   }
 
   /** Creates or replaces the static pod's mirror pod if necessary. */
-  reconcile(staticPod: Pod, mirrorPod: Pod | undefined): void {
+  reconcile(staticPod: ValidPod, mirrorPod: ValidPod | undefined): void {
     const { client, logger } = this.#options;
     this.#enqueue(getPodFullName(staticPod), (signal) =>
       tryReconcileMirrorPod(staticPod, mirrorPod, { client, logger, signal }),
@@ -46,7 +46,7 @@ export class MirrorPods {
   }
 
   /** Deletes mirror pods whose static pods are gone, except while those are being terminated. */
-  deleteOrphans(orphans: Iterable<Pod>, isTerminating: (fullName: string) => boolean): void {
+  deleteOrphans(orphans: Iterable<ValidPod>, isTerminating: (fullName: string) => boolean): void {
     const { client, logger } = this.#options;
     for (const mirrorPod of orphans) {
       const fullName = getPodFullName(mirrorPod);

@@ -1,7 +1,7 @@
 import { describeAPIError } from '../../kube/client/api-error.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
 import { isMirrorPodOf } from '../../kube/static-pods.ts';
@@ -20,8 +20,8 @@ export interface ReconcileMirrorPodOptions {
  * Source: kubelet `tryReconcileMirrorPods`.
  */
 export async function tryReconcileMirrorPod(
-  staticPod: Pod,
-  mirrorPod: Pod | undefined,
+  staticPod: ValidPod,
+  mirrorPod: ValidPod | undefined,
   { client, logger, signal }: ReconcileMirrorPodOptions,
 ): Promise<void> {
   if (!isStaticPod(staticPod)) return;
@@ -51,7 +51,7 @@ export async function tryReconcileMirrorPod(
 }
 
 /** The mirror pods whose static pods are gone. Source: kubelet `GetPodsAndMirrorPods`. */
-export function orphanedMirrorPods(pods: Iterable<Pod>, mirrorPods: Iterable<Pod>): Pod[] {
+export function orphanedMirrorPods(pods: Iterable<ValidPod>, mirrorPods: Iterable<ValidPod>): ValidPod[] {
   const fullNames = new Set([...pods].map(getPodFullName));
   return [...mirrorPods].filter((mirrorPod) => !fullNames.has(getPodFullName(mirrorPod)));
 }
@@ -62,7 +62,7 @@ export function orphanedMirrorPods(pods: Iterable<Pod>, mirrorPods: Iterable<Pod
  * Source: kubelet `deleteOrphanedMirrorPods`.
  */
 export async function deleteOrphanedMirrorPods(
-  orphans: Iterable<Pod>,
+  orphans: Iterable<ValidPod>,
   isTerminating: (fullName: string) => boolean,
   { client, logger, signal }: ReconcileMirrorPodOptions,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
@@ -169,7 +169,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     podStartupLatency: options.podStartupLatency,
     eventRecorder,
   });
-  const getActivePods = (): Pod[] =>
+  const getActivePods = (): ValidPod[] =>
     filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
   const probeManager = new ProberManager({
     prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }),
@@ -231,7 +231,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     allSourcesReady: () => sourcesReady.allReady(),
     triggerPodSync: (pod) => {
       dispatcher.syncPods([pod]);
-      pleg.requestRelist(pod.metadata?.uid ?? '');
+      pleg.requestRelist(pod.metadata.uid);
     },
   });
   const podSyncer = new AgentPodSyncer({

@@ -6,7 +6,7 @@ import { isStaticPod } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
@@ -66,7 +66,7 @@ export interface NodeAgentParts {
   readonly runtimeState: RuntimeState;
   readonly containerGC: ContainerGC;
   readonly probeManager: ProberManager;
-  readonly getActivePods: () => readonly Pod[];
+  readonly getActivePods: () => readonly ValidPod[];
   readonly syncLoop: AgentSyncLoop;
   readonly sourcesReady: SourcesReady;
   readonly startUp: StartUp;
@@ -124,7 +124,7 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /** The pods of the node as last seen by the agent, without mirror pods. */
-  getPods(): readonly Pod[] {
+  getPods(): readonly ValidPod[] {
     return this.#parts.podManager.getPods();
   }
 

@@ -62,7 +62,7 @@ export class StartUp {
       // Mirror pods tell to which API objects the statuses of static pods belong.
       for (const pod of pods) podManager.addPod(pod);
       const kept = areAllSourcesSeen ? [] : statusManager.recovered.map(({ podUID }) => podUID);
-      const known = podManager.getPods().map(({ metadata }) => metadata?.uid ?? '');
+      const known = podManager.getPods().map(({ metadata }) => metadata.uid);
       statusManager.resume({
         pods: pods.filter((pod) => !isMirrorPod(pod)),
         otherPodUIDs: [...known, ...kept],

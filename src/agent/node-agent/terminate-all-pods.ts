@@ -4,7 +4,7 @@ import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import type { Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { withDisruptionTarget } from '../eviction/evict-pod.ts';
 
 const reason = 'Terminated';
@@ -18,7 +18,7 @@ const finishTimeoutMs = 10_000;
 interface TerminateAllPodsParts {
   readonly clock: Clock;
   readonly eventRecorder: EventRecorder;
-  readonly getActivePods: () => readonly Pod[];
+  readonly getActivePods: () => readonly ValidPod[];
   readonly logger: Logger;
   readonly podWorkers: PodWorkers;
 }
@@ -41,7 +41,7 @@ export async function terminateAllPods(
           podTerminationGracePeriodSecondsOverride: override,
           podStatusFn: (status) => shutdownStatus(status, pod, clock.now()),
         });
-        await untilFinished(pod.metadata?.uid ?? '', podWorkers, clock);
+        await untilFinished(pod.metadata.uid, podWorkers, clock);
       } catch (thrown) {
         logger.warn({ ...podFieldsOf(pod), reason: reasonOf(thrown) }, 'Failed to terminate pod');
       }

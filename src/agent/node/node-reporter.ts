@@ -1,7 +1,7 @@
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { boundedCall } from '../bounded-call.ts';
+import { boundedCall } from '../deadline.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';

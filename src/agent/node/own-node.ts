@@ -3,7 +3,7 @@ import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { matchesNodeAffinity } from '../admission/node-affinity.ts';
-import { boundedCall } from '../bounded-call.ts';
+import { boundedCall } from '../deadline.ts';
 import { defaultNodeStatus } from './node-defaults.ts';
 import type { NodeReporter } from './node-reporter.ts';
 import type { NodeReporterOptions } from './node-reporter-options.ts';

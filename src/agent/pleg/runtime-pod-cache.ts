@@ -1,4 +1,4 @@
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import type { PodCache } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
@@ -87,9 +87,9 @@ export class RuntimePodCache implements PodCache {
   }
 
   /** Rejects only when `signal` is aborted. */
-  async getNewerThan(pod: Pod, observation: number, { signal }: CallOptions = {}): Promise<RuntimePodStatus> {
+  async getNewerThan(pod: ValidPod, observation: number, { signal }: CallOptions = {}): Promise<RuntimePodStatus> {
     signal?.throwIfAborted();
-    const podUID = pod.metadata?.uid ?? '';
+    const podUID = pod.metadata.uid;
     if (this.#latest(podUID) <= observation) await this.#waitFor(podUID, observation, signal);
     return this.#statusOf(pod, this.#entries.get(podUID));
   }

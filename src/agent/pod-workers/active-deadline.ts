@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { PodStatusProvider } from '../../status-manager/status-manager-like.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
@@ -23,15 +23,15 @@ export class ActiveDeadlineHandler {
   }
 
   /** True when the pod is past its deadline; the sync loop calls it every second. */
-  shouldSync({ metadata, spec, status }: Pod): boolean {
+  shouldSync({ metadata, spec, status }: ValidPod): boolean {
     if (spec?.activeDeadlineSeconds == null) return false;
-    const { startTime } = this.#options.podStatusProvider.getPodStatus(metadata?.uid ?? '') ?? status ?? {};
+    const { startTime } = this.#options.podStatusProvider.getPodStatus(metadata.uid) ?? status ?? {};
     if (typeof startTime !== 'string') return false;
     return startTime <= timeFromEpochMs(this.#options.clock.now() - spec.activeDeadlineSeconds * 1000);
   }
 
   /** Reason and message if the pod is past its deadline, otherwise undefined. */
-  shouldEvict(pod: Pod): { readonly reason: string; readonly message: string } | undefined {
+  shouldEvict(pod: ValidPod): { readonly reason: string; readonly message: string } | undefined {
     if (!this.shouldSync(pod)) return undefined;
     this.#options.eventRecorder?.event({ pod, type: 'Normal', reason, message });
     return { reason, message };

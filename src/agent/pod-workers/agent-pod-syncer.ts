@@ -5,9 +5,9 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
-import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import type { PodStatusInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { boundedCall } from '../bounded-call.ts';
+import { boundedCall } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -41,9 +41,9 @@ const volumesTimeoutMs = 123_000;
  */
 export interface VolumeManager {
   /** Rejects when the pod cannot be started yet. */
-  waitForAttachAndMount(pod: Pod, options: CallOptions): Promise<void>;
+  waitForAttachAndMount(pod: ValidPod, options: CallOptions): Promise<void>;
   /** Resolves when no volume of the pod is mounted any more. */
-  waitForUnmount(pod: Pod, options: CallOptions): Promise<void>;
+  waitForUnmount(pod: ValidPod, options: CallOptions): Promise<void>;
 }
 
 /** For example a `ProberManager`. */
@@ -95,7 +95,7 @@ export interface AgentPodSyncerOptions {
    * Called at each sync of a static pod with its mirror pod, if there is one, to create or replace the
    * mirror pod if necessary. Must not throw. Default: there are no mirror pods.
    */
-  readonly reconcileMirrorPod?: ((staticPod: Pod, mirrorPod: Pod | undefined) => void) | undefined;
+  readonly reconcileMirrorPod?: ((staticPod: ValidPod, mirrorPod: ValidPod | undefined) => void) | undefined;
   /** The node's addresses, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
   readonly agentStartedAtMs?: number | undefined;
@@ -157,13 +157,13 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
 
   async syncPod(
     _updateType: SyncPodType,
-    pod: Pod,
-    mirrorPod: Pod | undefined,
+    pod: ValidPod,
+    mirrorPod: ValidPod | undefined,
     runtimeStatus: RuntimePodStatus,
     { signal = new AbortController().signal }: CallOptions,
   ): Promise<SyncPodResult> {
     const { statusManager, probeManager, requestPodSync } = this.#options;
-    const uid = pod.metadata?.uid ?? '';
+    const uid = pod.metadata.uid;
     this.#resizeProgress.update(pod, runtimeStatus);
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const status = this.#generateStatus(pod, runtimeStatus, false);
@@ -188,14 +188,14 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   }
 
   async syncTerminatingPod(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFn | undefined,
     { signal }: CallOptions,
   ): Promise<void> {
     const { statusManager, probeManager } = this.#options;
-    const uid = pod.metadata?.uid ?? '';
+    const uid = pod.metadata.uid;
     const status = this.#generateStatus(pod, runtimeStatus, false);
     statusManager.setPodStatus(pod, podStatusFn === undefined ? status : podStatusFn(status));
     probeManager?.stopLivenessAndStartup(pod);
@@ -217,12 +217,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#options.runtime), 1, signal);
   }
 
-  async syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
+  async syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
     const { statusManager } = this.#options;
     statusManager.setPodStatus(pod, this.#generateStatus(pod, runtimeStatus, true));
     await this.#volumes('waitForUnmount', pod, signal);
     statusManager.terminatePod(pod);
-    this.#actuatedResources?.remove(pod.metadata?.uid ?? '');
+    this.#actuatedResources?.remove(pod.metadata.uid);
   }
 
   /** Removes stored data of all pods except these. Call it only when all pod sources are ready. Source: kubelet `HandlePodCleanups`. */
@@ -231,9 +231,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   }
 
   /** Runs before images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */
-  #setReadyToStartContainers(pod: Pod): void {
+  #setReadyToStartContainers(pod: ValidPod): void {
     const { statusManager } = this.#options;
-    const { uid = '', generation } = pod.metadata ?? {};
+    const { uid, generation } = pod.metadata;
     const status: PodStatusInput = statusManager.getPodStatus(uid) ?? pod.status ?? {};
     const type = 'PodReadyToStartContainers';
     const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
@@ -246,9 +246,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#crashLoopBackOff.gc();
   }
 
-  #generateStatus(pod: Pod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {
+  #generateStatus(pod: ValidPod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
-    const uid = pod.metadata?.uid ?? '';
+    const uid = pod.metadata.uid;
     const status = generatePodStatus(pod, {
       runtimeStatus: this.#actuatedResources?.complete(uid, runtimeStatus) ?? runtimeStatus,
       podIsTerminal,
@@ -267,7 +267,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   }
 
   /** It may be ready soon, so the pod is tried again after a second. Source: kubelet `SyncPod`, `completeWork`. */
-  #requireNetwork(pod: Pod): void {
+  #requireNetwork(pod: ValidPod): void {
     const { networkErrors, clock } = this.#options;
     const errors = networkErrors?.() ?? [];
     if (errors.length === 0 || pod.spec?.hostNetwork === true) return;
@@ -276,7 +276,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     throw new BackOffError(message, clock.now() + networkRetryMs);
   }
 
-  async #mountVolumes(pod: Pod, signal: AbortSignal): Promise<void> {
+  async #mountVolumes(pod: ValidPod, signal: AbortSignal): Promise<void> {
     try {
       await this.#volumes('waitForAttachAndMount', pod, signal);
     } catch (thrown) {
@@ -287,7 +287,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     }
   }
 
-  async #volumes(method: keyof VolumeManager, pod: Pod, signal: AbortSignal | undefined): Promise<void> {
+  async #volumes(method: keyof VolumeManager, pod: ValidPod, signal: AbortSignal | undefined): Promise<void> {
     const { volumeManager, clock } = this.#options;
     if (volumeManager === undefined) return;
     const bounds = { clock, timeoutMs: volumesTimeoutMs, signals: [signal] };
@@ -295,7 +295,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   }
 
   async #killPod(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     signal: AbortSignal | undefined,

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../shared/abort.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
-import type { Container, EphemeralContainer, Pod, PodStatusInput } from '../../kube/types.ts';
+import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -29,7 +29,7 @@ export interface ContainerStarterOptions {
 
 /** Where a container is started. */
 export interface StartRequest {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   readonly container: Container | EphemeralContainer;
   readonly runtimeStatus: RuntimePodStatus;
   /** The pod's status before this sync. */
@@ -83,7 +83,7 @@ export class ContainerStarter {
   #checkBackOff({ pod, container, runtimeStatus }: StartRequest): void {
     const crashLoop = doBackOff(pod, container, runtimeStatus, this.#options.crashLoopBackOff);
     if (crashLoop === undefined) return;
-    const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+    const { name, namespace, uid } = pod.metadata;
     const message = `Back-off restarting failed container ${container.name} in pod ${name}_${namespace}(${uid})`;
     this.#event({ pod, container }, 'Warning', 'BackOff', message);
     const cause = new BackOffError('CrashLoopBackOff', crashLoop.untilMs);

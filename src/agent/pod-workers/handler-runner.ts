@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../kube/types.ts';
+import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/types.ts';
 import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
 import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
 import { type HookHTTPRequest, isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
@@ -8,7 +8,7 @@ import { messageOf } from './sync-result.ts';
 
 /** A hook of a container to run. */
 export interface HandlerRequest {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   readonly container: Container;
   readonly containerID: string;
   /** The host for HTTP hooks that have none; undefined if the pod has no IP address. */
@@ -32,48 +32,96 @@ export interface HandlerRunnerOptions {
   readonly eventRecorder?: PodEventRecorder | undefined;
 }
 
+/** One run of a hook. */
+interface HookRun {
+  readonly request: HandlerRequest;
+  readonly runner: { readonly [Name in keyof HandlerRunnerOptions]-?: NonNullable<HandlerRunnerOptions[Name]> };
+  readonly signal: AbortSignal;
+  /** For the error: which container of which pod. */
+  readonly where: string;
+}
+
+type LifecycleHandlerName = keyof LifecycleHandler;
+
+type RunHook<Name extends LifecycleHandlerName> = (
+  action: NonNullable<LifecycleHandler[Name]>,
+  run: HookRun,
+) => Promise<void>;
+
+/** How each handler of a hook is run, in the kubelet's order. A handler without a row does not compile. */
+const lifecycleHandlers: { readonly [Name in LifecycleHandlerName]: RunHook<Name> } = {
+  async exec({ command = [] }, { request, runner, signal, where }) {
+    const hook = `Exec lifecycle hook ([${command.join(' ')}]) ${where}`;
+    // `signal` ends it.
+    const result = await runner.runtime
+      .execSync(request.containerID, command, noTimeoutMs, { signal })
+      .catch((thrown: unknown) => {
+        throw new Error(`${hook} ${messageOf(thrown)}, message: ""`, { cause: thrown });
+      });
+    if (result.exitCode === 0) return;
+    const output = JSON.stringify(result.stdout + result.stderr);
+    throw new Error(
+      `${hook} command '${command.join(' ')}' exited with ${result.exitCode}: ${result.stderr}, message: ${output}`,
+    );
+  },
+  async httpGet(action, run) {
+    try {
+      await runHTTPHook(action, run);
+    } catch (thrown) {
+      const { path = '' } = action;
+      throw new Error(`HTTP lifecycle hook (${path}) ${run.where} ${messageOf(thrown)}`, { cause: thrown });
+    }
+  },
+  sleep({ seconds }, { runner, signal }) {
+    return pause(runner.clock, seconds * 1000, signal);
+  },
+  // The API accepts it and no kubelet runs it.
+  async tcpSocket() {
+    throw new Error(cannotRun);
+  },
+};
+
+const cannotRun = 'Cannot run handler: it has neither exec, httpGet nor sleep';
+
 /** Runs hooks as the kubelet does: a command, a GET request, or a pause. Source: kubelet `handlerRunner`. */
 export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunner {
   const { runtime, clock, httpGet = sendHTTPHook, eventRecorder = noPodEvents } = options;
+  const runner = { runtime, clock, httpGet, eventRecorder };
   return {
-    async run({ pod, container, containerID, podIP, handler }, signal) {
-      const where = `for Container "${container.name}" in Pod "${formatPod(pod)}" failed - error:`;
-      if (handler.exec != null) {
-        const command = handler.exec.command ?? [];
-        const hook = `Exec lifecycle hook ([${command.join(' ')}]) ${where}`;
-        // `signal` ends it.
-        const result = await runtime
-          .execSync(containerID, command, noTimeoutMs, { signal })
-          .catch((thrown: unknown) => {
-            throw new Error(`${hook} ${messageOf(thrown)}, message: ""`, { cause: thrown });
-          });
-        if (result.exitCode === 0) return;
-        const output = JSON.stringify(result.stdout + result.stderr);
-        throw new Error(
-          `${hook} command '${command.join(' ')}' exited with ${result.exitCode}: ${result.stderr}, message: ${output}`,
-        );
+    async run(request, signal) {
+      const where = `for Container "${request.container.name}" in Pod "${formatPod(request.pod)}" failed - error:`;
+      const run = { request, runner, signal, where };
+      for (const name of Object.keys(lifecycleHandlers) as LifecycleHandlerName[]) {
+        const hook = runHandler(name, request.handler, run);
+        if (hook !== undefined) return hook;
       }
-      if (handler.httpGet != null) {
-        const { path = '' } = handler.httpGet;
-        try {
-          const request = hookRequest(handler.httpGet, container, podIP);
-          await httpGet(request, signal).catch(async (thrown: unknown) => {
-            if (!request.url.startsWith('https:') || !isHTTPResponseError(thrown)) throw thrown;
-            await httpGet(hookRequest(handler.httpGet!, container, podIP, true), signal).catch(() => {
-              throw thrown;
-            });
-            const message = `request to HTTPS lifecycle hook ${new URL(request.url).host} got HTTP response, retry with HTTP succeeded`;
-            eventRecorder.event({ pod, type: 'Warning', reason: 'LifecycleHTTPFallback', message });
-          });
-        } catch (thrown) {
-          throw new Error(`HTTP lifecycle hook (${path}) ${where} ${messageOf(thrown)}`, { cause: thrown });
-        }
-        return;
-      }
-      if (handler.sleep != null) return pause(clock, handler.sleep.seconds * 1000, signal);
-      throw new Error('Cannot run handler: it has neither exec, httpGet nor sleep');
+      throw new Error(cannotRun);
     },
   };
+}
+
+function runHandler<Name extends LifecycleHandlerName>(
+  name: Name,
+  { [name]: action }: Pick<LifecycleHandler, Name>,
+  run: HookRun,
+): Promise<void> | undefined {
+  return action == null ? undefined : lifecycleHandlers[name](action, run);
+}
+
+/** An HTTPS request that got an HTTP response is sent again as HTTP. */
+async function runHTTPHook(action: HTTPGetAction, { request, runner, signal }: HookRun): Promise<void> {
+  const { pod, container, podIP } = request;
+  const httpRequest = hookRequest(action, container, podIP);
+  try {
+    await runner.httpGet(httpRequest, signal);
+  } catch (thrown) {
+    if (!httpRequest.url.startsWith('https:') || !isHTTPResponseError(thrown)) throw thrown;
+    await runner.httpGet(hookRequest(action, container, podIP, true), signal).catch(() => {
+      throw thrown;
+    });
+    const message = `request to HTTPS lifecycle hook ${new URL(httpRequest.url).host} got HTTP response, retry with HTTP succeeded`;
+    runner.eventRecorder.event({ pod, type: 'Warning', reason: 'LifecycleHTTPFallback', message });
+  }
 }
 
 /** The GET request of a hook; without authorization if HTTPS is retried as HTTP. */
@@ -106,6 +154,6 @@ function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal)
   });
 }
 
-function formatPod({ metadata }: Pod): string {
-  return `${metadata?.name ?? ''}_${metadata?.namespace ?? ''}(${metadata?.uid ?? ''})`;
+function formatPod({ metadata }: ValidPod): string {
+  return `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
 }

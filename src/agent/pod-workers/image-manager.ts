@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, Pod } from '../../kube/types.ts';
+import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import { type ContainerRuntime, ImageError } from '../runtime/container-runtime.ts';
@@ -34,7 +34,7 @@ export class ImageManager {
    * Rejects with a `SyncActionError`: `ErrImagePull`, `ImagePullBackOff`, `ErrImageNeverPull`, `ImageInspectError`, or the
    * reason of an `ImageError`.
    */
-  async ensureImageExists(pod: Pod, container: Container, signal: AbortSignal): Promise<string | undefined> {
+  async ensureImageExists(pod: ValidPod, container: Container, signal: AbortSignal): Promise<string | undefined> {
     const { runtime } = this.#options;
     const { image = '' } = container;
     if (runtime.pullImage === undefined || image === '') return undefined;
@@ -56,7 +56,7 @@ export class ImageManager {
     return this.#pull(pod, container, image, signal);
   }
 
-  async #inspect(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<string | undefined> {
+  async #inspect(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await this.#options.runtime.imageRef!(image, { signal, pod });
     } catch (thrown) {
@@ -68,9 +68,9 @@ export class ImageManager {
     }
   }
 
-  async #pull(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<string> {
+  async #pull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string> {
     const { runtime, clock } = this.#options;
-    const key = `${pod.metadata?.uid ?? ''}_${image}`;
+    const key = `${pod.metadata.uid}_${image}`;
     if (this.#backoff.isInBackOffSinceUpdate(key, clock.monotonicMs())) {
       const message = `Back-off pulling image "${image}"`;
       this.#event(pod, container, 'Normal', 'BackOff', message);

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import type { KillPodOptions } from './pod-update.ts';
 import type { PodWorkers } from './pod-workers.ts';
@@ -18,7 +18,7 @@ const minimumTimeoutSeconds = 10;
  * running. Rejects after one and a half times the grace period, at least 10 seconds; the pod is still
  * killed later. Source: kubelet `killPodNow`.
  */
-export function killPodNow(pod: Pod, options: KillPodNowOptions): Promise<void> {
+export function killPodNow(pod: ValidPod, options: KillPodNowOptions): Promise<void> {
   const { podWorkers, clock, eventRecorder = noPodEvents, ...killPodOptions } = options;
   const gracePeriodSeconds =
     options.podTerminationGracePeriodSecondsOverride ?? pod.spec?.terminationGracePeriodSeconds ?? 0;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, Pod } from '../../kube/types.ts';
+import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerKillReason } from '../actions/pod-actions.ts';
@@ -21,7 +21,7 @@ export interface ContainerKillerOptions {
 
 /** One container to kill. */
 export interface KillRequest {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   readonly containerID: string;
   readonly containerName: string;
   /** Message of the event. Default: `Stopping container …`. */
@@ -50,7 +50,7 @@ export class ContainerKiller {
    * Source: kuberuntime `killPodWithSyncResult`.
    */
   async killPod(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     signal?: AbortSignal,

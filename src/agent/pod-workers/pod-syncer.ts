@@ -1,4 +1,4 @@
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { PodStatusFn, SyncPodType } from './pod-update.ts';
@@ -20,14 +20,14 @@ export interface PodLifecycleSyncer {
   /** Reconciles the containers with the spec. */
   syncPod(
     updateType: SyncPodType,
-    pod: Pod,
-    mirrorPod: Pod | undefined,
+    pod: ValidPod,
+    mirrorPod: ValidPod | undefined,
     runtimeStatus: RuntimePodStatus,
     options: CallOptions,
   ): Promise<SyncPodResult>;
   /** Resolves when no container of the pod is running. `gracePeriodSeconds` undefined means the pod's own. */
   syncTerminatingPod(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFn | undefined,
@@ -36,7 +36,7 @@ export interface PodLifecycleSyncer {
   /** Like `syncTerminatingPod`, for a pod that only the runtime knows. */
   syncTerminatingRuntimePod(runningPod: RuntimePod, options: CallOptions): Promise<void>;
   /** Resolves when the pod's resources have been cleaned up. */
-  syncTerminatedPod(pod: Pod, runtimeStatus: RuntimePodStatus, options: CallOptions): Promise<void>;
+  syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, options: CallOptions): Promise<void>;
 }
 
 /** The runtime statuses of pods, which are numbered by observation. Source: kubelet `kubecontainer.ROCache`. */
@@ -46,7 +46,7 @@ export interface PodCache {
   /** The number of the last observation that has begun; 0 if none has. */
   lastObservation(): number;
   /** A status of an observation that began after the one with this number. */
-  getNewerThan(pod: Pod, observation: number, options: CallOptions): Promise<RuntimePodStatus>;
+  getNewerThan(pod: ValidPod, observation: number, options: CallOptions): Promise<RuntimePodStatus>;
 }
 
 /** Queries the runtime each time and caches nothing. */
@@ -55,6 +55,6 @@ export function runtimePodCache(runtime: ContainerRuntime): PodCache {
     get: () => undefined,
     lastObservation: () => 0,
     getNewerThan: async (pod, _observation, options) =>
-      podStatusFromRuntime(pod, await runtime.getPod(pod.metadata?.uid ?? '', options), runtime),
+      podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, options), runtime),
   };
 }

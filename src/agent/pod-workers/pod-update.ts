@@ -1,4 +1,4 @@
-import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import type { PodStatusInput, ValidPod } from '../../kube/types.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
 
 /** Why a pod must be synced: it is new, it changed, a sync is due, or it must be killed. Source: kubelet `SyncPodType`. */
@@ -22,9 +22,9 @@ export interface KillPodOptions {
 /** One of `pod` and `runningPod` is required. Source: kubelet `UpdatePodOptions`. */
 export interface UpdatePodOptions {
   readonly updateType: SyncPodType;
-  readonly pod?: Pod | undefined;
+  readonly pod?: ValidPod | undefined;
   /** The API server's object for a static pod. */
-  readonly mirrorPod?: Pod | undefined;
+  readonly mirrorPod?: ValidPod | undefined;
   /** A pod that only the runtime knows: it can only be killed. Ignored when `pod` is given. */
   readonly runningPod?: RuntimePod | undefined;
   /** Used for updates of type `kill`, and for pods that are terminating. */
@@ -34,13 +34,13 @@ export interface UpdatePodOptions {
 /** One unit of work for a worker. */
 export interface PodUpdate {
   readonly updateType: SyncPodType;
-  readonly pod: Pod | undefined;
-  readonly mirrorPod: Pod | undefined;
+  readonly pod: ValidPod | undefined;
+  readonly mirrorPod: ValidPod | undefined;
   readonly runningPod: RuntimePod | undefined;
 }
 
 /** The pod object of a pod that only the runtime knows. Source: kubelet `Pod.ToAPIPod`. */
-export function toAPIPod({ uid, name, namespace, containers }: RuntimePod): Pod {
+export function toAPIPod({ uid, name, namespace, containers }: RuntimePod): ValidPod {
   const names = new Set(containers.map((container) => container.name));
   return {
     metadata: { uid, name, namespace },

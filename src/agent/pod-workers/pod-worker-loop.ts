@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { isStaticPod } from '../../kube/static-pods.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -175,7 +175,7 @@ export class PodWorkerLoop {
     return isTerminal;
   }
 
-  async #runtimeStatus(pod: Pod, observation: number, signal: AbortSignal): Promise<RuntimePodStatus> {
+  async #runtimeStatus(pod: ValidPod, observation: number, signal: AbortSignal): Promise<RuntimePodStatus> {
     try {
       return await this.#options.podCache.getNewerThan(pod, observation, { signal });
     } catch (thrown) {

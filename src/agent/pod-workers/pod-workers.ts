@@ -1,7 +1,7 @@
 import { requireDurationOption } from '../../shared/validate.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import type { PodDeletionSafety, PodTermination } from '../../status-manager/pod-deletion-safety.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
@@ -77,10 +77,10 @@ export class PodWorkers implements PodDeletionSafety {
     const { updateType, mirrorPod, killPodOptions } = options;
     const runningPod = options.pod === undefined ? options.runningPod : undefined;
     const identity = options.pod ?? (runningPod && toAPIPod(runningPod));
-    const uid = identity?.metadata?.uid;
-    if (identity === undefined || uid === undefined) {
-      throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` or `runningPod` with a UID', { path: 'pod' });
+    if (identity === undefined) {
+      throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` or `runningPod`', { path: 'pod' });
     }
+    const { uid } = identity.metadata;
     if (runningPod !== undefined && updateType !== 'kill') {
       const fields = { ...podFieldsOf(identity), updateType };
       this.#options.logger.info(fields, 'Ignoring update: a pod that only the runtime knows can only be killed');
@@ -140,9 +140,9 @@ export class PodWorkers implements PodDeletionSafety {
    * same UID. Terminates running pods that are not desired. Call it periodically, but only after all pod
    * sources are ready. Source: kubelet `SyncKnownPods`.
    */
-  syncKnownPods(desiredPods: Iterable<Pod>): Map<string, PodWorkerSync> {
-    const desired = new Set<string | undefined>();
-    for (const { metadata } of desiredPods) desired.add(metadata?.uid);
+  syncKnownPods(desiredPods: Iterable<ValidPod>): Map<string, PodWorkerSync> {
+    const desired = new Set<string>();
+    for (const { metadata } of desiredPods) desired.add(metadata.uid);
     this.#arePodsSynced = true;
 
     const workers = new Map<string, PodWorkerSync>();

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, EphemeralContainer, Pod, PodStatusInput } from '../../kube/types.ts';
+import type { Container, EphemeralContainer, Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
@@ -28,7 +28,7 @@ export interface RuntimeManagerOptions {
   readonly handlerRunner: HandlerRunner;
   readonly crashLoopBackOff: BackOff;
   /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
-  readonly onPodSandboxReady: (pod: Pod) => void;
+  readonly onPodSandboxReady: (pod: ValidPod) => void;
   readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
@@ -76,12 +76,12 @@ export class RuntimeManager {
    * `signal` is aborted: nothing is started after that. Source: kuberuntime `SyncPod`.
    */
   async syncPod(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     { restartAllContainers = false, previous, signal }: SyncPodContext,
   ): Promise<SyncActionResult[]> {
     const { actuatedResources, probeResults } = this.#options;
-    const actuated = actuatedResources && ((name: string) => actuatedResources.get(pod.metadata?.uid ?? '', name));
+    const actuated = actuatedResources && ((name: string) => actuatedResources.get(pod.metadata.uid, name));
     const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated);
     if (actions.createSandbox && actions.sandboxID !== '') {
       const message = 'Pod sandbox changed, it will be killed and re-created.';
@@ -112,7 +112,7 @@ export class RuntimeManager {
 
   /** Source: kuberuntime `killPodWithSyncResult`. */
   killPod(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     signal: AbortSignal | undefined,
@@ -122,7 +122,7 @@ export class RuntimeManager {
 
   /** Stops at the first failure. */
   async #killContainers(
-    pod: Pod,
+    pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     { containersToKill, containersToReset }: PodActions,
     signal: AbortSignal,
@@ -151,9 +151,9 @@ export class RuntimeManager {
     return results;
   }
 
-  async #createSandbox(pod: Pod, attempt: number): Promise<SyncActionResult & Partial<NewSandbox>> {
+  async #createSandbox(pod: ValidPod, attempt: number): Promise<SyncActionResult & Partial<NewSandbox>> {
     const { runtime, eventRecorder } = this.#options;
-    const { name = '', namespace = '' } = pod.metadata ?? {};
+    const { name, namespace } = pod.metadata;
     const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
     const step = async <T>(reason: string, what: string, call: () => Promise<T>): Promise<T> => {
       try {
@@ -179,16 +179,16 @@ export class RuntimeManager {
   }
 
   /** The addresses of the sandbox that was just created. Source: kuberuntime `determinePodSandboxIPs`. */
-  async #podIPs(pod: Pod): Promise<readonly string[] | undefined> {
+  async #podIPs(pod: ValidPod): Promise<readonly string[] | undefined> {
     if (pod.spec?.hostNetwork === true) return undefined;
     const { runtime } = this.#options;
-    return podStatusFromRuntime(pod, await runtime.getPod(pod.metadata?.uid ?? ''), runtime).ips;
+    return podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid), runtime).ips;
   }
 
-  async #resizePod(pod: Pod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncActionResult> {
+  async #resizePod(pod: ValidPod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncActionResult> {
     const { runtime } = this.#options;
     const actuatedResources = this.#options.actuatedResources!;
-    const { name = '', namespace = '' } = pod.metadata ?? {};
+    const { name, namespace } = pod.metadata;
     return this.#attempt('ResizePodInPlace', `${name}_${namespace}`, 'ErrResizePodInPlace', () =>
       updateContainers(pod, containersToUpdate, { runtime, actuatedResources, signal }),
     );

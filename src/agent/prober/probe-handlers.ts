@@ -60,7 +60,7 @@ export async function runProbe(attempt: ProbeAttempt): Promise<ProbeOutcome> {
     if (outcome !== undefined) return outcome;
   }
   const { pod, container } = attempt.request;
-  throw new Error(`missing probe handler for ${pod.metadata?.namespace}/${pod.metadata?.name}:${container.name}`);
+  throw new Error(`missing probe handler for ${pod.metadata.namespace}/${pod.metadata.name}:${container.name}`);
 }
 
 function runHandler<Name extends ProbeHandlerName>(

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
-import type { Container, ContainerStatus, Pod, PodStatus, Probe } from '../../kube/types.ts';
+import type { Container, ContainerStatus, PodStatus, Probe, ValidPod } from '../../kube/types.ts';
 import { containerShouldRestart, isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import {
   type RuntimeContainer,
@@ -12,7 +12,7 @@ import { probeOf, probeTypes } from './probe-types.ts';
 import type { Prober } from './prober.ts';
 
 export interface ProbeWorkerOptions {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   /** A container of the pod that has a probe of this type. */
   readonly container: Container;
   readonly probeType: ProbeType;
@@ -135,7 +135,7 @@ export class ProbeWorker {
   async doProbe(): Promise<boolean> {
     const { pod, container, probeType, getPodStatus } = this.#options;
     const { continuesInTermination, probes } = probeTypes[probeType];
-    const status = getPodStatus(pod.metadata?.uid ?? '');
+    const status = getPodStatus(pod.metadata.uid);
     if (status === undefined) return true;
     if (status.phase === 'Failed' || status.phase === 'Succeeded') return false;
 
@@ -207,7 +207,7 @@ export class ProbeWorker {
   }
 
   #set(result: ProbeResult): void {
-    this.#options.results.set(this.#containerID, result, this.#options.pod.metadata?.uid ?? '');
+    this.#options.results.set(this.#containerID, result, this.#options.pod.metadata.uid);
   }
 }
 

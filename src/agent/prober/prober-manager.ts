@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import type { Container, Pod, PodStatus, PodStatusInput } from '../../kube/types.ts';
+import type { Container, PodStatus, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from './probe-results.ts';
 import { probeOf, probeTypeNames, probeTypes } from './probe-types.ts';
@@ -49,7 +49,7 @@ export class ProberManager {
   }
 
   /** Starts the probes of the pod's regular containers and sidecars. Existing workers continue. */
-  addPod(pod: Pod): void {
+  addPod(pod: ValidPod): void {
     const { containers = [], initContainers = [] } = pod.spec ?? {};
     for (const container of [...containers, ...initContainers.filter(isRestartableInitContainer)]) {
       for (const probeType of probeTypeNames) {
@@ -62,8 +62,8 @@ export class ProberManager {
    * Stops liveness and startup probes of the regular containers of a pod that is being terminated. Readiness
    * probes continue until it has ended, and so do all probes of sidecars, which run on during the grace period.
    */
-  stopLivenessAndStartup({ metadata, spec }: Pod): void {
-    const workers = this.#workers.get(metadata?.uid ?? '');
+  stopLivenessAndStartup({ metadata, spec }: ValidPod): void {
+    const workers = this.#workers.get(metadata.uid);
     for (const { name } of spec?.containers ?? [])
       for (const probeType of probeTypeNames)
         if (!probeTypes[probeType].continuesInTermination) workers?.get(keyOf(name, probeType))?.stop();
@@ -98,8 +98,8 @@ export class ProberManager {
     }
   }
 
-  #addWorker(pod: Pod, container: Container, probeType: ProbeType): void {
-    const podUID = pod.metadata?.uid ?? '';
+  #addWorker(pod: ValidPod, container: Container, probeType: ProbeType): void {
+    const podUID = pod.metadata.uid;
     const workers = this.#workers.get(podUID) ?? new Map<string, ProbeWorker>();
     const key = keyOf(container.name, probeType);
     if (workers.has(key)) return;

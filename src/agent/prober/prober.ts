@@ -1,11 +1,11 @@
-import type { Container, Pod, PodStatus, Probe } from '../../kube/types.ts';
+import type { Container, PodStatus, Probe, ValidPod } from '../../kube/types.ts';
 import type { ProbeResult, ProbeType } from './probe-results.ts';
 
 /** One probe to run. */
 export interface ProbeRequest {
   readonly probeType: ProbeType;
   readonly probe: Probe;
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   /** The pod's status, for its addresses. */
   readonly status: PodStatus;
   readonly container: Container;

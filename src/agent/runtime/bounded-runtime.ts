@@ -1,4 +1,4 @@
-import { boundedCall } from '../bounded-call.ts';
+import { boundedCall } from '../deadline.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import {

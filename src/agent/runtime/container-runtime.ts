@@ -1,4 +1,4 @@
-import type { Container, EphemeralContainer, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { Container, EphemeralContainer, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
 /** The sandboxes and containers of one pod in the runtime, in any order. */
@@ -27,14 +27,14 @@ export interface RuntimeCondition {
 
 /** The configuration of a sandbox. Source: CRI `PodSandboxConfig`. */
 export interface PodSandboxConfig {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   /** How many sandboxes the pod had before this one. */
   readonly attempt: number;
 }
 
 /** The configuration of a container. Source: CRI `ContainerConfig`. */
 export interface ContainerConfig {
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   readonly container: Container | EphemeralContainer;
   /**
    * How many runs the container had before this one. The container's status returns it, or a higher number if the
@@ -110,12 +110,12 @@ export interface ContainerRuntime {
    * Called before each sandbox of a pod is created; for the cgroup of the pod, for example. Must be idempotent.
    * Source: kubelet `PodContainerManager.EnsureExists`.
    */
-  preparePod?(pod: Pod, options?: CallOptions): Promise<void>;
+  preparePod?(pod: ValidPod, options?: CallOptions): Promise<void>;
   /**
    * Called `before` and `after` the containers of a pod are resized; the pod has its new resources. Raise what the pod as
    * a unit may use before, and lower it after. Source: kubelet `doPodResizeAction`.
    */
-  updatePodResources?(pod: Pod, step: 'before' | 'after', options?: CallOptions): Promise<void>;
+  updatePodResources?(pod: ValidPod, step: 'before' | 'after', options?: CallOptions): Promise<void>;
   /** Resolves with the sandbox's ID when it is ready. */
   runPodSandbox?(config: PodSandboxConfig, options?: CallOptions): Promise<string>;
   /** Kills the containers that still run in the sandbox, and releases its network. */
@@ -146,7 +146,7 @@ export interface ContainerRuntime {
     resources: ResourceRequirementsInput,
     options?: CallOptions & {
       /** Set by the agent, like `container`: the pod with its new resources. */
-      readonly pod?: Pod | undefined;
+      readonly pod?: ValidPod | undefined;
       readonly container?: Container | undefined;
     },
   ): Promise<void>;
@@ -165,13 +165,13 @@ export interface ContainerRuntime {
   ): Promise<ExecResult>;
 
   /** Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. */
-  pullImage?(image: string, pod: Pod, options?: CallOptions): Promise<PulledImage | string>;
+  pullImage?(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage | string>;
   /** The reference to an image that is present; undefined if it must be pulled. May reject with an `ImageError`. */
   imageRef?(
     image: string,
     options?: CallOptions & {
       /** Set by the agent: the pod that needs the image. */
-      readonly pod?: Pod | undefined;
+      readonly pod?: ValidPod | undefined;
     },
   ): Promise<string | undefined>;
 

@@ -1,5 +1,5 @@
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { PodStatusProvider } from '../../status-manager/status-manager-like.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 
@@ -13,19 +13,19 @@ export interface ActivePodsOptions {
  * pods with a terminal phase (including rejected pods) unless they are still being terminated.
  * Source: kubelet `filterOutInactivePods`.
  */
-export function filterOutInactivePods(pods: Iterable<Pod>, options: ActivePodsOptions): Pod[] {
+export function filterOutInactivePods(pods: Iterable<ValidPod>, options: ActivePodsOptions): ValidPod[] {
   return [...pods].filter((pod) => !isPodInactive(pod, options));
 }
 
 /** Source: kubelet `isPodInactive`. */
-function isPodInactive(pod: Pod, { podWorkers, podStatusProvider }: ActivePodsOptions): boolean {
-  const uid = pod.metadata?.uid ?? '';
+function isPodInactive(pod: ValidPod, { podWorkers, podStatusProvider }: ActivePodsOptions): boolean {
+  const uid = pod.metadata.uid;
   if (podWorkers.isPodKnownTerminated(uid)) return true;
   return isAdmittedPodTerminal(pod, podStatusProvider) && !podWorkers.isPodTerminationRequested(uid);
 }
 
 /** Source: kubelet `isAdmittedPodTerminal`. */
-function isAdmittedPodTerminal({ metadata, status }: Pod, podStatusProvider: PodStatusProvider): boolean {
-  const cached = podStatusProvider.getPodStatus(metadata?.uid ?? '');
+function isAdmittedPodTerminal({ metadata, status }: ValidPod, podStatusProvider: PodStatusProvider): boolean {
+  const cached = podStatusProvider.getPodStatus(metadata.uid);
   return isPodPhaseTerminal(status?.phase) || isPodPhaseTerminal(cached?.phase);
 }

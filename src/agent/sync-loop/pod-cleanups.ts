@@ -1,7 +1,7 @@
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
@@ -83,17 +83,17 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
 
 /** Source: kubelet `filterTerminalPodsToDelete`. */
 function terminalPodsToDelete(
-  pods: readonly Pod[],
+  pods: readonly ValidPod[],
   runningPods: readonly RuntimePod[],
   known: ReadonlySet<string>,
-): Pod[] {
+): ValidPod[] {
   const running = new Set(runningPods.map(({ uid }) => uid));
   return pods.filter(
     ({ metadata, status }) =>
       metadata?.deletionTimestamp != null &&
       isPodPhaseTerminal(status?.phase) &&
-      !known.has(metadata.uid ?? '') &&
-      !running.has(metadata.uid ?? ''),
+      !known.has(metadata.uid) &&
+      !running.has(metadata.uid),
   );
 }
 
@@ -102,6 +102,6 @@ function isRunning({ sandboxes = [], containers }: RuntimePod): boolean {
   return sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
 }
 
-function uidOf({ metadata }: Pod): string {
-  return metadata?.uid ?? '';
+function uidOf({ metadata }: ValidPod): string {
+  return metadata.uid;
 }

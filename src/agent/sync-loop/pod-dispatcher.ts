@@ -1,5 +1,5 @@
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 
@@ -17,13 +17,13 @@ export class PodDispatcher {
     this.#options = options;
   }
 
-  dispatch(updateType: SyncPodType, pod: Pod, mirrorPod: Pod | undefined): void {
+  dispatch(updateType: SyncPodType, pod: ValidPod, mirrorPod: ValidPod | undefined): void {
     if (this.isRejected(pod)) return;
     this.#options.podWorkers.updatePod({ updateType, pod, mirrorPod });
   }
 
   /** Source: kubelet `HandlePodSyncs`. */
-  syncPods(pods: readonly Pod[]): void {
+  syncPods(pods: readonly ValidPod[]): void {
     for (const pod of pods) this.dispatch('sync', pod, this.#options.podManager.getMirrorPodByPod(pod));
   }
 
@@ -34,16 +34,16 @@ export class PodDispatcher {
   }
 
   /** From now on the pod has no worker. */
-  reject({ metadata }: Pod): void {
-    this.#rejected.add(metadata?.uid ?? '');
+  reject({ metadata }: ValidPod): void {
+    this.#rejected.add(metadata.uid);
   }
 
-  isRejected({ metadata }: Pod): boolean {
-    return this.#rejected.has(metadata?.uid ?? '');
+  isRejected({ metadata }: ValidPod): boolean {
+    return this.#rejected.has(metadata.uid);
   }
 
   /** Call it when the pod is gone. */
-  forget({ metadata }: Pod): void {
-    this.#rejected.delete(metadata?.uid ?? '');
+  forget({ metadata }: ValidPod): void {
+    this.#rejected.delete(metadata.uid);
   }
 }

@@ -4,7 +4,7 @@ import { getPodFullName } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { needToReconcilePodReadiness } from '../../status-manager/status/generate-conditions.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
@@ -32,11 +32,11 @@ export interface SyncHandlerOptions {
   /** Passes pods to the workers. */
   readonly dispatcher: PodDispatcher;
   /** The pods that use resources of the node. Source: kubelet `GetActivePods`. */
-  readonly getActivePods: () => readonly Pod[];
+  readonly getActivePods: () => readonly ValidPod[];
   /** When each pod must be synced again; filled by the pod workers. */
   readonly workQueue: WorkQueue;
   /** True for a pod that must be synced now for another reason, such as its deadline. */
-  readonly shouldSync: (pod: Pod) => boolean;
+  readonly shouldSync: (pod: ValidPod) => boolean;
   /** Decides which pods are admitted, and keeps their resources. */
   readonly allocationManager: Pick<
     AllocationManager,
@@ -65,10 +65,10 @@ export class SyncHandler {
   }
 
   /** Source: kubelet `HandlePodAdditions`. */
-  handlePodAdditions(pods: readonly Pod[]): void {
+  handlePodAdditions(pods: readonly ValidPod[]): void {
     const { podManager, podWorkers, statusManager, allocationManager, getActivePods } = this.#options;
-    const added: Pod[] = [];
-    const admitted: Pod[] = [];
+    const added: ValidPod[] = [];
+    const admitted: ValidPod[] = [];
     this.#forEach(pods.toSorted(byCreationTime), (addedPod) => {
       podManager.addPod(addedPod);
       added.push(addedPod);
@@ -77,7 +77,7 @@ export class SyncHandler {
       if (wasMirror) return this.#dispatch('update', pod, mirrorPod);
       const known = this.#withKnownPhase(pod, mirrorPod);
       const isEnding =
-        podWorkers.isPodTerminationRequested(pod.metadata?.uid ?? '') || isPodPhaseTerminal(known.status?.phase);
+        podWorkers.isPodTerminationRequested(pod.metadata.uid) || isPodPhaseTerminal(known.status?.phase);
       if (!isEnding) {
         const result = allocationManager.addPod(getActivePods(), pod);
         if (!result.admit) return this.#rejectPod(pod, result.reason, result.message);
@@ -90,7 +90,7 @@ export class SyncHandler {
   }
 
   /** Also handles pods with a new deletionTimestamp. Source: kubelet `HandlePodUpdates`. */
-  handlePodUpdates(pods: readonly Pod[]): void {
+  handlePodUpdates(pods: readonly ValidPod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podUpdated(oldPod, pod);
       this.#dispatch('update', pod, mirrorPod);
@@ -98,11 +98,11 @@ export class SyncHandler {
   }
 
   /** Source: kubelet `HandlePodRemoves`. */
-  handlePodRemoves(pods: readonly Pod[]): void {
+  handlePodRemoves(pods: readonly ValidPod[]): void {
     const { podManager, podWorkers, dispatcher, areSourcesReady, allocationManager } = this.#options;
     this.#forEach(pods, (removed) => {
       podManager.removePod(removed);
-      allocationManager.removePod(removed.metadata?.uid ?? '');
+      allocationManager.removePod(removed.metadata.uid);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
       if (pod === undefined) return;
       if (wasMirror) return this.#dispatch('update', pod, undefined);
@@ -114,18 +114,18 @@ export class SyncHandler {
   }
 
   /** Handles pods of which only the status changed on the API server. Source: kubelet `HandlePodReconcile`. */
-  handlePodReconcile(pods: readonly Pod[]): void {
+  handlePodReconcile(pods: readonly ValidPod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podReconciled(oldPod, pod);
       if (this.#options.dispatcher.isRejected(pod)) return;
       if (needToReconcilePodReadiness(pod)) this.#dispatch('sync', pod, mirrorPod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted')
-        this.#options.onPodEvicted?.(pod.metadata?.uid ?? '');
+        this.#options.onPodEvicted?.(pod.metadata.uid);
     });
   }
 
   /** Source: kubelet `HandlePodSyncs`. */
-  handlePodSyncs(pods: readonly Pod[]): void {
+  handlePodSyncs(pods: readonly ValidPod[]): void {
     this.#options.dispatcher.syncPods(pods);
   }
 
@@ -146,19 +146,19 @@ export class SyncHandler {
   }
 
   /** The pods whose next sync is due. Source: kubelet `getPodsToSync`. */
-  getPodsToSync(): Pod[] {
+  getPodsToSync(): ValidPod[] {
     const { podManager, workQueue, shouldSync } = this.#options;
     const due = new Set(workQueue.getWork());
-    return podManager.getPods().filter((pod) => due.has(pod.metadata?.uid ?? '') || shouldSync(pod));
+    return podManager.getPods().filter((pod) => due.has(pod.metadata.uid) || shouldSync(pod));
   }
 
   #updatePods(
-    pods: readonly Pod[],
-    update: (pod: Pod, mirrorPod: Pod | undefined, oldPod: Pod | undefined) => void,
+    pods: readonly ValidPod[],
+    update: (pod: ValidPod, mirrorPod: ValidPod | undefined, oldPod: ValidPod | undefined) => void,
   ): void {
     const { podManager } = this.#options;
     this.#forEach(pods, (changed) => {
-      const oldPod = podManager.getPodByUID(changed.metadata?.uid ?? '');
+      const oldPod = podManager.getPodByUID(changed.metadata.uid);
       podManager.updatePod(changed);
       const { pod, mirrorPod } = podManager.getPodAndMirrorPod(changed);
       if (pod !== undefined) update(pod, mirrorPod, oldPod);
@@ -166,7 +166,7 @@ export class SyncHandler {
   }
 
   /** An error for one pod does not affect the others. */
-  #forEach(pods: readonly Pod[], handle: (pod: Pod) => void): void {
+  #forEach(pods: readonly ValidPod[], handle: (pod: ValidPod) => void): void {
     for (const pod of pods) {
       try {
         handle(pod);
@@ -176,7 +176,7 @@ export class SyncHandler {
     }
   }
 
-  #dispatch(updateType: SyncPodType, pod: Pod, mirrorPod: Pod | undefined): void {
+  #dispatch(updateType: SyncPodType, pod: ValidPod, mirrorPod: ValidPod | undefined): void {
     this.#options.dispatcher.dispatch(updateType, pod, mirrorPod);
   }
 
@@ -184,15 +184,15 @@ export class SyncHandler {
    * The pod with a terminal phase that an earlier run of the agent reported and that the API server
    * does not show yet. The worker then kills running containers and starts none.
    */
-  #withKnownPhase(pod: Pod, mirrorPod: Pod | undefined): Pod {
+  #withKnownPhase(pod: ValidPod, mirrorPod: ValidPod | undefined): ValidPod {
     const { statusManager } = this.#options;
     if (isPodPhaseTerminal(pod.status?.phase) || statusManager.canPodRun(pod)) return pod;
-    const { phase } = statusManager.getPodStatus(pod.metadata?.uid ?? '') ?? mirrorPod?.status ?? {};
+    const { phase } = statusManager.getPodStatus(pod.metadata.uid) ?? mirrorPod?.status ?? {};
     return isPodPhaseTerminal(phase) ? { ...pod, status: { ...pod.status, phase } } : pod;
   }
 
   /** Source: kubelet `rejectPod`. */
-  #rejectPod(pod: Pod, reason: string, message: string): void {
+  #rejectPod(pod: ValidPod, reason: string, message: string): void {
     const { dispatcher, statusManager, eventRecorder, logger } = this.#options;
     dispatcher.reject(pod);
     logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
@@ -203,12 +203,12 @@ export class SyncHandler {
 }
 
 /** Source: kubelet `sliceutils.PodsByCreationTime`. */
-function byCreationTime(a: Pod, b: Pod): number {
+function byCreationTime(a: ValidPod, b: ValidPod): number {
   const [left, right] = [timeOf(a), timeOf(b)];
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-function timeOf({ metadata }: Pod): string {
+function timeOf({ metadata }: ValidPod): string {
   const created: unknown = metadata?.creationTimestamp;
   return typeof created === 'string' ? created : '';
 }

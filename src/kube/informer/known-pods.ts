@@ -1,19 +1,19 @@
 import { Subscribers } from '../../shared/subscribers.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod } from '../types.ts';
-import { requirePod } from '../require-pod.ts';
+import type { Pod, ValidPod } from '../types.ts';
+import { requirePod, requirePods } from '../require-pod.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../static-pods.ts';
 
 /** Called for the pods of a node; by default only for those to run, so not for mirror pods. */
 export interface PodListener {
   /** A pod that was not known. */
-  onPodAdded?(pod: Pod): void;
+  onPodAdded?(pod: ValidPod): void;
   /** A pod that has changed. */
-  onPodUpdated?(pod: Pod, previous: Pod): void;
+  onPodUpdated?(pod: ValidPod, previous: ValidPod): void;
   /** `pod` as it was last seen. */
-  onPodRemoved?(pod: Pod): void;
+  onPodRemoved?(pod: ValidPod): void;
 }
 
 /** Which pods a listener is told of. */
@@ -38,8 +38,8 @@ interface Subscription {
  */
 export class KnownPods {
   readonly manager = new BasicPodManager();
-  readonly #apiPods = new Map<string, Pod>();
-  readonly #staticPods = new Map<string, Pod>();
+  readonly #apiPods = new Map<string, ValidPod>();
+  readonly #staticPods = new Map<string, ValidPod>();
   readonly #subscribers: Subscribers<Subscription>;
   readonly #logger: Logger;
 
@@ -62,7 +62,7 @@ export class KnownPods {
   }
 
   replaceAPIPods(pods: readonly Pod[]): void {
-    const present = new Map<string, Pod>();
+    const present = new Map<string, ValidPod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
     // Removals first: removing a pod from a BasicPodManager also removes a newer pod with its name.
     for (const [name, known] of this.#apiPods)
@@ -81,8 +81,8 @@ export class KnownPods {
     }
     // The same version again, for example after a relist: keep the object that was handed out.
     if (
-      known?.metadata?.resourceVersion !== undefined &&
-      known.metadata.resourceVersion === pod.metadata?.resourceVersion
+      known?.metadata.resourceVersion !== undefined &&
+      known.metadata.resourceVersion === pod.metadata.resourceVersion
     )
       return;
     this.#apiPods.set(name, pod);
@@ -97,17 +97,16 @@ export class KnownPods {
   }
 
   setStaticPods(pods: Iterable<Pod>): void {
-    const present = new Map<string, Pod>();
-    for (const pod of pods) {
-      const uid = uidOf(pod);
-      if (uid === undefined || !isStaticPod(pod)) {
+    const present = new Map<string, ValidPod>();
+    for (const pod of requirePods('pods', pods)) {
+      if (!isStaticPod(pod)) {
         throw new StatusManagerError(
           'INVALID_ARGUMENT',
-          'Expected `pods` to be static pods, with a UID and the annotation `kubernetes.io/config.source` other than `api`',
+          'Expected `pods` to be static pods, with the annotation `kubernetes.io/config.source` other than `api`',
           { path: 'pods' },
         );
       }
-      present.set(uid, pod);
+      present.set(pod.metadata.uid, pod);
     }
     for (const [uid, known] of this.#staticPods) {
       if (present.has(uid)) continue;
@@ -122,18 +121,18 @@ export class KnownPods {
     }
   }
 
-  #removeAPIPod(name: string, known: Pod, last = known): void {
+  #removeAPIPod(name: string, known: ValidPod, last = known): void {
     this.#apiPods.delete(name);
     this.#remove(known, last);
   }
 
-  #set(pod: Pod, previous: Pod | undefined): void {
+  #set(pod: ValidPod, previous: ValidPod | undefined): void {
     this.manager.updatePod(pod);
     if (previous === undefined) this.#notify(pod, (listener) => listener.onPodAdded?.(pod));
     else this.#notify(pod, (listener) => listener.onPodUpdated?.(pod, previous));
   }
 
-  #remove(known: Pod, last = known): void {
+  #remove(known: ValidPod, last = known): void {
     this.manager.removePod(known);
     this.#notify(last, (listener) => listener.onPodRemoved?.(last));
   }
@@ -147,7 +146,7 @@ export class KnownPods {
   }
 
   /** An invalid object from a server must not stop the informer. */
-  #isUsable(pod: Pod): boolean {
+  #isUsable(pod: Pod): pod is ValidPod {
     try {
       requirePod(pod);
       return true;
@@ -159,7 +158,6 @@ export class KnownPods {
   }
 }
 
-function uidOf(pod: Pod | undefined): string | undefined {
-  const uid: unknown = pod?.metadata?.uid;
-  return typeof uid === 'string' && uid !== '' ? uid : undefined;
+function uidOf(pod: ValidPod | undefined): string | undefined {
+  return pod?.metadata.uid;
 }

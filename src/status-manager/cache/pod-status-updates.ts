@@ -7,6 +7,7 @@ import { podFields, statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
+import { requirePod } from '../../kube/require-pod.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeFormatter } from '../../shared/time.ts';
@@ -26,6 +27,7 @@ import type {
   Pod,
   PodStatus,
   PodStatusInput,
+  ValidPod,
   VolumeHealthCondition,
   VolumeHealthConditionInput,
 } from '../../kube/types.ts';
@@ -85,9 +87,9 @@ export class PodStatusUpdates {
   }
 
   /** Source: kubelet `SetPodStatus`. */
-  setPodStatus(pod: Pod, input: PodStatusInput): UpdateResult {
+  setPodStatus(pod: ValidPod, input: PodStatusInput): UpdateResult {
     const status = canonicalPodStatus(input, { strict: true }, this.#inputTimes);
-    setObservedGeneration(status, pod.metadata?.generation ?? 0);
+    setObservedGeneration(status, pod.metadata.generation ?? 0);
     return this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false);
   }
 
@@ -108,7 +110,7 @@ export class PodStatusUpdates {
     conditions: readonly VolumeHealthConditionInput[],
   ): UpdateResult {
     const healthConditions = canonicalVolumeHealthConditions(conditions, { strict: true });
-    const pod = this.#options.podManager.getPodByUID(podUID);
+    const pod = this.#podOf(podUID);
     const cached = this.#options.cache.get(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod');
     if (cached === undefined) return this.#ignored(podUID, 'no-status');
@@ -124,9 +126,9 @@ export class PodStatusUpdates {
   }
 
   /** Source: kubelet `TerminatePod`. */
-  terminatePod(pod: Pod): UpdateResult {
+  terminatePod(pod: ValidPod): UpdateResult {
     const podStatus = canonicalPodStatus(pod.status, { strict: false, unique: true });
-    const status = this.#options.cache.get(pod.metadata!.uid!)?.status ?? podStatus;
+    const status = this.#options.cache.get(pod.metadata.uid)?.status ?? podStatus;
     const isStatic = isStaticPod(pod);
     if (!isStatic && !knownPhases.has(status.phase ?? '')) {
       this.#options.logger.error({ ...podFieldsOf(pod), phase: status.phase }, 'Unknown phase of a terminated pod');
@@ -140,7 +142,7 @@ export class PodStatusUpdates {
     change: Partial<Pick<ContainerStatus, 'ready' | 'started'>>,
     regenerate: (pod: Pod, status: PodStatus) => PodStatus,
   ): UpdateResult {
-    const pod = this.#options.podManager.getPodByUID(podUID);
+    const pod = this.#podOf(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
     const status = this.#options.cache.get(podUID)?.status;
     if (status === undefined) return this.#ignored(podUID, 'no-status', containerID);
@@ -161,12 +163,12 @@ export class PodStatusUpdates {
    * Source: kubelet `updateStatusInternal`.
    */
   #updateStatusInternal(
-    pod: Pod,
+    pod: ValidPod,
     newStatus: Mutable<PodStatus>,
     forceUpdate: boolean,
     isFinished: boolean,
   ): UpdateResult {
-    const uid = pod.metadata!.uid!;
+    const uid = pod.metadata.uid;
     const cached = this.#options.cache.get(uid);
     const oldStatus = cached?.status ?? this.#statusOfObject(pod);
     const podIsFinished = isFinished || (cached !== undefined && cached.podIsFinished && !isStaticPod(pod));
@@ -185,8 +187,8 @@ export class PodStatusUpdates {
     const versioned = this.#options.cache.set(
       uid,
       {
-        podName: pod.metadata?.name ?? '',
-        podNamespace: pod.metadata?.namespace ?? '',
+        podName: pod.metadata.name,
+        podNamespace: pod.metadata.namespace,
         podIsFinished,
         status,
         urgent: podIsFinished || isUrgent(oldStatus, status),
@@ -197,6 +199,13 @@ export class PodStatusUpdates {
     this.#options.logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
     return acceptedResult(status);
+  }
+
+  /** A pod manager of the user may show anything. @throws StatusManagerError INVALID_ARGUMENT */
+  #podOf(podUID: string): ValidPod | undefined {
+    const pod = this.#options.podManager.getPodByUID(podUID);
+    if (pod !== undefined) requirePod(pod, 'podManager.getPodByUID()');
+    return pod;
   }
 
   /** The API object's status (for a static pod, its mirror's), for a pod without a cached status. */
@@ -242,10 +251,10 @@ export class PodStatusUpdates {
     );
   }
 
-  #rejected(pod: Pod, rejected: Rejection): UpdateResult {
+  #rejected(pod: ValidPod, rejected: Rejection): UpdateResult {
     this.#options.logger.error({ ...podFieldsOf(pod), ...rejected }, 'Status update on pod aborted');
     this.#options.metrics.incRefusedUpdates('illegal-container-transition');
-    return rejectedResult(this.#options.cache.get(pod.metadata!.uid!)?.status, rejected);
+    return rejectedResult(this.#options.cache.get(pod.metadata.uid)?.status, rejected);
   }
 
   #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {

@@ -6,7 +6,7 @@ import type { PodManager } from '../../kube/pod-manager.ts';
 import { logThrown } from '../../shared/ports.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import type { Pod, PodCondition } from '../../kube/types.ts';
+import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
 import { PendingResizeCounts, priorityBucket } from './pending-resize-counts.ts';
 
 export interface ResizeConditionsOptions {
@@ -122,14 +122,14 @@ export class ResizeConditions {
   }
 
   /** Like `backfill`, but only for pods without conditions. */
-  backfillMissing(pods: readonly Pod[]): void {
-    this.backfill(pods.filter(({ metadata }) => !this.#conditions.has(metadata?.uid ?? '')));
+  backfillMissing(pods: readonly ValidPod[]): void {
+    this.backfill(pods.filter(({ metadata }) => !this.#conditions.has(metadata.uid)));
   }
 
   /** After a restart: inherits the resize conditions in the pods' own statuses. */
-  backfill(pods: Iterable<Pod>): void {
+  backfill(pods: Iterable<ValidPod>): void {
     for (const pod of pods) {
-      const uid = pod.metadata?.uid ?? '';
+      const uid = pod.metadata.uid;
       for (const { type, reason, message, observedGeneration } of canonicalPodStatus(pod.status, { strict: false })
         .conditions ?? []) {
         if (type !== 'PodResizePending' && type !== 'PodResizeInProgress') continue;

@@ -13,7 +13,7 @@ import { APIOutage } from './api-outage.ts';
 import { BackOff } from './back-off.ts';
 import { DroppedMembers } from './dropped-members.ts';
 import { FullBatch } from './full-batch.ts';
-import { PodEvents, type StatusEventRecorder } from './pod-events.ts';
+import { StatusEvents, type StatusEventRecorder } from './status-events.ts';
 import { PodRequests } from './pod-requests.ts';
 import { type DropReason, PodSyncer, type PodStartupLatency, type ReadBeforePatch } from './pod-syncer.ts';
 import { ResendDetector } from './resend-detector.ts';
@@ -56,7 +56,7 @@ export interface CreateSyncLoopOptions {
 /** Creates the loop and its parts. Starts nothing. */
 export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {
   const { cache, logger, random } = options;
-  const podEvents = new PodEvents(options);
+  const statusEvents = new StatusEvents(options);
   const apiOutage = new APIOutage({ ...options, countUnsent: () => cache.unsentUIDs().length });
   const shared = {
     ...options,
@@ -64,8 +64,8 @@ export function createSyncLoop(options: CreateSyncLoopOptions): SyncLoop {
     resendDetector: new ResendDetector(logger),
     droppedMembers: new DroppedMembers(logger),
     backOff: new BackOff(random),
-    podEvents,
-    terminatingPods: new TerminatingPods({ ...options, podEvents }),
+    statusEvents,
+    terminatingPods: new TerminatingPods({ ...options, statusEvents }),
     apiOutage,
   };
   const podSyncer = new PodSyncer(shared);

@@ -42,7 +42,7 @@ export interface SentResult {
   /** How often this patch body has been sent for this version; 0 if nothing was sent. */
   readonly timesSent: number;
   /** The API object to delete now; undefined if none is. */
-  readonly deletionDue: Pod | undefined;
+  readonly deletionDue: APIPod | undefined;
   /** The terminal phase was not written, because containers could be running. */
   readonly isHeldBack: boolean;
   /** The object as the API server last showed it. */
@@ -222,16 +222,21 @@ export class PodSyncer {
   }
 
   /** Deletes this object (UID precondition) with grace period 0. */
-  async deletePod(uid: string, versioned: VersionedPodStatus, pod: Pod, permits: SyncPermits): Promise<DeletionResult> {
+  async deletePod(
+    uid: string,
+    versioned: VersionedPodStatus,
+    api: APIPod,
+    permits: SyncPermits,
+  ): Promise<DeletionResult> {
     const reference = referenceOf(versioned);
     try {
       await permits.acquire(permits.signal);
-      await this.#options.requests.delete(reference, pod.metadata?.uid ?? '', permits.signal, permits.onWait);
+      await this.#options.requests.delete(reference, api.uid, permits.signal, permits.onWait);
     } catch (error) {
       return failureOf(error, 'delete', versioned, permits.signal);
     }
     this.#options.deletePodStatus(uid, 'removed');
-    const finalizers = pod.metadata?.finalizers ?? [];
+    const finalizers = api.pod.metadata?.finalizers ?? [];
     const fields = podFields(uid, versioned);
     if (finalizers.length === 0) {
       this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
@@ -253,7 +258,7 @@ export class PodSyncer {
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs, status } = versioned;
     const isHeldBack = merged.phase !== status.phase;
-    const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest.pod : undefined;
+    const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest : undefined;
     const fields = statusFields(uid, versioned);
     if (kind === 'written') {
       // Divergence: the kubelet also counts the syncs that write nothing.
@@ -269,8 +274,7 @@ export class PodSyncer {
     if (cache.get(uid)?.unsentSinceMs === undefined) {
       onSent(uid, !isHeldBack && deletionDue === undefined);
     }
-    const timesSent =
-      plan.kind === 'patch' ? resendDetector.sent(uid, versioned.version, plan.patch, api.pod, latest.pod) : 0;
+    const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned, plan.patch, api.pod, latest.pod) : 0;
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
     return { kind, versioned, timesSent, deletionDue, isHeldBack, latest, merged };
   }

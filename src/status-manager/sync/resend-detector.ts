@@ -2,6 +2,7 @@ import isEqualWith from 'lodash/isEqualWith.js';
 import type { JSONPatchOperation, PodStatusChanges, PodStatusPatch } from '../../kube/client/pod-client.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { managersOf } from '../status/managed-fields.ts';
 import type { Pod } from '../../kube/types.ts';
 
@@ -16,6 +17,9 @@ export interface HotLoop {
   readonly managers: readonly string[];
   readonly timesSent: number;
 }
+
+/** The pod and the version that a patch is about. */
+export type SentVersion = Pick<VersionedPodStatus, 'podName' | 'podNamespace' | 'version'>;
 
 interface LastPatch {
   readonly version: number;
@@ -48,7 +52,8 @@ export class ResendDetector {
    * @param after the object in the response
    * @returns how often this body (ignoring times) has been sent for this version, including now
    */
-  sent(uid: string, version: number, patch: PodStatusPatch, before: Pod, after: Pod): number {
+  sent(uid: string, sent: SentVersion, patch: PodStatusPatch, before: Pod, after: Pod): number {
+    const { version } = sent;
     this.#ownManager ??= ownManagerOf(after, patch);
     const last = this.#lastPatches.get(uid);
     const changes = changesOf(patch);
@@ -63,9 +68,8 @@ export class ResendDetector {
     const isNew = last.hotLoop === undefined;
     last.hotLoop = { members, managers, timesSent: last.timesSent };
     if (isNew) {
-      const { namespace: podNamespace = '', name: podName = '' } = before.metadata ?? {};
       this.#logger.warn(
-        { ...statusFields(uid, { podNamespace, podName, version }), members, managers },
+        { ...statusFields(uid, sent), members, managers },
         hasOnlyTimes(changes)
           ? 'Terminal pod still has Ready=True cached; each sync rewrites it. Backing off'
           : 'The API server does not keep what is written into the pod status; backing off',

@@ -22,7 +22,7 @@ import { ForbiddenPods } from './forbidden-pods.ts';
 import { type Outcomes, type OutcomeSubject, subjectOf } from './outcomes.ts';
 import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
 import { hotLoopThreshold, type ResendDetector } from './resend-detector.ts';
-import type { PodEvents } from './pod-events.ts';
+import type { StatusEvents } from './status-events.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
 
 export interface SyncResultHandlerOptions {
@@ -31,7 +31,7 @@ export interface SyncResultHandlerOptions {
   readonly apiOutage: APIOutage;
   readonly outcomes: Outcomes;
   readonly terminatingPods: TerminatingPods;
-  readonly podEvents: PodEvents;
+  readonly statusEvents: StatusEvents;
   readonly resendDetector: ResendDetector;
   readonly podManager: PodManager;
   readonly clock: Clock;
@@ -63,7 +63,7 @@ export class SyncResultHandler {
     if (result.kind === 'written') apiOutage.written();
     else apiOutage.podSucceeded(uid);
     this.#forbiddenPods.permitted(uid);
-    this.#options.podEvents.ended(uid, 'FailedStatusUpdate');
+    this.#options.statusEvents.ended(uid, 'FailedStatusUpdate');
     if (result.kind === 'written') limiter.noteWritten();
     terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
     // After a failed DELETE, the pod counts as failed until a DELETE succeeds.
@@ -110,7 +110,7 @@ export class SyncResultHandler {
     this.#options.apiOutage.forget(uid);
     this.#options.terminatingPods.forget(uid);
     this.#forbiddenPods.forget(uid);
-    this.#options.podEvents.forget(uid);
+    this.#options.statusEvents.forget(uid);
   }
 
   #endBackOff(uid: string): void {
@@ -136,11 +136,11 @@ export class SyncResultHandler {
     const message = 'The API server does not keep what is written';
     const entry = this.#delay(uid, { reason: 'hot-loop', version: versioned.version, message });
     const nextTryInMs = nextTryOf(entry);
-    const { outcomes, podEvents, resendDetector } = this.#options;
+    const { outcomes, statusEvents, resendDetector } = this.#options;
     const subject = subjectOf(uid, versioned);
     const { members = [], managers = [] } = resendDetector.hotLoopOf(uid) ?? {};
     const by = managers.length === 0 ? '' : ` by ${managers.join(', ')}`;
-    podEvents.record(subject, 'StatusContested', `Status fields ${members.join(', ')} keep being undone${by}`);
+    statusEvents.record(subject, 'StatusContested', `Status fields ${members.join(', ')} keep being undone${by}`);
     outcomes.report({ ...subject, outcome: 'hot-loop', nextTryInMs });
   }
 
@@ -172,12 +172,12 @@ export class SyncResultHandler {
   }
 
   #recordEvent(subject: OutcomeSubject, verb: RequestVerb, event: FailureEvent | undefined, entry: BackOffEntry): void {
-    const { podEvents } = this.#options;
+    const { statusEvents } = this.#options;
     const { message, failedAtMs, sinceMs } = entry;
     if (event === undefined || failedAtMs - sinceMs < event.afterMs) return;
-    if (verb !== 'delete') podEvents.record(subject, 'FailedStatusUpdate', `${event.message}: ${message}`);
+    if (verb !== 'delete') statusEvents.record(subject, 'FailedStatusUpdate', `${event.message}: ${message}`);
     else if (event.deletionMessage !== undefined)
-      podEvents.record(subject, 'StuckTerminating', `${event.deletionMessage}: ${message}`, 'delete');
+      statusEvents.record(subject, 'StuckTerminating', `${event.deletionMessage}: ${message}`, 'delete');
   }
 
   /** A node's user gets 403, not 404, for a deleted pod. */

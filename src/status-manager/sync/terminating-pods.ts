@@ -6,7 +6,7 @@ import { type PodDeletionSafety, terminationsOf } from '../pod-deletion-safety.t
 import type { PodManager } from '../../kube/pod-manager.ts';
 import { epochMsOf, type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import type { OutcomeSubject } from './outcomes.ts';
-import type { PodEvents } from './pod-events.ts';
+import type { StatusEvents } from './status-events.ts';
 
 /** Pods that wait longer than this are logged. */
 const stuckAfterMs = 60_000;
@@ -34,7 +34,7 @@ interface Entry {
 export interface TerminatingPodsOptions {
   readonly podManager: PodManager;
   readonly podDeletionSafety: PodDeletionSafety;
-  readonly podEvents: PodEvents;
+  readonly statusEvents: StatusEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -90,7 +90,7 @@ export class TerminatingPods {
       .filter(({ podUID }) => this.#options.podManager.getPodByUID(podUID) === undefined);
     for (const { podUID } of gone) {
       this.#requested.delete(podUID);
-      this.#options.podEvents.forget(podUID);
+      this.#options.statusEvents.forget(podUID);
     }
     return gone;
   }
@@ -150,14 +150,14 @@ export class TerminatingPods {
   }
 
   #logIfStuck(entry: Entry, fields: object, message: string, eventMessage: string): void {
-    const { clock, logger, podEvents } = this.#options;
+    const { clock, logger, statusEvents } = this.#options;
     const forMs = clock.monotonicMs() - entry.sinceMs;
     if (entry.isLogged || forMs < stuckAfterMs) return;
     entry.isLogged = true;
     const { subject } = entry;
     const since = timeFromEpochMs(clock.now() - forMs);
     logger.warn({ ...podFields(subject.podUID, subject), ...fields, since }, message);
-    podEvents.record(subject, 'StuckTerminating', eventMessage, message);
+    statusEvents.record(subject, 'StuckTerminating', eventMessage, message);
   }
 
   #entry(subject: OutcomeSubject, finalizers: readonly string[]): Entry {

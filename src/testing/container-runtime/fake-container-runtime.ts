@@ -10,7 +10,7 @@ import type {
 } from '../../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../agent/runtime/runtime-pod-status.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
-import type { Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { FakeContainer, type FakeExit, type FakeRun } from './fake-container.ts';
 import { fitsCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-call.ts';
 
@@ -216,7 +216,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
 
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
     const { pod, container, attempt, hash, sandboxID, imageRef = '' } = config;
-    const podUID = pod.metadata?.uid ?? '';
+    const podUID = pod.metadata.uid;
     await this.#begin({ method: 'createContainer', podUID, container: container.name }, signal);
     if (sandboxID !== undefined && this.#findSandbox(sandboxID) === undefined)
       throw new Error(`sandbox ${sandboxID} not found`);
@@ -282,7 +282,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
   }
 
   async #runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
-    const podUID = pod.metadata?.uid ?? '';
+    const podUID = pod.metadata.uid;
     await this.#begin({ method: 'runPodSandbox', podUID }, signal);
     const id = this.#nextID('sandbox');
     const hostNetwork = pod.spec?.hostNetwork ?? false;
@@ -322,8 +322,8 @@ export class FakeContainerRuntime implements ContainerRuntime {
     this.#tell({ type: 'deleted', podUID: pod.uid });
   }
 
-  async #pullImage(image: string, pod: Pod, { signal }: CallOptions = {}): Promise<string> {
-    await this.#begin({ method: 'pullImage', podUID: pod.metadata?.uid ?? '', image }, signal);
+  async #pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<string> {
+    await this.#begin({ method: 'pullImage', podUID: pod.metadata.uid, image }, signal);
     this.images.add(image);
     return refOf(image);
   }
@@ -379,7 +379,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
     );
   }
 
-  #podOf({ metadata: { uid = '', name = '', namespace = '' } = {} }: Pod): FakePod {
+  #podOf({ metadata: { uid, name, namespace } }: ValidPod): FakePod {
     const pod = this.#pods.get(uid) ?? { uid, name, namespace, sandboxes: [], containers: [] };
     this.#pods.set(uid, pod);
     return pod;

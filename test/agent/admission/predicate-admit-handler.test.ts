@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { Node, PodAdmitResult } from 'kubelet-status-manager/agent';
 import { PredicateAdmitHandler, unsupportedFeature } from '../../../src/agent/admission/predicate-admit-handler.ts';
 import { goPlatform } from '../../../src/agent/node/node-defaults.ts';
@@ -9,28 +9,32 @@ const nodeOf = (status: object = {}): Node => ({
   metadata: { name: 'machine1' },
   status: { allocatable: { cpu: '1' }, ...status },
 });
-const cpuPod = (cpu: string): Pod => ({ spec: { containers: [{ name: 'app', resources: { requests: { cpu } } }] } });
+const metadata = { uid: 'uid', name: 'web', namespace: 'ns' };
+const cpuPod = (cpu: string): ValidPod => ({
+  metadata,
+  spec: { containers: [{ name: 'app', resources: { requests: { cpu } } }] },
+});
 
-const labelled = (os: string): Pod => ({ metadata: { labels: { 'kubernetes.io/os': os } } });
-const withOS = (name: string): Pod => ({ spec: { os: { name } } });
-const strict: Pod = { spec: { securityContext: { supplementalGroupsPolicy: 'Strict' } } };
-const reasonOf = (pod: Pod, node: Node | undefined): string | undefined => unsupportedFeature(pod, node)?.reason;
+const labelled = (os: string): ValidPod => ({ metadata: { ...metadata, labels: { 'kubernetes.io/os': os } } });
+const withOS = (name: string): ValidPod => ({ metadata, spec: { os: { name } } });
+const strict: ValidPod = { metadata, spec: { securityContext: { supplementalGroupsPolicy: 'Strict' } } };
+const reasonOf = (pod: ValidPod, node: Node | undefined): string | undefined => unsupportedFeature(pod, node)?.reason;
 
 describe('TestRejectPodAdmissionBasedOnOSSelector', () => {
-  it.each<[string, Pod, string | undefined]>([
+  it.each<[string, ValidPod, string | undefined]>([
     ['OS label match', labelled(goos), undefined],
     ["dummyOS label, but the underlying OS doesn't match", labelled('dummyOS'), 'PodOSSelectorNodeLabelDoesNotMatch'],
-    ['No label selector on the pod, should be admitted', {}, undefined],
+    ['No label selector on the pod, should be admitted', { metadata }, undefined],
   ])('%s', (_name, pod, reason) => {
     expect([reasonOf(pod, nodeOf()), reasonOf(pod, undefined)]).toEqual([reason, reason]);
   });
 });
 
 describe('TestRejectPodAdmissionBasedOnOSField', () => {
-  it.each<[string, Pod, string | undefined]>([
+  it.each<[string, ValidPod, string | undefined]>([
     ['OS field match', withOS(goos), undefined],
     ['OS field mismatch', withOS('dummyOS'), 'PodOSNotSupported'],
-    ['no OS field', { spec: {} }, undefined],
+    ['no OS field', { metadata, spec: {} }, undefined],
   ])('%s', (_name, pod, reason) => {
     expect([reasonOf(pod, nodeOf()), reasonOf(pod, undefined)]).toEqual([reason, reason]);
   });
@@ -43,7 +47,7 @@ describe('TestRejectPodAdmissionBasedOnOSField', () => {
 
 describe('TestPodAdmissionBasedOnSupplementalGroupsPolicy', () => {
   const supported = nodeOf({ features: { supplementalGroupsPolicy: true } });
-  it.each<[string, Node, Pod, string | undefined]>([
+  it.each<[string, Node, ValidPod, string | undefined]>([
     [
       'feature=Beta, node=feature not supported, pod=in use: it should REJECT',
       nodeOf(),
@@ -51,14 +55,14 @@ describe('TestPodAdmissionBasedOnSupplementalGroupsPolicy', () => {
       'SupplementalGroupsPolicyNotSupported',
     ],
     ['feature=Beta, node=feature supported, pod=in use: it should ADMIT', supported, strict, undefined],
-    ['feature=Beta, node=feature not supported, pod=not in use: it should ADMIT', nodeOf(), {}, undefined],
+    ['feature=Beta, node=feature not supported, pod=not in use: it should ADMIT', nodeOf(), { metadata }, undefined],
   ])('%s', (_name, node, pod, reason) => {
     expect(reasonOf(pod, node)).toBe(reason);
   });
 });
 
 describe('PredicateAdmitHandler', () => {
-  const admit = (pod: Pod, otherPods: readonly Pod[], handle?: () => never[]): PodAdmitResult =>
+  const admit = (pod: ValidPod, otherPods: readonly ValidPod[], handle?: () => never[]): PodAdmitResult =>
     new PredicateAdmitHandler({
       nodeName: 'machine1',
       getNode: () => nodeOf(),
@@ -77,7 +81,7 @@ describe('PredicateAdmitHandler', () => {
   });
 
   it('another failure has the name of the predicate as its reason', () => {
-    expect(admit({ spec: { nodeSelector: { a: 'b' } } }, [])).toEqual({
+    expect(admit({ metadata, spec: { nodeSelector: { a: 'b' } } }, [])).toEqual({
       admit: false,
       reason: 'NodeAffinity',
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
@@ -85,7 +89,9 @@ describe('PredicateAdmitHandler', () => {
   });
 
   it('the requests of pods that are being preempted do not count', () => {
-    expect(admit(cpuPod('600m'), [{ ...cpuPod('0.5'), metadata: { uid: 'preempting' } }])).toEqual({ admit: true });
+    expect(admit(cpuPod('600m'), [{ ...cpuPod('0.5'), metadata: { ...metadata, uid: 'preempting' } }])).toEqual({
+      admit: true,
+    });
   });
 
   it('a critical pod is admitted when others could be preempted, and refused with the error when not', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { CriticalPodAdmission } from '../../../src/agent/admission/critical-pod-admission.ts';
 import { type AdmissionRequirement, podsToPreempt } from '../../../src/agent/admission/preemption.ts';
@@ -7,7 +7,7 @@ import type { PredicateFailure } from '../../../src/agent/admission/predicate-fa
 import type { UpdatePodOptions } from '../../../src/agent/pod-workers/pod-update.ts';
 
 const mi = 2 ** 20;
-const podOf = (name: string, amount: number, kind: { guaranteed?: boolean; priority?: number } = {}): Pod => {
+const podOf = (name: string, amount: number, kind: { guaranteed?: boolean; priority?: number } = {}): ValidPod => {
   const list = amount === 0 ? undefined : { cpu: `${amount}m`, memory: `${amount}Mi` };
   const resources = { requests: list, ...(kind.guaranteed && { limits: list }) };
   return {
@@ -32,7 +32,7 @@ const requirements = (cpu: number, memory: number, count: number): AdmissionRequ
     { resource: 'pods', amount: count },
   ].filter(({ amount }) => amount > 0);
 const all: Name[] = ['bestEffort', 'burstable', 'highRequestBurstable', 'guaranteed', 'highRequestGuaranteed'];
-const namesOf = (list: readonly Pod[]): string[] => list.map(({ metadata }) => metadata?.name ?? '').toSorted();
+const namesOf = (list: readonly ValidPod[]): string[] => list.map(({ metadata }) => metadata?.name ?? '').toSorted();
 
 describe('TestGetPodsToPreempt: podsToPreempt', () => {
   it.each<[string, Name, Name[], AdmissionRequirement[], Name[] | 'error']>([
@@ -103,7 +103,7 @@ describe('TestGetPodsToPreempt: podsToPreempt', () => {
       'error',
     ],
   ])('%s', (_name, preemptor, running, missing, expected) => {
-    const preempt = (): Pod[] =>
+    const preempt = (): ValidPod[] =>
       podsToPreempt(
         pods[preemptor],
         running.map((name) => pods[name]),

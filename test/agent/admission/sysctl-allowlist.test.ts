@@ -19,11 +19,13 @@ describe('TestNewAllowlist: the allowlist', () => {
   );
 });
 
+const metadata = { uid: 'uid', name: 'web', namespace: 'ns' };
+
 describe('TestAllowlist: admission', () => {
   const allowlist = new SysctlAllowlist(safe, ['kernel.msg*', 'kernel.sem', 'net.b.*', 'user.*']);
   const admit = (name: string, spec: object = {}): PodAdmitResult =>
     allowlist.admit({
-      pod: { spec: { hostUsers: false, ...spec, securityContext: { sysctls: [{ name, value: '1' }] } } },
+      pod: { metadata, spec: { hostUsers: false, ...spec, securityContext: { sysctls: [{ name, value: '1' }] } } },
       otherPods: [],
       operation: 'add',
     });
@@ -55,7 +57,7 @@ describe('TestAllowlist: admission', () => {
   });
 
   it('a pod without sysctls is allowed', () => {
-    const pod = { spec: { securityContext: { sysctls: [] } } };
+    const pod = { metadata, spec: { securityContext: { sysctls: [] } } };
     expect(allowlist.admit({ pod, otherPods: [], operation: 'add' })).toEqual({ admit: true });
   });
 });

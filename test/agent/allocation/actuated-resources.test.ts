@@ -1,5 +1,5 @@
 import { expect, describe, it } from 'vitest';
-import type { Pod, ResourceRequirementsInput } from 'kubelet-status-manager';
+import type { ValidPod, ResourceRequirementsInput } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { RuntimeContainerState } from '../../../src/agent/runtime/runtime-pod-status.ts';
 import { recordingLogger, settle, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
@@ -72,8 +72,8 @@ describe('TestIsPodResizeInProgress', () => {
       ...{ name, resources: requirements(allocated) },
       ...(kind === 'sidecar' && { restartPolicy: 'Always' }),
     });
-    const pod: Pod = {
-      metadata: { uid: '12345' },
+    const pod: ValidPod = {
+      metadata: { uid: '12345', name: 'web', namespace: 'ns' },
       spec: {
         initContainers: named.filter(({ kind }) => kind !== undefined).map(specOf),
         containers: named.filter(({ kind }) => kind === undefined).map(specOf),
@@ -90,8 +90,8 @@ describe('TestIsPodResizeInProgress', () => {
 });
 
 describe('what is recorded', () => {
-  const pod: Pod = {
-    metadata: { uid: 'a' },
+  const pod: ValidPod = {
+    metadata: { uid: 'a', name: 'web', namespace: 'ns' },
     spec: {
       resources: { limits: { memory: '1Gi' } },
       containers: [{ name: 'app', resources: { requests: { cpu: '1' } } }],

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AllocationState, type Pod, StatusManager } from 'kubelet-status-manager';
+import { type AllocationState, type Pod, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { PodAdmitAttributes, PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
 import { AllocationManager, type AllocationManagerOptions } from '../../../src/agent/allocation/allocation-manager.ts';
@@ -18,14 +18,14 @@ const podOf = (
   name: string,
   requests: Requests,
   rest: { priority?: number; limits?: Requests; uid?: string } = {},
-): Pod => ({
+): ValidPod => ({
   metadata: { uid: rest.uid ?? name, name, namespace: 'ns', generation: 1 },
   spec: {
     ...(rest.priority !== undefined && { priority: rest.priority }),
     containers: [{ name: 'app', resources: { requests, ...(rest.limits && { limits: rest.limits }) } }],
   },
 });
-const resized = (pod: Pod, requests: Requests, generation = 2): Pod => ({
+const resized = (pod: ValidPod, requests: Requests, generation = 2): ValidPod => ({
   ...pod,
   metadata: { ...pod.metadata, generation },
   spec: { ...pod.spec, containers: [{ name: 'app', resources: { ...pod.spec!.containers![0]!.resources, requests } }] },
@@ -38,7 +38,7 @@ let clock: FakeClock;
 let client: FakePodClient;
 let statusManager: StatusManager;
 let state: AllocationState;
-let pods: Map<string, Pod>;
+let pods: Map<string, ValidPod>;
 let events: PodEvent[];
 let synced: string[];
 let asked: PodAdmitAttributes[];
@@ -62,7 +62,7 @@ const managerWith = (options: Partial<AllocationManagerOptions> = {}): Allocatio
     getActivePods: () => [...pods.values()],
     getPodByUID: (uid) => pods.get(uid),
     allSourcesReady: () => allReady,
-    triggerPodSync: ({ metadata }) => void synced.push(metadata!.name!),
+    triggerPodSync: ({ metadata }) => void synced.push(metadata.name),
     clock,
     logger: silentLogger,
     eventRecorder: { event: (event) => void events.push(event) },
@@ -89,13 +89,13 @@ beforeEach(() => {
   manager = managerWith();
 });
 
-const put = (pod: Pod): Pod => {
-  pods.set(pod.metadata!.uid!, pod);
+const put = (pod: ValidPod): ValidPod => {
+  pods.set(pod.metadata.uid, pod);
   return pod;
 };
-const add = (pod: Pod): PodAdmitResult => manager.addPod([...pods.values()], put(pod));
-const update = (pod: Pod): void => {
-  const oldPod = pods.get(pod.metadata!.uid!);
+const add = (pod: ValidPod): PodAdmitResult => manager.addPod([...pods.values()], put(pod));
+const update = (pod: ValidPod): void => {
+  const oldPod = pods.get(pod.metadata.uid);
   manager.podUpdated(oldPod, put(pod));
 };
 const allocatedCpu = (uid: string) => state.getContainerResourceAllocation(uid, 'app')?.requests?.['cpu'];
@@ -123,8 +123,8 @@ describe('TestUpdatePodFromAllocation', () => {
       { name: 'init', resources: { requests: { cpu } } },
       { name: 'sidecar', restartPolicy: 'Always', resources: { limits: { cpu } } },
     ];
-    const pod = (cpu: string): Pod => ({
-      metadata: { uid: 'a' },
+    const pod = (cpu: string): ValidPod => ({
+      metadata: { uid: 'a', name: 'web', namespace: 'ns' },
       spec: { containers: containers(cpu), initContainers: initContainers(cpu), resources: { limits: { cpu } } },
     });
     await state.setPodAllocation(pod('1'));
@@ -363,7 +363,7 @@ describe('when pending resizes are tried again', () => {
     expect(tries()).toBe(1);
     manager.podReconciled(other, { ...other, status: { phase: 'Succeeded' } });
     expect(tries()).toBe(2);
-    const showing = (cpu: string): Pod => ({
+    const showing = (cpu: string): ValidPod => ({
       ...other,
       status: { containerStatuses: [{ name: 'app', resources: { requests: { cpu } } }] },
     });
@@ -417,7 +417,7 @@ describe('TestSortPendingResizes', () => {
     statusManager.setPodResizePendingCondition('early', 'Deferred', '', 2);
     clock.advance(1000);
     statusManager.setPodResizePendingCondition('late', 'Deferred', '', 2);
-    for (const { metadata } of all) manager.pushPendingResize(metadata!.uid!);
+    for (const { metadata } of all) manager.pushPendingResize(metadata.uid);
     expect(manager.pendingResizes).toEqual(['shrinking', 'important', 'guaranteed', 'early', 'late', 'never-tried']);
   });
 });

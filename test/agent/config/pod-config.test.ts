@@ -31,9 +31,16 @@ function newConfig(options: Partial<ConstructorParameters<typeof PodConfig>[0]> 
   return { config, clock, updates, sink, set };
 }
 
-it.each(['TestNewPodAdded', 'TestNewPodAddedDefaultNamespace', 'TestNewPodAddedInvalidNamespace'])('%s', (title) => {
-  const namespace = { TestNewPodAdded: 'new', TestNewPodAddedDefaultNamespace: 'default' }[title] ?? '';
+it.each([
+  ['TestNewPodAdded', 'new'],
+  ['TestNewPodAddedDefaultNamespace', 'default'],
+])('%s', (_title, namespace) => {
   expect(newConfig().set([podOf('foo', namespace)])).toEqual([`ADD ${namespace}/foo`]);
+});
+
+it('TestNewPodAddedInvalidNamespace', () => {
+  const refusal = expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pods[0].metadata.namespace' });
+  expect(() => newConfig().set([podOf('foo', '')])).toThrow(refusal);
 });
 
 it('TestNewPodAddedDifferentNamespaces', () => {
@@ -151,7 +158,7 @@ it('TestPodUpdateLabels', () => {
 describe('several sources', () => {
   it.each<[string, unknown, string]>([
     ['no list', undefined, 'pods'],
-    ['no pod', [podOf('foo'), undefined], 'pods[1].metadata.name'],
+    ['no pod', [podOf('foo'), undefined], 'pods[1]'],
     ['no namespace', [{ metadata: { name: 'foo', uid: 'u' } }], 'pods[0].metadata.namespace'],
     ['no UID', [{ metadata: { name: 'foo', namespace: 'new' } }], 'pods[0].metadata.uid'],
   ])('the sink refuses an invalid list and names the member: %s', (_, pods, path) => {

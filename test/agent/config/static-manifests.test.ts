@@ -28,7 +28,7 @@ const decode = (manifest: string) =>
 function resultOf(manifest: string): Row['kubelet'] {
   try {
     const pod = decode(manifest);
-    const { name = '', namespace = '', labels = null } = pod.metadata ?? {};
+    const { name, namespace, labels = null } = pod.metadata;
     return { name, ns: namespace, labels, qos: computePodQOS(pod), spec: pod.spec! };
   } catch {
     return 'refused';

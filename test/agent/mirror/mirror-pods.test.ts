@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import { createMirrorPodAPI } from '../../../src/agent/mirror/mirror-pod-api.ts';
 import {
   deleteOrphanedMirrorPods,
@@ -32,7 +32,7 @@ afterEach(async () => {
   await server.close();
 });
 
-function staticPod(hash = '123456789', name = 'web-node-a'): Pod {
+function staticPod(hash = '123456789', name = 'web-node-a'): ValidPod {
   return {
     metadata: {
       name,
@@ -44,18 +44,18 @@ function staticPod(hash = '123456789', name = 'web-node-a'): Pod {
   };
 }
 
-async function mirrors(): Promise<Pod[]> {
+async function mirrors(): Promise<ValidPod[]> {
   const query = { fieldSelector: `spec.nodeName=${nodeName}` };
-  return ((await transport.request('GET', '/api/v1/pods', { query })).json() as { items: Pod[] }).items;
+  return ((await transport.request('GET', '/api/v1/pods', { query })).json() as { items: ValidPod[] }).items;
 }
 
-const hashOf = (pod: Pod): unknown => pod.metadata?.annotations?.['kubernetes.io/config.mirror'];
+const hashOf = (pod: ValidPod): unknown => pod.metadata?.annotations?.['kubernetes.io/config.mirror'];
 
 function messages(): string[] {
   return logger.lines.map(({ level, message }) => `${level}: ${message}`);
 }
 
-async function reconcile(pod: Pod): Promise<void> {
+async function reconcile(pod: ValidPod): Promise<void> {
   const [mirror] = (await mirrors()).filter(({ metadata }) => metadata?.name === pod.metadata?.name);
   await tryReconcileMirrorPod(pod, mirror, { client, logger, signal });
 }

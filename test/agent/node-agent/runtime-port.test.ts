@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { ContainerConfig, ContainerRuntime } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
@@ -18,8 +18,8 @@ beforeEach(async () => {
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-const podOf = (spec: object = {}): Pod => ({
-  metadata: { name: 'web' },
+const podOf = (spec: object = {}): ValidPod => ({
+  metadata: { name: 'web', namespace: 'ns', uid: 'uid' },
   spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'app', image: 'app:1' }], ...spec },
 });
 
@@ -96,13 +96,13 @@ describe('what the agent tells a runtime', () => {
 
 it('a resize tells the runtime the pod and the container, and what the pod as a unit may use before and after', async () => {
   const steps: unknown[] = [];
-  const pod: Pod = {
-    metadata: { uid: 'u' },
+  const pod: ValidPod = {
+    metadata: { uid: 'u', name: 'web', namespace: 'ns' },
     spec: { containers: [{ name: 'app', resources: { limits: { cpu: '2' } } }] },
   };
   const [container] = pod.spec!.containers!;
   const runtime: ContainerRuntime = Object.assign(new FakeContainerRuntime(), {
-    updatePodResources: async (_pod: Pod, step: string) => void steps.push(step),
+    updatePodResources: async (_pod: ValidPod, step: string) => void steps.push(step),
     updateContainerResources: async (_id: string, _resources: object, options: object) => void steps.push(options),
   });
   const actuatedResources = new ActuatedResources(new MemoryState(), silentLogger);

@@ -31,7 +31,7 @@ function write(image: string, spec: object = {}): Promise<void> {
 }
 
 const images = (): (string | undefined)[] => cluster.agent.getPods().map(({ spec }) => spec?.containers?.[0]?.image);
-const uidOf = (): string => cluster.agent.getPods()[0]!.metadata!.uid!;
+const uidOf = (): string => cluster.agent.getPods()[0]!.metadata.uid;
 const mirror = () => cluster.pod('web-node-a');
 
 describe('a static pod from a file', () => {

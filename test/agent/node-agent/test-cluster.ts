@@ -135,7 +135,7 @@ export class TestCluster implements AsyncDisposable {
       spec: { ...spec!, nodeName },
     });
     await this.settle();
-    return created.metadata!.uid!;
+    return created.metadata.uid;
   }
 
   pod(name: string): Pod | undefined {

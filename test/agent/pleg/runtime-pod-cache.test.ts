@@ -1,10 +1,10 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
 import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 
-const pod: Pod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };
+const pod: ValidPod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };
 const runtimePod: RuntimePod = {
   uid: '1234',
   name: 'p',

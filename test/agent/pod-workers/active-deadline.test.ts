@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ActiveDeadlineHandler } from '../../../src/agent/pod-workers/active-deadline.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { ValidPod } from '../../../src/kube/types.ts';
 import type { PodEvent } from '../../../src/agent/events/event-recorder.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 
@@ -17,18 +17,22 @@ function handlerAt(seconds: number, statusOf: (uid: string) => object | undefine
   return { handler, events };
 }
 
-const pod: Pod = { metadata: { uid: 'u' }, spec: { activeDeadlineSeconds: 60 }, status: { startTime: started } };
+const pod: ValidPod = {
+  metadata: { uid: 'u', name: 'web', namespace: 'ns' },
+  spec: { activeDeadlineSeconds: 60 },
+  status: { startTime: started },
+};
 
 describe('ActiveDeadlineHandler', () => {
-  it.each<[string, Pod, number, boolean]>([
+  it.each<[string, ValidPod, number, boolean]>([
     ['a second before the deadline', pod, 59, false],
     ['at the deadline', pod, 60, true],
     ['after it', pod, 61, true],
     ['a deadline of 0', { ...pod, spec: { activeDeadlineSeconds: 0 } }, 0, true],
     ['no deadline', { ...pod, spec: {} }, 1000, false],
-    ['no spec', { status: { startTime: started } }, 1000, false],
+    ['no spec', { metadata: pod.metadata, status: { startTime: started } }, 1000, false],
     ['not started', { ...pod, status: {} }, 1000, false],
-    ['no status', { spec: pod.spec! }, 1000, false],
+    ['no status', { metadata: pod.metadata, spec: pod.spec! }, 1000, false],
   ])('a pod is past its deadline: %s', (_case, of, seconds, expected) => {
     expect(handlerAt(seconds).handler.shouldSync(of)).toBe(expected);
   });

@@ -132,6 +132,11 @@ describe('TestRunHandlerNil', () => {
   it('a hook without an action', async () => {
     await expect(run({})).rejects.toThrow('Cannot run handler: it has neither exec, httpGet nor sleep');
   });
+
+  it('a TCP hook fails, which the API accepts and no kubelet runs', async () => {
+    const hook = run({ tcpSocket: { port: 80 } });
+    await expect(hook).rejects.toThrow('Cannot run handler: it has neither exec, httpGet nor sleep');
+  });
 });
 
 describe('TestRunSleepHandler', () => {

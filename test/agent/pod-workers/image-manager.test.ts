@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import { ImageError } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
 
-const pod: Pod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
+const pod: ValidPod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
 
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;

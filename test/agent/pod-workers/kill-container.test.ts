@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Container, Pod } from 'kubelet-status-manager';
+import type { Container, ValidPod } from 'kubelet-status-manager';
 import type { Lifecycle } from '../../../src/kube/types.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
@@ -27,11 +27,11 @@ beforeEach(() => {
 });
 
 const id = 'fake://foo';
-const podOf = (container: Partial<Container>, spec: object = {}, metadata: object = {}): Pod => ({
+const podOf = (container: Partial<Container>, spec: object = {}, metadata: object = {}): ValidPod => ({
   metadata: { uid: 'u', name: 'bar', namespace: 'default', ...metadata },
   spec: { containers: [{ name: 'foo', image: 'busybox', ...container }], ...spec },
 });
-async function kill(pod: Pod, rest: Partial<KillRequest> = {}): Promise<unknown> {
+async function kill(pod: ValidPod, rest: Partial<KillRequest> = {}): Promise<unknown> {
   runtime.put({
     uid: 'u',
     name: 'bar',
@@ -101,7 +101,7 @@ describe('TestKillContainer', () => {
   });
 
   it('a container that is not in the spec any more is stopped', async () => {
-    await kill({ metadata: { uid: 'u' }, spec: {} });
+    await kill({ metadata: { uid: 'u', name: 'web', namespace: 'ns' }, spec: {} });
     expect(stopped()).toEqual([2]);
   });
 
@@ -124,7 +124,7 @@ describe.each<[string, (container: Container) => object]>([
     (container) => ({ containers: [], initContainers: [{ ...container, restartPolicy: 'Always' }] }),
   ],
 ])('%s', (_, specOf) => {
-  const withHook = (lifecycle: Lifecycle): Pod => podOf({}, specOf({ name: 'foo', image: 'busybox', lifecycle }));
+  const withHook = (lifecycle: Lifecycle): ValidPod => podOf({}, specOf({ name: 'foo', image: 'busybox', lifecycle }));
 
   it('PreStop-CMDExec', async () => {
     await kill(withHook({ preStop: { exec: { command: ['PreStopCMD'] } } }), { gracePeriodSeconds: 30 });

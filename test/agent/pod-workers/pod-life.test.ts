@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { compareQuantities, type Container, type Pod, type PodSpec } from 'kubelet-status-manager';
+import { compareQuantities, type Container, type ValidPod, type PodSpec } from 'kubelet-status-manager';
 import { addQuantities } from '../../../src/kube/quantity.ts';
 import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
@@ -9,7 +9,7 @@ import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admissio
 import { TestAgent } from './test-agent.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };
-const podOf = (spec: PodSpec = {}, uid = 'uid-1', name = 'web'): Pod => ({
+const podOf = (spec: PodSpec = {}, uid = 'uid-1', name = 'web'): ValidPod => ({
   metadata: { uid, name, namespace: 'ns' },
   spec: { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [app], ...spec },
 });
@@ -476,7 +476,7 @@ describe('eviction', () => {
   it('reports what the agent says of the pod, and resolves when its containers have ended', async () => {
     agent.runtime.script('app', { stopMs: 3000 });
     await agent.create(podOf());
-    const killed = killPodNow(agent.client.pod('ns', 'web')!, {
+    const killed = killPodNow(agent.pod('ns', 'web'), {
       podWorkers: agent.workers,
       clock: agent.clock,
       evict: true,
@@ -500,7 +500,7 @@ describe('eviction', () => {
     expect(waiting()).toMatchObject({ reason: 'CrashLoopBackOff' });
     const { workers: podWorkers, clock } = agent;
     const podStatusFn = (status: object) => ({ ...status, phase: 'Failed' as const, reason: 'Evicted' });
-    const killed = killPodNow(agent.client.pod('ns', 'web')!, { podWorkers, clock, evict: true, podStatusFn });
+    const killed = killPodNow(agent.pod('ns', 'web'), { podWorkers, clock, evict: true, podStatusFn });
     await agent.advance(3000);
     await killed;
     await agent.advance(10_000);
@@ -810,7 +810,7 @@ describe('resize', () => {
   it('allocated while a sync of the old pod waits for the runtime: it is reported as completed once, when it is', async () => {
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
     agent.runtime.delay({ method: 'getPod' }, 500);
-    agent.workers.updatePod({ updateType: 'sync', pod: agent.client.pod('ns', 'web')! });
+    agent.workers.updatePod({ updateType: 'sync', pod: agent.pod('ns', 'web') });
     await agent.settle();
     agent.runtime.delay({ method: 'updateContainerResources' }, 1000);
     await agent.resize('web', memory('2Gi'));

@@ -6,7 +6,7 @@ import {
 } from '../../../src/agent/pod-workers/pod-sync-status.ts';
 import type { PodUpdate } from '../../../src/agent/pod-workers/pod-update.ts';
 import type { RuntimePod } from '../../../src/agent/runtime/container-runtime.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod, ValidPod } from '../../../src/kube/types.ts';
 
 describe('calculateEffectiveGracePeriod', () => {
   const podWith = (deletion: number | undefined, spec: number | undefined): Pod => ({
@@ -34,7 +34,9 @@ describe('calculateEffectiveGracePeriod', () => {
 });
 
 describe('mergeLastUpdate', () => {
-  const [first, second, mirror]: Pod[] = [1, 2, 3].map((i) => ({ metadata: { uid: `${i}` } })) as [Pod, Pod, Pod];
+  const [first, second, mirror]: ValidPod[] = [1, 2, 3].map((i) => ({
+    metadata: { uid: `${i}`, name: 'web', namespace: 'ns' },
+  })) as [ValidPod, ValidPod, ValidPod];
   const runningPod: RuntimePod = { uid: '1', name: 'p', namespace: 'n', containers: [], sandboxes: [] };
   const update = (members: Partial<PodUpdate>): PodUpdate => ({
     ...{ updateType: 'sync', pod: undefined, mirrorPod: undefined, runningPod: undefined },

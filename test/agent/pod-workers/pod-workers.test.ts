@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
 import type { KillPodOptions, SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
 import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
@@ -15,21 +15,21 @@ import {
 } from './recording-pod-syncer.ts';
 
 const deletionTimestamp = '2026-01-02T03:04:05Z';
-const podOf = (uid: string, name = uid): Pod => newNamedPod(uid, 'ns', name);
-const staticPodOf = (uid: string): Pod => newNamedPod(uid, 'test1', 'pod1', true);
+const podOf = (uid: string, name = uid): ValidPod => newNamedPod(uid, 'ns', name);
+const staticPodOf = (uid: string): ValidPod => newNamedPod(uid, 'test1', 'pod1', true);
 const runtimePodOf = (uid: string): RuntimePod => ({ uid, name: uid, namespace: 'test', containers: [] });
-const withDeletion = (pod: Pod, deletionGracePeriodSeconds: number): Pod => ({
+const withDeletion = (pod: ValidPod, deletionGracePeriodSeconds: number): ValidPod => ({
   ...pod,
   metadata: { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds },
 });
-const withPhase = (pod: Pod, phase: string): Pod => ({ ...pod, status: { phase } });
+const withPhase = (pod: ValidPod, phase: string): ValidPod => ({ ...pod, status: { phase } });
 
 let t: TestWorkers;
 beforeEach(() => {
   t = createPodWorkers();
 });
 
-async function update(updateType: SyncPodType, pod: Pod, killPodOptions?: KillPodOptions): Promise<void> {
+async function update(updateType: SyncPodType, pod: ValidPod, killPodOptions?: KillPodOptions): Promise<void> {
   t.workers.updatePod({ updateType, pod, killPodOptions });
   await drainAllWorkers(t);
 }

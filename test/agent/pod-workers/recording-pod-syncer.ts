@@ -1,4 +1,4 @@
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/agent/pod-workers/pod-syncer.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
@@ -68,8 +68,8 @@ export class RecordingPodSyncer implements PodLifecycleSyncer {
     return this.#record(pod, { call: 'terminated' }, signal);
   }
 
-  async #record(pod: Pod, record: Omit<SyncPodRecord, 'name'>, signal: AbortSignal | undefined): Promise<void> {
-    const { uid = '', name = '' } = pod.metadata ?? {};
+  async #record(pod: ValidPod, record: Omit<SyncPodRecord, 'name'>, signal: AbortSignal | undefined): Promise<void> {
+    const { uid, name } = pod.metadata;
     this.processed.set(uid, [...(this.processed.get(uid) ?? []), { name, ...record }]);
     if (signal !== undefined) this.signals.set(uid, signal);
     await this.#held.get(uid);
@@ -115,7 +115,7 @@ export async function drainAllWorkers({ clock }: Pick<TestWorkers, 'clock'>): Pr
 }
 
 /** A pod with a grace period of 30 seconds. */
-export function newNamedPod(uid: string, namespace: string, name: string, isStatic = false): Pod {
+export function newNamedPod(uid: string, namespace: string, name: string, isStatic = false): ValidPod {
   return {
     metadata: {
       uid,

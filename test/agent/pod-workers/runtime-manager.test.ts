@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
+import type { Container, ValidPod, PodSpec } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { createCrashLoopBackOff } from '../../../src/agent/back-off/crash-loop-back-off.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
@@ -36,15 +36,15 @@ function newManager(): RuntimeManager {
     handlerRunner: createHandlerRunner({ runtime, clock }),
     eventRecorder: { event: ({ reason }) => void events.push(reason) },
     onPodSandboxReady: ({ metadata }) => {
-      const [sandbox] = runtime.pod(metadata!.uid!)!.sandboxes!;
+      const [sandbox] = runtime.pod(metadata.uid)!.sandboxes!;
       if (sandbox?.ready === true) sandboxesReady++;
     },
   });
 }
 
 const container = (name: string, image = 'busybox'): Container => ({ name, image, imagePullPolicy: 'IfNotPresent' });
-const podOf = (spec: PodSpec): Pod => ({ metadata: { uid: '12345678', name: 'foo', namespace: 'new' }, spec });
-async function sync(pod: Pod, restartAllContainers = false) {
+const podOf = (spec: PodSpec): ValidPod => ({ metadata: { uid: '12345678', name: 'foo', namespace: 'new' }, spec });
+async function sync(pod: ValidPod, restartAllContainers = false) {
   const runtimeStatus = podStatusFromRuntime(pod, runtime.pod('12345678'), runtime);
   const syncing = manager.syncPod(pod, runtimeStatus, { restartAllContainers, signal: new AbortController().signal });
   await settle(clock);
@@ -178,7 +178,7 @@ describe('TestOnPodSandboxReadyInvocation', () => {
 });
 
 describe('TestDoPodResizeAction', () => {
-  const withResources = (limits: Record<string, string>, requests: Record<string, string>): Pod =>
+  const withResources = (limits: Record<string, string>, requests: Record<string, string>): ValidPod =>
     podOf({ containers: [{ ...container('foo1'), resources: { limits, requests } }] });
   const before = withResources({ cpu: '200m', memory: '200M' }, { cpu: '100m', memory: '100M' });
   const updates = () => runtime.callsOf({ method: 'updateContainerResources' }).map(({ resources }) => resources);

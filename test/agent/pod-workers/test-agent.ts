@@ -1,9 +1,10 @@
-import { type Pod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
+import { type ValidPod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
 import type { EventRecorder, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
 import { AgentPodSyncer, type AgentPodSyncerOptions } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { createProber } from '../../../src/agent/prober/create-prober.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
+import { requirePods } from '../../../src/kube/require-pod.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import type { ProbeResults } from '../../../src/agent/prober/probe-results.ts';
@@ -55,7 +56,7 @@ export class TestAgent {
   readonly #syncer: AgentPodSyncer;
   readonly #history = new Map<string, readonly string[]>();
   /** All but the status, by UID. */
-  readonly #desired = new Map<string, { readonly json: string; readonly pod: Pod }>();
+  readonly #desired = new Map<string, { readonly json: string; readonly pod: ValidPod }>();
   readonly #startTimes = new Map<string, readonly number[]>();
   readonly #startMs = this.clock.now();
   #ticks = 0;
@@ -92,7 +93,7 @@ export class TestAgent {
         logger: silentLogger,
         eventRecorder,
       },
-      getActivePods: () => this.client.list(),
+      getActivePods: () => this.pods(),
       getPodByUID: (uid) => this.podManager.getPodByUID(uid),
       allSourcesReady: () => true,
       triggerPodSync: (pod) => this.workers.updatePod({ updateType: 'sync', pod }),
@@ -108,14 +109,24 @@ export class TestAgent {
     });
     this.workers.connect({ podSyncer: this.#syncer, allocationManager: this.allocationManager });
     this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
-    this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod));
+    this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod as ValidPod));
     this.manager.start();
     this.allocationManager.start();
     clock.afterFunc(syncTickMs, () => this.#tick());
   }
 
+  /** The pods that the API server shows. */
+  pods(): readonly ValidPod[] {
+    return requirePods('pods', this.client.list());
+  }
+
+  /** The pod that the API server shows. */
+  pod(namespace: string, name: string): ValidPod {
+    return this.pods().find(({ metadata }) => metadata.namespace === namespace && metadata.name === name)!;
+  }
+
   /** The API server shows this pod. */
-  async create(pod: Pod): Promise<void> {
+  async create(pod: ValidPod): Promise<void> {
     this.client.put(pod);
     await this.settle();
   }
@@ -194,8 +205,8 @@ export class TestAgent {
     });
   }
 
-  #onPodEvent(type: string, pod: Pod): void {
-    const uid = pod.metadata?.uid ?? '';
+  #onPodEvent(type: string, pod: ValidPod): void {
+    const uid = pod.metadata.uid;
     if (type === 'DELETED') return this.workers.updatePod({ updateType: 'kill', pod });
     const history = this.#history.get(uid) ?? [];
     const entry = describePod(pod);
@@ -207,7 +218,7 @@ export class TestAgent {
     this.#desired.set(uid, { json, pod });
     if (before?.json === json) return this.allocationManager.podReconciled(before.pod, pod);
     if (before === undefined) {
-      this.allocationManager.addPod(this.client.list(), pod);
+      this.allocationManager.addPod(this.pods(), pod);
       this.allocationManager.podsAdded([pod]);
     } else {
       this.allocationManager.podUpdated(before.pod, pod);
@@ -229,8 +240,8 @@ export class TestAgent {
   #tick(): void {
     this.#ticks++;
     const due = new Set(this.#workQueue.getWork());
-    for (const pod of this.client.list()) {
-      if (this.#syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata?.uid ?? '');
+    for (const pod of this.pods()) {
+      if (this.#syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata.uid);
     }
     for (const uid of due) this.#update('sync', uid);
     if (this.#ticks % housekeepingTicks === 0) this.#housekeeping();
@@ -239,16 +250,16 @@ export class TestAgent {
 
   /** Source: kubelet `HandlePodCleanups`. */
   #housekeeping(): void {
-    const pods = this.client.list();
+    const pods = this.pods();
     const known = this.workers.syncKnownPods(pods);
     for (const pod of pods) {
-      if (!known.has(pod.metadata?.uid ?? '')) this.workers.updatePod({ updateType: 'create', pod });
+      if (!known.has(pod.metadata.uid)) this.workers.updatePod({ updateType: 'create', pod });
     }
-    this.manager.removeOrphanedStatuses([...known.keys(), ...pods.map(({ metadata }) => metadata?.uid ?? '')]);
+    this.manager.removeOrphanedStatuses([...known.keys(), ...pods.map(({ metadata }) => metadata.uid)]);
   }
 }
 
-function describePod({ metadata, status }: Pod): string {
+function describePod({ metadata, status }: ValidPod): string {
   const { phase, containerStatuses = [], initContainerStatuses = [] } = (status ?? {}) as PodStatus;
   const states = [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].map(({ name, state }) => {
     const { waiting, running, terminated } = state ?? {};

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
+import { BasicPodManager, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
 import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
@@ -15,18 +15,18 @@ const { signal } = new AbortController();
 const deletionTimestamp = '2026-01-02T03:04:05Z';
 const uid = '1';
 
-const podOf = (annotations: Record<string, string> = {}, metadata: Pod['metadata'] = {}): Pod => ({
+const podOf = (annotations: Record<string, string> = {}, metadata: Partial<ValidPod['metadata']> = {}): ValidPod => ({
   metadata: { uid, name: 'pod1', namespace: 'ns1', annotations, ...metadata },
   spec: { containers: [{ name: 'container-1' }] },
 });
-const simplePod = (): Pod => podOf();
-const staticPod = (annotations: Record<string, string> = {}): Pod =>
+const simplePod = (): ValidPod => podOf();
+const staticPod = (annotations: Record<string, string> = {}): ValidPod =>
   podOf({ 'kubernetes.io/config.source': 'file', ...annotations });
-const deletedPod = (): Pod => {
+const deletedPod = (): ValidPod => {
   const pod = podOf({}, { deletionTimestamp, deletionGracePeriodSeconds: 2 });
   return { ...pod, spec: { ...pod.spec, terminationGracePeriodSeconds: 2 } };
 };
-const withPhase = (pod: Pod, phase: string): Pod => ({ ...pod, status: { phase } });
+const withPhase = (pod: ValidPod, phase: string): ValidPod => ({ ...pod, status: { phase } });
 const runtimePod: RuntimePod = {
   uid,
   name: 'pod1',
@@ -162,7 +162,7 @@ describe('TestKubelet_HandlePodCleanups', () => {
       await update({ updateType: 'create', pod: { ...staticPod(), metadata: { ...staticPod().metadata, uid: '2' } } });
       await update({ updateType: 'create', pod: staticPod() });
     });
-    const other = (): Pod => ({ ...staticPod(), metadata: { ...staticPod().metadata, uid: '2' } });
+    const other = (): ValidPod => ({ ...staticPod(), metadata: { ...staticPod().metadata, uid: '2' } });
 
     it('pod that could not start and is not in config is force terminated during pod cleanup', async () => {
       podManager.setPods([other()]);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
+import { BasicPodManager, type Pod, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import type { PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { type RecordingLogger, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
@@ -8,14 +8,14 @@ import { PodDispatcher } from '../../../src/agent/sync-loop/pod-dispatcher.ts';
 import { SyncHandler } from '../../../src/agent/sync-loop/sync-handler.ts';
 import { createPodWorkers, drainAllWorkers, type TestWorkers } from '../pod-workers/recording-pod-syncer.ts';
 
-const podOf = (uid: string, status: Pod['status'] = {}, metadata: Pod['metadata'] = {}): Pod => ({
+const podOf = (uid: string, status: Pod['status'] = {}, metadata: Partial<ValidPod['metadata']> = {}): ValidPod => ({
   metadata: { uid, name: uid, namespace: 'ns', ...metadata },
   spec: { containers: [{ name: 'app' }] },
   status,
 });
-const mirrorOf = (uid: string, name: string): Pod =>
+const mirrorOf = (uid: string, name: string): ValidPod =>
   podOf(uid, {}, { name, annotations: { 'kubernetes.io/config.mirror': 'h', 'kubernetes.io/config.source': 'file' } });
-const staticOf = (uid: string, name: string): Pod =>
+const staticOf = (uid: string, name: string): ValidPod =>
   podOf(uid, {}, { name, annotations: { 'kubernetes.io/config.hash': 'h', 'kubernetes.io/config.source': 'file' } });
 
 let t: TestWorkers;
@@ -25,10 +25,10 @@ let logger: RecordingLogger;
 let events: PodEvent[];
 let areSourcesReady: boolean;
 let synced: Set<string>;
-let admit: (pod: Pod, otherPods: readonly Pod[]) => PodAdmitResult;
+let admit: (pod: ValidPod, otherPods: readonly ValidPod[]) => PodAdmitResult;
 let died: string[];
 let handler: SyncHandler;
-let getActivePods: () => Pod[];
+let getActivePods: () => ValidPod[];
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
@@ -180,7 +180,7 @@ describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
       asked.push([metadata?.name ?? '', ...otherPods.map((pod) => pod.metadata?.name ?? '')]);
       return { admit: true };
     };
-    const createdAt = (name: string, creationTimestamp: string): Pod => podOf(name, {}, { creationTimestamp });
+    const createdAt = (name: string, creationTimestamp: string): ValidPod => podOf(name, {}, { creationTimestamp });
     handler.handlePodAdditions([
       createdAt('young', '2026-01-02T03:04:06Z'),
       createdAt('old', '2026-01-02T03:04:05Z'),
@@ -277,7 +277,7 @@ describe('events and probes', () => {
 it('HandlePodReconcile: a pod whose Ready condition does not fit its readiness gates is synced', async () => {
   const ready = { type: 'Ready', status: 'True' };
   const pod = podOf('1', { phase: 'Running', conditions: [{ ...ready, lastProbeTime: null }] });
-  const gated: Pod = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: 'gate' }] } };
+  const gated: ValidPod = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: 'gate' }] } };
   handler.handlePodAdditions([gated]);
   await drain();
   handler.handlePodReconcile([gated]);
@@ -288,7 +288,7 @@ it('HandlePodReconcile: a pod whose Ready condition does not fit its readiness g
 });
 
 it('a pod that cannot be handled is logged, and the others are handled', async () => {
-  handler.handlePodAdditions([{ metadata: { name: 'without a UID', namespace: 'ns' } }, podOf('1')]);
+  handler.handlePodAdditions([{ metadata: { name: 'without a UID', namespace: 'ns', uid: '' } }, podOf('1')]);
   await drain();
   expect(calls('1')).toEqual(['create']);
   expect(logger.errors).toMatchObject([{ message: 'Failed to handle a pod', fields: { pod: 'ns/without a UID' } }]);

@@ -1,19 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod } from 'kubelet-status-manager';
+import type { ValidPod } from 'kubelet-status-manager';
 import type { PodConfigUpdate } from '../../../src/agent/config/pod-config.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import { SourcesReady } from '../../../src/agent/config/sources-ready.ts';
 import { SyncLoopChannels } from '../../../src/agent/sync-loop/sync-loop-channels.ts';
 import { AgentSyncLoop, type AgentSyncLoopOptions } from '../../../src/agent/sync-loop/sync-loop.ts';
 
-const pod: Pod = { metadata: { uid: '1', name: 'web', namespace: 'ns' } };
+const pod: ValidPod = { metadata: { uid: '1', name: 'web', namespace: 'ns' } };
 const add = (source: PodConfigUpdate['source'] = 'api'): PodConfigUpdate => ({ op: 'ADD', source, pods: [pod] });
 
 let clock: FakeClock;
 let logger: RecordingLogger;
 let handled: string[];
 let errors: string[];
-let due: Pod[];
+let due: ValidPod[];
 let loop: AgentSyncLoop;
 let channels: SyncLoopChannels;
 let sourcesReady: SourcesReady;

@@ -18,7 +18,7 @@ async function start(clock?: FakeClock): Promise<void> {
     metadata: { name: 'p' },
     spec: { nodeName: 'node-a', containers: [{ name: 'c', image: 'i' }] },
   });
-  uid = pod.metadata!.uid!;
+  uid = pod.metadata.uid!;
 }
 
 afterEach(async () => {
@@ -178,7 +178,7 @@ describe('APIServer.faults of watches', () => {
   }
 
   const write = (text: string): object =>
-    server.pods.patchStatus('default', 'p', { status: { message: text } }).metadata!;
+    server.pods.patchStatus('default', 'p', { status: { message: text } }).metadata;
   const lists = (): number => server.requests.filter(({ path }) => !path.includes('watch=')).length;
 
   afterEach(() => podManager.stop());

@@ -24,7 +24,7 @@ export class FunctionRuntime implements ContainerRuntime {
   }
 
   async listPods(): Promise<RuntimePod[]> {
-    const uids = new Set(Array.from(this.#runs.values(), ({ config }) => config.pod.metadata!.uid!));
+    const uids = new Set(Array.from(this.#runs.values(), ({ config }) => config.pod.metadata.uid));
     return Array.from(uids, (uid) => this.#podOf(uid)!);
   }
 
@@ -73,7 +73,7 @@ export class FunctionRuntime implements ContainerRuntime {
     const runs = [...this.#runs.values()].filter(({ config }) => config.pod.metadata?.uid === uid);
     const metadata = runs[0]?.config.pod.metadata;
     if (metadata === undefined) return undefined;
-    const { name = '', namespace = '' } = metadata;
+    const { name, namespace } = metadata;
     return { uid, name, namespace, ips: ['127.0.0.1'], containers: runs.map(({ status }) => status) };
   }
 }

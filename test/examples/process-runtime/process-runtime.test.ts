@@ -364,7 +364,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       await test.runtime.removePodSandbox(test.sandboxID);
       expect(await test.runtime.listPods()).toEqual([]);
       expect(existsSync(test.directory.podDirectory('uid-1'))).toBe(false);
-      expect(existsSync(test.directory.logDirectory(test.pod.metadata!))).toBe(false);
+      expect(existsSync(test.directory.logDirectory(test.pod.metadata))).toBe(false);
     });
   });
 });

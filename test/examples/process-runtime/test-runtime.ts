@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Container, Pod } from 'kubelet-status-manager';
+import type { Container, ValidPod } from 'kubelet-status-manager';
 import type { RuntimeContainerStatus, RuntimeEvent } from 'kubelet-status-manager/agent';
 import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
 import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
@@ -35,7 +35,7 @@ export function sh(script: string, more: Partial<Container> = {}): Container {
 export class TestRuntime implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), 'rt-'));
   readonly directory = new NodeDirectory(this.path);
-  readonly pod: Pod;
+  readonly pod: ValidPod;
   readonly configObjects: ConfigObjects;
   runtime!: ProcessRuntime;
   sandboxID = '';
@@ -43,12 +43,12 @@ export class TestRuntime implements AsyncDisposable {
   #events: RuntimeEvent[] = [];
   readonly #wakes = new Set<() => void>();
 
-  private constructor(spec: Pod['spec'], configObjects: ConfigObjects) {
+  private constructor(spec: ValidPod['spec'], configObjects: ConfigObjects) {
     this.pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec };
     this.configObjects = configObjects;
   }
 
-  static async start(spec: Pod['spec'] = {}, configObjects = fakeConfigObjects()): Promise<TestRuntime> {
+  static async start(spec: ValidPod['spec'] = {}, configObjects = fakeConfigObjects()): Promise<TestRuntime> {
     const test = new TestRuntime(spec, configObjects);
     await test.open();
     test.sandboxID = await test.runtime.runPodSandbox({ pod: test.pod, attempt: 0 });

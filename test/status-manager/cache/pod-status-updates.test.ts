@@ -8,9 +8,9 @@ import { Subscribers } from '../../../src/shared/subscribers.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { RecordingMetrics } from '../../../src/testing/recording-metrics.ts';
-import type { Pod, PodStatusInput } from '../../../src/kube/types.ts';
+import type { ValidPod, PodStatusInput } from '../../../src/kube/types.ts';
 
-const pod: Pod = {
+const pod: ValidPod = {
   metadata: { uid: 'a', name: 'foo', namespace: 'new' },
   spec: { containers: [{ name: 'c' }], restartPolicy: 'Always' },
 };
@@ -85,7 +85,7 @@ describe('listeners', () => {
 
   it('are not told that a pod is added when it is being deleted', () => {
     const { updates, notified } = setup();
-    const deleted = { ...pod, metadata: { ...pod.metadata!, deletionTimestamp: '2026-01-02T03:04:00Z' } };
+    const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-02T03:04:00Z' } };
     updates.setPodStatus(deleted, ready('True'));
     expect(notified).toMatchObject([{ isAdded: false }]);
   });
@@ -111,7 +111,7 @@ describe('an update that changes nothing', () => {
     ['setPodVolumeHealth', (u) => u.setPodVolumeHealth('b', 'data', health), 'no-status', 'debug'],
   ])('%s says why, and logs it: %s', (_method, update, ignored, level) => {
     const { podManager, updates, accepted, logger } = setup();
-    podManager.addPod({ ...pod, metadata: { ...pod.metadata!, uid: 'b', name: 'other' } });
+    podManager.addPod({ ...pod, metadata: { ...pod.metadata, uid: 'b', name: 'other' } });
     updates.setPodStatus(pod, running);
     updates.setPodVolumeHealth('a', 'data', health);
     const before = accepted.length;
@@ -150,7 +150,7 @@ describe('adoptServerStatuses', () => {
   it('caches the server status as sent version 1; skips cached pods and pods without a phase', () => {
     const { podManager, cache, updates } = setup();
     updates.setPodStatus(pod, ready('True'));
-    const shown = (uid: string, status: PodStatusInput | undefined): Pod => ({
+    const shown = (uid: string, status: PodStatusInput | undefined): ValidPod => ({
       metadata: { uid, name: uid, namespace: 'n' },
       status,
     });

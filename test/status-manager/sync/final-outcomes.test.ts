@@ -11,7 +11,7 @@ const subject = { podUID: uidOf('a'), podNamespace: 'default', podName: 'a' };
 /** The watch shows the pod's end: the agent forgets it, as the README's example does. */
 function observeRemoval(h: SyncHarness, pod: Pod): void {
   h.podManager.removePod(pod);
-  h.manager.removeOrphanedStatuses(h.podManager.getPods().map(({ metadata }) => metadata!.uid!));
+  h.manager.removeOrphanedStatuses(h.podManager.getPods().map(({ metadata }) => metadata.uid));
 }
 
 describe('the watch shows DELETED before a response of ours arrives', () => {

@@ -229,7 +229,7 @@ class World {
     const pod = this.h.client.pod('default', name);
     const old = this.h.podManager.getPodByUID(this.#running.get(name) ?? '');
     if (pod === undefined) return;
-    if (old !== undefined && old.metadata!.uid !== pod.metadata!.uid) this.h.podManager.removePod(old);
+    if (old !== undefined && old.metadata.uid !== pod.metadata!.uid) this.h.podManager.removePod(old);
     this.#running.set(name, pod.metadata!.uid!);
     this.h.podManager.updatePod(structuredClone(pod));
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
-import { ResendDetector } from '../../../src/status-manager/sync/resend-detector.ts';
+import { ResendDetector, type SentVersion } from '../../../src/status-manager/sync/resend-detector.ts';
 import type { PodStatusChanges } from '../../../src/kube/client/pod-client.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
@@ -11,11 +11,17 @@ function merge(status: PodStatusChanges): PodStatusPatch {
 
 const shown: Pod = { metadata: { uid: 'a', namespace: 'default', name: 'web' } };
 
+function version(number: number): SentVersion {
+  return { podNamespace: 'default', podName: 'web', version: number };
+}
+
 describe('ResendDetector', () => {
   it('warns once, at the third sending of one body for one version', () => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    const counts = Array.from({ length: 6 }, () => detector.sent('a', 7, merge({ message: 'm' }), shown, shown));
+    const counts = Array.from({ length: 6 }, () =>
+      detector.sent('a', version(7), merge({ message: 'm' }), shown, shown),
+    );
     expect(counts).toEqual([1, 2, 3, 4, 5, 6]);
     expect(logger.warnings).toEqual([
       {
@@ -27,20 +33,20 @@ describe('ResendDetector', () => {
   });
 
   it.each<[string, (detector: ResendDetector) => number]>([
-    ['another version', (detector) => detector.sent('a', 2, merge({ message: 'm' }), shown, shown)],
-    ['another body', (detector) => detector.sent('a', 1, merge({ message: 'n' }), shown, shown)],
-    ['another pod', (detector) => detector.sent('b', 1, merge({ message: 'm' }), shown, shown)],
+    ['another version', (detector) => detector.sent('a', version(2), merge({ message: 'm' }), shown, shown)],
+    ['another body', (detector) => detector.sent('a', version(1), merge({ message: 'n' }), shown, shown)],
+    ['another pod', (detector) => detector.sent('b', version(1), merge({ message: 'm' }), shown, shown)],
     [
       'a pod that was forgotten',
       (detector) => {
         detector.forget('a');
-        return detector.sent('a', 1, merge({ message: 'm' }), shown, shown);
+        return detector.sent('a', version(1), merge({ message: 'm' }), shown, shown);
       },
     ],
   ])('restarts the count for %s', (_what, send) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    for (let i = 0; i < 2; i++) detector.sent('a', 1, merge({ message: 'm' }), shown, shown);
+    for (let i = 0; i < 2; i++) detector.sent('a', version(1), merge({ message: 'm' }), shown, shown);
     expect(send(detector)).toBe(1);
     expect(logger.warnings).toEqual([]);
   });
@@ -68,7 +74,7 @@ describe('ResendDetector', () => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
     const times = ['2026-01-02T03:04:05Z', '2026-01-02T03:04:15Z', '2026-01-02T03:04:25Z'];
-    expect(times.map((time) => detector.sent('a', 1, patchAt(time), shown, shown))).toEqual([1, 2, 3]);
+    expect(times.map((time) => detector.sent('a', version(1), patchAt(time), shown, shown))).toEqual([1, 2, 3]);
     expect(logger.warnings).toMatchObject([{ message: expect.stringContaining(message) }]);
   });
 
@@ -95,7 +101,7 @@ describe('ResendDetector', () => {
   ])('names the members of %s', (_what, patch, members) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    for (let i = 0; i < 3; i++) detector.sent('a', 1, patch, shown, shown);
+    for (let i = 0; i < 3; i++) detector.sent('a', version(1), patch, shown, shown);
     expect(logger.warnings[0]!.fields.members).toEqual(members);
   });
 
@@ -111,7 +117,7 @@ describe('ResendDetector', () => {
       null,
     ];
     for (let i = 0; i < 3; i++)
-      detector.sent('a', 1, merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } }, shown);
+      detector.sent('a', version(1), merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } }, shown);
     expect(logger.warnings[0]!.fields.managers).toEqual(['somebody']);
   });
 
@@ -124,9 +130,15 @@ describe('ResendDetector', () => {
     });
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
-    detector.sent('b', 1, merge({ message: 'm' }), shown, ownedBy('ourselves'));
+    detector.sent('b', version(1), merge({ message: 'm' }), shown, ownedBy('ourselves'));
     for (let i = 0; i < 3; i++)
-      detector.sent('a', 1, merge({ message: 'm' }), ownedBy('ourselves', 'webhook'), ownedBy('ourselves', 'webhook'));
+      detector.sent(
+        'a',
+        version(1),
+        merge({ message: 'm' }),
+        ownedBy('ourselves', 'webhook'),
+        ownedBy('ourselves', 'webhook'),
+      );
     expect(logger.warnings[0]!.fields.managers).toEqual(['webhook']);
   });
 
@@ -156,7 +168,8 @@ describe('ResendDetector', () => {
       ['deleted', merge({ conditions: [{ $patch: 'delete', type: 'example.com/gate' }] })],
       ['all', merge({ conditions: null })],
     ];
-    for (const [uid, patch] of patches) for (let i = 0; i < 3; i++) detector.sent(uid, 1, patch, before, shown);
+    for (const [uid, patch] of patches)
+      for (let i = 0; i < 3; i++) detector.sent(uid, version(1), patch, before, shown);
     expect(logger.warnings.map(({ fields }) => [fields.podUID, fields.managers])).toEqual([
       ['changed', ['culprit']],
       ['deleted', ['innocent']],

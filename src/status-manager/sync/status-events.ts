@@ -33,13 +33,13 @@ export interface PodStatusEvent {
 export type PodStatusEventReason = 'FailedStatusUpdate' | 'StatusContested' | 'StuckTerminating';
 
 /** Records each condition of a pod once. Without a recorder every method does nothing. */
-export class PodEvents {
+export class StatusEvents {
   readonly #recorder: StatusEventRecorder | undefined;
   readonly #podManager: PodManager;
   /** Pod UID → recorded conditions that still hold. */
   readonly #recorded = new Map<string, Set<string>>();
 
-  constructor({ eventRecorder, podManager }: PodEventsOptions) {
+  constructor({ eventRecorder, podManager }: StatusEventsOptions) {
     this.#recorder = eventRecorder;
     this.#podManager = podManager;
   }
@@ -66,7 +66,7 @@ export class PodEvents {
   }
 }
 
-export interface PodEventsOptions {
+export interface StatusEventsOptions {
   readonly eventRecorder: StatusEventRecorder | undefined;
   readonly podManager: PodManager;
 }
