@@ -12,7 +12,7 @@ const maxPauseMs = 60_000;
 /**
  * A PATCH passes these limits, in this order, before it is sent:
  *
- * 1. `concurrency` (`SyncScheduler`): pods of this manager in flight.
+ * 1. `concurrency` (`SyncLoop`): pods of this manager in flight.
  * 2. `inFlightBound`: pods in flight of all managers that share the client or the limiter, so that
  *    each gets its share. It counts pods: a pod that waits for a token here needs no connection.
  * 3. `acquire` (here): this user's pause after 429 or 503, and its requests per second.

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ValidPod } from 'kubelet-status-manager';
+import type { Pod, ValidPod } from 'kubelet-status-manager';
 import type { ContainerConfig, ContainerRuntime } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
@@ -18,8 +18,8 @@ beforeEach(async () => {
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-const podOf = (spec: object = {}): ValidPod => ({
-  metadata: { name: 'web', namespace: 'ns', uid: 'uid' },
+const podOf = (spec: object = {}): Pod => ({
+  metadata: { name: 'web' },
   spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'app', image: 'app:1' }], ...spec },
 });
 
