@@ -4,7 +4,7 @@ export interface AgentGauges {
   readonly relistAgeSeconds: number | undefined;
   /** Undefined before the first renewal, and without a Node. */
   readonly leaseAgeSeconds: number | undefined;
-  /** If the Lease is older, the control plane takes the node for dead. */
+  /** The control plane considers the node dead when its Lease is older than this. */
   readonly leaseDurationSeconds: number | undefined;
   /** Undefined if the agent does not register the Node. */
   readonly isNodeRegistered: boolean | undefined;

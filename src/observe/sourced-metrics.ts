@@ -16,7 +16,7 @@ export function valueIfDefined(value: number | boolean | undefined): Sample<stri
   return value === undefined ? [] : [{ labels: {}, value: Number(value) }];
 }
 
-/** A scrape reads all metrics in one turn, so the pods are looked through once. */
+/** A scrape reads all metrics in one turn of the event loop, so this caches one reading for the scrape. */
 export function oncePerTurn<T extends object>(read: () => T): () => T {
   let result: T | undefined;
   return () => {
@@ -60,7 +60,7 @@ export class SourcedGauge<Label extends string = string> extends Gauge<Label> {
   }
 }
 
-/** As SourcedGauge, but with the greatest value of all sources. */
+/** Like SourcedGauge, but shows the greatest value of all sources. */
 export class GreatestGauge<Label extends string = string> extends SourcedGauge<Label> {
   protected override show(samples: readonly Sample<Label>[]): void {
     const ascending = samples.toSorted((a, b) => a.value - b.value);

@@ -40,7 +40,7 @@ describe('BasicPodManager', () => {
     expect(manager.getPods()).toEqual([newer]);
   });
 
-  it('does not find a mirror by UID, nor list it, and finds it by the full name of its pod only', () => {
+  it('finds a mirror pod by full name only, and does not list it', () => {
     const manager = managerOf(mirror);
     expect(manager.getPodByUID('mirror')).toBeUndefined();
     expect(manager.getPods()).toEqual([]);
@@ -58,14 +58,14 @@ describe('BasicPodManager', () => {
     expect(translations(manager)).toEqual([{ static: 'mirror' }, { mirror: 'static' }]);
   });
 
-  it('translates a UID that is no mirror’s to itself, and the empty one to the empty one', () => {
+  it('translates any UID other than that of a mirror pod, including the empty UID, to itself', () => {
     const manager = managerOf(fromFile, mirror);
     expect(manager.translatePodUID('static')).toBe('static');
     expect(manager.translatePodUID('unknown')).toBe('unknown');
     expect(manager.translatePodUID('')).toBe('');
   });
 
-  it('lists a static pod without mirror with an empty mirror UID, and no regular pod', () => {
+  it('lists a static pod without a mirror pod with an empty mirror UID, and lists no regular pod', () => {
     expect(translations(managerOf(fromFile, podOf('other', {}, 'q')))).toEqual([{ static: '' }, {}]);
   });
 
@@ -73,7 +73,7 @@ describe('BasicPodManager', () => {
     expect(translations(managerOf(regular, mirror))).toEqual([{ regular: 'mirror' }, { mirror: 'regular' }]);
   });
 
-  it('removing a mirror forgets its translation', () => {
+  it('removing a mirror pod removes its translation', () => {
     const manager = managerOf(fromFile, mirror);
     manager.removePod(mirror);
     expect(manager.getMirrorPodByPod(fromFile)).toBeUndefined();
@@ -148,7 +148,7 @@ describe('BasicPodManager', () => {
     expect(heard).toHaveLength(2);
   });
 
-  it('hands out lists and maps of its own', () => {
+  it('returns copies of its lists and maps', () => {
     const manager = managerOf(fromFile, mirror);
     manager.getPods().pop();
     (manager.getUIDTranslations().mirrorToPod as Map<string, string>).clear();

@@ -200,7 +200,7 @@ describe('canonicalQuantity', () => {
     constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'T', 'P', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei', 'e3', 'E4', 'e-5'),
   ).map((parts) => parts.join(''));
 
-  it('is idempotent, but for a binary fraction, which Go writes as a number that it reads as a decimal one', () => {
+  it('is idempotent, except for a binary fraction: Go formats it as a number that parses as a decimal quantity', () => {
     expect(['937.5Ki', '960000'].map(canonicalQuantity)).toEqual(['960000', '960k']);
     assert(
       property(plainText, (text) => {

@@ -142,7 +142,7 @@ describe('createPrometheusMetrics', () => {
     );
   });
 
-  it('forgets earlier counts of pending resizes', async () => {
+  it('drops earlier counts of pending resizes', async () => {
     const register = new Registry();
     const adapter = createPrometheusMetrics({ register });
     adapter.setPendingResizes([{ reason: 'deferred', priorityBucket: 'high', count: 3 }]);
@@ -174,7 +174,7 @@ describe('createPrometheusMetrics', () => {
     ]);
   });
 
-  it('shows what pods wait for, and the informer; of several managers the sum, and the greatest age', async () => {
+  it("shows waiting pods by reason and the informer's state; several managers are summed, ages are the maximum", async () => {
     const register = new Registry();
     const values = (count: number, seconds: number): StatusGauges => ({
       ...gauges(0, 0, 0),

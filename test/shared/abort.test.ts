@@ -26,7 +26,7 @@ test.each(['before', 'after'])('a real signal created %s the abort is aborted fo
   expect(controller.signal.toAbortSignal()).toBe(real);
 });
 
-test('the default reason is an AbortError, as that of an AbortController', () => {
+test('the default reason is an AbortError, like that of an AbortController', () => {
   const controller = new LightAbortController();
   controller.abort();
   expect(controller.signal.reason).toMatchObject({ name: 'AbortError' });
@@ -36,7 +36,7 @@ describe.each([
   { name: 'untilAborted', call: untilAborted },
   { name: 'undefinedIfAborted', call: undefinedIfAborted },
 ])('$name', ({ call }) => {
-  test('settles as the work does, and leaves no listener behind', async () => {
+  test('settles like the work, and leaves no listener behind', async () => {
     const { signal } = new AbortController();
     await expect(call(Promise.resolve(1), signal)).resolves.toBe(1);
     await expect(call(Promise.reject(new Error('refused')), signal)).rejects.toThrow('refused');

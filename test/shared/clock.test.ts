@@ -16,7 +16,7 @@ it('sleep ends with its time, with its signal, and immediately for one that is a
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('the system clock waits for more than 24 days: setTimeout would fire such a timer after 1 ms, which ended a preStop hook', () => {
+it('the system clock supports delays over 24 days, for which setTimeout would fire after 1 ms', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     const days = 24 * 3_600_000;

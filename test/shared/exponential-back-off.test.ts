@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ExponentialBackOff, jitter } from '../../src/shared/exponential-back-off.ts';
 
-it('a back-off begins with its first delay, doubles it up to the maximum, and begins again after a reset', () => {
+it('a back-off starts with its initial delay, doubles it up to the maximum, and starts again after a reset', () => {
   const backOff = new ExponentialBackOff({ firstMs: 200, maxMs: 7_000 });
   const delays = Array.from({ length: 8 }, () => backOff.next());
   expect(delays).toEqual([200, 400, 800, 1_600, 3_200, 6_400, 7_000, 7_000]);

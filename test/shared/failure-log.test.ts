@@ -44,7 +44,7 @@ describe('FailureLog', () => {
     expect(logger.lines).toHaveLength(1);
   });
 
-  it('is not flooded by reasons that differ each time', () => {
+  it('limits log lines when the reason differs each time', () => {
     const log = logOf();
     for (let i = 0; i < 1_000; i++) log.failed(new Error(`request ${i} failed`));
     expect(logger.lines).toHaveLength(9);
@@ -80,7 +80,7 @@ describe('FailureLog', () => {
     expect(logger.lines[1]?.fields).toMatchObject({ failingSince: '2000-01-01T00:00:19Z', outageMs: 30_000 });
   });
 
-  it('logs nothing when the operation is given up', () => {
+  it('logs nothing when the operation is abandoned', () => {
     const log = logOf();
     log.failed(new Error('refused'));
     log.reset();

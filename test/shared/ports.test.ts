@@ -24,7 +24,7 @@ const fail = (): never => {
 const throwingLogger: Logger = { trace: fail, debug: fail, info: fail, warn: fail, error: fail };
 
 describe('a logger that throws', () => {
-  it('once ended the informer with an unhandled rejection, its pods stale and stop() rejecting', async () => {
+  it('does not stop the informer, make stop() reject or cause an unhandled rejection', async () => {
     const api = new FakeTransport();
     const clock = new FakeClock();
     const pods = createInformerPodManager({
@@ -47,7 +47,7 @@ describe('a logger that throws', () => {
     await pods.stop();
   });
 
-  it('once made Subscribers deaf for good when a listener threw, too', () => {
+  it('does not stop notifications of Subscribers, even when a listener also throws', () => {
     const subscribers = new Subscribers<{ hear(news: number): void }>(throwingLogger);
     const heard: number[] = [];
     const unsubscribe = subscribers.add({ hear: fail });
@@ -58,7 +58,7 @@ describe('a logger that throws', () => {
     expect(heard).toEqual([2]);
   });
 
-  it('does not keep a damaged journal from opening', async () => {
+  it('does not prevent a damaged journal from opening', async () => {
     const dir = await mkdtemp(path.join(tmpdir(), 'ports-'));
     try {
       await writeFile(path.join(dir, 'pod-status.journal'), 'damaged\n');
@@ -84,7 +84,7 @@ describe('a logger that throws', () => {
 });
 
 describe('a journal that throws or rejects', () => {
-  it('is logged, and setters, removals and stop() do not fail: setPodStatus once threw after it had cached the status', async () => {
+  it('is logged, and setters, removals and stop() do not fail', async () => {
     const journal: Journal = {
       recovered: [],
       accepted: fail,

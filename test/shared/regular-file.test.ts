@@ -56,7 +56,7 @@ describe('readRegularFile', () => {
     });
   });
 
-  it('passes on what the file system says', async () => {
+  it('rejects with the error of the file system', async () => {
     await expect(readRegularFile(join(directory, 'absent'), 10)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });

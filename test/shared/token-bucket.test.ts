@@ -7,7 +7,7 @@ import { FakeClock } from '../../src/testing/fake-clock.ts';
 const never = new AbortController().signal;
 
 describe('TokenBucket', () => {
-  it('gives out `burst` tokens immediately, then `qps` a second, first come first served', async () => {
+  it('grants `burst` tokens immediately, then `qps` per second, in FIFO order', async () => {
     const clock = new FakeClock();
     const bucket = new TokenBucket(4, 3, clock);
     const taken: string[] = [];
@@ -37,7 +37,7 @@ describe('TokenBucket', () => {
     expect(bucket.tryTake()).toBe(true);
   });
 
-  it('keeps to its rate and comes to an end, for any rate', async () => {
+  it('keeps its rate and grants every token, for any rate', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.double({ min: 0.01, max: 1_000, noNaN: true }),

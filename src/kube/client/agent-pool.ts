@@ -15,11 +15,11 @@ const connectTimeoutMs = 30_000;
 
 /** Options of an agent that say how to open a TLS connection. */
 const tlsOptions = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'rejectUnauthorized', 'servername'] as const;
-/** Options that Node sets itself, or that say nothing of a connection. */
+/** Options that Node sets itself, or that do not affect a connection. */
 const neutralOptions = ['path', 'noDelay', 'keepAlive', 'scheduling', 'timeout', 'defaultPort', 'protocol'];
 const poolableOptions: readonly string[] = [...tlsOptions, ...neutralOptions];
 
-/** What is used of client-node's `RequestContext`. */
+/** The subset of client-node's `RequestContext` that is used. */
 export interface SendableRequest {
   getUrl(): string;
   getHttpMethod(): string;
@@ -34,21 +34,21 @@ export interface ResponseBody {
   stream?(): unknown;
 }
 
-/** True when an agent with these options does nothing that a pool would not do. */
+/** True if a pool of undici behaves like an agent with these options. */
 export function canBePooled(options: AgentOptions): boolean {
   return Object.entries(options).every(([name, value]) => value == null || poolableOptions.includes(name));
 }
 
 /**
- * Connections of undici in place of those of an agent of Node: half the CPU of node-fetch. Undefined
- * where undici cannot be loaded, for example in some bundles.
+ * A pool of undici that replaces a Node agent and needs half the CPU of node-fetch. Undefined if
+ * undici cannot be loaded, for example in some bundles.
  */
 export async function createAgentPool(options: AgentOptions): Promise<Dispatcher | undefined> {
   const undici = await import('undici/index.js').catch(() => undefined);
   if (undici === undefined) return undefined;
   return new undici.Agent({
     keepAliveTimeout: keepAliveMs,
-    // Requests have a deadline of their own.
+    // Each request has its own deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: connectTimeoutMs, ...pickBy(pick(options, tlsOptions), (value) => value != null) },

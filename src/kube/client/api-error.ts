@@ -29,7 +29,7 @@ export interface APIErrorCause {
   readonly message?: string;
 }
 
-/** The members of an `APIError`, which documents them. */
+/** Constructor options of `APIError`; documented there. */
 export interface APIErrorOptions extends ErrorOptions {
   readonly kind: APIErrorKind;
   readonly statusCode?: number | undefined;
@@ -64,7 +64,7 @@ export class APIError extends Error {
   readonly reason: string | undefined;
   /** The `Status.details.causes` of the response; empty when there are none. */
   readonly causes: readonly APIErrorCause[];
-  /** What the server asked to wait, between 0 and 300,000 ms. */
+  /** The server's `Retry-After`, between 0 and 300,000 ms. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, options: APIErrorOptions) {
@@ -133,11 +133,11 @@ function isStaleUnprocessable(error: APIError, patchType: PatchType | undefined)
   return patchType === 'application/json-patch+json' && error.reason === 'Invalid' && error.causes.length === 0;
 }
 
-/** What is known of a request, for the description of its failure. */
+/** Details of a request for the description of its failure. */
 export interface RequestFacts {
   /** Host and port of the server, for messages. */
   readonly host?: string | undefined;
-  /** Removed from what the server said, however it encoded them. */
+  /** Secrets to remove from the server's text, in any encoding. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -182,7 +182,7 @@ export function describeAbort(signal: Pick<AbortSignalLike, 'reason'>): APIError
   return new APIError('request aborted', { kind: 'aborted', cause: signal.reason });
 }
 
-/** Names and codes of errors by what they mean; the first kind that has one of an error's marks counts. */
+/** Error names and codes by kind; the first kind that contains one of an error's names or codes applies. */
 const kindsByMark: readonly (readonly [APIErrorKind, readonly string[]])[] = [
   [
     'timeout',
@@ -227,13 +227,13 @@ interface ErrorMarks {
   /** Without 'Error', which is not informative. */
   readonly names: readonly string[];
   readonly codes: readonly string[];
-  /** Of the server, by what the system says: `127.0.0.1:6443`, or the host name that was not found. */
+  /** The server's address as the system error reports it: `127.0.0.1:6443`, or the host name that was not found. */
   readonly address: string | undefined;
 }
 
 /**
- * Names, codes and the address of an error and its causes. Not their messages: some HTTP clients
- * quote a header in them, token and all.
+ * Names, codes and the address of an error and its causes. Omits their messages: some HTTP clients
+ * quote a header in them, including the token.
  */
 function readMarks(error: unknown): ErrorMarks {
   const names: string[] = [];
@@ -264,10 +264,10 @@ function addressOf(error: unknown): string | undefined {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** No Status is longer; parsing the error page of a gateway could take seconds. */
+/** Maximum length of text parsed as a Status. Parsing a gateway's large error page could take seconds. */
 const maxStatusLength = 64 * 1024;
 
-/** The `Status` that is, or is within, an error: the one place where text is parsed. */
+/** The `Status` in an error, or the error itself if it is one. The only place where text is parsed. */
 function findStatus(error: unknown, response: unknown): unknown {
   if (memberOf(error, 'kind') === 'Status') return error;
   const body = memberOf(error, 'body') ?? memberOf(response, 'body');
@@ -309,7 +309,7 @@ function findHeader(headers: unknown, name: string): string | undefined {
   return undefined;
 }
 
-/** From 300 on: no client rejects with a lower status, and lower numbers are exit codes and `DOMException` codes. */
+/** Accepts 300 and above: no client rejects with a lower status; lower numbers are exit codes or `DOMException` codes. */
 function isHTTPStatusCode(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 300 && (value as number) < 600;
 }

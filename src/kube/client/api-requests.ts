@@ -1,4 +1,4 @@
-/** What is read of a response. */
+/** A response of the API server. */
 export interface APIResponse {
   /** The parsed body. */
   json(): unknown;
@@ -21,6 +21,6 @@ export interface APIRequests {
       readonly signal?: AbortSignal | undefined;
     },
   ): Promise<APIResponse>;
-  /** Closes connections that are not in use: after repeated failures they may be dead. */
+  /** Closes idle connections, which may be dead after repeated failures. */
   closeIdle?(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { AbortSignalLike } from '../../shared/abort.ts';
 import { ChunkBuffer } from './chunk-buffer.ts';
 import { isSuccess, maxErrorBytes, tooLong } from './response-body.ts';
 
-/** A response that was read to its end; of one outside 2xx at most the beginning. */
+/** A response that was read completely; outside 2xx, its body may be truncated. */
 export interface BufferedResponse {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -40,10 +40,10 @@ export function requestBuffered(
     dispatcher.dispatch(options, {
       onRequestStart(started) {
         controller = started;
-        // The signal was aborted while the request waited for a connection.
+        // The signal was aborted while the request was queued for a connection.
         if (signal?.aborted) started.abort(signal.reason as Error);
       },
-      // Also called for each 1xx; the last call counts.
+      // Also called for each 1xx response; the last call has the final status.
       onResponseStart(_controller, code, received) {
         statusCode = code;
         headers = received;
@@ -51,7 +51,7 @@ export function requestBuffered(
       onResponseData(receiving, chunk) {
         if (body.length + chunk.length <= (isSuccess(statusCode) ? maxBytes : maxErrorBytes)) body.add(chunk);
         else {
-          // The beginning of an error is enough: the rest may never end.
+          // The beginning of an error response is sufficient; the rest may never end.
           if (!isSuccess(statusCode)) succeed();
           receiving.abort(tooLong(maxBytes));
         }

@@ -7,7 +7,7 @@ const noBytes: Buffer = Buffer.alloc(0);
  * memory, because each chunk is an object of its own and keeps the socket's read buffer alive.
  */
 export class ChunkBuffer {
-  /** A single chunk is used as it is. It is exactly full, so a second one makes a buffer of our own, with a reserve. */
+  /** A single chunk is used without a copy. A second one allocates a buffer with spare capacity. */
   #bytes = noBytes;
   #length = 0;
 

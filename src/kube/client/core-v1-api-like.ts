@@ -4,7 +4,7 @@ export interface PatchNamespacedPodStatusRequest extends PodReference {
   readonly body: StrategicMergePatchBody | readonly JSONPatchOperation[];
 }
 
-/** Only the body carries the options: the API server reads query parameters when there is none. */
+/** The options are only in the body: the API server reads query parameters when there is no body. */
 export interface DeleteNamespacedPodRequest extends PodReference {
   readonly body: {
     readonly gracePeriodSeconds: number;
@@ -13,8 +13,8 @@ export interface DeleteNamespacedPodRequest extends PodReference {
 }
 
 /**
- * The three methods used of client-node's `CoreV1Api`, 1.4 or 2.x, or of a mock of it. Method
- * syntax on purpose: with it, the parameter types of both majors and of mocks are compatible.
+ * The three methods of client-node's `CoreV1Api` (1.4 or 2.x), or of a mock, that are used. Declared
+ * in method syntax, so that the parameter types of both major versions and of mocks are assignable.
  * `options` is a `ConfigurationOptions` with one middleware; a mock may ignore it.
  */
 export interface CoreV1ApiLike {

@@ -26,7 +26,7 @@ export interface CoreV1PodClientOptions {
   /** For a `Retry-After` that is a date. Default: the real clock. */
   readonly clock?: ClockLike | undefined;
   /**
-   * Most pods in flight at a time for all managers that share this client, which take turns.
+   * Maximum number of pods in flight for all managers that share this client; served in turn.
    * Default: no bound; client-node opens as many connections as there are requests.
    */
   readonly maxInFlight?: number | undefined;
@@ -38,9 +38,9 @@ export interface CoreV1PodClientOptions {
  * A `PodClient` over client-node's generated `CoreV1Api` (1.4 or 2.x) or a mock of it. Pods are the
  * server's own JSON, with unknown members and with times as strings. Adds what client-node lacks:
  * the patch's content type, an abort that works even while credentials are fetched, keep-alive
- * connections, and `Retry-After`. Rejects with `APIError` only. Of a mock, which runs no middleware,
- * the return value is used; when that is nothing, or `{}`, the error is an `invalid-response` that
- * names the method.
+ * connections, and `Retry-After`. Rejects with `APIError` only. A mock runs no middleware, so its
+ * return value is used; if it returns nothing or `{}`, the request rejects with an
+ * `invalid-response` that names the method.
  */
 export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): ClosablePodClient {
   requireObject('api', api);

@@ -1,6 +1,6 @@
 import { APIError } from './api-error.ts';
 
-/** More than any Kubernetes object has. A deeper one is expensive to parse and to compare. */
+/** No Kubernetes object is nested this deeply. A deeper one is expensive to parse and to compare. */
 const maxJSONDepth = 1_000;
 
 /** Shorter texts are parsed in milliseconds, however deep they are nested. */

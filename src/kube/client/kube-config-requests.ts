@@ -4,7 +4,7 @@ import type { Observable } from './raw-response-middleware.ts';
 import { isSuccess } from './response-body.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 
-/** What is used of client-node's `RequestContext`. */
+/** The subset of client-node's `RequestContext` that is used. */
 interface RequestContext {
   setQueryParam(name: string, value: string): void;
   setHeaderParam(name: string, value: string): void;
@@ -18,7 +18,7 @@ interface ResponseContext {
   readonly body: { text(): Promise<string> };
 }
 
-/** What is used of the `Configuration` that client-node makes for each of its APIs. */
+/** The subset of the `Configuration` that client-node creates for each of its APIs. */
 interface Configuration {
   readonly baseServer: { makeRequestContext(path: string, method: never): RequestContext };
   readonly httpApi: { send(context: RequestContext): Observable<ResponseContext> };
@@ -27,7 +27,7 @@ interface Configuration {
   };
 }
 
-/** A `KubeConfig` of client-node, 1.4 or 2.x, by what is used of it. */
+/** The subset of client-node's `KubeConfig` (1.4 or 2.x) that is used. */
 export interface ApiClientMaker {
   /** Takes any constructor: those of client-node's APIs take its `Configuration`. */
   makeApiClient(apiClientType: new (configuration: never) => never): unknown;
@@ -80,7 +80,7 @@ function readConfiguration(kubeConfig: ApiClientMaker): Configuration {
   return (kubeConfig.makeApiClient(ConfigurationReader as never) as ConfigurationReader).configuration;
 }
 
-/** Stands for one of client-node's APIs, which get their configuration like this. */
+/** Passed as an API class to `makeApiClient`, to obtain the configuration. */
 class ConfigurationReader {
   readonly configuration: Configuration;
 

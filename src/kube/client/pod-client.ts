@@ -4,7 +4,7 @@ import type { InFlightBound } from './in-flight-bound.ts';
 /** Every `RequestVerb`. */
 export const requestVerbs = ['get', 'patch', 'delete'] as const;
 
-/** Which of the three requests. */
+/** The verb of a request of the sync path. */
 export type RequestVerb = (typeof requestVerbs)[number];
 
 /** Names one pod on the API server. */
@@ -46,7 +46,7 @@ export interface DeletePodOptions {
   readonly gracePeriodSeconds: number;
 }
 
-/** What every request takes. */
+/** Options of every request. */
 export interface RequestOptions {
   /** Aborted at the request's deadline or when the manager stops. The manager creates it when it is first read. */
   readonly signal: AbortSignal;
@@ -66,8 +66,8 @@ export interface RequestOptions {
  */
 export interface PodClient {
   /**
-   * Bounds the pods in flight of all managers that share this client: managers take turns. Ideally the
-   * number of connections, so that no request waits for one. Absent: no bound.
+   * Bounds the pods in flight of all managers that share this client and serves them in turn. Set it
+   * to the number of connections, so that no request waits for one. Absent: no bound.
    */
   readonly inFlightBound?: InFlightBound | undefined;
   /** GET; resolves with the pod. Rejects with an `APIError`, 404 when the pod does not exist. */
@@ -84,5 +84,5 @@ export interface PodClient {
   close?(): Promise<void>;
 }
 
-/** A client whose connections are its own to close. */
+/** A client that owns its connections. */
 export type ClosablePodClient = PodClient & Required<Pick<PodClient, 'close'>>;

@@ -8,16 +8,16 @@ import { secretsOf } from './redact.ts';
 import { isSuccess } from './response-body.ts';
 import type { ConnectionContext, SharedConnection, SharedConnections } from './shared-connections.ts';
 
-/** What client-node asks of an `Observable`. */
+/** The subset of `Observable` that client-node requires. */
 export interface Observable<Value> {
   toPromise(): Promise<Value>;
 }
 
-/** What is used of the `Configuration` that a `CoreV1Api` of client-node was made with. */
+/** The subset of a `CoreV1Api`'s `Configuration` that is used. */
 export interface GeneratedConfiguration {
   /** Sends a request; replaced for each of our calls when it is client-node's own. */
   readonly httpApi: { send(context: unknown): Observable<unknown> };
-  /** What the caller added to all requests. */
+  /** The caller's middleware for all requests. */
   readonly middleware: readonly unknown[];
 }
 
@@ -40,13 +40,13 @@ function sendsByDefault({ httpApi }: GeneratedConfiguration): boolean {
   return httpApi.constructor.name === 'IsomorphicFetchHttpLibrary' && !Object.hasOwn(httpApi, 'send');
 }
 
-/** What is used of client-node's `RequestContext`. */
+/** The subset of client-node's `RequestContext` that is used. */
 interface RequestContext extends ConnectionContext, Partial<SendableRequest> {
   setHeaderParam(name: string, value: string): void;
   setSignal(signal: AbortSignal): void;
 }
 
-/** What is used of client-node's `ResponseContext`. */
+/** The subset of client-node's `ResponseContext` that is used. */
 interface ResponseContext {
   readonly httpStatusCode: number;
   body: ResponseBody;
@@ -87,8 +87,8 @@ export class RawResponseMiddleware {
 
   constructor(options: RawResponseMiddlewareOptions) {
     this.#options = options;
-    // Last before sending, first after: what the caller configured neither undoes nor alters it.
-    // Not enumerable: a mock that records its arguments, or writes them as JSON, does not see our own objects.
+    // Runs last before the request and first after it, so the caller's middleware cannot change it.
+    // Not enumerable, so a mock that records or serializes its arguments does not see internal objects.
     const { configuration } = options;
     this.#sendsItself = configuration !== undefined && sendsByDefault(configuration);
     this.callOptions = Object.defineProperties(
@@ -143,7 +143,7 @@ export class RawResponseMiddleware {
     // client-node would parse it, too.
     refuseDeepJSON(text, statusCode);
     if (isSuccess(statusCode)) this.response = { statusCode, text };
-    // Without middleware of the caller, the generated code would build a model that nothing reads.
+    // Unless the caller has middleware, the generated code would build a model that is never read.
     const isReadAgain = this.response === undefined || this.#options.configuration?.middleware.length !== 0;
     context.body = bodyOf(isReadAgain ? text : '{}');
     return context;

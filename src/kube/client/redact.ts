@@ -5,11 +5,11 @@ const replacement = '[redacted]';
 /** Shorter texts occur by chance, and would make a message unreadable. */
 const minSecretLength = 4;
 
-/** A shorter part of a secret gives nothing away, and may occur by chance. */
+/** A shorter part of a secret discloses nothing useful and may occur by chance. */
 const minFragmentLength = 24;
 const windowLength = 16;
 
-/** What a secret looks like wherever it comes from: a JWT, a header value, `token=…`, `"password": "…"`. */
+/** Common patterns of secrets: a JWT, a header value, `token=…`, `"password": "…"`. */
 const secretPatterns: readonly [RegExp, string][] = [
   [/\beyJ[\w-]{8,}(\.[\w-]+){1,4}/g, replacement],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${replacement}`],
@@ -44,7 +44,7 @@ export function secretsOf(authorization: unknown): string[] {
   return [value, userAndPassword, userAndPassword.slice(userAndPassword.indexOf(':') + 1)];
 }
 
-/** Parts of a secret, for example of one that was cut off, or split over two fields. */
+/** Removes fragments of a secret that was truncated or split over two fields. */
 function redactFragments(text: string, secret: string): string {
   let redacted = text;
   // Each fragment of the minimum length contains one of these windows.
@@ -61,7 +61,7 @@ function redactFragments(text: string, secret: string): string {
   return redacted;
 }
 
-/** As `redact`, and without what looks like a secret. */
+/** Like `redact`, and also removes text that looks like a secret. */
 export function redactLikelySecrets(text: string, secrets: Iterable<string> = []): string {
   return secretPatterns.reduce(
     (redacted, [pattern, substitute]) => redacted.replace(pattern, substitute),
@@ -83,13 +83,13 @@ function encodingsOfCharacter(character: string): string {
   return `(?:\\\\*${escapeRegExp(character)}|${unicode}|${percent})`;
 }
 
-/** What is the same of a base64 text at each of the three positions that the secret can have in it. */
+/** The stable part of a secret's base64 text for each of its three possible alignments. */
 function base64Forms(secret: string): string[] {
   const forms = [0, 1, 2].map((offset) => {
     const encoded = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])
       .toString('base64')
       .replace(/=+$/, '');
-    // The first and the last characters hold bits of the neighbours.
+    // The first and last characters also encode bits of the adjacent bytes.
     return encoded.slice(offset === 0 ? 0 : offset + 1, -1);
   });
   return forms

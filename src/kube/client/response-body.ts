@@ -5,7 +5,7 @@ import { refuseDeepJSON } from './json-depth.ts';
 
 /** The default limit of a response. A list of ten thousand large pods has some 200 MB. */
 export const defaultMaxResponseBytes = 256 * 1024 * 1024;
-/** How much is read of a response outside 2xx: a Status is shorter. */
+/** Maximum length of a response outside 2xx that is read; a Status is shorter. */
 export const maxErrorBytes = 64 * 1024;
 
 /** The limit of one pod. etcd refuses objects above 1.5 MiB; as JSON they can be longer. */

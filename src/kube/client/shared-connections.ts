@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici/index.js';
 import { isObject } from '../../shared/json.ts';
 import { canBePooled, createAgentPool } from './agent-pool.ts';
 
-/** What is used of client-node's `RequestContext`: agents are 1.4's, dispatchers 2.x's. */
+/** The subset of client-node's `RequestContext` that is used: 1.4 has agents, 2.x dispatchers. */
 export interface ConnectionContext {
   getAgent?(): unknown;
   setAgent?(agent: HTTPAgent): void;
@@ -14,20 +14,20 @@ export interface ConnectionContext {
   setDispatcher?(dispatcher: Pick<Dispatcher, 'close'>): void;
 }
 
-/** What several requests connect through. */
+/** An agent or dispatcher shared by several requests. */
 export interface SharedConnection {
-  /** True when it can take the place of this agent or dispatcher. */
+  /** True if it can replace this agent or dispatcher. */
   replaces(given: unknown): boolean;
   useFor(context: ConnectionContext): void;
-  /** Present when undici can take the place of the agent. */
+  /** Present if undici can replace the agent. */
   pool?(): Promise<Dispatcher | undefined>;
-  /** Closes what is idle now and the rest as its requests end. */
+  /** Closes idle connections immediately and the others when their requests end. */
   retire(): Promise<void>;
 }
 
 /**
  * Keeps connections of one API client open between requests. client-node makes a new agent or
- * dispatcher for every call, and so a new TLS connection; this puts a shared one in its place.
+ * dispatcher, and so a new TLS connection, for every call; this replaces it by a shared one.
  * Requests with an agent of another class (a proxy) or with none are not changed.
  */
 export class SharedConnections {
@@ -90,7 +90,7 @@ function shareAgent(given: PlainAgent): SharedConnection {
   };
 }
 
-/** client-node reads or decodes the certificates for each request, so they are other buffers of the same bytes. */
+/** Compares buffers by content: client-node reads or decodes the certificates again for each request. */
 function haveSameOptions(some: AgentOptions, others: AgentOptions): boolean {
   const entries = Object.entries(some);
   return (
@@ -104,14 +104,14 @@ function isSame(some: unknown, other: unknown): boolean {
   return some === other || isDeepStrictEqual(some, other);
 }
 
-/** An agent of Node itself, whose behaviour is all in its options. */
+/** True for Node's own agent classes, whose behaviour depends only on their options. */
 type PlainAgent = HTTPAgent & { readonly options: AgentOptions };
 
 function isPlainAgent(agent: unknown): agent is PlainAgent {
   return agent instanceof HTTPAgent && (agent.constructor === HTTPAgent || agent.constructor === HTTPSAgent);
 }
 
-/** A dispatcher of whichever undici client-node brings along. */
+/** A dispatcher of the undici version that client-node depends on. */
 function isDispatcher(value: unknown): value is Pick<Dispatcher, 'close'> {
   return !(value instanceof HTTPAgent) && isObject(value) && typeof value['close'] === 'function';
 }

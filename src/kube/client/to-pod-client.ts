@@ -16,7 +16,7 @@ export function isPodClient(value: unknown): value is PodClient {
 }
 
 /**
- * Reads the option `client`: a `PodClient` as it is, a `CoreV1Api` or a mock of it wrapped.
+ * Resolves the option `client`: returns a `PodClient` unchanged, wraps a `CoreV1Api` or a mock of it.
  * @throws {StatusManagerError} INVALID_OPTION, naming the methods that are missing.
  */
 export function toPodClient(client: CoreV1ApiLike | PodClient, options?: CoreV1PodClientOptions): PodClient {
@@ -31,7 +31,7 @@ function describeMisfit(client: unknown): string {
     return `${expected}, got ${client === null ? 'null' : typeof client}`;
   if (hasMethod(client, 'makeApiClient'))
     return `${expected}, got a KubeConfig: pass kubeConfig.makeApiClient(CoreV1Api)`;
-  // Names what is missing of the one that it resembles more.
+  // Names the missing methods of the interface that it resembles more.
   const missingOfAPI = missingMethods(client, coreV1ApiMethods);
   const missingOfPort = missingMethods(client, podClientMethods);
   const missing = missingOfPort.length < missingOfAPI.length ? missingOfPort : missingOfAPI;

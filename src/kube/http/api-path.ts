@@ -1,7 +1,7 @@
 import { refuseArgument } from '../../shared/errors.ts';
 
 /**
- * A name from outside as one segment of a path. Throws `INVALID_ARGUMENT` for a name that no object can have.
+ * Escapes an untrusted name as one path segment. Throws `INVALID_ARGUMENT` for a name that no object can have.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ export function queryString(query: QueryParameters | undefined): string {
 const heartbeatPath =
   /^\/api\/v1\/nodes\/[^/]+(\/status)?$|^\/apis\/coordination\.k8s\.io\/[^/]+\/namespaces\/kube-node-lease\/leases(\/|$)/;
 
-/** True for the requests by which the control plane knows that a node is alive. */
+/** True for node heartbeats: the requests that tell the control plane that a node is alive. */
 export function isHeartbeat(path: string): boolean {
   return heartbeatPath.test(path);
 }

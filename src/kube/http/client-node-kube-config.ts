@@ -26,7 +26,7 @@ export function readClientNodeUser(source: ClientNodeKubeConfig): KubeUser {
   const needsDelegate = (provider !== undefined && !exec && !tokenFile) || (Array.isArray(custom) && custom.length > 0);
   return {
     token: user.token || undefined,
-    // client-node lets a token win over everything; the kubeconfig's own `tokenFile` would win over it.
+    // In client-node, a token takes precedence over everything; here, `tokenFile` would take precedence over it.
     tokenFile: user.token ? undefined : tokenFile,
     username: user.username || undefined,
     password: user.password || undefined,

@@ -14,7 +14,7 @@ export interface ConnectionQueueOptions {
 
 type QueuedRequest = Pick<KubeRequestOptions, 'signal' | 'onQueued' | 'onStarted'>;
 
-/** Requests that wait for one of the connections of a pool, first come first served. */
+/** A FIFO queue of requests that wait for a connection of a pool. */
 export class ConnectionQueue {
   readonly #bound: InFlightBound;
   readonly #options: ConnectionQueueOptions;
@@ -25,8 +25,8 @@ export class ConnectionQueue {
   }
 
   /**
-   * Takes a connection; `leave()` gives it back. Undefined when one was free, else a promise that
-   * rejects with an `APIError`: `connection-wait` after `waitTimeoutMs`, or what the signal says.
+   * Takes a connection; `leave()` returns it. Returns undefined if one was free, else a promise that
+   * rejects with an `APIError`: `connection-wait` after `waitTimeoutMs`, or the signal's reason.
    */
   enter(request: QueuedRequest): Promise<void> | undefined {
     return this.#bound.tryEnter() ? undefined : this.#wait(request);

@@ -4,7 +4,7 @@ import { ConnectionQueue, type ConnectionQueueOptions } from './connection-queue
 import type { TlsMaterial } from './credentials.ts';
 import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions } from './dispatcher.ts';
 
-/** Keep-alive connections need far fewer: this matters when a server or proxy closes every connection. */
+/** Maximum rate of new connections. Reached only when a server or proxy closes every connection. */
 const maxConnectionsPerSecond = 100;
 
 export interface ConnectionsOptions
@@ -15,7 +15,7 @@ export interface ConnectionsOptions
 }
 
 interface ConnectionSet extends DestroyableDispatcher {
-  /** What its connections were opened with. */
+  /** The TLS options of its connections. */
   readonly tls: TlsMaterial;
 }
 
@@ -27,29 +27,29 @@ export interface StreamConnection {
 }
 
 /**
- * A pool of connections for requests, and one connection for each stream. A request passes one gate
- * here, the queue; undici's pool has as many connections as the queue admits requests, so nothing waits
- * in it. A connection that has to be opened takes a token of `#newConnections`: the pace protects a
- * server that closes every connection, and does not apply to those that are kept alive.
+ * A pool of connections for requests, and one connection for each stream. Requests are queued only
+ * in `ConnectionQueue`: undici's pool has as many connections as that queue admits requests. Opening
+ * a connection takes a token of `#newConnections`. This rate limit protects a server that closes
+ * every connection; reused keep-alive connections take no token.
  */
 export class Connections {
-  /** Of the requests that wait for a connection of the pool; streams do not. */
+  /** The requests that wait for a connection of the pool; streams never wait. */
   readonly queue: ConnectionQueue;
   readonly #options: ConnectionsOptions;
   #pool: ConnectionSet | undefined;
-  /** Still to be closed or destroyed: streams, and former pools with a request in flight. */
+  /** Dispatchers to close: those of streams, and replaced pools with requests in flight. */
   readonly #others = new Set<ConnectionSet>();
   readonly #newConnections: TokenBucket;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.queue = new ConnectionQueue(options);
-    // All connections may be opened again twice, for example after the API server was restarted.
+    // The burst allows all connections to be reopened twice, for example after a restart of the API server.
     const burst = Math.max(maxConnectionsPerSecond, 2 * options.connections);
     this.#newConnections = new TokenBucket(maxConnectionsPerSecond, burst, options.clock);
   }
 
-  /** Opens no connection on its own. With another `tls` object, the connections of the previous one are closed. */
+  /** Does not open a connection. A new `tls` object replaces the pool and closes the connections of the previous one. */
   openedWith(tls: TlsMaterial): Dispatcher {
     if (this.#pool?.tls === tls) return this.#pool.dispatcher;
     const { connections, silenceTimeoutMs } = this.#options;
@@ -58,7 +58,7 @@ export class Connections {
     return this.#pool.dispatcher;
   }
 
-  /** Not from the pool: a watch must not take a place in it, and undici reconnects after an abort. */
+  /** Uses no connection of the pool: a watch would occupy it, and undici reconnects after an abort. */
   forStream(): StreamConnection {
     let current: ConnectionSet | undefined;
     const release = (): void => {

@@ -3,15 +3,15 @@ import { callbackify, promisify } from 'node:util';
 import { buildConnector } from 'undici/index.js';
 import type { TokenBucket } from '../../shared/token-bucket.ts';
 
-/** Connections that are being opened. `destroy()` of a dispatcher does not end them, so whoever destroys it must. */
+/** Sockets that are still connecting. A dispatcher's `destroy()` does not close them; its owner must. */
 export type Connecting = Set<{ destroy(): unknown }>;
 
-/** undici's own connector, with each socket in `connecting` until it is connected. */
+/** undici's connector; tracks each socket in `connecting` until it is connected. */
 export function trackedConnector(
   options: buildConnector.BuildOptions,
   connecting: Connecting,
 ): buildConnector.connector {
-  // It returns the socket, though its type does not say so.
+  // It returns the socket, although its type is void.
   const connect = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Duplex;
   return (target, callback) => {
     const socket = connect(target, (...result) => {
@@ -38,12 +38,12 @@ export function pacedConnector(
   }) as unknown as buildConnector.connector;
 }
 
-/** undici takes errors with these codes for recoverable and connects again immediately, for as long as there are requests. */
+/** undici treats errors with these codes as recoverable and reconnects immediately while requests are queued. */
 const recoverableCodes = ['UND_ERR_SOCKET', 'UND_ERR_INFO'];
 
 /**
- * Whoever waits for this connection fails when it cannot be opened, and tries again by its own
- * back-off. Without this, a proxy that accepts a connection and closes it meets a storm of them.
+ * A connection that cannot be opened fails its request, and the caller retries with back-off.
+ * Otherwise undici would reconnect in a hot loop to a proxy that accepts and closes connections.
  */
 export function failingConnector(connect: buildConnector.connector): buildConnector.connector {
   return (target, callback) =>
@@ -58,7 +58,7 @@ export function failingConnector(connect: buildConnector.connector): buildConnec
     });
 }
 
-/** An error of a connection, with a code that undici does not know. */
+/** A connection error with a code that undici does not treat as recoverable. */
 export function connectionError(code: string, message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code });
 }

@@ -11,14 +11,14 @@ import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConf
 
 /** client-go reads a token file again after a minute; certificates are read again here, too. */
 const REREAD_MS = 60_000;
-/** When files cannot be read again, the previous credentials stay in use, and the next attempt is this much later. */
+/** Delay before files are read again after a failure. The previous credentials stay in use until then. */
 const REREAD_AFTER_FAILURE_MS = 10_000;
-/** A server that responds with 401 to everything must not make us run a plugin for every request. */
+/** Minimum interval between runs of a plugin after a 401, for a server that responds with 401 to every request. */
 const MIN_FORCED_RELOAD_MS = 5_000;
 
-/** A plugin that fails is run again after this long, then after twice as long, and so on. */
+/** Initial back-off of a plugin that fails; doubled after each failure. */
 const execBackOff = { firstMs: 1_000, maxMs: 60_000 };
-/** A plugin that returns expired credentials is not run for every request. */
+/** Minimum interval between runs of a plugin that returns expired credentials. */
 const minExecLifetimeMs = 5_000;
 
 /** Tokens and keys have a few kilobytes; a bundle of all public certificate authorities has some 300. */
@@ -31,11 +31,11 @@ export interface TlsMaterial {
   readonly key?: string | undefined;
 }
 
-/** What authenticates a request. The object is replaced when anything in it changes, and `tls` when its content changes. */
+/** The credentials of a request. Replaced as an object when any member changes; `tls` is replaced only when its content changes. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsMaterial;
-  /** Where the certificate and the token were read, if from files. */
+  /** Paths of the certificate and token files, if the credentials come from files. */
   readonly files: { readonly cert?: string | undefined; readonly token?: string | undefined };
 }
 
@@ -45,9 +45,9 @@ interface FreshExecCredential extends ExecCredential {
 
 /**
  * The last run of the credential plugin.
- * - **not-run**: it runs for the next request; so it does after a 401 to its credential.
+ * - **not-run**: it runs for the next request. Also the state after a 401 to its credential.
  * - **succeeded**: its credential is used until it expires.
- * - **failed**: requests fail with its error until `untilMs`; each of them would run the plugin again.
+ * - **failed**: requests fail with its error until `untilMs`, without running the plugin again.
  */
 type PluginState =
   | { readonly kind: 'not-run' }
@@ -222,7 +222,7 @@ async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnT
     return await delegate();
   } catch (error) {
     if (error instanceof StatusManagerError) throw error;
-    // Not its message, and not as `cause`: it may hold the output of a command, token and all.
+    // Omits its message and `cause`: they may contain the output of a command, including the token.
     throw new APIError(`client-node's auth provider failed (${error instanceof Error ? error.name : typeof error})`, {
       kind: 'network',
     });
@@ -267,7 +267,7 @@ function asAPIError(error: unknown): unknown {
   return new APIError(`credentials could not be read: ${describeFileError(error)}`, { kind: 'network' });
 }
 
-/** Names the file and the reason, never what is in it. */
+/** Names the file and the reason, never the content. */
 function describeFileError(error: unknown): string {
   if (error instanceof RegularFileError) return error.message;
   const { code, path } = error as { code?: unknown; path?: unknown };

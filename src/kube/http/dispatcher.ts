@@ -17,7 +17,7 @@ export interface DispatcherOptions {
   readonly connections: number;
   readonly connectTimeoutMs: number;
   readonly headersTimeoutMs: number;
-  /** Longest silence within a body; 0: no limit. */
+  /** Maximum time without data while a body is read; 0: no limit. */
   readonly bodyTimeoutMs: number;
   /** A token for each new connection. */
   readonly newConnections: TokenBucket;
@@ -26,12 +26,12 @@ export interface DispatcherOptions {
 /** A set of connections that `destroy()` ends completely. */
 export interface DestroyableDispatcher {
   readonly dispatcher: Dispatcher;
-  /** Ends the requests in flight, and connections that are being opened, of which undici's `destroy` knows nothing. */
+  /** Aborts the requests in flight and the connection attempts, which undici's `destroy` does not track. */
   destroy(): Promise<void>;
 }
 
 export function createDispatcher(options: DispatcherOptions): DestroyableDispatcher {
-  // Not a signal among the options of a socket: Node keeps its listener until the signal is aborted.
+  // Does not use the socket's `signal` option: Node keeps its listener until the signal is aborted.
   const connecting: Connecting = new Set();
   const dispatcher = connectedBy(options, connecting);
   return {
@@ -83,7 +83,7 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispat
         headersTimeout: connectTimeoutMs,
         connect: paced(namedByHost(clientOptions.connect)),
       }),
-    // The connections to the API server, each of which is a tunnel.
+    // The connections to the API server, each tunnelled through the proxy.
     factory: (tunnelOrigin: URL, tunnelOptions: object) => {
       const { connect: openTunnel } = tunnelOptions as { connect: buildConnector.connector };
       return new Pool(tunnelOrigin, { ...tunnelOptions, connect: failingConnector(openTunnel) });
@@ -91,7 +91,7 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispat
   });
 }
 
-/** undici passes even an IP address of a proxy as server name, which Node 26 refuses. Without a name, TLS takes the host. */
+/** undici passes a proxy's IP address as server name, and Node 26 rejects it. Without a server name, TLS verifies the host. */
 function namedByHost(connect: buildConnector.connector): buildConnector.connector {
   return (target, callback) => {
     const { servername: _servername, ...unnamed } = target;

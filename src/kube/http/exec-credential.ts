@@ -11,9 +11,9 @@ import { optionalText, record } from './kube-config-values.ts';
 
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-/** How much of stderr is logged. */
+/** Maximum length of stderr in a log entry. */
 const maxStderrBytes = 4 * 1024;
-/** How long the output is read after a plugin has ended. */
+/** Maximum time to read the output after the plugin has exited. */
 const OUTPUT_GRACE_MS = 500;
 
 /** What a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it is valid until a 401. */
@@ -36,9 +36,9 @@ export interface ExecOptions {
 
 /**
  * Runs a credential plugin once, without a terminal and without a shell, in a process group of its
- * own, which is killed after `timeoutMs` or when the signal is aborted. The beginning of its stderr,
- * where plugins explain themselves, is logged at debug, without what is or looks like a secret.
- * Rejects with an `APIError` that never quotes what the plugin printed.
+ * own, which is killed after `timeoutMs` or when the signal is aborted. The beginning of its stderr
+ * is logged at debug, with secrets redacted. Rejects with an `APIError` that never quotes the
+ * plugin's output.
  * Source: client-go `plugin/pkg/client/auth/exec`.
  */
 export async function runExecPlugin(
@@ -108,7 +108,7 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
     const kill = (reason: string): void => {
       problem ??= reason;
       try {
-        // A plugin is often a script, whose children would keep running.
+        // Kills the process group: a plugin is often a script whose children would keep running.
         if (hasProcessGroups && plugin.pid !== undefined) process.kill(-plugin.pid, 'SIGKILL');
         else plugin.kill('SIGKILL');
       } catch {

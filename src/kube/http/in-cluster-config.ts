@@ -6,14 +6,14 @@ import type { KubeConfigObject } from './kube-config-types.ts';
 export interface InClusterConfigOptions {
   /** Default: `process.env`; read are `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Where the service account is mounted; default `/var/run/secrets/kubernetes.io/serviceaccount`. */
+  /** Mount path of the service account; default `/var/run/secrets/kubernetes.io/serviceaccount`. */
   readonly serviceAccountDir?: string | undefined;
 }
 
 /**
- * The configuration of a process that runs in a pod: the API server by the environment, CA and
- * token by the mounted service account, both of which are read again as they rotate. Touches no
- * file. Throws `INVALID_STATE` outside a cluster.
+ * The configuration of a process that runs in a pod. The address of the API server comes from the
+ * environment, CA and token from the mounted service account; both files are read again when they
+ * rotate. This function itself reads no file. Throws `INVALID_STATE` outside a cluster.
  * Source: client-go `rest.InClusterConfig`.
  *
  * @example

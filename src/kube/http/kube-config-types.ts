@@ -9,21 +9,21 @@ export interface ExecConfig {
   readonly interactiveMode?: string | undefined;
 }
 
-/** The cluster entry in use, whichever form it came in; file names are absolute. */
+/** The current cluster entry of either form of a kubeconfig; file names are absolute. */
 export interface KubeCluster {
   readonly server: string;
-  /** Base64 of PEM; wins over the file. */
+  /** Base64 of PEM; takes precedence over the file. */
   readonly caData?: string | undefined;
   readonly caFile?: string | undefined;
   readonly tlsServerName?: string | undefined;
   readonly skipTLSVerify: boolean;
   readonly proxyUrl?: string | undefined;
   readonly disableCompression: boolean;
-  /** What the cluster entry has for exec plugins, under the extension `client.authentication.k8s.io/exec`. */
+  /** The cluster's configuration for exec plugins: the extension `client.authentication.k8s.io/exec`. */
   readonly execExtension?: unknown;
 }
 
-/** The user entry in use, whichever form it came in; file names are absolute. */
+/** The current user entry of either form of a kubeconfig; file names are absolute. */
 export interface KubeUser {
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
@@ -52,11 +52,11 @@ export interface DelegatedCredentials {
   readonly key?: string | Buffer | undefined;
 }
 
-/** What is read of client-node's `Cluster`. */
+/** The subset of client-node's `Cluster` that is read. */
 export type ClientNodeCluster = Pick<KubeCluster, 'server' | 'caData' | 'caFile' | 'tlsServerName' | 'proxyUrl'> &
   Partial<Pick<KubeCluster, 'skipTLSVerify'>>;
 
-/** What is read of client-node's `User`. */
+/** The subset of client-node's `User` that is read. */
 export interface ClientNodeUser extends Pick<
   KubeUser,
   'token' | 'username' | 'password' | 'certData' | 'certFile' | 'keyData' | 'keyFile'
@@ -66,7 +66,7 @@ export interface ClientNodeUser extends Pick<
   readonly impersonateUser?: string | undefined;
 }
 
-/** A `KubeConfig` of `@kubernetes/client-node`, 1.x or 2.x, by what is used of it. */
+/** The subset of `KubeConfig` of `@kubernetes/client-node` (1.x or 2.x) that is used. */
 export interface ClientNodeKubeConfig {
   /** The cluster of the current context. */
   getCurrentCluster(): ClientNodeCluster | null;
@@ -84,7 +84,7 @@ export interface KubeConfigObject {
   readonly 'current-context'?: string | undefined;
 }
 
-/** Which API server to talk to, and as whom: a `KubeConfig` of client-node, or a kubeconfig as a plain object. */
+/** The API server and the user: a `KubeConfig` of client-node, or a kubeconfig as a plain object. */
 export type KubeConfigSource = ClientNodeKubeConfig | KubeConfigObject;
 
 /** Reads cluster and user at each call, so that changes to the configuration take effect. */

@@ -1,16 +1,16 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { QueryParameters } from './api-path.ts';
 
-/** What goes with one request beside method and path. */
+/** Options of one request. */
 export interface KubeRequestOptions {
   readonly query?: QueryParameters | undefined;
-  /** Names in lower case; they win over the transport's own. */
+  /** Names in lower case; take precedence over the transport's headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Any JSON value. */
   readonly body?: unknown;
-  /** Of the body; default `application/json`. */
+  /** Content type of the body; default `application/json`. */
   readonly contentType?: string | undefined;
-  /** Longest response to a `request`, as sent and unzipped; default 256 MiB. A longer one is an `invalid-response`. */
+  /** Maximum size of a buffered response, both compressed and uncompressed; default 256 MiB. A larger one is an `invalid-response`. */
   readonly maxResponseBytes?: number | undefined;
   /** Ends the request: `timeout` when its reason is a `TimeoutError`, else `aborted`. */
   readonly signal?: AbortSignalLike | undefined;
@@ -26,37 +26,37 @@ export interface KubeStreamOptions extends Pick<KubeRequestOptions, 'query' | 'h
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A response that was read to its end. */
+/** A buffered response. */
 export interface KubeResponse {
   /** 200 to 299. */
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** The parsed text, nothing lost or converted; throws an `APIError` `invalid-response` when it is not JSON. */
+  /** Parses the text, without converting any field; throws an `APIError` `invalid-response` if it is not JSON. */
   json(): unknown;
 }
 
 /** A response that is read as it arrives. */
 export interface KubeStream {
   readonly statusCode: number;
-  /** To be read once; leaving the loop ends the request. Throws `APIError`s. */
+  /** Can be read once; leaving the loop ends the request. Throws `APIError`s. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /**
  * Requests to one API server as one kubeconfig user. Everything but a 2xx response rejects with an
- * `APIError`, which never contains credentials. After a 401 the credentials are read again and, when
- * they have changed, the request is sent once more; nothing else is ever retried.
+ * `APIError`, which never contains credentials. After a 401 the credentials are read again and, if
+ * they have changed, the request is sent once more. Nothing else is retried.
  */
 export interface KubeTransport {
   /**
    * One request with a buffered response. `path` is absolute below the server's URL and without query,
-   * for example `/api/v1/nodes/node-1`; names from outside go through `pathSegment` first. Requests
-   * for a Node, its status and the Leases of nodes have connections of their own: however many
-   * others wait, a heartbeat does not.
+   * for example `/api/v1/nodes/node-1`; escape untrusted names with `pathSegment`. Requests for a
+   * Node, its status and the Leases of nodes use separate connections, so heartbeats never wait
+   * behind other requests.
    */
   request(method: string, path: string, options?: KubeRequestOptions): Promise<KubeResponse>;
-  /** A GET whose response is read as it arrives, for watches: on a connection of its own, without a limit on silence. */
+  /** A GET with a streamed response, for watches. Uses its own connection and has no idle timeout. */
   stream(path: string, options?: KubeStreamOptions): Promise<KubeStream>;
   /** Closes idle connections. Requests in flight and streams are not interrupted, and later requests connect again. */
   closeIdle(): Promise<void>;

@@ -6,9 +6,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 const PROTOCOLS = ['http:', 'https:', 'socks5:'];
 
 /**
- * The proxy to use for `server`: the cluster's own, else that of the environment by `HTTPS_PROXY`,
- * `HTTP_PROXY` and `NO_PROXY` (in upper or lower case), which never apply to loopback addresses;
- * undefined when there is none. Throws `INVALID_ARGUMENT` for one that cannot be used, without quoting it.
+ * The proxy for `server`: the cluster's `proxy-url`, else the proxy from `HTTPS_PROXY`, `HTTP_PROXY`
+ * and `NO_PROXY` (upper or lower case), which never apply to loopback addresses; undefined if there
+ * is none. Throws `INVALID_ARGUMENT` for an unusable proxy URL, without quoting it.
  * Source: golang.org/x/net/http/httpproxy.
  */
 export function proxyFor(server: URL, clusterProxyUrl: string | undefined, env: Env): URL | undefined {

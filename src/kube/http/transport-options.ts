@@ -8,8 +8,8 @@ import { defaultUserAgent } from './user-agent.ts';
 /** Options of `createPodClient` and `createKubeTransport`. */
 export interface KubeTransportOptions {
   /**
-   * Most connections open at a time for requests. Watches have their own, and so have heartbeats
-   * (Nodes and their Leases): as many again. Default 64.
+   * Maximum number of open connections for requests. Heartbeats (Nodes and their Leases) have a
+   * separate pool with the same limit; each watch has its own connection. Default 64.
    */
   readonly connections?: number | undefined;
   /** A request that waited this long for a free connection ends with `connection-wait`. Default 60,000. */
@@ -17,15 +17,15 @@ export interface KubeTransportOptions {
   /** Default 10,000. */
   readonly connectTimeoutMs?: number | undefined;
   /**
-   * A request ends with `timeout` when the server sends nothing for this long. A guard behind the
-   * caller's own deadline; exact to about a second. Default 60,000.
+   * A request fails with `timeout` when the server sends nothing for this long. A fallback for the
+   * caller's own deadline; accurate to about a second. Default 60,000.
    */
   readonly silenceTimeoutMs?: number | undefined;
-  /** Longest run of an exec credential plugin; then it and its children are killed. Default 60,000. */
+  /** Timeout of an exec credential plugin; it and its children are killed after that. Default 60,000. */
   readonly execTimeoutMs?: number | undefined;
   /** Default `kubelet-status-manager/<version> (<platform>) node/<version>`; the part before `/` becomes the field manager. */
   readonly userAgent?: string | undefined;
-  /** What relative file names of a plain kubeconfig object are relative to; default the working directory. */
+  /** Base directory of relative file names in a plain kubeconfig object; default the working directory. */
   readonly kubeConfigDir?: string | undefined;
   /** For proxy variables and exec plugins; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;

@@ -53,7 +53,7 @@ export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeT
 interface Call<Response> {
   readonly method: Dispatcher.HttpMethod;
   readonly path: string;
-  /** They win over the transport's own. */
+  /** Take precedence over the transport's headers. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
   readonly signal: AbortSignalLike | undefined;
@@ -70,9 +70,9 @@ class UndiciTransport implements KubeTransport {
   readonly #basePath: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #connections: Connections;
-  /** Separate: a node whose heartbeats are late is considered dead. */
+  /** Separate connections: a node whose heartbeats are late is considered dead. */
   readonly #heartbeatConnections: Connections;
-  /** Of all requests with these credentials: put together once, not for each request. */
+  /** The headers of all requests with these credentials, built once. */
   #commonHeaders: { readonly credentials: Credentials; readonly headers: Credentials['headers'] } | undefined;
   #closed = false;
 
@@ -139,7 +139,7 @@ class UndiciTransport implements KubeTransport {
       const response = this.#send<Dispatcher.ResponseData>({
         method: 'GET',
         path: this.#target(path, options.query),
-        // Uncompressed: a proxy that compresses a response also buffers it.
+        // Requests no compression: a proxy that compresses a response also buffers it.
         headers: { 'accept-encoding': 'identity', ...options.headers },
         signal,
         connection,
@@ -242,7 +242,7 @@ class UndiciTransport implements KubeTransport {
       { secrets: secretsOf(credentials.headers['authorization']) },
     );
     const why = statusCode === 401 ? explainRefusal(credentials, this.#clock.now(), headers['date']) : '';
-    // Without `cause`: the complete response does not belong in a log.
+    // No `cause`: a complete response must not be logged.
     return new APIError(withReason(message, why), { kind, statusCode, reason, causes, retryAfterMs });
   }
 
@@ -256,7 +256,7 @@ class UndiciTransport implements KubeTransport {
       credentials !== undefined && /^ERR_SSL_.*ALERT/.test(String((error as Partial<NodeJS.ErrnoException>).code));
     const why = isRefused ? certificateProblem(credentials, this.#clock.now()) : undefined;
     const failure = new APIError(withReason(message, why), {
-      // Not aborted by us: undici reports a proxy that refuses the tunnel in the same way.
+      // The request was not aborted: undici reports a refused tunnel in the same way.
       kind: kind === 'aborted' ? 'network' : kind,
       statusCode,
       // undici keeps the bytes that are not HTTP, and they may quote the request.
@@ -271,7 +271,7 @@ function withReason(message: string, why = ''): string {
   return why === '' ? message : `${message} (${why})`;
 }
 
-/** The beginning of an error's body, which may never end. */
+/** Reads the beginning of an error's body, which may never end. */
 async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const beginning = new ChunkBuffer();
   try {
@@ -280,7 +280,7 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
       beginning.add(chunk);
     }
   } catch {
-    // What arrived before is used.
+    // Uses the chunks that arrived before the failure.
   }
   return beginning.take();
 }

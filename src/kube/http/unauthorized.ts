@@ -3,13 +3,13 @@ import { isObject, parseJSON } from '../../shared/json.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Less is lost in whole seconds, slow responses and the leeway that servers give. */
+/** Smaller differences are within rounding to seconds, response time and the server's leeway. */
 const minClockSkewMs = 60_000;
 
 /**
- * Why an API server may have refused these credentials, as far as this side can see it: an expired
- * certificate or token, one that is not valid yet, or a clock that is wrong. `''` when it can see
- * nothing. Names files and times, never what is in a credential.
+ * A possible reason for a 401, found without the server: a certificate or token that has expired or
+ * is not valid yet, or clocks that differ. `''` if none is found. Names files and times, never the
+ * content of a credential.
  *
  * @param date The `Date` header of the response
  */
@@ -19,7 +19,7 @@ export function explainRefusal(credentials: Credentials, nowMs: number, date?: u
     .join('; ');
 }
 
-/** Also what ends a TLS handshake. */
+/** Also applies to a failed TLS handshake. */
 export function certificateProblem({ tls: { cert }, files }: Credentials, nowMs: number): string | undefined {
   if (cert === undefined) return undefined;
   const name = files.cert === undefined ? 'the client certificate' : `the client certificate ${files.cert}`;
@@ -42,7 +42,7 @@ function tokenProblem({ headers: { authorization }, files }: Credentials, nowMs:
   return outsideOf(ms(nbf), ms(exp), nowMs, files.token === undefined ? 'the token' : `the token in ${files.token}`);
 }
 
-/** Comparisons with NaN, a bound that is unknown, are false. */
+/** An unknown bound is NaN, and comparisons with NaN are false. */
 function outsideOf(fromMs: number, toMs: number, nowMs: number, name: string): string | undefined {
   if (toMs <= nowMs) return `${name} expired at ${timeFromEpochMs(toMs)}`;
   if (fromMs > nowMs) return `${name} is not valid before ${timeFromEpochMs(fromMs)}`;

@@ -23,12 +23,12 @@ export interface InformerPodManagerOptions {
   /** Longest wait for a list. Default 60,000. */
   readonly listTimeoutMs?: number | undefined;
   /**
-   * A watch without event or bookmark for this long is given up and resumed. API servers send a
+   * A watch without an event or bookmark for this long is closed and resumed. API servers send a
    * bookmark about each minute. Default 150,000.
    */
   readonly inactivityTimeoutMs?: number | undefined;
   readonly clock?: ClockLike | undefined;
-  /** Spreads back-off and the length of watches; from 0 to less than 1. Default `Math.random`. */
+  /** Jitter of back-off and watch timeouts: returns a number ≥ 0 and < 1. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
   readonly logger?: Partial<Logger> | undefined;
 }
@@ -133,8 +133,8 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   /**
-   * Replaces the static pods, which come from files or elsewhere and never from the API server; what
-   * it has of them are mirror pods. An object that is handed in again counts as unchanged.
+   * Replaces the static pods. They come from files or another local source; the API server only has
+   * their mirror pods. Passing the same object again counts as unchanged.
    * @throws StatusManagerError INVALID_ARGUMENT for a pod that is not static, and changes nothing
    */
   setStaticPods(pods: Iterable<Pod>): void {
@@ -142,7 +142,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     this.#pods.setStaticPods(pods);
   }
 
-  /** All pods but the mirrors: those of the API server and static ones, which are the pods to run. */
+  /** The pods to run: those of the API server and static pods, without mirror pods. */
   getPods(): Pod[] {
     return this.#pods.manager.getPods();
   }

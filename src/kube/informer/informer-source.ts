@@ -3,17 +3,17 @@ import type { InformerPodSink, InformerPodSource } from './pod-source.ts';
 
 type Verb = 'add' | 'update' | 'delete';
 
-/** What is used of an informer: client-node's `Informer<V1Pod>`, or anything that emits these three. */
+/** The subset of an informer that is used: client-node's `Informer<V1Pod>`, or any emitter of these three events. */
 export interface InformerLike {
   /** Registers a callback. */
   on(verb: Verb, callback: (pod: Pod) => void): unknown;
   /** Removes a callback. */
   off?(verb: Verb, callback: (pod: Pod) => void): unknown;
-  /** What it holds already. */
+  /** The pods in its cache. */
   list?(): readonly Pod[];
 }
 
-/** Listens to an informer of the caller, which the caller starts, restarts and stops. */
+/** Listens to an informer that the caller starts, restarts and stops. */
 export class InformerSource implements InformerPodSource {
   readonly restarts = 0;
   readonly #informer: InformerLike;

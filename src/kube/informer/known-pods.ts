@@ -12,11 +12,11 @@ export interface PodListener {
   onPodAdded?(pod: ValidPod): void;
   /** A pod that has changed. */
   onPodUpdated?(pod: ValidPod, previous: ValidPod): void;
-  /** `pod` as it was last seen. */
+  /** `pod` is the last known object. */
   onPodRemoved?(pod: ValidPod): void;
 }
 
-/** Which pods a listener is told of. */
+/** Selects the pods that a listener is called for. */
 export interface PodSubscribeOptions {
   /**
    * Call the listener for mirror pods, too: the API server's objects for static pods. An agent that
@@ -52,7 +52,7 @@ export class KnownPods {
     const subscription: Subscription = { listener, includeMirrorPods, isActive: false };
     const end = this.#subscribers.add(subscription);
     const known = [...this.#staticPods.values(), ...this.#apiPods.values()];
-    // All are queued before the listener is called the first time: what it changes comes after them.
+    // Queues all pods before the first call, so changes made by the listener are delivered after them.
     this.#subscribers.notify((candidate) => {
       if (candidate !== subscription) return;
       subscription.isActive = true;

@@ -2,7 +2,7 @@ import { APIError, describeAPIError } from '../client/api-error.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
 
-/** What a list of pods asks for, besides its selector. */
+/** Parameters of a list of pods, besides its selector. */
 export interface PodListQuery {
   readonly resourceVersion?: string;
   readonly limit?: number;
@@ -14,12 +14,12 @@ export interface PodList {
   readonly resourceVersion: string;
 }
 
-/** As in client-go. A list that the server takes from its watch cache comes in one page. */
+/** As in client-go. A list from the watch cache is returned in one page. */
 const PAGE_SIZE = 500;
 
 /**
- * Lists all pods, page by page. All pages show the pods at one resource version; when the server
- * does not have it any more (410), all pods are requested again in one response.
+ * Lists all pods, page by page. All pages have the same resource version; when it has expired
+ * (410), all pods are requested again in one response.
  * Source: client-go `tools/pager.ListPager`.
  */
 export async function listPods(
@@ -46,7 +46,7 @@ export async function listPods(
   }
 }
 
-/** The server does not have the resource version that a request names any more. */
+/** The resource version of the request has expired. */
 export function isResourceVersionExpired({ statusCode }: APIError): boolean {
   return statusCode === 410;
 }

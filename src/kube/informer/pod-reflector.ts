@@ -23,7 +23,7 @@ export interface PodReflectorOptions {
 
 /** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
 const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
-/** A watch that has been open for so long ends a row of failures; lists that are further apart are not delayed. */
+/** A watch open for this long is healthy and resets the back-off. A relist is immediate if the last list is older than this. */
 const HEALTHY_MS = 5_000;
 const LOGGED_AFTER_MS = 30_000;
 const messages = {
@@ -40,25 +40,25 @@ const POD_PATH = '/api/v1/pods';
 
 /**
  * Lists a node's pods and watches them from that resource version, repeatedly until stopped. A
- * watch that breaks is resumed from the last version seen. When the server does not have that
- * version any more (410), or watches from it keep failing, the pods are listed again. A watch
- * without an event or bookmark for longer than servers leave between bookmarks counts as broken.
+ * watch that breaks is resumed from the last resource version. When that version has expired (410),
+ * or watches from it keep failing, the pods are listed again. A watch without an event or bookmark
+ * for longer than the servers' bookmark interval counts as broken.
  * Pods are frozen. Source: client-go `tools/cache.Reflector`.
  */
 export class PodReflector implements InformerPodSource {
   readonly #options: PodReflectorOptions;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  /** Where the next watch begins; undefined: list first. */
+  /** Resource version from which the next watch starts; undefined: list first. */
   #resourceVersion: string | undefined;
-  /** `0`: for the first list, whatever the server has in its watch cache is new enough; later ones get the newest. */
+  /** `0` for the first list, which the server may serve from its watch cache; later lists request the newest version. */
   #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
   readonly #delays = new ExponentialBackOff(BACK_OFF);
   #restarts = 0;
-  /** Succeeds when a watch is healthy: a list that succeeds between watches that fail does not help. */
+  /** Recovers only when a watch is healthy. A successful list between failing watches does not reset it. */
   readonly #failureLog: FailureLog;
-  /** How many watches from one resource version have failed. */
+  /** Number of failed watches from the same resource version. */
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: PodReflectorOptions) {
@@ -217,7 +217,7 @@ export class PodReflector implements InformerPodSource {
     }
   }
 
-  /** A signal that is aborted by stop(), or with a TimeoutError when the time last set runs out. */
+  /** Aborted by stop(), or with a TimeoutError when the latest timeout expires. */
   #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
     const controller = new AbortController();
     let timer: Timer | undefined;
@@ -234,14 +234,14 @@ export class PodReflector implements InformerPodSource {
   }
 }
 
-/** The server does not have the resource version any more, or not yet, or refuses it. */
+/** The resource version has expired, is newer than the server's, or is rejected. */
 function cannotWatchFromThere(error: APIError): boolean {
   const { statusCode, causes } = error;
   const isTooLarge = causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
   return isResourceVersionExpired(error) || statusCode === 400 || isTooLarge;
 }
 
-/** Undefined for `0`, too, from which a watch begins anywhere. */
+/** Undefined also for `0`: a watch from `0` starts at an arbitrary version. */
 function resourceVersionOf(object: Pod): string | undefined {
   const version: unknown = object.metadata?.resourceVersion;
   return typeof version === 'string' && version !== '' && version !== '0' ? version : undefined;

@@ -1,7 +1,7 @@
 import type { InformerState } from '../pod-manager.ts';
 import type { Pod } from '../types.ts';
 
-/** Receives the pods that the API server has. */
+/** Receives the API server's pods. */
 export interface InformerPodSink {
   /** The complete list of pods. */
   replace(pods: readonly Pod[]): void;
@@ -10,17 +10,17 @@ export interface InformerPodSink {
   remove(pod: Pod): void;
   /** The first list is complete. */
   synced(): void;
-  /** The API server has said something that changes no pod. */
+  /** The server has sent a bookmark or another event without a changed pod. */
   bookmark(): void;
 }
 
-/** Where an `InformerPodManager` gets its pods from. */
+/** The source of an `InformerPodManager`'s pods. */
 export interface InformerPodSource {
   start(sink: InformerPodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
   /** Lists and watches that failed and were started again; 0 when the caller restarts the informer. */
   readonly restarts: number;
-  /** Absent when nothing fails, or when nothing is known of it. */
+  /** Absent when nothing fails, or when the source does not report failures. */
   readonly failure?: InformerState['failure'];
 }

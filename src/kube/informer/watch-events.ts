@@ -10,7 +10,7 @@ export interface WatchEvent {
   readonly object: Pod;
 }
 
-/** etcd takes no object above 1.5 MiB; its JSON may be longer. */
+/** etcd refuses objects above 1.5 MiB; as JSON they can be longer. */
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const TYPES: readonly string[] = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] satisfies WatchEvent['type'][];
 

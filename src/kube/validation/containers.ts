@@ -32,7 +32,7 @@ const fieldPaths =
 const maxRestartRules = 20;
 const maxExitCodes = 255;
 const headerName = /^[-A-Za-z0-9]+$/;
-/** What an ephemeral container may not have. */
+/** Fields that are forbidden in an ephemeral container. */
 const forEphemeral = ['ports', 'lifecycle', ...probes, 'resizePolicy', 'restartPolicy'];
 
 /** All containers of a pod. Source: `validateContainers`, `validateInitContainers`, `validateEphemeralContainers`. */

@@ -1,10 +1,10 @@
-/** What a validation refuses in a member of an object. Source: `field.Error`. */
+/** A validation error of one field of an object. Source: `field.Error`. */
 export interface FieldError {
   /** Of the API: `FieldValueInvalid`, `FieldValueRequired`, … */
   readonly reason: string;
   /** The path of the member: `spec.containers[0].image`. */
   readonly field: string;
-  /** In the words of kube-apiserver, with the value. */
+  /** The message of kube-apiserver, with the value. */
   readonly message: string;
   /** The message without the value, which may be a secret: for logs. */
   readonly detail: string;

@@ -21,7 +21,7 @@ export interface ValidatedMetadata {
 
 const maxAnnotationsBytes = 256 * 1024;
 
-/** What is wrong with an object's metadata, be it new or changed. Source: `ValidateObjectMeta`. */
+/** Validates the metadata of a new or changed object. Source: `ValidateObjectMeta`. */
 export function validateMetadata(
   metadata: ValidatedMetadata,
   validateName: (name: string, field: string) => FieldError[] = validateSubdomain,
@@ -29,7 +29,7 @@ export function validateMetadata(
   const causes: FieldError[] = [];
   const { name, generateName, labels = {}, annotations = {} } = metadata;
   if (generateName !== undefined) {
-    // What is generated follows the prefix, so that it may end with a hyphen.
+    // The generated suffix follows the prefix, so the prefix may end with a hyphen.
     const field = 'metadata.generateName';
     const problems = validateName(generateName.replace(/-$/, 'a'), field);
     causes.push(...problems.map(() => validateName(generateName, field)[0]!));

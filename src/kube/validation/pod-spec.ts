@@ -21,8 +21,8 @@ const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const sysctlName = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
 
 /**
- * What a pod's spec may not say. The terms of affinity and the DNS configuration are not checked: nothing
- * here schedules or resolves. Source: `ValidatePodSpec`.
+ * Validates a pod's spec. Affinity terms and the DNS configuration are not checked, because this
+ * library neither schedules pods nor resolves names. Source: `ValidatePodSpec`.
  */
 export function validatePodSpec(spec: JSONObject): FieldError[] {
   const claims = objectsOf(spec, 'resourceClaims').map(({ name }) => name);
@@ -41,7 +41,7 @@ export function validatePodSpec(spec: JSONObject): FieldError[] {
   ];
 }
 
-/** What only a new pod may not have. Source: `ValidatePodCreate`. */
+/** Validates fields that are forbidden only in a new pod. Source: `ValidatePodCreate`. */
 export function validatePodCreate(spec: JSONObject): FieldError[] {
   const causes: FieldError[] = [];
   if (objectsOf(spec, 'ephemeralContainers').length > 0) {

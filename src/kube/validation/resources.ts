@@ -82,7 +82,7 @@ function isHugePages(name: string): boolean {
   return name.startsWith('hugepages-');
 }
 
-/** A resource that is not Kubernetes' own. */
+/** An extended resource: not defined by Kubernetes. */
 function isExtended(name: string): boolean {
   const [prefix = ''] = name.split('/');
   return name.includes('/') && !/(^|\.)kubernetes\.io$/.test(prefix);

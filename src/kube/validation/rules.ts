@@ -2,7 +2,7 @@ import { type FieldError, forbiddenValue, invalidValue, requiredValue, unsupport
 import type { JSONObject } from '../json-object.ts';
 
 /*
- * Rules that several kinds share, each with the words of kube-apiserver.
+ * Rules shared by several kinds, with the messages of kube-apiserver.
  * Source: `k8s.io/apimachinery/pkg/util/validation`.
  */
 
@@ -29,14 +29,14 @@ export function validateSubdomain(text: string, field: string): FieldError[] {
   return [invalidValue(field, text, text.length > 253 ? 'must be no more than 253 bytes' : subdomainRule)];
 }
 
-/** A name that is one label of a domain name, as containers have. */
+/** A DNS label, such as a container name. */
 export function validateDomainLabel(text: string, field: string): FieldError[] {
   if (text.includes('.')) return [invalidValue(field, text, 'must not contain dots')];
   if (text.length > 63) return [invalidValue(field, text, 'must be no more than 63 bytes')];
   return label.test(text) ? [] : [invalidValue(field, text, labelRule)];
 }
 
-/** `name` or `prefix/name`, as keys of labels and types of conditions are. */
+/** A qualified name, `name` or `prefix/name`, such as a label key or a condition type. */
 export function validateQualifiedName(text: string, field: string): FieldError[] {
   const parts = text.split('/');
   const name = parts.at(-1) ?? '';
@@ -57,7 +57,7 @@ export function validateLabels(labels: { readonly [name: string]: unknown }, fie
   ]);
 }
 
-/** What is wrong with the value of a label. */
+/** Validates a label value. */
 export function labelValueProblems(value: string): string[] {
   if (value === '') return [];
   return [
@@ -87,7 +87,7 @@ export function validateNotNegative(value: unknown, field: string): FieldError[]
   return [invalidValue(field, value, 'must be greater than or equal to 0')];
 }
 
-/** The members that must be there and not empty. */
+/** Requires these fields to be present and not empty. */
 export function validateRequired(object: JSONObject, members: readonly string[], field: string): FieldError[] {
   return members
     .filter((member) => object[member] === undefined || object[member] === '' || object[member] === null)
@@ -110,7 +110,7 @@ export function portNameProblems(name: string): string[] {
   ];
 }
 
-/** A path inside of something: relative, without `..`. */
+/** A relative path without `..`. */
 export function validateDescendingPath(path: string, field: string): FieldError[] {
   return [
     ...(path.startsWith('/') ? [invalidValue(field, path, 'must be a relative path')] : []),

@@ -16,7 +16,7 @@ import {
   validateRequired,
 } from './rules.ts';
 
-/** What each source must have; of sources that are not named only the types are checked. */
+/** Required fields of each volume source; other sources are only checked for their types. */
 const requiredMembers: { readonly [source: string]: readonly string[] } = {
   hostPath: ['path'],
   secret: ['secretName'],
@@ -148,7 +148,7 @@ export function validateVolumeMounts(container: JSONObject, field: string, spec:
   const paths = new Set<unknown>();
   return objectsOf(container, 'volumeMounts').flatMap((mount, i) => {
     const at = `${field}.volumeMounts[${i}]`;
-    // The real server leaves the index out of some fields.
+    // kube-apiserver omits the index in some of these paths.
     const list = `${field}.volumeMounts`;
     const causes = validateRequired(mount, ['name', 'mountPath'], at);
     if (!volumes.includes(mount.name)) causes.push(notFoundValue(`${at}.name`, mount.name));

@@ -27,7 +27,7 @@ export interface StatusPageOptions {
    */
   readonly allowedHosts?: readonly string[] | undefined;
   /**
-   * Returns what else is wrong with the node, one sentence each, to be shown above the table. Called when
+   * Returns further problems of the node, one sentence each, to show above the table. Called when
    * the JSON of all pods is rendered. Default: nothing; `serveAgent` passes the problems of its agent.
    */
   readonly problems?: (() => readonly string[]) | undefined;

@@ -6,7 +6,7 @@ import type { Content } from './responder.ts';
 
 const compress = promisify(gzip);
 
-/** A value as JSON. Its ETag is weak, because the compressed response has the same one. */
+/** A value as JSON. The ETag is weak because the plain and the compressed response share it. */
 export function jsonContent(value: unknown): Content {
   const body = Buffer.from(JSON.stringify(value));
   return { type: 'application/json', body, etag: etagOf(body) };

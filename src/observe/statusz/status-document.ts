@@ -11,7 +11,7 @@ import type { InformerState } from '../../kube/pod-manager.ts';
 export type Timestamp = string;
 
 /**
- * What a pod waits for.
+ * The reason why a pod waits.
  * `finalizers`: the API server has accepted the DELETE, and finalizers keep the object.
  */
 export type PodWait = { readonly since: Timestamp } & (
@@ -72,7 +72,7 @@ export interface StatusDocument {
   readonly lastSuccessfulRequestAt?: Timestamp | undefined;
   readonly informer?: InformerState | undefined;
   readonly journalFailure?: ManagerInspection['journalFailure'];
-  /** What else is wrong with the node: a sentence each. */
+  /** Further problems of the node, one sentence each. */
   readonly problems: readonly string[];
   readonly pods: readonly PodSummary[];
 }
@@ -144,7 +144,7 @@ function containersWaitOf({ since, gracePeriodSeconds, gracePeriodEndsAt }: PodT
   return { kind: 'containers', since, gracePeriodSeconds, gracePeriodEndsAt };
 }
 
-/** Without the message, which the row has as its last error. */
+/** Omits the message: the row shows it as its last error. */
 function waitOf(waitingFor: WaitingFor): PodWait {
   const { kind, since } = waitingFor;
   if (waitingFor.kind === 'back-off') {

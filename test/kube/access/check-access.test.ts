@@ -89,7 +89,7 @@ describe('checkAccess', () => {
     );
   });
 
-  it('detects with a dry run what admission refuses although RBAC allows it', async () => {
+  it('detects with a dry run that admission refuses a request that RBAC allows', async () => {
     const { transport } = serverOf({
       fails: (method) => (method === 'PATCH' ? httpError(403, '403 Forbidden: webhook says no') : undefined),
     });
@@ -206,7 +206,7 @@ describe('rbacManifest', () => {
     expect(documents[1]!.subjects).toEqual([{ kind: 'User', name, apiGroup: 'rbac.authorization.k8s.io' }]);
   });
 
-  it('has no Secrets, no wildcard and no verb that is not listed', () => {
+  it('grants no Secrets, no wildcards and no verbs outside the list', () => {
     const text = rbacManifest({ nodeName: 'n1', parts: accessParts, subject: { kind: 'User', name: 'u' } });
     expect(text).not.toMatch(/\*|secrets|configmaps|impersonate|deletecollection/);
   });

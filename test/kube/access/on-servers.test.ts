@@ -147,7 +147,7 @@ describe.runIf(available)(
 
     const check = (): Promise<AccessReport> => checkAccess(client, { nodeName, parts: accessParts });
 
-    it('everything is missing at first, also with the KubeConfig of client-node, and the report has the manifest of the guide', async () => {
+    it("reports all permissions as missing without RBAC, also for client-node's KubeConfig, with the manifest of the guide", async () => {
       const { KubeConfig } = await loadClientNode();
       const kubeConfig = new KubeConfig();
       kubeConfig.loadFromString(JSON.stringify(kubeConfigOf(controlPlane, token)));

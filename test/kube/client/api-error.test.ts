@@ -49,7 +49,7 @@ describe('describeAPIError reads the status code', () => {
     expect(describeAPIError(rejected)).toMatchObject({ kind: 'http', statusCode: 404, reason: undefined, causes: [] });
   });
 
-  it('keeps an APIError as it is', () => {
+  it('returns an APIError unchanged', () => {
     const error = new APIError('x', { kind: 'network' });
     expect(describeAPIError(error)).toBe(error);
   });
@@ -74,7 +74,7 @@ describe('describeAPIError reads the status code', () => {
   });
 });
 
-describe('describeAPIError tells why there was no response', () => {
+describe('describeAPIError classifies failures without a response', () => {
   const bareFetchFailure = new TypeError('fetch failed', { cause: new Error('connect failed') });
   it.each<[string, unknown, APIError['kind']]>([
     ['AbortError (node-fetch)', Object.assign(new Error('x'), { name: 'AbortError', type: 'aborted' }), 'aborted'],
@@ -124,7 +124,7 @@ describe('describeAPIError tells why there was no response', () => {
       undefined,
       'request to kube.example.com failed: ENOTFOUND',
     ],
-  ])('said "request failed: Error, ECONNREFUSED" of no server: %s', (_what, members, host, expected) => {
+  ])('names the server of a failed connection: %s', (_what, members, host, expected) => {
     expect(describeAPIError(Object.assign(new Error('x'), members), undefined, { host }).message).toBe(expected);
   });
 
@@ -146,7 +146,7 @@ describe('describeAPIError tells why there was no response', () => {
   });
 });
 
-describe('describeAPIError gives a message that is safe to log', () => {
+describe('describeAPIError returns a message that is safe to log', () => {
   it.each<[string, unknown]>([
     ['a header quoted by an HTTP client', new TypeError('"Bearer s3cret" is no legal header value')],
     ['headers', new ApiException(500, 'x', undefined, { authorization: 'Bearer s3cret' })],
@@ -190,7 +190,7 @@ describe('describeAPIError reads Retry-After', () => {
     expect(describeAPIError({ code: 429, body, headers: { 'retry-after': '1' } }).retryAfterMs).toBe(1000);
   });
 
-  it('ignores a date when it is not told the time', () => {
+  it('ignores a date without the current time', () => {
     const headers = { 'retry-after': 'Fri, 02 Jan 2026 03:04:15 GMT' };
     expect(describeAPIError({ code: 429, headers }).retryAfterMs).toBeUndefined();
   });
@@ -269,7 +269,7 @@ function selfCaused(): object {
   return error;
 }
 
-it('an error page of some megabytes was parsed on the way to the error: only as much as a Status can have is', () => {
+it('does not parse error pages that are longer than any Status', () => {
   const body = JSON.stringify({ kind: 'Status', reason: 'Late', message: 'x'.repeat(70_000) });
   expect(describeAPIError({ code: 500, body })).toMatchObject({ statusCode: 500, reason: undefined });
   expect(describeAPIError({ code: 500, body: Buffer.from(body) })).toMatchObject({ reason: undefined });

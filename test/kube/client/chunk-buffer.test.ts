@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ChunkBuffer } from '../../../src/kube/client/chunk-buffer.ts';
 
 describe('ChunkBuffer', () => {
-  it('gives the bytes of all chunks in order, and is empty afterwards', () => {
+  it('returns the bytes of all chunks in order, and is empty afterwards', () => {
     const buffer = new ChunkBuffer();
     assert(
       property(array(uint8Array({ maxLength: 20_000 }), { maxLength: 8 }), (chunks) => {
@@ -18,7 +18,7 @@ describe('ChunkBuffer', () => {
     );
   });
 
-  it('a server that sent one byte at a time took 128 times the memory of its response: chunks are copied together', () => {
+  it('copies chunks into one buffer, so a response of single bytes needs no multiple of its memory', () => {
     const socketRead = Buffer.alloc(64 * 1024, 'x');
     const buffer = new ChunkBuffer();
     for (let i = 0; i < 1_000_000; i++) buffer.add(socketRead.subarray(i % 1000, (i % 1000) + 1));

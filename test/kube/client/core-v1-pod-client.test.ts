@@ -99,7 +99,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     },
   );
 
-  it('a response of nested lists blocked the process for seconds: refused before client-node parses it', async () => {
+  it('a deeply nested response is refused before client-node parses it', async () => {
     await using server = await startHTTPServer();
     server.respondWith({ body: '['.repeat(200_000) });
     const client = createCoreV1PodClient(makeAPI(server));
@@ -110,7 +110,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('a refused connection said "request failed: Error, ECONNREFUSED" of no server: it names host and port', async () => {
+  it('the error of a refused connection names host and port', async () => {
     const server = await startHTTPServer();
     const { host } = new URL(server.url);
     const client = createCoreV1PodClient(makeAPI(server));
@@ -172,7 +172,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('an error that quoted the token showed it: it is redacted', async () => {
+  it('redacts the token in an error that quotes it', async () => {
     await using server = await startHTTPServer();
     server.respondWith({ status: 400, body: { kind: 'Status', reason: 'Bad', message: 'no: Bearer t0ken' } });
     const client = createCoreV1PodClient(makeAPI(server));
@@ -181,7 +181,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('reports the Status, the code and Retry-After of a failure', async () => {
+  it('reports Status, status code and Retry-After of a failure', async () => {
     await using server = await startHTTPServer();
     const body = {
       kind: 'Status',
@@ -223,7 +223,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it('takes a pod whose content type the generated code does not know', async () => {
+  it('accepts a pod with a content type that the generated code does not support', async () => {
     await using server = await startHTTPServer();
     server.respondWith({ body: pod, headers: { 'content-type': 'application/octet-stream' } });
     const client = createCoreV1PodClient(makeAPI(server));
@@ -261,7 +261,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it("runs the caller's own middleware too, which finds the body unread", async () => {
+  it("runs the caller's own middleware, too, with the body still unread", async () => {
     await using server = await startHTTPServer();
     server.respondWith({ body: pod });
     const seen: string[] = [];
@@ -384,7 +384,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     for (const client of clients) await client.close();
   });
 
-  it('check the certificate, and use what the KubeConfig says by then after that failed', async () => {
+  it('verify the certificate, and use the current KubeConfig after a failed verification', async () => {
     await using server = await startHTTPServer({ tls: true });
     const kubeConfig = new clientNode.KubeConfig();
     loadKubeConfig(kubeConfig, server, trustsNobody);

@@ -25,7 +25,7 @@ function setUp(size: number) {
 }
 
 describe('InFlightBound', () => {
-  it('200 managers times their concurrency waited for 64 connections: owners take turns within one bound', () => {
+  it('serves all owners in turn within one bound', () => {
     const { bound, entered, owner } = setUp(2);
     owner('a', 5);
     owner('b', 2);
@@ -37,7 +37,7 @@ describe('InFlightBound', () => {
     expect([bound.inFlight, bound.waiting]).toEqual([2, 0]);
   });
 
-  it('passes a place on when an owner has nothing to do any more, or has withdrawn', () => {
+  it('passes a slot to the next owner if an owner has no more work or has withdrawn', () => {
     const { bound, entered, owner } = setUp(1);
     owner('a', 1);
     bound.wait({}, () => {});
@@ -47,7 +47,7 @@ describe('InFlightBound', () => {
     expect(entered).toEqual(['a', 'c']);
   });
 
-  it('says at warn when somebody waited for long, at most once a minute', () => {
+  it('logs a warning when an owner waited long, at most once a minute', () => {
     const { clock, logger, bound, owner } = setUp(1);
     owner('a', 6);
     for (const waitMs of [9_999, 10_000, 30_000, 29_999, 60_000]) {

@@ -24,7 +24,7 @@ describe('redact', () => {
     expect(redacted.length).toBeLessThan(45);
   });
 
-  it('a token that a server cut off, or split over two fields, was shown: parts of it are redacted, too', () => {
+  it('redacts parts of a token that a server truncated or split over two fields', () => {
     const token = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ';
     for (let length = 24; length < token.length; length++) {
       for (let start = 0; start + length <= token.length; start++) {
@@ -39,7 +39,7 @@ describe('redact', () => {
     expect(redact('pods "web-0" is forbidden', [secret])).toBe('pods "web-0" is forbidden');
   });
 
-  it('takes a secret by its characters, not as an expression', () => {
+  it('matches a secret literally, not as a regular expression', () => {
     expect(redact('aXXXXb a.*?b', ['a.*?b'])).toBe('aXXXXb [redacted]');
   });
 });

@@ -75,7 +75,7 @@ describe('SharedConnections with dispatchers (client-node 2.x)', () => {
     setDispatcher: vi.fn<NonNullable<ConnectionContext['setDispatcher']>>(),
   });
 
-  it('keeps to the first dispatcher until it is dropped, and then closes it', async () => {
+  it('shares the first dispatcher until it is dropped, and then closes it', async () => {
     const connections = new SharedConnections();
     const [first, second, third] = [newDispatcher(), newDispatcher(), newDispatcher()];
     const shared = connections.use(requestWith(first));

@@ -37,7 +37,7 @@ describe('toPodClient', () => {
 });
 
 describe('isCoreV1ApiLike and isPodClient', () => {
-  it('tell the two apart', () => {
+  it('distinguish the two', () => {
     expect([isCoreV1ApiLike(api), isPodClient(api)]).toEqual([true, false]);
     expect([isCoreV1ApiLike(podClient), isPodClient(podClient)]).toEqual([false, true]);
   });

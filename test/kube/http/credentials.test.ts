@@ -65,7 +65,7 @@ function accept(token: string): void {
 
 describe.skipIf(process.platform === 'win32')('a file of the kubeconfig that is not a regular file', () => {
   it.each(['tokenFile', 'client-certificate', 'certificate-authority'])(
-    '%s: a FIFO or a device used to block the first request for good, and is now refused by name',
+    '%s: a FIFO or a device is refused by name and never blocks a request',
     async (member) => {
       const fifo = join(directory, 'fifo');
       execFileSync('mkfifo', [fifo]);
@@ -90,7 +90,7 @@ describe('token file', () => {
   const user = { tokenFile: 'token', token: 'fallback' };
   const write = (token: string): Promise<void> => writeFile(join(directory, 'token'), `${token}\n`);
 
-  it('is found beside the kubeconfig, trimmed, and read again after a minute', async () => {
+  it('is resolved relative to the kubeconfig, trimmed, and read again after a minute', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     await call(transport);
@@ -104,7 +104,7 @@ describe('token file', () => {
     expect(new Set(server.arrived.map(({ connection }) => connection)).size).toBe(1);
   });
 
-  it('is read again at a 401, and the request is made once more', async () => {
+  it('is read again after a 401, and the request is sent once more', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     await call(transport);
@@ -156,13 +156,13 @@ describe('token file', () => {
     expect(last()).toBe('two');
   });
 
-  it('that never was: the token beside it is used', async () => {
+  it("that does not exist: the kubeconfig's `token` is used", async () => {
     await call(open(kubeConfig(server.url, user)));
     expect(last()).toBe('fallback');
   });
 
   it.each(['', undefined])(
-    'that never was, or is empty, with nothing beside it is a failure without a request',
+    'that is missing or empty, without a `token` in the kubeconfig, fails without sending a request',
     async (content) => {
       if (content !== undefined) await write(content);
       await expect(call(open(kubeConfig(server.url, { tokenFile: 'token' })))).rejects.toMatchObject({
@@ -173,7 +173,7 @@ describe('token file', () => {
     },
   );
 
-  it('many requests that get a 401 read it once and all continue', async () => {
+  it('is read once for many concurrent requests with a 401, and all are sent again', async () => {
     await write('one');
     const transport = open(kubeConfig(server.url, user));
     await call(transport);
@@ -205,7 +205,7 @@ describe('client certificate', () => {
     expect(server.openSockets()).toBe(1);
   });
 
-  it('and a CA by file are looked at again after a failed connection', async () => {
+  it('and a CA by file are read again after a failed connection', async () => {
     await writeFile(join(directory, 'ca.pem'), testPem('client-a'));
     const cluster = { 'certificate-authority-data': undefined, 'certificate-authority': 'ca.pem' };
     const transport = open(kubeConfig(server.url, {}, cluster));
@@ -225,7 +225,7 @@ describe('TLS', () => {
     expect([...server.arrived, ...other.arrived]).toEqual([]);
   });
 
-  it('tls-server-name says which name to expect', async () => {
+  it('tls-server-name overrides the expected name', async () => {
     await using other = await startKubeServer({ tls: true, certificate: 'server-name' });
     const transport = open(kubeConfig(other.url, {}, { 'tls-server-name': 'kube.test' }));
     await call(transport);
@@ -248,7 +248,7 @@ describe('exec plugin', () => {
     process.stdout.write(JSON.stringify({kind:'ExecCredential',apiVersion:'client.authentication.k8s.io/v1',status:${status}}))`;
   const runs = async (): Promise<number> => (await readFile(join(directory, 'runs'), 'utf8')).length;
 
-  it('is run once for many requests, when nothing expires', async () => {
+  it('is run once for many requests if its credential does not expire', async () => {
     const transport = open(kubeConfig(server.url, execUser(counting(`{token:'run-'+run}`))));
     await Promise.all([call(transport), call(transport), call(transport)]);
     clock.advance(86_400_000);
@@ -257,7 +257,7 @@ describe('exec plugin', () => {
     expect(await runs()).toBe(1);
   });
 
-  it('is run again when what it gave has expired', async () => {
+  it('is run again when its credential has expired', async () => {
     const transport = open(
       kubeConfig(server.url, execUser(counting(`{token:'run-'+run,expirationTimestamp:'2026-01-01T01:00:00Z'}`))),
     );
@@ -320,7 +320,7 @@ describe('exec plugin', () => {
     });
   });
 
-  it('named by a path is found beside the kubeconfig', async () => {
+  it('with a relative path is resolved relative to the kubeconfig', async () => {
     const script = `#!${process.execPath}\n${printCredential({ token: 'by-file' })}`;
     await writeFile(join(directory, 'plugin.cjs'), script, { mode: 0o755 });
     await call(open(kubeConfig(server.url, execUser('', { command: './plugin.cjs', args: null }))));
@@ -392,7 +392,7 @@ describe('exec plugin', () => {
     },
   );
 
-  it('that fails was run for every request, 138 times in 30 s: it is run again with back-off', async () => {
+  it('that fails is run again with back-off, not for every request', async () => {
     const transport = open(kubeConfig(server.url, execUser(`${counting('{}')};process.exit(3)`)));
     const failing = expect.objectContaining({ kind: 'network' }) as unknown;
     const runsAfter: number[] = [];
@@ -411,7 +411,7 @@ describe('exec plugin', () => {
     expect(await runs()).toBe(7);
   });
 
-  it('that returns expired credentials was run for every request: at most once in five seconds', async () => {
+  it('that returns expired credentials is run at most once in five seconds', async () => {
     const transport = open(
       kubeConfig(server.url, execUser(counting(`{token:'run-'+run,expirationTimestamp:'2020-01-01T00:00:00Z'}`))),
     );
@@ -424,7 +424,7 @@ describe('exec plugin', () => {
     expect(last()).toBe('run-2');
   });
 
-  it('no longer writes to the terminal of the agent: the beginning of its stderr is logged at debug, without secrets', async () => {
+  it("does not write to the agent's terminal: the beginning of its stderr is logged at debug, without secrets", async () => {
     const script = `process.stderr.write('hello my-token, password=pw ' + process.env.KEY + 'x'.repeat(9999));${printCredential({ token: 'my-token' })}`;
     await call(open(kubeConfig(server.url, execUser(script, { env: [{ name: 'KEY', value: 'of-the-env' }] }))));
     const { stderr } = debugged[0] as { stderr: string };
@@ -437,7 +437,7 @@ describe('exec plugin', () => {
     expect(debugged).toEqual([{ command: process.execPath, stderr: 'no access\n' }]);
   });
 
-  it('that hangs with a child which keeps its output open is given up after execTimeoutMs, too', async () => {
+  it('that hangs with a child that keeps its output open also times out after execTimeoutMs', async () => {
     // The child ends after this test would have failed.
     const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit' });setInterval(() => {}, 1000)`;
     const transport = createKubeTransport(kubeConfig(server.url, execUser(script)), { execTimeoutMs: 400 });
@@ -445,7 +445,7 @@ describe('exec plugin', () => {
     await transport.close();
   });
 
-  it('that leaves a child behind which keeps its output open is not waited for', async () => {
+  it('does not delay the request if a child that outlives it keeps its output open', async () => {
     // The child ends after this test would have failed.
     const script = `require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 8_000)'], { stdio: 'inherit', detached: true }).unref();${printCredential({ token: 'at-once' })}`;
     const transport = createKubeTransport(kubeConfig(server.url, execUser(script)), { env: {} });
@@ -454,7 +454,7 @@ describe('exec plugin', () => {
     expect(server.arrived[0]?.headers.authorization).toBe('Bearer at-once');
   });
 
-  it('that hangs holds no caller beyond its signal, and is killed by close()', async () => {
+  it('that hangs does not block a caller whose signal is aborted, and is killed by close()', async () => {
     const transport = open(kubeConfig(server.url, execUser('setInterval(() => {}, 1000)')));
     const controller = new AbortController();
     const impatient = transport.request('GET', '/version', { signal: controller.signal });

@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 describe('HTTPPodClient', () => {
-  it('getPod gives the object as the server wrote it', async () => {
+  it("getPod returns the server's object unchanged", async () => {
     const written = pod('web', { status: { startTime: '2026-01-01T00:00:00Z', futureField: { a: [1, null] } } });
     server.respond = (_request, response) => json(response, written);
     expect(await client.getPod(web, { signal: signal() })).toEqual(written);
@@ -97,7 +97,7 @@ describe('HTTPPodClient', () => {
     expect(server.arrived).toEqual([]);
   });
 
-  it('close lets idle connections go, and the client stays usable', async () => {
+  it('close() closes idle connections, and the client stays usable', async () => {
     await client.getPod(web, { signal: signal() });
     await client.close();
     await server.quiet();

@@ -54,7 +54,7 @@ function get(name: string, events: string[] = [], abort: AbortSignal = signal())
 }
 
 describe('a slow API server', () => {
-  it('requests that wait for a connection are told so, and when one takes them, first come first served', async () => {
+  it('calls onQueued and onStarted of requests that wait for a connection, in FIFO order', async () => {
     const events: string[] = [];
     const requests = ['a', 'b', 'c', 'd'].map((name) => get(name, events));
     await holding(2);
@@ -67,7 +67,7 @@ describe('a slow API server', () => {
     await Promise.all(requests);
   });
 
-  it('the wait for a connection has a bound and an error of its own', async () => {
+  it('the wait for a connection has its own timeout and error kind', async () => {
     const requests = ['a', 'b'].map((name) => get(name));
     const waiting = get('c');
     clock.advance(60_000);
@@ -81,7 +81,7 @@ describe('a slow API server', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('a connection was lost for good when onStarted of a queued request threw, and the request before it failed', async () => {
+  it('a queued request whose onStarted throws neither leaks its connection nor fails the request before it', async () => {
     const fail = (): never => {
       throw new Error('broken');
     };
@@ -118,7 +118,7 @@ describe('a slow API server', () => {
     await Promise.all([...requests, behind]);
   });
 
-  it('heartbeats were late by more than a minute behind statuses: they have connections of their own', async () => {
+  it('heartbeats never wait behind status updates: they have separate connections', async () => {
     const requests = ['a', 'b', 'c', 'd'].map((name) => get(name));
     await holding(2);
     const heartbeats = [
@@ -134,7 +134,7 @@ describe('a slow API server', () => {
     await Promise.all(requests);
   });
 
-  it('closing ends what waits, too', async () => {
+  it('closing also ends queued requests', async () => {
     const requests = ['a', 'b', 'c'].map((name) => get(name));
     await holding(2);
     const ended = Promise.allSettled(requests);
@@ -143,7 +143,7 @@ describe('a slow API server', () => {
   });
 });
 
-it('a server that closes every connection met thousands a second: new ones are bounded', async () => {
+it('the rate of new connections to a server that closes every connection is limited', async () => {
   let connections = 0;
   server.respond = (_request, response) => {
     connections++;

@@ -88,7 +88,7 @@ describe('request', () => {
     await narrow.close();
   });
 
-  it('reads gzip, and asks for none under disable-compression', async () => {
+  it('reads gzip, and does not request it with disable-compression', async () => {
     const text = JSON.stringify({ long: 'ä'.repeat(100_000) });
     server.respond = (_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
@@ -110,7 +110,7 @@ describe('request', () => {
     expect((await transport.request('GET', '/version')).text).toBe(text);
   });
 
-  it('16 MB of nested lists blocked the process for seconds: refused before they are parsed', async () => {
+  it('refuses deeply nested JSON before parsing it, which would block the event loop for seconds', async () => {
     server.respond = (_request, response) => response.end('['.repeat(200_000));
     const response = await transport.request('GET', '/version');
     expect(() => response.json()).toThrow(
@@ -229,7 +229,7 @@ describe('failures', () => {
     await other.close();
   });
 
-  it('an error without end is told by its beginning, of a request and of a stream', async () => {
+  it('an endless error body is described by its beginning, for a request and for a stream', async () => {
     server.respond = (_request, response) => {
       response.writeHead(503, { 'retry-after': '7' });
       // Each write in a turn of its own: on Node 26 one to a closed connection fails before `destroyed` is told.
@@ -355,7 +355,7 @@ function describeDeep(error: unknown): string {
 }
 
 describe('stream', () => {
-  it('hands over what comes, as it comes, on a connection of its own', async () => {
+  it('yields chunks as they arrive, on its own connection', async () => {
     let finish = (): void => {};
     server.respond = ({ url }, response) => {
       if (url === '/version') {
@@ -376,7 +376,7 @@ describe('stream', () => {
     await narrow.close();
   });
 
-  it('ends when the reader leaves the loop', async () => {
+  it('ends the request when the reader leaves the loop', async () => {
     server.respond = (_request, response) => response.write('x');
     const { body } = await transport.stream('/watch');
     for await (const _ of body) break;
@@ -389,7 +389,7 @@ describe('stream', () => {
     expect(await failure(transport.stream('/watch'))).toMatchObject({ statusCode: 410, reason: 'Expired' });
   });
 
-  it('throws APIErrors out of the loop: aborted, cut', async () => {
+  it('throws an APIError in the loop when the stream is aborted or the connection is cut', async () => {
     const controller = new AbortController();
     server.respond = (_request, response) => response.write('x');
     const first = await transport.stream('/watch', { signal: controller.signal });
@@ -401,8 +401,8 @@ describe('stream', () => {
   });
 });
 
-describe('a server that accepts and never says a word', () => {
-  it('holds neither a stream beyond its signal, nor close(), nor the process', async () => {
+describe('a server that accepts connections and never responds', () => {
+  it('does not keep a stream open after its abort, and blocks neither close() nor process exit', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket.on('error', () => {}))).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -467,7 +467,7 @@ describe('options', () => {
     );
   });
 
-  it('userAgent replaces the own one', async () => {
+  it('userAgent replaces the default one', async () => {
     const named = createKubeTransport(kubeConfig(server.url), { env: {}, userAgent: 'my-agent/1' });
     await named.request('GET', '/version');
     expect(server.arrived[0]?.headers['user-agent']).toBe('my-agent/1');

@@ -90,7 +90,7 @@ describe('list and watch', () => {
   });
 
   it.each([null, {}, { metadata: {} }, { metadata: { resourceVersion: '1' }, items: {} }, 'html'])(
-    '%j is no list, and is asked for again',
+    '%j is not a list, and the list is retried',
     async (body) => {
       pods.start();
       api.last(1).respond(body);
@@ -151,7 +151,7 @@ describe('list and watch', () => {
 });
 
 describe('a watch that ends is resumed from the last version seen', () => {
-  it('immediately, when it lasted', async () => {
+  it('immediately, if it was healthy', async () => {
     const watch = await sync(pod('a', '7'));
     watch.event('MODIFIED', pod('a', '12')).event('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: '20' } });
     await turn();
@@ -162,7 +162,7 @@ describe('a watch that ends is resumed from the last version seen', () => {
     expect(listener.heard).toEqual(['~uid-a@7>12']);
   });
 
-  it('with back-off, when it ended as soon as it began', async () => {
+  it('with back-off, if it ended as soon as it began', async () => {
     (await sync()).end();
     await turn();
     clock.advance(799);
@@ -230,7 +230,7 @@ describe('a watch that ends is resumed from the last version seen', () => {
 describe('pods are listed again when the resource version has expired', () => {
   const expired = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
 
-  it('by an ERROR event: immediately when the last list is old, from the newest version, and listeners get the difference', async () => {
+  it('after an ERROR event: immediately if the last list is old, at the newest version, and listeners get the difference', async () => {
     const watch = await sync(pod('same', '1'), pod('gone', '2'), pod('changed', '3'), pod('recreated', '4', 'uid-old'));
     const same = pods.getPodByUID('uid-same');
     clock.advance(60_000);
@@ -261,7 +261,7 @@ describe('pods are listed again when the resource version has expired', () => {
     expect(api.last(4).isWatch).toBe(false);
   });
 
-  it('when watches from one version fail three times: the event after it may be the cause', async () => {
+  it('when three watches from the same version fail: the next event may be the cause', async () => {
     (await sync()).event('UNKNOWN', pod('a', '11'));
     for (const [calls, waitMs] of [
       [2, 800],
@@ -282,7 +282,7 @@ describe('pods are listed again when the resource version has expired', () => {
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
   });
 
-  it('when watches end as soon as they begin, as behind a proxy without streaming: the pods stayed stale without a log line', async () => {
+  it('when watches end as soon as they begin, as behind a proxy without streaming, and it is logged', async () => {
     (await sync(pod('a', '7'))).end();
     for (const [calls, waitMs] of [
       [2, 800],
@@ -307,7 +307,7 @@ describe('pods are listed again when the resource version has expired', () => {
     ]);
   });
 
-  it('when watches are opened and then stall, without a bookmark: the pods stayed stale', async () => {
+  it('when watches open and then stall without a bookmark', async () => {
     await sync(pod('a', '7'));
     for (let calls = 2; calls < 5; calls++) {
       if (calls > 2) api.last(calls).open();
@@ -320,7 +320,7 @@ describe('pods are listed again when the resource version has expired', () => {
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
   });
 
-  it('not when the server is down: 500 nodes would all list together when it is back', async () => {
+  it('but not after an outage of the server, because all nodes would list at the same time', async () => {
     (await sync()).fail(new APIError('reset', { kind: 'network' }));
     for (let i = 3; i < 13; i++) {
       await turn();
@@ -427,7 +427,7 @@ describe('failures', () => {
     api.last(2);
   });
 
-  it('were a warning each: now there is one after 30 s, with the cause and since when, and one when a watch holds again', async () => {
+  it('are logged as one warning after 30 s, with cause and start time, and one line when a watch is healthy again', async () => {
     const since = timeFromEpochMs(clock.now());
     pods.start();
     let call = 1;
@@ -464,7 +464,7 @@ describe('failures', () => {
     expect(logger.fields[1]).toEqual({ nodeName: 'node-a', failingSince: since, failures: 7, outageMs: 85_400 });
   });
 
-  it('of a watch that was open for hours count from when it broke, and a list in between does not end them', async () => {
+  it('of a long-lived watch count from the time it broke, and a successful list in between does not end them', async () => {
     const watch = await sync();
     clock.advance(3_600_000);
     const since = timeFromEpochMs(clock.now());
@@ -533,7 +533,7 @@ describe('informerState', () => {
 });
 
 describe('static pods and their mirrors', () => {
-  it('are separate pods, and the mirror is found from either side', async () => {
+  it('are separate pods, and each is found by the other', async () => {
     const watch = await sync();
     pods.setStaticPods([pod('etcd', '0', 'uid-static', fromFile)]);
     watch.event('ADDED', pod('etcd', '11', 'uid-mirror', mirror));
@@ -549,7 +549,7 @@ describe('static pods and their mirrors', () => {
     expect(names()).toEqual(['uid-static']);
   });
 
-  it('a static pod was run twice, for itself and for its mirror: listeners are called for mirror pods only when they ask', async () => {
+  it('listeners are called for mirror pods only with includeMirrorPods, so a static pod is not run twice', async () => {
     const all = recorder();
     const watch = await sync(pod('early', '9', 'uid-early-mirror', mirror));
     pods.subscribe(all, { includeMirrorPods: true });
@@ -632,7 +632,7 @@ describe('listeners', () => {
     expect(late.heard).toHaveLength(2);
   });
 
-  it('that change static pods while they are called for the first ones miss none, and get all in order', () => {
+  it('that change static pods during their first calls get every change in order', () => {
     pods.setStaticPods([pod('a', '0', 'uid-a', fromFile), pod('b', '0', 'uid-b', fromFile)]);
     const changing = recorder();
     pods.subscribe({

@@ -18,7 +18,7 @@ function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
 }
 
 describe('readLines', () => {
-  it('gives the same lines wherever the stream is split, also within a character', async () => {
+  it('returns the same lines wherever the stream is split, even within a character', async () => {
     const text = array(
       string({ unit: 'grapheme' }).map((line) => line.replaceAll('\n', ' ')),
       { maxLength: 8 },
@@ -43,7 +43,7 @@ describe('readLines', () => {
     expect(await lines([Buffer.from('1234\n1234\n')], 4)).toEqual(['1234', '1234']);
   });
 
-  it('a line that came one byte at a time kept an object for each of them: its bytes are copied together', async () => {
+  it('a line that arrives one byte at a time does not keep an object per byte: chunks are copied into one buffer', async () => {
     const bytes = Buffer.from(`${'x'.repeat(50_000)}\n`);
     const chunks = Array.from(bytes, (_, i) => bytes.subarray(i, i + 1));
     expect(await lines(chunks, 50_000)).toEqual(['x'.repeat(50_000)]);

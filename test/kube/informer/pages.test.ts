@@ -34,7 +34,7 @@ function page(continueToken: string | undefined, items: readonly Pod[], resource
 }
 
 describe('a list that comes in pages', () => {
-  it('is followed to its end before listeners are called: after the first page alone, pods would seem to be gone', async () => {
+  it('is read to the last page before listeners are called, because pods of later pages would seem to be deleted', async () => {
     api.last(1).respond(page('one', [pod('a', '1')]));
     await turn();
     expect(api.last(2)).toMatchObject({ isWatch: false, query: { fieldSelector, limit: 500, continue: 'one' } });
@@ -62,7 +62,7 @@ describe('a list that comes in pages', () => {
     expect(api.last(4).query).toMatchObject({ watch: true, resourceVersion: '20' });
   });
 
-  it('is tried again with back-off when its tokens keep expiring', async () => {
+  it('is retried with back-off when its continue tokens keep expiring', async () => {
     for (let calls = 1; calls < 4; calls += 2) {
       api.last(calls).respond(page('one', [pod('a', '1')]));
       await turn();

@@ -101,7 +101,7 @@ describe('alerts and dashboard', () => {
     expect(rows[0]).toEqual([expect.stringMatching(/./), expect.stringMatching(/./), expect.stringMatching(/./)]);
   });
 
-  it('every message in a runbook is one of the code', () => {
+  it('every log message in a runbook exists in the code', () => {
     const messages = [...read('docs/troubleshooting.md').matchAll(/`([A-Z][a-z]+(?: \w+){2,}[^`]*)`/g)];
     const source = sourceText();
     const unknown = messages
@@ -154,7 +154,7 @@ describe.skipIf(!hasPromtool)('promtool (skipped without the package prometheus)
     expect(promtool('check', 'rules', pathOf('examples/monitoring/alerts.yaml'))).toMatchObject({ status: 0 });
   });
 
-  it('finds that each alert fires when it should, and no other', () => {
+  it('each alert fires in its case, and no other alert does', () => {
     const { status, output } = promtool('test', 'rules', pathOf('test/observe/monitoring/alerts.test.yaml'));
     expect(output).toContain('SUCCESS');
     expect(status).toBe(0);

@@ -13,7 +13,7 @@ function messages(h: SyncHarness): string[] {
 }
 
 describe('an outage of the API server', () => {
-  it('is warned of after 30 s and when it is over, however many pods wait', async () => {
+  it('is logged once after 30 s and once when it is over, however many pods wait', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a', 'b', 'c');
     h.manager.start();
@@ -47,7 +47,7 @@ describe('an outage of the API server', () => {
     await h.manager.stop();
   });
 
-  it('begins when the first request that hung was made', async () => {
+  it('starts at the time of the first request that hung', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -76,7 +76,7 @@ describe('an outage of the API server', () => {
     await h.manager.stop();
   });
 
-  it('is not one pod whose PATCH gets 500 while its GETs succeed', async () => {
+  it('is not reported for one pod whose PATCH gets 500 while its GETs succeed', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -90,7 +90,7 @@ describe('an outage of the API server', () => {
     await h.manager.stop();
   });
 
-  it('is one pod of which no request succeeds', async () => {
+  it('is reported for a single pod if all its requests fail', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -128,7 +128,7 @@ describe('an outage of the API server', () => {
     expect(h.clock.pendingTimers).toBe(0);
   });
 
-  it('is not said to be over when its only pod is gone', async () => {
+  it('is not reported as over when its only pod is removed', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -155,7 +155,7 @@ describe('an outage of the API server', () => {
     },
   );
 
-  it('two failures an hour apart are not an outage of an hour', async () => {
+  it('two failures an hour apart are not an outage', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
     h.manager.start();
@@ -172,8 +172,8 @@ describe('an outage of the API server', () => {
   });
 });
 
-describe('a pod that alone fails for a minute, while others are written', () => {
-  it('is warned of once', async () => {
+describe('one pod that fails for a minute while others are written', () => {
+  it('is logged as one warning', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a', 'b');
     h.manager.start();
@@ -192,8 +192,8 @@ describe('a pod that alone fails for a minute, while others are written', () => 
   });
 });
 
-describe('a drain that gives up was silent', () => {
-  it('says how many statuses are unsent, and of which pods', async () => {
+describe('a drain that times out', () => {
+  it('logs the number of unsent statuses and their pods', async () => {
     const h = new SyncHarness();
     const names = Array.from({ length: 25 }, (_, i) => `pod-${i}`);
     h.addPods(...names);
@@ -212,7 +212,7 @@ describe('a drain that gives up was silent', () => {
     ]);
   });
 
-  it('says nothing when all statuses were sent', async () => {
+  it('logs nothing when all statuses were sent', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -224,7 +224,7 @@ describe('a drain that gives up was silent', () => {
 });
 
 describe('403 to a GET', () => {
-  it('is warned of in the server’s words, also after failures of another kind', async () => {
+  it('is logged with the server’s message, also after failures of another kind', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
@@ -239,11 +239,11 @@ describe('403 to a GET', () => {
   });
 });
 
-describe('403 for a pod that goes away', () => {
+describe('403 for a pod that is being deleted', () => {
   const words = 'pods "a" is forbidden: no relationship found between node "n" and this object';
   const forbidden = new APIError(words, { kind: 'http', statusCode: 403, reason: 'Forbidden' });
 
-  it('is no warning when the watch has shown that the pod is gone', async () => {
+  it('logs no warning if the watch has reported the deletion', async () => {
     const h = new SyncHarness();
     const pods = h.addPods('a', 'b', 'c', 'd');
     h.manager.start();
@@ -279,7 +279,7 @@ describe('a node without its role', () => {
   const words = 'pods is forbidden: User "system:node:n" cannot get resource "pods"';
   const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
 
-  it('was warned of in 100 lines, one per pod: three pods are named, then one line counts them, and one says that it is over', async () => {
+  it('is logged with three pods by name, one line with their number, and one line when it is over', async () => {
     const h = new SyncHarness();
     h.addPods(...names);
     h.manager.start();
@@ -320,7 +320,7 @@ describe('a node without its role', () => {
     await h.manager.stop();
   });
 
-  it('pods that were removed while they were forbidden do not count', async () => {
+  it('does not count pods that were removed while forbidden', async () => {
     const h = new SyncHarness();
     h.addPods(...names);
     h.manager.start();
@@ -335,7 +335,7 @@ describe('a node without its role', () => {
 });
 
 describe('the debug log', () => {
-  it('has a line when a status was accepted and one when it was written, as the kubelet’s', async () => {
+  it('has a line for each accepted and each written status, like the kubelet’s log', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a');
     h.manager.start();

@@ -29,7 +29,7 @@ function findsInInspection({ inspect }: Seen, { inspection }: Observed): boolean
   return matches(() => expect(inspection).toMatchObject(inspect));
 }
 
-describe('an operator who knows nothing sees which outage it is', () => {
+describe('each outage can be identified without further knowledge', () => {
   const observed = new Map<string, Observed>();
 
   beforeAll(async () => {
@@ -75,7 +75,7 @@ describe('an operator who knows nothing sees which outage it is', () => {
     expect(confused).toEqual([]);
   });
 
-  it('and no log grows with the time or the number of pods', () => {
+  it('and the number of log lines does not grow with time or pods', () => {
     for (const { warnings } of observed.values()) expect(warnings.length).toBeLessThanOrEqual(5);
   });
 });

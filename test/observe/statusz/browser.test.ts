@@ -76,7 +76,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await fillNode(node);
     });
 
-    it('shows 100 of them at a time, those that are unsent for the longest time first', async () => {
+    it('shows 100 of them at a time, longest unsent first', async () => {
       const page = await open();
       await expectCount(page, '1 to 100 of 2,001 pods');
       expect(await page.locator('tbody tr').count()).toBe(100);
@@ -102,7 +102,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       expect(await other.getByLabel('Filter').inputValue()).toBe('MONITORING checkout-');
     });
 
-    it('sorts by a column, and says so to screen readers', async () => {
+    it('sorts by a column, and announces it to screen readers', async () => {
       const page = await open();
       await page.getByRole('button', { name: 'Pod', exact: true }).click();
       const header = page.getByRole('columnheader', { name: 'Pod' });
@@ -236,7 +236,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await expectCount(page, '4 pods');
     });
 
-    it('shows since when it is not updated and why, keeps its data, and recovers', async () => {
+    it('shows the start and cause of an outage, keeps its data, and recovers', async () => {
       const page = await open();
       await page.route('**/pods.json', (route) => route.abort());
       await expectShown(

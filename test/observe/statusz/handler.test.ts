@@ -268,7 +268,7 @@ describe('pods.json', () => {
     expect(pods[0]).toMatchObject({ readyContainers: 1, containers: 2, status: 'CrashLoopBackOff', restarts: 5 });
   });
 
-  it('says since when a pod is unsent, what it waits for, the last error and the next try', async () => {
+  it('has the unsent time of a pod, the reason it waits, the last error and the next retry', async () => {
     const { node, json } = await startNode();
     node.client.faults.next({ verb: 'patch' }, fault.status(403, { message: 'may not patch pods/status' }));
     await state(node, 'a', {});
@@ -299,7 +299,7 @@ describe('pods.json', () => {
     ]);
   });
 
-  it('has no ages, so that it differs only when something happened: then 304', async () => {
+  it('has no ages, so it only changes with the pods; otherwise the response is 304', async () => {
     const { node, get } = await startNode();
     node.client.faults.next({ verb: 'patch' }, fault.hang());
     await state(node, 'a', {});
@@ -396,7 +396,7 @@ describe('pods/UID.json', () => {
     ]);
   });
 
-  it('a pod that is gone keeps its timeline for a while, and has no conditions', async () => {
+  it('a removed pod keeps its timeline for a while, and has no conditions', async () => {
     const { node, json } = await startNode();
     const pod = node.add('a', { deletionTimestamp: '2026-11-22T11:58:00Z' as never });
     node.set(pod);
@@ -414,7 +414,7 @@ describe('pods/UID.json', () => {
     expect(await json<PodDocument>(path)).toMatchObject({ explanation: { podUID: 'a/b?c d%' } });
   });
 
-  it('nothing of a spec is shown: no environment variable, no command', async () => {
+  it("shows nothing of a pod's spec: no environment variable, no command", async () => {
     const { node, get } = await startNode();
     const secret = 'hunter2-in-an-env-value';
     const pod = node.add('a');
@@ -468,7 +468,7 @@ describe('a client that does not read', () => {
     expect(node.clock.pendingTimers).toBe(0);
   });
 
-  it('takes one of 32 places until it goes, and all of them share one document', async () => {
+  it('occupies one of 32 response slots until it disconnects, and all share one document', async () => {
     const { get, stall } = await startLargeNode();
     const stalled = [];
     for (let i = 0; i < 32; i++) stalled.push(await stall());
@@ -491,7 +491,7 @@ describe('a client that does not read', () => {
 });
 
 describe('close()', () => {
-  it('ends the subscription and drops what was kept; later requests get 503', async () => {
+  it('ends the subscription and drops the timelines; later requests get 503', async () => {
     const { node, get } = await startNode();
     const pod = node.add('a');
     node.set(pod);

@@ -27,7 +27,7 @@ const outcome = (members: object = {}): StatusOutcome => ({
 });
 
 describe('the timeline of a pod', () => {
-  it('has phases, and conditions that came, changed and went', () => {
+  it('has phases, and conditions that were added, changed and removed', () => {
     const { clock, timelines } = create();
     timelines.startFrom('a', {
       phase: 'Pending',
@@ -48,14 +48,14 @@ describe('the timeline of a pod', () => {
     ]);
   });
 
-  it('has no entry for a condition of which only the message changed', () => {
+  it('has no entry for a condition if only its message changed', () => {
     const { timelines } = create();
     timelines.startFrom('a', { conditions: [condition('Ready', 'False', '1 container')] });
     timelines.statusChanged('a', { conditions: [condition('Ready', 'False', '2 containers')] });
     expect(timelines.entriesOf('a')).toEqual([]);
   });
 
-  it('counts a failure that repeats, so that it does not displace the rest', () => {
+  it('counts repeated failures in one entry, so that they do not displace other entries', () => {
     const { clock, timelines } = create(3);
     timelines.outcome(outcome());
     const error = new APIError('may not', { kind: 'http', statusCode: 403 });
@@ -86,7 +86,7 @@ describe('the timeline of a pod', () => {
   });
 });
 
-describe('the timelines of pods that are gone', () => {
+describe('the timelines of removed pods', () => {
   it('are dropped, however many pods come and go, and those of other pods stay', () => {
     const { timelines } = create();
     known.add('kept');
