@@ -1,12 +1,12 @@
 import type { Clock, Timer } from 'kubelet-status-manager';
 
-/** The server that an outage takes away, and gives back. */
+/** The server that an outage stops and restarts. */
 export interface StoppableServer {
   kill(): Promise<void>;
   startAgain(): Promise<void>;
 }
 
-/** Cuts the API server for a while, as its crash would: connections and watches end, and nothing listens. */
+/** Stops the API server for a while like a crash: connections and watches are cut, and the port is closed. */
 export class Outage {
   readonly #server: StoppableServer;
   readonly #clock: Clock;
@@ -15,7 +15,7 @@ export class Outage {
   #untilMs: number | undefined;
   #endedMs: number | undefined;
   #timer: Timer | undefined;
-  /** The server must be down before it starts, and the reverse. */
+  /** Serializes stops and starts of the server. */
   #lastChange: Promise<void> = Promise.resolve();
 
   constructor(
@@ -28,7 +28,7 @@ export class Outage {
     this.#onChange = onChange;
   }
 
-  /** Begins the outage; one that has begun lasts that much longer. */
+  /** Begins an outage, or extends the current one by its duration. */
   begin(): void {
     const now = this.#clock.monotonicMs();
     if (this.#untilMs === undefined) this.#change(true);
@@ -49,7 +49,7 @@ export class Outage {
     await this.#lastChange;
   }
 
-  /** For people: whether the API server is up, and how long it stays down. */
+  /** A text for the terminal: whether the API server is up, or how long it stays down. */
   describe(): string {
     const now = this.#clock.monotonicMs();
     if (this.#untilMs !== undefined) {

@@ -93,7 +93,7 @@ export async function runAgent(
   const server = await serveAgent(agent, { port: 0, register: metricsRegistry, logger });
   cleanUps.add('HTTP server', () => server.close());
 
-  // What a user of the cluster sees: the pods of the node on the API server.
+  // The pods of the node as the API server shows them to users.
   const history = new PodHistory(runsPod);
   const unclaimedPods = new UnclaimedPods(eventRecorder, logger);
   const handlePod = (pod: Pod): void => (runsPod(pod) ? history.handlePod(pod) : unclaimedPods.handlePod(pod));

@@ -18,7 +18,7 @@ export function reviewSelf({ name: username, node }: User): object {
   return { kind, apiVersion: `${group}/v1`, metadata: {}, status: { userInfo: { username, groups } } };
 }
 
-/** What this server would say to the request that the review describes. @throws APIStatusError 400, 422 */
+/** Evaluates the request that the review describes. @throws APIStatusError 400, 422 */
 export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): object {
   const spec = objectOf(decodeKind('SelfSubjectAccessReview', body), 'spec');
   const { resourceAttributes, nonResourceAttributes } = spec;
@@ -34,7 +34,7 @@ export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): 
   return { kind: 'SelfSubjectAccessReview', apiVersion, metadata: {}, spec, status };
 }
 
-/** Paths that everybody may read. */
+/** Non-resource paths that every user may read. */
 function isPublic(attributes: JSONObject): boolean {
   return (
     stringOf(attributes, 'verb') === 'get' && /^\/(healthz|livez|readyz|version)\/?$/.test(stringOf(attributes, 'path'))
@@ -45,7 +45,7 @@ function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore):
   const group = stringOf(attributes, 'group');
   const version = stringOf(attributes, 'version') || 'v1';
   const definition = resourceNamed(group, version === '*' ? 'v1' : version, stringOf(attributes, 'resource'));
-  // The admin may do everything, a node's user nothing that the rules of nodes do not name.
+  // The admin may do everything, a node's user only what the node authorizer permits.
   if (definition === undefined) return { allowed: user.node === undefined };
   try {
     authorize(user, attributesOf(attributes, definition), store);

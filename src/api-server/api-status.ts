@@ -16,7 +16,7 @@ interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The resource that a response is about, as `details` names it. */
+/** The resource in `details` of a Status. */
 export interface Subject {
   readonly group: string;
   readonly resource: string;
@@ -129,7 +129,7 @@ export function invalidOptions(kind: string, cause: FieldError): APIStatusError 
   return invalid({ group: 'meta.k8s.io', resource: '', kind }, '', [cause]);
 }
 
-/** 422 for a patch whose outcome is not an object of the kind. */
+/** 422 for a patch whose result is not a valid object of the kind. */
 export function invalidPatch(because: string): APIStatusError {
   const cause = { reason: 'FieldValueInvalid', message: `Invalid value: ${because}`, field: 'patch' };
   return new APIStatusError(422, 'Invalid', ` "" is invalid: ${cause.field}: ${cause.message}`, { causes: [cause] });
@@ -144,7 +144,7 @@ export function methodNotAllowed(): APIStatusError {
   );
 }
 
-/** The resourceVersion of a watch or list is older than what is remembered. */
+/** The resourceVersion of a watch or list has expired. */
 export function expired(message: string): APIStatusError {
   return new APIStatusError(410, 'Expired', message);
 }

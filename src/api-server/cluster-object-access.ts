@@ -11,8 +11,8 @@ export interface ClusterObject {
 }
 
 /**
- * Nodes or Namespaces, read and written past HTTP with the rights of the admin, as `PodAccess` does
- * it with pods. A method throws what HTTP would respond with. Objects handed out are copies.
+ * Reads and writes Nodes or Namespaces without HTTP, as the admin; `PodAccess` is the same for pods.
+ * A method throws the error that the HTTP request would fail with. Returned objects are copies.
  */
 export class ClusterObjectAccess {
   readonly #resource: 'nodes' | 'namespaces';
@@ -25,13 +25,13 @@ export class ClusterObjectAccess {
     this.#registry = registry;
   }
 
-  /** Creates the object; a string is its name, and all that it has. */
+  /** Creates the object; a string creates an object with only this name. */
   create(object: string | object): ClusterObject {
     const body = typeof object === 'string' ? { metadata: { name: object } } : copyOf(object);
     return copyOf(this.#registry.create(this.#target(''), body, adminRequest('create')));
   }
 
-  /** The object, or undefined when there is none of that name. */
+  /** The object, or undefined if there is none with this name. */
   get(name: string): ClusterObject | undefined {
     const object = this.#store.get(this.#resource, '', name);
     return object === undefined ? undefined : copyOf(object);
@@ -71,7 +71,7 @@ export class ClusterObjectAccess {
 
 const adminRequest = (verb: string): ReturnType<typeof directRequest> => directRequest(verb, 'system:admin');
 
-/** Through JSON, as HTTP would, so that Dates become strings. */
+/** Serializes through JSON as HTTP does, so Dates become strings. */
 function copyOf(object: object): ClusterObject {
   return JSON.parse(JSON.stringify(object)) as ClusterObject;
 }

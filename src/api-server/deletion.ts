@@ -7,8 +7,8 @@ import type { ResourceDefinition } from './resources.ts';
 import type { DeleteOptions } from './strategy.ts';
 
 /**
- * The object with a deletionTimestamp and the finalizers of the propagation policy, or the object itself
- * when nothing changes.
+ * The object with a deletionTimestamp and the finalizers of the propagation policy. Returns the same
+ * object if nothing changes.
  * Source: `rest.BeforeDelete`, `deletionFinalizersForGarbageCollection`.
  */
 export function markedForDeletion(
@@ -48,7 +48,7 @@ function withDeletionTime(
   const seconds = definition.strategy.gracePeriodSeconds?.(old, options) ?? 0;
   const marked = withDeletion(old, nowMs + seconds * 1000, seconds);
   if (definition.table === 'namespaces') {
-    // Without a namespace controller it stays like this, as on a bare API server.
+    // No namespace controller finishes the deletion, as with envtest.
     const { deletionGracePeriodSeconds: _none, ...metadata } = marked.metadata;
     return { ...marked, metadata, status: { ...statusOf(old), phase: 'Terminating' } };
   }
@@ -62,7 +62,7 @@ function withDeletion(object: StoredObject, atMs: number, deletionGracePeriodSec
   return { ...object, metadata: storedMetadata(metadata) };
 }
 
-/** Whether something still has to be done before the object may go. */
+/** Whether finalizers or a grace period keep the object. */
 export function hasFinalizers(object: StoredObject): boolean {
   const specFinalizers = object.kind === 'Namespace' ? specOf(object).finalizers : undefined;
   return (object.metadata.finalizers?.length ?? 0) > 0 || (Array.isArray(specFinalizers) && specFinalizers.length > 0);

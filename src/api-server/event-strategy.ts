@@ -9,7 +9,7 @@ import type { Strategy } from './strategy.ts';
 import { validateQualifiedName } from '../kube/validation/rules.ts';
 
 const limits = { reportingInstance: 128, action: 128, reason: 128, message: 1024 };
-/** What an update through `events.k8s.io` may not change. */
+/** Members that are immutable through `events.k8s.io`. */
 const immutable = [
   ['involvedObject', 'involvedObject'],
   ['reason', 'reason'],
@@ -26,7 +26,7 @@ const immutable = [
   ['reportingInstance', 'reportingInstance'],
 ] as const;
 
-/** Events through v1, which checks little. Source: `registry/core/event/strategy.go`. */
+/** Events through v1, with little validation. Source: `registry/core/event/strategy.go`. */
 export const eventStrategy: Strategy = {
   ...plainStrategy,
   createOnUpdate: true,
@@ -91,7 +91,7 @@ function validateSeries(event: StoredObject): FieldError[] {
   ];
 }
 
-/** The members that have another name in v1, and theirs in `events.k8s.io`. */
+/** Members whose v1 name differs, with their name in `events.k8s.io`. */
 const eventMembers: readonly (readonly [string, string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],

@@ -7,8 +7,8 @@ export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 const supported = ['', 'Ignore', 'Strict', 'Warn'];
 
 /**
- * The `fieldValidation` parameter; a server warns unless asked otherwise.
- * @param options the kind of options that refusals name: `CreateOptions`
+ * The `fieldValidation` parameter; the default is Warn.
+ * @param options the kind of options in error messages: `CreateOptions`
  * @throws APIStatusError 422
  */
 export function parseFieldValidation(query: URLSearchParams, options: string): FieldValidation {
@@ -22,11 +22,11 @@ export function parseFieldValidation(query: URLSearchParams, options: string): F
 const memberName = /"((?:[^"\\]|\\.)*)"\s*:/g;
 
 /**
- * Where an object of the text has two members of the same name: `spec.containers[0].image`.
- * @param value what the text parses to
+ * Paths of duplicate members in the text: `spec.containers[0].image`.
+ * @param value the parsed text
  */
 export function duplicateFields(text: string, value: unknown): string[] {
-  // Text in strings may look like a member too, so a difference only means that it is worth the walk.
+  // Strings may contain text that looks like a member, so a difference only justifies the full scan.
   const candidates = text.match(memberName)?.length ?? 0;
   return candidates === memberCount(value) ? [] : findDuplicates(text);
 }

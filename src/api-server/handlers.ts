@@ -30,7 +30,7 @@ export interface ResourceCall {
   readonly response: ServerResponse;
   readonly query: URLSearchParams;
   readonly user: User;
-  /** Whose token it was; another one than `user` when that one is impersonated. */
+  /** The user of the token; differs from `user` under impersonation. */
   readonly authenticated: User;
   readonly resource: ResourceRequest;
 }
@@ -265,7 +265,7 @@ function notAcceptable(message: string): APIStatusError {
   return new APIStatusError(406, 'NotAcceptable', message);
 }
 
-/** The JSON of the object that was written last: one text for all its watchers. */
+/** Caches the JSON of the last written object, which all its watchers share. */
 class EventTexts {
   #definition: ResourceDefinition | undefined;
   #object: StoredObject | undefined;

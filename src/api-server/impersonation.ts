@@ -4,8 +4,8 @@ import type { ResourceRequest } from './request.ts';
 import type { Tokens, User } from './users.ts';
 
 /**
- * The user on whose behalf a request is made. The admin may impersonate the users that this server has.
- * A node's own user may not; see `authorize`.
+ * The impersonated user of a request. The admin may impersonate all users of this server.
+ * A node's user may not impersonate; see `authorize`.
  * @throws APIStatusError 400 as on a real server, 501 for a user that this server does not have
  */
 export function impersonated(user: User, headers: IncomingHttpHeaders, tokens: Tokens): User {

@@ -8,7 +8,7 @@ import type { ObjectStore } from './store.ts';
 /** The query parameters of a list or a watch, checked. */
 export interface ListOptions {
   readonly selector: Selector;
-  /** Whether the selector may leave something out. */
+  /** Whether a selector is set. */
   readonly isSelective: boolean;
   readonly limit: number;
   readonly continueToken: string;
@@ -29,7 +29,7 @@ export interface ListPage {
   };
 }
 
-/** @throws APIStatusError 400 or 422 for a parameter that cannot be read or may not stand here */
+/** @throws APIStatusError 400 or 422 for a parameter that is invalid or not allowed */
 export function parseListOptions(
   definition: ResourceDefinition,
   query: URLSearchParams,
@@ -59,7 +59,7 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   return Number(text);
 }
 
-/** How Go reads a boolean parameter: any text but these two is true, present and empty too. */
+/** As Go parses a boolean parameter: every value except these two is true, even an empty one. */
 export function isTrue(text: string | null): boolean {
   return text !== null && text !== '0' && text !== 'false';
 }
@@ -125,7 +125,7 @@ export function listPage(
   const matching = store
     .list(definition.table, namespace)
     .filter((object) => options.selector(object) && (position === undefined || keyOf(object) > position.after));
-  // A list of any state (resourceVersion=0) comes from the watch cache, without pages.
+  // resourceVersion=0 is served from the watch cache, which ignores `limit`.
   const limit = options.limit > 0 && options.resourceVersion !== '0' ? options.limit : matching.length;
   const items = matching.slice(0, limit);
   const last = items.at(-1);
@@ -134,7 +134,7 @@ export function listPage(
   }
   const token = Buffer.from(JSON.stringify({ revision, after: keyOf(last) })).toString('base64url');
   const metadata = { resourceVersion: String(revision), continue: token };
-  // With a selector a real server does not know what is left.
+  // kube-apiserver omits remainingItemCount if there is a selector.
   if (options.isSelective) return { items, metadata };
   return { items, metadata: { ...metadata, remainingItemCount: matching.length - items.length } };
 }
@@ -164,7 +164,7 @@ function parseContinue(token: string): Continue {
     if (typeof value?.revision === 'number' && typeof value.after === 'string')
       return { revision: value.revision, after: value.after };
   } catch {
-    // Not ours.
+    // Not a continue token of this server.
   }
   throw badRequest('invalid continue token: continue key is not valid');
 }

@@ -2,7 +2,7 @@ import isEqual from 'lodash/isEqual.js';
 import { type FieldError, forbiddenValue, invalidValue } from '../kube/validation/field-error.ts';
 import type { StoredMetadata, StoredObject } from './objects.ts';
 
-/** `metadata` as a client sent it: known members only, each of its type or absent. */
+/** Decoded `metadata` of a request: only known members, each of its type or absent. */
 export type SentMetadata = { readonly [Member in keyof StoredMetadata]?: StoredMetadata[Member] | undefined };
 
 /** Metadata without the members that are not set. */
@@ -12,7 +12,7 @@ export function storedMetadata(metadata: SentMetadata): StoredMetadata {
   ) as unknown as StoredMetadata;
 }
 
-/** What an update may not change. */
+/** Immutable members of `metadata`. */
 export function validateMetadataUpdate(next: StoredObject, old: StoredObject): FieldError[] {
   const causes: FieldError[] = [];
   const { finalizers: before = [], deletionTimestamp } = old.metadata;

@@ -3,8 +3,8 @@ import { type FaultRequest, fits, type RequestMatch, requireMatch } from './faul
 import { matchValues } from './faults/http-faults.ts';
 
 /**
- * Changes an object on its way into the server, as a mutating webhook does: in place, or by
- * returning another. What it throws, the request fails with: 500.
+ * Modifies an object before it is stored, as a mutating webhook does, either in place or by returning
+ * another object. If it throws, the request fails with 500.
  */
 export type Mutation<T extends object = Pod> = (object: T, request: FaultRequest) => T | void;
 
@@ -12,7 +12,7 @@ export type Mutation<T extends object = Pod> = (object: T, request: FaultRequest
 export class Mutations {
   readonly #mutations = new Set<{ readonly match: RequestMatch; readonly mutate: Mutation<object> }>();
 
-  /** @returns takes it away again */
+  /** @returns removes the hook */
   add(match: RequestMatch, mutate: Mutation<object>): () => void {
     requireMatch(match, matchValues);
     const mutation = { match, mutate };
@@ -20,7 +20,7 @@ export class Mutations {
     return () => void this.#mutations.delete(mutation);
   }
 
-  /** A changed copy of the object; undefined when no mutation fits the request. */
+  /** A changed copy of the object; undefined if no mutation matches the request. */
   apply(request: FaultRequest, object: object): object | undefined {
     let changed: object | undefined;
     for (const { match, mutate } of this.#mutations) {

@@ -10,7 +10,7 @@ const jsonOnly =
   'APIServer reads and writes JSON only: set ContentType: application/json in the client, or use kubectl create -f';
 
 /**
- * The first representation in the `Accept` header that this server has.
+ * The first media type of the `Accept` header that this server supports.
  * @throws APIStatusError 406 when there is none
  */
 export function negotiate({ headers: { accept } }: IncomingMessage): Representation {

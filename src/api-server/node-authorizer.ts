@@ -8,14 +8,14 @@ import type { User } from './users.ts';
 
 const leaseNamespace = 'kube-node-lease';
 
-/** What is asked for, as far as the question of who may ask goes. */
+/** The attributes of a request that authorization depends on. */
 export interface Attributes extends Target {
   readonly verb: string;
   readonly fieldSelector: string;
 }
 
 /**
- * What a node's own user may ask for: its pods, its Node, its Lease, and to report Events. All
+ * Authorizes the requests of a node's user: for its pods, Node and Lease, and for creating Events. All
  * other users may do everything.
  * @throws APIStatusError 403
  * Source: `plugin/pkg/auth/authorizer/node`.
@@ -32,7 +32,7 @@ export function authorize(user: User, attributes: Attributes, store: ObjectStore
   throw forbidden(definition, attributes.name, reason === '' ? because : `${because}: ${reason}`);
 }
 
-/** Undefined: allowed; else the reason, which may be empty. */
+/** The reason for refusing the request, possibly empty; undefined if it is allowed. */
 function refusalFor(node: string, attributes: Attributes, store: ObjectStore): string | undefined {
   switch (attributes.definition.resource) {
     case 'pods':
@@ -58,7 +58,7 @@ function refusalForPods(node: string, attributes: Attributes, store: ObjectStore
     case 'get':
     case 'list':
     case 'watch': {
-      // A list by name counts as a get.
+      // The node authorizer treats a list by name as a get.
       if (name === '') {
         const isOwn = requiredFieldValue(fieldSelector, 'spec.nodeName') === node;
         return isOwn ? undefined : 'node: can only list/watch pods with spec.nodeName field selector';

@@ -26,7 +26,7 @@ const kubeletLabels = new Set([
   'topology.kubernetes.io/zone',
 ]);
 
-/** What refusals call the members of a pod status that a node may not write, in the order in which they are checked. */
+/** Members of a pod status that a node may not write, with their names in error messages, in the order of the checks. */
 const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
   resourceClaimStatuses: 'resource claim statues',
   nodeAllocatableResourceClaimStatuses: 'node allocatable resource claim statuses',
@@ -34,7 +34,7 @@ const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
 };
 
 /**
- * What a node's own user may write.
+ * Admission of the writes of a node's user.
  * @throws APIStatusError 403
  * Source: `plugin/pkg/admission/noderestriction`.
  */
@@ -138,7 +138,7 @@ function changedNodeRefusal(node: string, next: StoredObject, old: StoredObject)
   return labels.length === 0 ? undefined : `is not allowed to modify labels: ${labels.join(', ')}`;
 }
 
-/** The labels that were added, changed or removed and are not the kubelet's. */
+/** Modified labels that a kubelet may not set. */
 function forbiddenLabels(next: StoredObject, old: StoredObject | undefined): string[] {
   const [before, after] = [old?.metadata.labels ?? {}, next.metadata.labels ?? {}];
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);

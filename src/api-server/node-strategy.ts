@@ -21,7 +21,7 @@ export const nodeStrategy: Strategy = {
     const spec = objectOf(node, 'spec');
     const status = objectOf(node, 'status');
     const podCIDR = stringOf(spec, 'podCIDR');
-    // The old member with one address range wins over the list.
+    // The deprecated podCIDR wins over podCIDRs.
     const isListed = Array.isArray(spec.podCIDRs) && spec.podCIDRs[0] === podCIDR;
     const podCIDRs = podCIDR === '' || isListed ? {} : { podCIDRs: [podCIDR] };
     const { capacity } = status;

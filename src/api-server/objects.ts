@@ -35,7 +35,7 @@ export interface StoredObject {
   readonly [member: string]: unknown;
 }
 
-/** A deeper tree than this is refused before anything walks it. */
+/** Maximum depth; deeper objects are rejected before any recursion. */
 const maxDepth = 500;
 
 export function specOf(object: StoredObject): JSONObject {
@@ -46,7 +46,7 @@ export function statusOf(object: StoredObject): JSONObject {
   return objectOf(object, 'status');
 }
 
-/** Whether two stored objects are the same in all but their resourceVersion. */
+/** Whether two stored objects are equal except for their resourceVersion. */
 export function isSameObject(a: StoredObject, b: StoredObject): boolean {
   return isEqual(withResourceVersion(a, ''), withResourceVersion(b, ''));
 }

@@ -12,8 +12,8 @@ function pathOf({ group, version }: ResourceDefinition): string {
 }
 
 /**
- * The OpenAPI v3 document at a path below `/openapi/v3`: just enough for kubectl to learn that
- * the server validates members itself. Undefined for any other path.
+ * The OpenAPI v3 document at a path below `/openapi/v3`. It only tells kubectl that the server
+ * supports field validation. Undefined for any other path.
  */
 export function openAPIDocument(path: string): object | undefined {
   const paths = new Set(resources.map(pathOf));

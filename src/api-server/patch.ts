@@ -18,8 +18,8 @@ const maxCopiedBytes = 3 * 1024 * 1024;
 export type PatchMediaType = (typeof patchTypes)[number];
 
 /**
- * The object after a patch, not yet decoded. The object given is not changed.
- * @throws APIStatusError 400 for a body that is no such patch, 422 for a JSON patch that cannot be applied
+ * The object after a patch, not yet decoded. Does not mutate the given object.
+ * @throws APIStatusError 400 for an invalid patch, 422 for a JSON patch that cannot be applied
  */
 export function applyPatch(table: string, type: PatchMediaType, object: object, patch: unknown): JSONObject {
   if (type === 'application/json-patch+json') return applyJSONPatch(object, patch);
@@ -42,14 +42,14 @@ function applyJSONPatch(object: object, patch: unknown): JSONObject {
     let document: unknown = structuredClone(object);
     let copiedBytes = 0;
     for (const operation of patch) {
-      // Copies of copies would double the document each time.
+      // Repeated copy operations could double the document each time.
       if (operation.op === 'copy') copiedBytes += sizeOf(document, operation.from);
       if (copiedBytes > maxCopiedBytes) throw new Error('the copied values are too large');
       document = afterOperation(document, operation as unknown as Operation);
     }
     if (isJSONObject(document)) return document;
   } catch (error) {
-    // Which operation failed, the real server does not say either.
+    // kube-apiserver does not say which operation failed.
     if (!(error instanceof Error)) throw error;
   }
   throw new APIStatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
@@ -86,7 +86,7 @@ function applyStrategicMergePatch(table: string, object: object, patch: JSONObje
     return result as JSONObject;
   } catch (error) {
     if (!(error instanceof StatusManagerError)) throw error;
-    // A list element without its merge key is a 500 on the real server.
+    // kube-apiserver responds 500 to a list element without its merge key.
     throw new APIStatusError(500, '', error.message);
   }
 }

@@ -2,7 +2,7 @@ import { validateMetadata } from '../kube/validation/metadata.ts';
 import { validateMetadataUpdate } from './metadata.ts';
 import type { Strategy } from './strategy.ts';
 
-/** What a kind does that has no rules of its own. */
+/** The strategy of a kind without its own rules. */
 export const plainStrategy: Strategy = {
   setDefaults: (members) => members,
   prepareForCreate: (object) => object,

@@ -8,7 +8,7 @@ import type { Target } from './target.ts';
 import { resourceNamed } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 
-/** How a pod is deleted; without a grace period its own is used. */
+/** How a pod is deleted; the default is the grace period of its spec. */
 export interface PodDeletion {
   readonly gracePeriodSeconds?: number;
   readonly uid?: string;
@@ -18,7 +18,7 @@ export interface PodDeletion {
 export interface ObjectPatch {
   readonly metadata?: object;
   readonly spec?: object;
-  /** Never: the status has a method of its own. */
+  /** Use `patchStatus` for the status. */
   readonly status?: never;
 }
 
@@ -29,9 +29,9 @@ export interface StatusPatch {
 }
 
 /**
- * Pods, read and written past HTTP with the rights of the admin: what a test does to a pod beside
- * the code under test. Everything a server does to a request is done, so a method throws what
- * the HTTP response would be: an error with `code`, `reason` and `details`. Pods handed out are copies.
+ * Reads and writes pods without HTTP, as the admin, to simulate other writers in a test.
+ * Admission, defaulting and validation are those of an HTTP request, and a method throws the error
+ * of the response with `code`, `reason` and `details`. Returned pods are copies.
  */
 export class PodAccess implements PodEvents {
   /** The clock of the server. */
@@ -52,7 +52,7 @@ export class PodAccess implements PodEvents {
     return copyOf(this.#registry.create(target, throughJSON(pod) as JSONObject, requestOf('create')));
   }
 
-  /** The pod, or undefined when there is none of that name. */
+  /** The pod, or undefined if there is none with this name. */
   get(namespace: string, name: string): ValidPod | undefined {
     const pod = this.#store.get('pods', namespace, name);
     return pod === undefined ? undefined : copyOf(pod);
@@ -94,7 +94,7 @@ export class PodAccess implements PodEvents {
   }
 }
 
-/** @throws APIStatusError 400 for a member that this method would not write */
+/** @throws APIStatusError 400 for a member that this method does not write */
 export function requireMembers(patch: object, members: readonly string[], method: string): void {
   const other = Object.keys(patch).find((member) => ![...members, 'kind', 'apiVersion'].includes(member));
   if (other !== undefined)
@@ -113,7 +113,7 @@ function copyOf(object: object): ValidPod {
   return throughJSON(object) as ValidPod;
 }
 
-/** As HTTP would, so that Dates become strings. */
+/** Serializes through JSON as HTTP does, so Dates become strings. */
 function throughJSON(object: object): unknown {
   return JSON.parse(JSON.stringify(object));
 }

@@ -10,7 +10,7 @@ const priorityClasses: { readonly [name: string]: number } = {
   'system-node-critical': 2_000_001_000,
 };
 
-/** What the default admission plugins add at create. */
+/** Defaults that the default admission plugins set at create. */
 export function admitPodSpec(spec: JSONObject): JSONObject {
   return {
     ...withDefaultTolerations(spec),

@@ -2,7 +2,7 @@ import { projectedReferences, volumeReferences } from '../kube/api-object-refere
 import { isJSONObject, type JSONObject, objectsOf, stringOf } from '../kube/json-object.ts';
 
 /**
- * What of the API a pod needs, so that it cannot be a mirror pod; undefined for a pod that needs nothing.
+ * The first API object that the pod refers to, which a mirror pod may not do; undefined if there is none.
  * Source: `HasAPIObjectReference`.
  */
 export function apiReferenceOf(spec: JSONObject): string | undefined {

@@ -4,14 +4,14 @@ import { objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
 import { specOf, statusOf, type StoredObject } from './objects.ts';
 import type { ObjectStore } from './store.ts';
 
-/** Smaller units, in billionths, in which the refusal names the amounts. */
+/** The units of the amounts in the error message, in billionths. */
 const units = [
   ['cpu', 1_000_000n],
   ['memory', 1_000_000_000n],
 ] as const;
 
 /**
- * A pod on a node may not ask for more than the node has.
+ * Rejects a resize beyond the allocatable resources of the node.
  * @throws APIStatusError 403
  * Source: `plugin/pkg/admission/podresize`.
  */
@@ -32,7 +32,7 @@ export function refuseResize(subject: Subject, next: StoredObject, old: StoredOb
   ]);
 }
 
-/** What the containers ask for together, or one init container alone. */
+/** The effective request: the sum of the containers, or a larger init container. */
 function requested(pod: StoredObject, resource: string): bigint {
   const requestsOf = (list: string) =>
     objectsOf(specOf(pod), list).map((container) => {

@@ -19,12 +19,12 @@ export function withSyncedPodIPs(status: JSONObject): JSONObject {
   return { ...status, podIPs: [{ ip: podIP }] };
 }
 
-/** Members that a client which does not know them does not remove. */
+/** Members that are kept if an update omits them, because an older client does not know them. */
 const preservedMembers = ['qosClass', 'observedGeneration', ...foreignStatusMembers];
 
 /**
- * The status without what only a feature gate that is off lets in, and with what is never unset once
- * it is known: the QoS class, the observed generations and the statuses of claims.
+ * Drops fields of disabled feature gates, and keeps the fields that an update cannot unset: the QoS
+ * class, the observed generations and the statuses of claims.
  * Source: `podStatusStrategy.PrepareForUpdate`.
  */
 export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObject {
@@ -33,7 +33,7 @@ export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObjec
   for (const member of preservedMembers) if (before[member] !== undefined) known[member] = before[member];
   Object.assign(known, status);
   if (status.conditions === undefined) return known;
-  // A list per type, because several conditions may have the same type.
+  // Grouped by type, because several conditions may have the same type.
   const generations = new Map<unknown, unknown[]>();
   for (const { type, observedGeneration } of objectsOf(before, 'conditions')) {
     const list = generations.get(type);
@@ -65,7 +65,7 @@ function withoutVolumeStatus(containerStatus: JSONObject): JSONObject {
   return { ...containerStatus, volumeMounts };
 }
 
-/** What a status update of a pod may not say. Source: `validation.ValidatePodStatusUpdate`. */
+/** Validates a status update of a pod. Source: `validation.ValidatePodStatusUpdate`. */
 export function validatePodStatusUpdate(next: StoredObject, old: StoredObject): FieldError[] {
   const status = statusOf(next);
   const before = statusOf(old);
@@ -145,7 +145,7 @@ function validateClaimStatuses(next: StoredObject): FieldError[] {
   });
 }
 
-/** A container that will not be restarted stays terminated, whoever writes the status. */
+/** A terminated container that will not be restarted cannot leave this state. */
 function validateTransitions(next: StoredObject, old: StoredObject): FieldError[] {
   const spec: PodSpec = specOf(old);
   const mayAllRestart = hasRestartAllContainersRule(spec);

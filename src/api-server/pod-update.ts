@@ -12,11 +12,11 @@ import { withKnownStatus } from './pod-status.ts';
 
 const mutableSpec =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
-/** Set at create, or unknown to old clients: an update that leaves them out does not remove them. */
+/** Members that an update cannot remove by omitting them: set at create, or unknown to older clients. */
 const keptMembers = ['resources', 'priority', 'preemptionPolicy'];
 const resizableResources = ['cpu', 'memory'];
 
-/** A status request changes the status, and of the metadata labels, annotations and finalizers. */
+/** A request to `status` updates the status, labels, annotations and finalizers. */
 export function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
   const { deletionTimestamp } = old.metadata;
   return {
@@ -98,7 +98,7 @@ function withGeneration(next: StoredObject, old: StoredObject): StoredObject {
   return { ...next, metadata: { ...next.metadata, generation } };
 }
 
-/** What an update of the pod itself may not change. Source: `ValidatePodUpdate`. */
+/** Validates the immutable fields in an update of the pod. Source: `ValidatePodUpdate`. */
 export function validateSpecUpdate(next: JSONObject, old: JSONObject): FieldError[] {
   for (const list of ['containers', 'initContainers']) {
     if (objectsOf(next, list).length !== objectsOf(old, list).length) {
@@ -228,7 +228,7 @@ function withoutResizable(resources: JSONObject): JSONObject {
   return rest;
 }
 
-/** A kubelet that reports no resources of running containers does not resize them. */
+/** A kubelet that does not report the resources of running containers does not support resize. */
 function isResizeSupported(pod: StoredObject): boolean {
   const running = objectsOf(statusOf(pod), 'containerStatuses').find(({ state }) => {
     return isJSONObject(state) && isJSONObject(state.running);

@@ -38,7 +38,7 @@ import type { Verb } from './verbs.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 
-/** A write about to happen; a check throws to refuse it. */
+/** A write before it is stored; a check throws to reject it. */
 export interface Admission {
   readonly operation: 'create' | 'update' | 'delete';
   readonly target: Target;
@@ -71,8 +71,8 @@ export interface Deletion {
 const randomCharacters = 'bcdfghjklmnpqrstvwxz2456789';
 
 /**
- * The verbs on objects with everything that a server does to them on the way into the store.
- * Synchronous, so that no two writes can interleave. Source: `registry/generic/registry/store.go`.
+ * The verbs on objects, with admission, defaulting and validation. Synchronous, so that two writes
+ * cannot interleave. Source: `registry/generic/registry/store.go`.
  */
 export class Registry {
   readonly #store: ObjectStore;
@@ -332,7 +332,7 @@ function withoutEmptyRevision(object: StoredObject): StoredObject {
 }
 
 function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly FieldError[]): void {
-  // Both APIs of events check the same kind.
+  // Both API groups of Events validate the same stored kind.
   const subject = definition.table === 'events' ? { ...definition, group: '' } : definition;
   if (causes.length > 0) throw invalid(subject, name, causes);
 }

@@ -8,7 +8,7 @@ const propagationPolicies = ['Foreground', 'Background', 'Orphan'] as const;
 
 /**
  * The `dryRun` parameter of a write.
- * @param options the kind of options that refusals name: `CreateOptions`
+ * @param options the kind of options in error messages: `CreateOptions`
  * @throws APIStatusError 422
  */
 export function parseDryRun(query: URLSearchParams, options: string): boolean {
@@ -23,7 +23,7 @@ function dryRunCause(values: readonly unknown[]): FieldError | undefined {
 }
 
 /**
- * The options of a DELETE: its body, else its query.
+ * The options of a DELETE, from its body or else its query.
  * @param body undefined when the request has none
  * @throws APIStatusError 400, 422
  */

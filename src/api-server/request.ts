@@ -16,7 +16,7 @@ export class RecordedMessage extends IncomingMessage {
   bodyText = '';
 }
 
-/** What a path names, and the verb on it. */
+/** The resource of a path, and the verb. */
 export interface ResourceRequest extends Target {
   readonly verb: Verb;
 }
@@ -79,7 +79,7 @@ function verbOf(verbs: Verbs, method: string): Verb {
   return verb;
 }
 
-/** The text of a body, and what it parses to. */
+/** The text of a body, and its parsed value. */
 export interface ParsedBody {
   readonly text: string;
   readonly value: unknown;

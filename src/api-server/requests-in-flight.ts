@@ -1,10 +1,10 @@
-/** What is in flight at one server or client. */
+/** Requests in flight at one server or client. */
 export interface InFlight {
-  /** Requests without a complete response, watches aside. */
+  /** Requests without a complete response, excluding watches. */
   readonly requests: number;
-  /** Those of them that wait for the test: for a fault or a held request to end, or for a `FakeClock`. */
+  /** The subset that waits for the test: for a held request to be released, or for a `FakeClock`. */
   readonly held: number;
-  /** Watches that run. */
+  /** Open watches. */
   readonly watches: number;
 }
 

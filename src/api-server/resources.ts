@@ -11,19 +11,19 @@ import type { SelectableFields } from './selectors.ts';
 import type { Strategy } from './strategy.ts';
 import { podSubresources, statusSubresource, type Subresource } from './subresources.ts';
 
-/** One resource of one API version: its names, its verbs and what is particular to it. */
+/** One resource of one API version: its names, verbs and strategy. */
 export interface ResourceDefinition extends Subject {
   readonly version: string;
   /** The struct that its JSON is read into. */
   readonly goType: KubeType;
-  /** The objects' table in the store; two API groups may show the same one. */
+  /** The table in the store, which two API groups may share. */
   readonly table: string;
   readonly singular: string;
   readonly namespaced: boolean;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly subresources: readonly Subresource[];
-  /** False for a resource whose objects are only deleted one by one. */
+  /** False for a resource without DELETE of a collection. */
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
   readonly strategy: Strategy;

@@ -24,5 +24,5 @@ export const selfReviewResource = {
   kind: 'SelfSubjectReview',
 } as const satisfies ReviewResource;
 
-/** Those that are served. */
+/** The supported reviews. */
 export const reviewResources: readonly ReviewResource[] = [accessReviewResource, selfReviewResource];

@@ -15,7 +15,7 @@ const labelRequirement =
 
 /**
  * `metadata.name=a,status.phase!=Failed`; an empty text selects everything.
- * @throws APIStatusError 400 for a field that the resource cannot be selected by
+ * @throws APIStatusError 400 for a field that the resource does not support in selectors
  */
 export function parseFieldSelector(text: string, fields: SelectableFields): Selector {
   if (text === '') return everything;
@@ -47,7 +47,7 @@ export function requiredFieldValue(text: string, field: string): string | undefi
 
 /**
  * `a=b,c!=d,e,!f,g in (h, i),j notin (k),l>1`; an empty text selects everything.
- * @throws APIStatusError 400 when it cannot be read
+ * @throws APIStatusError 400 if it is invalid
  */
 export function parseLabelSelector(text: string): Selector {
   if (text.trim() === '') return everything;

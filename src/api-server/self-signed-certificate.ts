@@ -24,9 +24,9 @@ const oid = {
 };
 
 /**
- * A certificate for localhost, 127.0.0.1 and ::1 that vouches for itself, with a fresh key, valid
- * for a year from the day before `now`. Node can sign but not write certificates, and kubectl
- * sends a token over TLS only. Source: RFC 5280.
+ * A self-signed certificate for localhost, 127.0.0.1 and ::1 with a new key, valid for a year from
+ * the day before `now`. kubectl sends a token over TLS only, and Node.js has no API that creates
+ * certificates. Source: RFC 5280.
  */
 export function selfSignedCertificate(now: number): { readonly cert: string; readonly key: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

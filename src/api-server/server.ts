@@ -36,26 +36,26 @@ const lingerMs = 500;
 export interface APIServerOptions {
   /** For timestamps, ages, watch timeouts, bookmarks and `latencyMs`. Default: the real clock. */
   readonly clock?: Clock | undefined;
-  /** On 127.0.0.1. Default 0: a free one. */
+  /** The port on 127.0.0.1. Default 0: a free port. */
   readonly port?: number | undefined;
   /** The admin's bearer token. Default: a random one. */
   readonly token?: string | undefined;
-  /** Names of Nodes whose own users exist too, with the rights of a kubelet; see `nodeToken`. */
+  /** Names of Nodes that get a user with the permissions of a kubelet; see `nodeToken`. */
   readonly nodeUsers?: readonly string[] | undefined;
-  /** HTTPS with a certificate of its own, without which kubectl sends no token. Default true. */
+  /** Serves HTTPS with a self-signed certificate; kubectl sends tokens over HTTPS only. Default true. */
   readonly tls?: boolean | undefined;
-  /** How long each response takes, in milliseconds. Default 0. */
+  /** Delay of each response in milliseconds. Default 0. */
   readonly latencyMs?: number | undefined;
-  /** How many writes are remembered at least, for watches and for `history`. Default 10,000; Infinity keeps all. */
+  /** Minimum number of writes that are kept for watches and `history`. Default 10,000; Infinity keeps all. */
   readonly historyLimit?: number | undefined;
-  /** Called once per request, when its response is complete. What it throws becomes a process warning. */
+  /** Called once per request, when its response is complete. If it throws, a process warning is emitted. */
   readonly onRequest?: ((request: RequestRecord) => void) | undefined;
 }
 
 /** One request that has been responded to. */
 export interface RequestRecord {
   readonly method: string;
-  /** With the query. */
+  /** Including the query. */
   readonly path: string;
   /** 0 when no response was sent. */
   readonly status: number;
@@ -63,30 +63,30 @@ export interface RequestRecord {
   readonly user: string;
   /** The `Content-Type` header; `''` without one. */
   readonly contentType: string;
-  /** As text, its first 65,536 characters; `''` where there is none, and where the request was refused, or met a fault, before it was read. */
+  /** The first 65,536 characters of the body; `''` if it is absent or was not read because of a rejection or fault. */
   readonly body: string;
 }
 
 /** One write to an object. */
 export interface HistoryEntry<T extends object = Pod> {
   readonly resourceVersion: string;
-  /** create, update, patch, delete or bind; a deletion with grace is several. */
+  /** create, update, patch, delete or bind; a graceful deletion consists of several writes. */
   readonly verb: string;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly user: string;
-  /** The object after the write; of a deletion its last state. */
+  /** The object after the write; for a deletion its last state. */
   readonly object: T;
 }
 
 /**
  * An API server in memory that behaves as kube-apiserver v1.37 does for pods, nodes, leases,
  * events, bindings and namespaces: for client-node, for kubectl, and for a node's own user.
- * Listens on 127.0.0.1 only, wants a bearer token and a loopback Host, and refuses a request with
- * an Origin. Nothing is ever scheduled, garbage-collected or run.
+ * Listens on 127.0.0.1 only, requires a bearer token and a loopback Host, and rejects requests with
+ * an Origin. Schedules, garbage-collects and runs nothing.
  *
- * What it cannot do it refuses, with 501 or 415 and the way out. Divergence: no managedFields, no
- * server-side apply, no YAML or protobuf; a request without a token is a 401, not anonymous; the words of
- * errors differ where a client cannot tell. docs/testing.md lists the differences, held by a test.
+ * Unsupported requests return 501 or 415 with a hint. Divergence: no managedFields, no server-side
+ * apply, no YAML or protobuf; a request without a token gets 401 instead of being anonymous; some
+ * error texts differ. docs/testing.md lists the differences, which a test verifies.
  *
  * @example
  * ```ts
@@ -101,13 +101,13 @@ export interface HistoryEntry<T extends object = Pod> {
  * ```
  */
 export class APIServer implements AsyncDisposable {
-  /** Pods, read and written as the admin, past HTTP. */
+  /** Reads and writes pods without HTTP, as the admin. */
   readonly pods: PodAccess;
-  /** Nodes, likewise; there are none at first, for node users either. */
+  /** The same for Nodes. Initially empty, even with `nodeUsers`. */
   readonly nodes: ClusterObjectAccess;
-  /** Namespaces, likewise; `default` and those that begin with `kube-` are there. */
+  /** The same for Namespaces. Initially `default` and those that begin with `kube-`. */
   readonly namespaces: ClusterObjectAccess;
-  /** What goes wrong on demand, over HTTP. */
+  /** Fault injection for HTTP requests. */
   readonly faults: Faults;
   /** The certificate to trust, PEM; `''` without TLS. */
   readonly certificateAuthority: string;
@@ -157,7 +157,7 @@ export class APIServer implements AsyncDisposable {
     }
     createNamespaces(registry);
     const serve = (request: RecordedMessage, response: ServerResponse): void => {
-      // By its own clock, as everything else: a client with the same clock must see no skew.
+      // From the injected clock, so that a client with the same clock sees no skew.
       response.setHeader('date', httpDate(this.#clock.now()));
       void this.#serve(request, response);
     };
@@ -166,7 +166,7 @@ export class APIServer implements AsyncDisposable {
       this.certificateAuthority = '';
       this.#server = createHTTPServer(messages, serve);
     } else {
-      // Clients compare a certificate with their own clock, not with ours.
+      // Clients check the validity of the certificate against the real clock.
       const { cert, key } = selfSignedCertificate(systemClock.now());
       this.certificateAuthority = cert;
       this.#server = createHTTPSServer({ cert, key, ...messages }, serve);
@@ -202,14 +202,14 @@ export class APIServer implements AsyncDisposable {
     return this.#faults.inFlight.counts;
   }
 
-  /** Bytes that came in and went out so far, over all connections. */
+  /** Bytes received and sent so far, over all connections. */
   get bytesTransferred(): number {
     let bytes = this.#bytesOfClosed;
     for (const socket of this.#sockets) bytes += socket.bytesRead + socket.bytesWritten;
     return bytes;
   }
 
-  /** The bearer token of a node's own user. @throws RangeError when `nodeUsers` did not name the node */
+  /** The bearer token of a node's user. @throws RangeError if `nodeUsers` does not contain the node */
   nodeToken(node: string): string {
     const token = this.#nodeTokens.get(node);
     if (token === undefined) throw new RangeError(`Expected \`nodeUsers\` to name ${JSON.stringify(node)}`);
@@ -217,8 +217,8 @@ export class APIServer implements AsyncDisposable {
   }
 
   /**
-   * A kubeconfig for the admin, or for a node's own user, for `createPodClient`; client-node loads
-   * it by `loadFromString(server.kubeconfigYaml())`. Holds the token: keep it from logs.
+   * A kubeconfig for the admin or a node's user, for `createPodClient`; client-node loads it with
+   * `loadFromString(server.kubeconfigYaml())`. It contains the token: do not log it.
    */
   kubeconfig(node?: string): object {
     const name = 'api-server';
@@ -237,14 +237,14 @@ export class APIServer implements AsyncDisposable {
     };
   }
 
-  /** The same as text: YAML, of which JSON is a part. Write it to a file of mode 0600. */
+  /** The same as JSON text, which is valid YAML. Write it to a file with mode 0600. */
   kubeconfigYaml(node?: string): string {
     return `${JSON.stringify(this.kubeconfig(node), null, 2)}\n`;
   }
 
   /**
-   * The remembered writes to one object, oldest first: by UID, or by `namespace/name` for all
-   * pods that ever had that name. Name the type for objects other than pods.
+   * The recorded writes to one object, oldest first: by UID, or by `namespace/name` for all pods that
+   * have had this name. Pass the type for objects other than pods.
    */
   history<T extends object = Pod>(object: string): HistoryEntry<T>[] {
     return this.#store
@@ -263,10 +263,10 @@ export class APIServer implements AsyncDisposable {
   }
 
   /**
-   * Changes objects on their way in, as a mutating webhook does: those of creates, updates and
-   * patches that fit, through HTTP or past it. The result is validated as any object.
-   * @returns takes the hook away again
-   * @throws RangeError for a match that no request can fit
+   * Modifies the objects of matching creates, updates and patches before they are stored, as a mutating
+   * webhook does, with and without HTTP. The result is validated.
+   * @returns removes the hook
+   * @throws RangeError for a match that no request can satisfy
    */
   mutate<T extends object = Pod>(match: RequestMatch, mutation: Mutation<T>): () => void {
     return this.#mutations.add(match, mutation as unknown as Mutation<object>);
@@ -283,12 +283,12 @@ export class APIServer implements AsyncDisposable {
     this.#faults.abandonAll();
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
-      // closeAllConnections() would leave those that are still in the TLS handshake, and wait for them.
+      // closeAllConnections() does not close connections that are still in the TLS handshake.
       for (const socket of this.#sockets) socket.destroy();
     });
   }
 
-  /** Starts a killed server again on its port. What happened before is forgotten, as by a new watch cache. */
+  /** Starts a killed server again on its port. Earlier writes are forgotten, as after a restart of the watch cache. */
   async startAgain(): Promise<void> {
     this.#store.compact();
     await this.#listen(this.#port);
@@ -346,11 +346,11 @@ export class APIServer implements AsyncDisposable {
     if (outcome === undefined) return;
     if (!request.complete && outcome.code === 413) closeAfterResponse(request, response);
     send(response, outcome.code, 'application/json', `${JSON.stringify(outcome.body)}\n`);
-    // What was refused unread is taken off the connection, or the next request on it would not be found.
+    // Drains the unread body of a rejected request, so that the next request on the connection can be parsed.
     if (!request.complete) request.resume();
   }
 
-  /** The response; undefined when it was written already or is a stream. */
+  /** The response; undefined if it was already written or is a stream. */
   async #route(
     request: IncomingMessage,
     response: ServerResponse,
@@ -382,7 +382,7 @@ export class APIServer implements AsyncDisposable {
     return this.#handlers.handle({ ...call, resource });
   }
 
-  /** Keeps web pages out, whose scripts can reach a loopback port but not choose these headers. */
+  /** Rejects requests of web pages: their scripts can reach a loopback port but cannot set these headers. */
   #refuseBrowsers({ headers }: IncomingMessage): void {
     const hosts = [loopback, 'localhost', '[::1]'].map((host) => `${host}:${this.#port}`);
     if (headers.origin !== undefined || !hosts.includes(headers.host ?? '')) {
@@ -396,7 +396,7 @@ export class APIServer implements AsyncDisposable {
     try {
       this.#onRequest?.(record);
     } catch (error) {
-      // Thrown out of an event of the socket it would end the process.
+      // An exception in a socket event would end the process.
       const { message = String(error), stack = '' } = error instanceof Error ? error : {};
       process.emitWarning(`onRequest threw: ${message}`, { type: 'APIServerWarning', detail: stack });
     }
@@ -414,8 +414,8 @@ function send(response: ServerResponse, code: number, type: string, text: string
 }
 
 /**
- * Ends the connection of a request that is not read to its end. What the client still sends is read and
- * dropped for a while, because otherwise it may lose the response.
+ * Closes the connection of a request whose body is not read completely. Keeps discarding the body for
+ * a while, because otherwise a reset may make the client lose the response.
  * Source: `closeWriteAndWait` of Go's `net/http`.
  */
 function closeAfterResponse({ socket }: IncomingMessage, response: ServerResponse): void {

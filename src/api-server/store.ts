@@ -5,13 +5,13 @@ export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 /** One write, as the watch cache and the history remember it. */
 export interface WriteRecord {
   readonly revision: number;
-  /** What names the table: `pods`, `leases.coordination.k8s.io`. */
+  /** The key of the table: `pods`, `leases.coordination.k8s.io`. */
   readonly resource: string;
   readonly type: EventType;
   /** The request's verb: create, update, patch, delete, bind. */
   readonly verb: string;
   readonly user: string;
-  /** The object after the write; of a deletion its last state, with the deletion's resourceVersion. */
+  /** The object after the write; for a deletion its last state, with the deletion's resourceVersion. */
   readonly object: StoredObject;
   readonly previous: StoredObject | undefined;
 }
@@ -24,8 +24,8 @@ export interface Writer {
 type Listener = (record: WriteRecord) => void;
 
 /**
- * All objects, the one counter that gives every write its resourceVersion, and a bounded log of
- * the writes. Synchronous: a read and the write that follows it are one transaction.
+ * All objects, the counter of resourceVersions, and a bounded log of writes. Synchronous: a read and
+ * the write that follows it are one transaction.
  */
 export class ObjectStore {
   /** Objects by `namespace/name`, by resource. */
@@ -44,7 +44,7 @@ export class ObjectStore {
     return this.#revision;
   }
 
-  /** The newest revision that the log no longer tells about. */
+  /** The newest revision that the log no longer contains. */
   get forgottenRevision(): number {
     return this.#forgottenRevision;
   }
@@ -62,7 +62,7 @@ export class ObjectStore {
     return objects.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ object }) => object);
   }
 
-  /** Stores a new object or a new state of one; gives it its resourceVersion. */
+  /** Creates or replaces an object, and sets its resourceVersion. */
   put(resource: string, object: StoredObject, writer: Writer): StoredObject {
     const key = keyOf(object.metadata.namespace ?? '', object.metadata.name);
     let table = this.#tables.get(resource);
@@ -114,7 +114,7 @@ export class ObjectStore {
   #record(write: Omit<WriteRecord, 'revision'>): void {
     const record = { revision: this.#revision, ...write };
     this.#log.push(record);
-    // Twice the limit before the front is cut off, so that a write costs the same however long the log is.
+    // Truncated only at twice the limit, so that the amortized cost of a write is constant.
     if (this.#log.length >= 2 * this.#limit) {
       const forgotten = this.#log.splice(0, this.#log.length - this.#limit);
       this.#forgottenRevision = forgotten.at(-1)?.revision ?? this.#forgottenRevision;

@@ -8,7 +8,7 @@ import { type Cell, type Column, column, ageOf, name } from './table-cells.ts';
 
 interface Printer {
   readonly columns: readonly Column[];
-  /** `nowMs`: ages are counted from here. */
+  /** `nowMs`: ages are relative to this time. */
   readonly row: (object: StoredObject, nowMs: number) => Cell[];
 }
 
@@ -69,12 +69,12 @@ function sourceOf(event: StoredObject): string {
   return [component, host].filter((text) => text !== '').join(', ');
 }
 
-/** How much of each object a Table's rows carry; the default is `Metadata`. */
+/** The `includeObject` parameter of a Table; the default is `Metadata`. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 /**
- * The objects as kubectl prints them. Source: `printers/internalversion/printers.go`; the columns
- * and their order are the real server's, the descriptions are shorter.
+ * The Table that kubectl prints, with the columns and order of kube-apiserver and shorter
+ * descriptions. Source: `printers/internalversion/printers.go`.
  */
 export function tableOf(
   definition: ResourceDefinition,

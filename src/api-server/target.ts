@@ -1,7 +1,7 @@
 import type { ResourceDefinition } from './resources.ts';
 import type { SubresourceName } from './subresources.ts';
 
-/** Names one object, or a part of it. */
+/** One object or subresource. */
 export interface Target {
   readonly definition: ResourceDefinition;
   /** `''` for a resource without namespaces. */

@@ -1,6 +1,6 @@
 import { APIStatusError } from './api-status.ts';
 
-/** API groups of kube-apiserver v1.37 beside those that are served here; `''` is `/api/v1`. */
+/** API groups of kube-apiserver v1.37 that this server does not serve; `''` is `/api/v1`. */
 const builtInGroups = new Set([
   'admissionregistration.k8s.io',
   'apiextensions.k8s.io',
@@ -60,7 +60,7 @@ export function isUnservedSubresource(resource: string, subresource: string): bo
   return builtInSubresources.has(`${resource}/${subresource}`);
 }
 
-/** A request for what kube-apiserver has and this server does not. */
+/** A request for an API of kube-apiserver that this server does not serve. */
 export function notServed(what: string): APIStatusError {
   const message = `APIServer does not serve ${what}: it has pods, nodes, namespaces, events and leases, and runs nothing. Use a real kube-apiserver for this request`;
   return new APIStatusError(501, 'NotImplemented', message);

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Who a bearer token stands for. */
+/** The user of a bearer token. */
 export interface User {
   readonly name: string;
   /** Set for a node's own user: the name of its Node. */
@@ -9,7 +9,7 @@ export interface User {
 
 export const admin: User = { name: 'system:admin', node: undefined };
 
-/** The tokens of one server and whom they stand for. A token is never readable from an error or a log. */
+/** The tokens of one server and their users. Tokens do not appear in errors or logs. */
 export class Tokens {
   readonly #users: { readonly digest: Buffer; readonly user: User }[] = [];
 
@@ -23,7 +23,7 @@ export class Tokens {
     return this.#users.find(({ user }) => user.name === name)?.user;
   }
 
-  /** The user of an `Authorization` header; takes as long for a wrong token as for a right one. */
+  /** The user of an `Authorization` header, compared in constant time. */
   userOf(authorization: string | undefined): User | undefined {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) return undefined;

@@ -7,24 +7,24 @@ import { groupVersionOf, type ResourceDefinition } from './resources.ts';
 import type { ObjectStore, WriteRecord } from './store.ts';
 
 const bookmarkPeriodMs = 60_000;
-/** The last bookmark comes this long before the end. */
+/** The last bookmark is sent this long before the timeout. */
 const lastBookmarkMs = 2000;
 /** Without `timeoutSeconds` a real server chooses between 30 and 60 minutes. */
 const defaultTimeoutSeconds = 1800;
-/** What a client may leave unread, beside what it was sent at the start. */
+/** Limit of unread bytes per client, not counting the initial events. */
 const maxUnreadBytes = 16 * 1024 * 1024;
 
 export interface WatchRequest {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly options: ListOptions;
-  /** The JSON of an object in an event: itself, or as a Table, whose columns the first one names. */
+  /** The JSON of an object in an event: the object, or a Table whose columns only the first event has. */
   readonly render: (object: StoredObject, isFirst: boolean) => string;
 }
 
 /**
- * Streams one watch into an HTTP response until its time is up, the client leaves or the server
- * closes. Owns two timers and one subscription and gives them back in `stop`.
+ * Streams one watch into an HTTP response until it times out, the client disconnects or the server
+ * closes. Owns two timers and one subscription, which `stop` releases.
  */
 export class Watch {
   readonly #response: ServerResponse;
@@ -37,7 +37,7 @@ export class Watch {
   #endMs = 0;
   #hasSentObject = false;
   #isStopped = false;
-  /** Unlimited while the state or the past is sent, which are bounded by the store. */
+  /** Unlimited while initial or past events are sent, because the store bounds them. */
   #unreadLimitBytes = Infinity;
 
   constructor(response: ServerResponse, request: WatchRequest, store: ObjectStore, clock: Clock) {
@@ -47,7 +47,7 @@ export class Watch {
     this.#clock = clock;
   }
 
-  /** Synchronous up to the subscription, so that no write falls between what is known and what follows. */
+  /** Synchronous up to the subscription, so that no write is missed between the initial state and the first event. */
   start(): void {
     const { options, definition } = this.#request;
     this.#response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-cache, private' });
@@ -79,7 +79,7 @@ export class Watch {
     this.#response.destroy();
   }
 
-  /** Sends what the client does not know yet; false when it is too old to be told. */
+  /** Sends the events since the client's resourceVersion; false if that has expired. */
   #replay(): boolean {
     const { options } = this.#request;
     const { resourceVersion, sendInitialEvents } = options;
@@ -117,7 +117,7 @@ export class Watch {
     const wasSelected = previous !== undefined && options.selector(previous);
     if (isSelected) this.#sendObject(wasSelected ? 'MODIFIED' : 'ADDED', object);
     else if (wasSelected) {
-      // An object that leaves the selection is shown as it was, with the resourceVersion of the write.
+      // DELETED of an object that leaves the selection has its old state and the new resourceVersion.
       const last = type === 'DELETED' ? object : withResourceVersion(previous, object.metadata.resourceVersion);
       this.#sendObject('DELETED', last);
     }

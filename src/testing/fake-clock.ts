@@ -10,11 +10,11 @@ interface PendingTimer {
 }
 
 /**
- * A clock that stands still until a test moves it. Timers fire inside `advance`, in order of
- * their due time, and of their creation where that is equal.
+ * A clock that only the test advances. Timers fire inside `advance`, in the order of their due times
+ * and then of their creation.
  *
- * It works beside the fake timers of vitest, Jest and node:test, and neither drives the other:
- * this clock times everything that it is passed to, theirs replace the globals for other code.
+ * It can be combined with the fake timers of vitest, Jest and node:test. They are independent: fake
+ * timers replace the globals, this clock only drives the objects that it is passed to.
  * Source: k8s.io/utils/clock/testing `FakeClock`.
  *
  * @example
@@ -82,15 +82,15 @@ export class FakeClock implements Clock {
       this.#timers.delete(timer);
       timer.callback();
     }
-    // A timer may have advanced the clock further.
+    // A timer callback may have advanced the clock further.
     this.#moveTo(Math.max(targetMs, this.#monotonicMs));
   }
 
   /**
-   * As `advance`, but waits before, between and after the timers, so that code which awaits between
-   * two timers sees both.
-   * @param turn what to wait for; default one turn of the event loop, which suffices for a
-   *   `FakePodClient`. HTTP takes more: pass `() => settle(manager, server)`.
+   * Like `advance`, but awaits `turn` before, between and after the timers, so that asynchronous code
+   * runs between them.
+   * @param turn default one turn of the event loop, which is sufficient for a `FakePodClient`. With
+   *   HTTP, pass `() => settle(manager, server)`.
    */
   async advanceAsync(ms: number, turn: () => Promise<void> = () => this.yieldToEventLoop()): Promise<void> {
     const targetMs = this.#monotonicMs + duration(ms);

@@ -56,9 +56,9 @@ export interface FakeMatch {
 export type FakeReactionResult = void | (() => void) | { readonly response: Pod };
 
 /**
- * Runs before a request is processed; the request fails with what it throws. `{ response }` is the
- * response, and nothing is processed then. A function runs after the request was processed, and
- * before its response is delivered.
+ * Runs before a request is processed; if it throws, the request fails with that error. If it returns
+ * `{ response }`, that is the response, and the request is not processed. If it returns a function,
+ * the function runs after processing and before the response.
  */
 export type FakeReaction = (
   action: FakeAction,
@@ -78,11 +78,10 @@ interface Script {
 }
 
 /**
- * A `PodClient` over a plain map of pods. It records every request, stores what a patch makes of a
- * pod, and keeps a pod with finalizers at DELETE. It fails with 404 for unknown names, and for
- * another UID as kube-apiserver does: a strategic merge patch with 422, a DELETE with 409. Failures
- * and delays are asked for with `faults`. Pods are copied on their way in; those handed out are
- * frozen. Requests are processed in the order in which they are made.
+ * A `PodClient` over a map of pods. It records every request, applies patches, and keeps a deleted pod
+ * that has finalizers. Unknown names fail with 404. Another UID fails as with kube-apiserver: 422 for
+ * a strategic merge patch, 409 for a DELETE. `faults` injects failures and delays. Given pods are
+ * copied, returned pods are frozen. Requests are processed in order.
  * Source: client-go `fake.Clientset` and its reactors.
  *
  * @example
@@ -203,7 +202,7 @@ export class FakePodClient implements PodClient, PodEvents {
       const pod = this.#find(reference);
       const patched =
         patch.type === 'application/json-patch+json' ? patchedByJSON(pod, patch.body) : patchedByMerge(pod, patch.body);
-      // Field managers are not tracked; those of before would claim what this patch has changed.
+      // Field managers are not tracked, so the old managedFields would be wrong after this patch.
       const { managedFields: _outdated, ...metadata } = patched.metadata ?? {};
       this.put({ ...patched, metadata });
       return this.#find(reference);
@@ -329,7 +328,7 @@ function overTheWire<T>(value: T): T {
 function patchedByJSON(pod: Pod, operations: readonly JSONPatchOperation[]): Pod {
   try {
     return overTheWire(operations).reduce((patched, operation) => {
-      // As the API server reads it: what is not there is null.
+      // As on the API server, a missing value is null.
       const isTestOfAbsence = operation.op === 'test' && operation.value === null;
       if (isTestOfAbsence && jsonPatch.getValueByPointer(patched, operation.path) === undefined) return patched;
       return jsonPatch.applyOperation(patched, operation as never, true).newDocument;

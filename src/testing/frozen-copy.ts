@@ -1,6 +1,6 @@
 /**
- * A frozen copy that shares nothing, as JSON over the wire makes it: times become strings, members
- * that are undefined go. Unlike JSON it takes any depth.
+ * A frozen deep copy with the semantics of JSON: Dates become strings, undefined members are dropped.
+ * Unlike JSON.stringify it supports any depth.
  */
 export function frozenCopy<T extends object>(value: T): T {
   const root = emptyLike(value);
@@ -11,7 +11,7 @@ export function frozenCopy<T extends object>(value: T): T {
       if (plain === undefined) continue;
       const isNested = typeof plain === 'object' && plain !== null;
       const copy = isNested ? emptyLike(plain) : plain;
-      // Not by assignment: a member may be called `__proto__`.
+      // Not an assignment, because a member may be called `__proto__`.
       Object.defineProperty(pair.to, name, { value: copy, enumerable: true, writable: true, configurable: true });
       if (isNested) open.push({ from: plain, to: copy as object });
     }

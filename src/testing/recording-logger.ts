@@ -15,7 +15,7 @@ export interface RecordingLogger extends Logger {
 }
 
 /**
- * A new logger without lines.
+ * Creates a logger that records its lines.
  *
  * @example
  * ```ts

@@ -23,7 +23,7 @@ export interface RecordedDeferredResize {
 }
 
 /**
- * Metrics that keep everything that is reported to them, in order.
+ * Metrics that record every observation in order.
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import type { ManagerInspection } from '../status-manager/inspection.ts';
 import type { FakeClock } from './fake-clock.ts';
 import type { InFlight } from '../api-server/requests-in-flight.ts';
 
-// Taken when this module is loaded: fake timers replace both later.
+// Saved when this module is loaded, because fake timers may replace both later.
 const realSetImmediate = timersSetImmediate;
 const realNow = performance.now.bind(performance);
 
@@ -29,15 +29,14 @@ export interface SettledManager {
 export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServer | SettledManager;
 
 /**
- * Resolves when everything is done that is due now: the timers of a `FakeClock` that are due have
- * fired, requests have their responses, watches have sent their events, and managers have nothing
- * left to send. Time does not move. Not waited for: what waits for the test (requests that a fault
- * holds back, timers that are not due), and what the parts given cannot know of, such as timers of
- * the real clock.
+ * Resolves when everything that is due now is done: due timers of a `FakeClock` have fired, requests
+ * have their responses, watches have sent their events, and managers have nothing left to send. Does
+ * not advance the clock. Does not wait for requests that a fault holds back, for timers that are not
+ * due, or for timers of the real clock.
  *
- * Give it all parts that take part: the clock, the managers, and the `APIServer` or `FakePodClient`
- * behind them. A manager with a server of another kind is waited for until it has no request.
- * @throws Error after 10 s (of real time), naming what is not done
+ * Pass the clock, the managers, and their `APIServer` or `FakePodClient`. For a manager with another
+ * server, `settle` waits until it has no request in flight.
+ * @throws Error after 10 s of real time; the message says what is not done
  *
  * @example
  * ```ts

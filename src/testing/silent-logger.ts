@@ -3,7 +3,7 @@ import type { Logger } from '../shared/logger.ts';
 const nothing = (): void => {};
 
 /**
- * A logger that writes nothing.
+ * A logger that discards all lines.
  *
  * @example
  * ```ts

@@ -9,9 +9,9 @@ export interface SyncedPodManagerOptions {
 }
 
 /**
- * A pod manager that shows every write to the pods of an `APIServer` or a `FakePodClient`, the
- * status manager's own writes included, as an informer without any delay does. Static pods are added
- * with `addPod`.
+ * A pod manager that reflects every write to the pods of an `APIServer` or a `FakePodClient`
+ * immediately, including those of the status manager: an informer without delay. Add static pods with
+ * `addPod`.
  *
  * @example
  * ```ts

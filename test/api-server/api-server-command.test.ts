@@ -73,7 +73,7 @@ describe('kubelet-status-manager-apiserver', () => {
     expect(existsSync(kubeconfig)).toBe(false);
   });
 
-  it('writes the kubeconfigs of the admin and of nodes to the file that it is given, and keeps them', async () => {
+  it('writes the kubeconfigs of the admin and of nodes to the given file, and keeps them', async () => {
     const file = join(directory, 'config');
     const { started, ended, end } = run('--kubeconfig', file, '--node', 'node-a', '--node', 'node-b', '--no-tls');
     expect(await started).toBe(file);
@@ -105,7 +105,7 @@ describe('kubelet-status-manager-apiserver', () => {
     expect(out).toEqual([]);
   });
 
-  it('ends with 1 when the port is taken, or the kubeconfig cannot be written', async () => {
+  it('exits with 1 if the port is taken or the kubeconfig cannot be written', async () => {
     const other = await APIServer.start();
     const taken = run('--port', new URL(other.url).port);
     expect(await taken.ended).toBe(1);
@@ -143,7 +143,7 @@ function written(name: string): string | undefined {
 }
 
 describe('kubelet-status-manager-apiserver with a program', () => {
-  it('runs it when the server is up, with the kubeconfig of the admin, and ends with its exit code', async () => {
+  it('starts it when the server is up, with the kubeconfig of the admin, and exits with its exit code', async () => {
     const { ended, out, errors } = run(
       '--no-tls',
       ...program(`
@@ -160,7 +160,7 @@ describe('kubelet-status-manager-apiserver with a program', () => {
     expect(errors.join('')).toMatch(/^Running .* with KUBECONFIG=\/.*kubeconfig \(admin\)$/m);
   });
 
-  it('gives it the kubeconfig of the first node, and says so', async () => {
+  it('passes it the kubeconfig of the first node, and logs that', async () => {
     const config = join(directory, 'config');
     const { ended, errors } = run(
       ...['--kubeconfig', config, '--node', 'node-a', '--node', 'node-b'],
@@ -192,7 +192,7 @@ describe('kubelet-status-manager-apiserver with a program', () => {
     expect(await ended).toBe(42);
   });
 
-  it('ends as a shell does with a program that a signal ends, or that cannot be run', async () => {
+  it('exits like a shell if a signal ends the program or it cannot be started', async () => {
     expect(await run(...program(`process.kill(process.pid, 'SIGKILL')`)).ended).toBe(128 + 9);
     const missing = run('--', 'no-such-program');
     expect(await missing.ended).toBe(127);

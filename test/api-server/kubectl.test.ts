@@ -214,7 +214,7 @@ describe.skipIf(reason !== '')(`kubectl against APIServer${reason}`, () => {
     expect((await kubectl('get', 'nodes', '-o', 'name')).stdout).toBe('');
   });
 
-  it('asks for nothing that the server does not have', async () => {
+  it('sends no request that the server does not support', async () => {
     await kubectl('apply', '-f', await fileOf(pod));
     await kubectl('get', 'pods');
     await kubectl('api-resources');

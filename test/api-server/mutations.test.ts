@@ -25,7 +25,7 @@ describe('APIServer.mutate, as a mutating webhook', () => {
     return client.patchPodStatus(reference, { type: 'application/strategic-merge-patch+json', body }, { signal });
   }
 
-  it('changes a pod that is created, in place or by another object, until it is taken away', async () => {
+  it('mutates a created pod in place or by returning another object, until it is removed', async () => {
     const remove = server.mutate({ verb: 'create', resource: 'pods' }, ({ metadata }) => {
       Object.assign(metadata!, { labels: { injected: 'yes' } });
     });
@@ -40,7 +40,7 @@ describe('APIServer.mutate, as a mutating webhook', () => {
     expect(server.pods.create({ ...pod, metadata: { name: 'q' } }).metadata?.labels).toBeUndefined();
   });
 
-  it('changes a status patch: the response differs from what the manager has written', async () => {
+  it('mutates a status patch, so that the response differs from the written status', async () => {
     server.pods.create(pod);
     const requests: object[] = [];
     server.mutate({ verb: 'patch', resource: 'pods', subresource: 'status' }, ({ status, ...rest }, request) => {
@@ -54,7 +54,7 @@ describe('APIServer.mutate, as a mutating webhook', () => {
     expect(requests).toEqual([{ verb: 'patch', resource: 'pods', subresource: 'status', ...reference }]);
   });
 
-  it('what it makes of an object is validated; what it throws, the request fails with', async () => {
+  it('the mutated object is validated, and a throwing hook fails the request', async () => {
     server.pods.create(pod);
     const remove = server.mutate({ verb: 'patch' }, (object) => ({ ...object, status: { podIPs: [{ ip: 'x' }] } }));
     await expect(patchStatus({ phase: 'Running' })).rejects.toMatchObject({ statusCode: 422, reason: 'Invalid' });

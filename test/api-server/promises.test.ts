@@ -12,7 +12,7 @@ const REVIEW = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const causesOf = ({ details }: Json): string[] => details.causes.map(({ field }: Json) => field);
 
 describe('dry runs', () => {
-  it('delete nothing, be dryRun in the query or in the body, which was dropped', async () => {
+  it('delete nothing, with dryRun in the query or in the body', async () => {
     const { server, http } = await startServer();
     server.pods.create(podOf('p'));
     const before = server.pods.list();
@@ -42,7 +42,7 @@ describe('dry runs', () => {
 });
 
 describe('decoding', () => {
-  it('refuses containerPort: "80" with the words of Go', async () => {
+  it('rejects containerPort: "80" with the error message of Go', async () => {
     const { http } = await startServer();
     const body = podOf('p', { containers: [{ name: 'c', image: 'i', ports: [{ containerPort: '80' }] }] });
     expect((await http.request('POST', PODS, { body })).body).toMatchObject({
@@ -52,7 +52,7 @@ describe('decoding', () => {
     });
   });
 
-  it('reports unknown and duplicate members as fieldValidation asks, and keeps none', async () => {
+  it('reports unknown and duplicate members according to fieldValidation, and drops them', async () => {
     const { http } = await startServer();
     const body = `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","imagee":"j","image":"k"}]}}`;
     const strict = await http.request('POST', `${PODS}?fieldValidation=Strict`, { body });
@@ -68,7 +68,7 @@ describe('decoding', () => {
 });
 
 describe('updates', () => {
-  it('take the manifest that made the pod, whose defaults were taken for changes', async () => {
+  it('accept the manifest that created the pod, without its defaults', async () => {
     const { http } = await startServer();
     const manifest = podOf('p', { volumes: [{ name: 'v', secret: { secretName: 's' } }] });
     await http.request('POST', PODS, { body: manifest });
@@ -89,7 +89,7 @@ describe('subresources', () => {
     expect(pod?.status?.conditions).toMatchObject([{ type: 'DisruptionTarget', reason: 'EvictionByEvictionAPI' }]);
   });
 
-  it('resize changes cpu and memory, within what the node has, and nothing else', async () => {
+  it('resize changes only cpu and memory, up to the allocatable resources of the node', async () => {
     const { server, http } = await startServer();
     server.nodes.create({ metadata: { name: 'node-a' }, status: { allocatable: { cpu: '4' } } });
     server.pods.create(podOf('p', { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '1' } } }] }));
@@ -131,7 +131,7 @@ describe('node users', () => {
     },
   );
 
-  it('learn from access reviews what they may do, and the admin can impersonate them', async () => {
+  it('get their permissions from access reviews, and the admin can impersonate them', async () => {
     const { server, http } = await startServer({ nodeUsers: ['node-a'] });
     const ask = async (attributes: object) => {
       const headers = { 'impersonate-user': 'system:node:node-a' };
@@ -144,7 +144,7 @@ describe('node users', () => {
   });
 });
 
-it('PartialObjectMetadata is served to those who ask for it', async () => {
+it('PartialObjectMetadata is served if the client accepts it', async () => {
   const { server, http } = await startServer();
   server.pods.create(podOf('p'));
   const accept = (kind: string) => ({ headers: { accept: `application/json;as=${kind};g=meta.k8s.io;v=v1` } });

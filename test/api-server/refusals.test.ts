@@ -64,7 +64,7 @@ const refusals: readonly {
   },
 ];
 
-describe('what APIServer cannot do, it refuses', () => {
+describe('APIServer rejects unsupported requests', () => {
   it.for(refusals)('$title', async ({ method = 'GET', path, headers, contentType, body, code, message }) => {
     const { server, http } = await startServer();
     server.pods.create(podOf('p'));

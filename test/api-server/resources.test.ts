@@ -10,7 +10,7 @@ const STRATEGIC = 'application/strategic-merge-patch+json';
 const namesOf = (list: Json): string[] => list.items.map(({ metadata }: Json) => metadata.name);
 
 describe('lists', () => {
-  it('come in pages of limit, that continue where the last one ended', async () => {
+  it('are paged by limit, and continue where the last page ended', async () => {
     const { server, http } = await startServer();
     for (const name of ['c', 'a', 'b']) server.pods.create(podOf(name));
     const first = (await http.request('GET', `${PODS}?limit=2`)).body;
@@ -26,7 +26,7 @@ describe('lists', () => {
     expect(late.body).toMatchObject({ code: 410, reason: 'Expired' });
   });
 
-  it('count what is left only without a selector, and ignore limit at resourceVersion 0', async () => {
+  it('have remainingItemCount only without a selector, and ignore limit at resourceVersion 0', async () => {
     const { server, http } = await startServer();
     for (const name of ['a', 'b']) server.pods.create(podOf(name));
     const selected = (await http.request('GET', `${PODS}?limit=1&fieldSelector=metadata.name%21%3Dz`)).body;
@@ -86,7 +86,7 @@ describe('lists', () => {
     expect(namesOf(list)).toEqual(expected);
   });
 
-  it('can be deleted, as far as selected', async () => {
+  it('can be deleted with a selector', async () => {
     const { server, http } = await startServer();
     server.pods.create(podOf('a', {}, { labels: { run: 'x' } }));
     server.pods.create(podOf('b'));
@@ -144,7 +144,7 @@ describe('nodes', () => {
 describe('leases', () => {
   const lease = (spec: object) => ({ metadata: { name: 'l' }, spec });
 
-  it('keep microseconds, and refuse a time without them', async () => {
+  it('keep microseconds, and reject a time without them', async () => {
     const { http } = await startServer();
     const renewTime = '2026-01-01T00:00:00.123456Z';
     const created = await http.request('PUT', `${LEASES}/l`, { body: lease({ renewTime }) });
@@ -153,7 +153,7 @@ describe('leases', () => {
     expect(refused.status).toBe(400);
   });
 
-  it('are replaced only by who knows the resourceVersion', async () => {
+  it('are replaced only with the current resourceVersion', async () => {
     const { http } = await startServer();
     const { body } = await http.request('POST', LEASES, { body: lease({ holderIdentity: 'a' }) });
     expect((await http.request('PUT', `${LEASES}/l`, { body: lease({}) })).status).toBe(422);
@@ -237,7 +237,7 @@ describe('pods', () => {
     expect((await http.request('POST', PODS, { body: podOf('p', spec) })).body.code).toBe(code);
   });
 
-  it('change their image, deadline and tolerations, and get the default tolerations back', async () => {
+  it('accept updates of image, deadline and tolerations, and get the default tolerations back', async () => {
     const { server } = await startServer();
     const { spec } = server.pods.create(podOf('p')) as { spec: Json };
     const patch = {
@@ -254,7 +254,7 @@ describe('pods', () => {
     );
   });
 
-  it('keep observed generations that an update leaves out', async () => {
+  it('keep observed generations that an update omits', async () => {
     const { server } = await startServer();
     server.pods.create(podOf('p'));
     const conditions = [{ type: 'A', status: 'True', observedGeneration: 4 }];
@@ -267,7 +267,7 @@ describe('pods', () => {
   });
 });
 
-describe("a mirror pod of a node's own user", () => {
+describe("a mirror pod of a node's user", () => {
   it.for([
     ['is taken', {}, 201],
     ['is refused with an owner that is no controller', { controller: false }, 403],
@@ -308,7 +308,7 @@ describe('discovery', () => {
     expect((await http.request('GET', '/apis/apps/v1')).status).toBe(404);
   });
 
-  it('responds in the aggregated form to those who ask for it', async () => {
+  it('responds in the aggregated form if the client accepts it', async () => {
     const { http } = await startServer();
     const headers = { accept: `${aggregated},application/json` };
     for (const path of ['/api', '/apis']) {
@@ -321,7 +321,7 @@ describe('discovery', () => {
     expect(pods).toMatchObject({ scope: 'Namespaced', singularResource: 'pod', responseKind: { kind: 'Pod' } });
   });
 
-  it('tells its version and an OpenAPI document that names fieldValidation', async () => {
+  it('serves its version and an OpenAPI document with fieldValidation', async () => {
     const { http } = await startServer();
     expect((await http.request('GET', '/version')).body.gitVersion).toMatch(/^v1\.37\./);
     const { paths } = (await http.request('GET', '/openapi/v3')).body;

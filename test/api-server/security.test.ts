@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { APIServer } from '../../src/api-server/index.ts';
 import { PODS, podOf, rawRequest, startServer } from './harness.ts';
 
-describe('who may talk to APIServer', () => {
+describe('access to APIServer', () => {
   it('listens on 127.0.0.1', async () => {
     const { server } = await startServer();
     expect(new URL(server.url).hostname).toBe('127.0.0.1');
   });
 
-  it('makes a new token for each server', async () => {
+  it('creates a new token for each server', async () => {
     const first = await startServer();
     const second = await startServer();
     expect(first.server.token).not.toBe(second.server.token);
@@ -95,7 +95,7 @@ describe('who may talk to APIServer', () => {
     expect((await http.request('POST', PODS, { body })).status).toBe(400);
   });
 
-  it('takes members named like those of Object.prototype for plain members', async () => {
+  it('treats members named like those of Object.prototype as plain members', async () => {
     const { server, http } = await startServer();
     const body = `{"metadata":{"name":"p","labels":{"constructor":"a","toString":"b"},"__proto__":{"uid":"x"}},
       "spec":{"containers":[{"name":"c","image":"i"}],"__proto__":{"nodeName":"n"}},"__proto__":{"kind":"Node"}}`;
@@ -109,19 +109,19 @@ describe('who may talk to APIServer', () => {
     expect(Object.prototype).not.toHaveProperty('polluted');
   });
 
-  it('names no token in its responses and records', async () => {
+  it('has no token in its responses and records', async () => {
     const { server, http } = await startServer();
     const responses = [await http.request('GET', '/nope'), await http.request('GET', `${PODS}/nope`)];
     expect(JSON.stringify([responses, server.requests])).not.toContain(server.token);
   });
 
-  it('has TLS and a certificate that clients accept, unless told otherwise', async () => {
+  it('serves TLS with a certificate that clients accept, unless disabled', async () => {
     const { server, http } = await startServer({ tls: true });
     expect(server.url).toMatch(/^https:/);
     expect((await http.request('GET', '/api')).status).toBe(200);
   });
 
-  it('refuses a node user that was not asked for', async () => {
+  it('rejects a node user that is not in nodeUsers', async () => {
     const { server } = await startServer({ nodeUsers: ['node-a'] });
     expect(server.nodeToken('node-a')).not.toBe(server.token);
     expect(() => server.nodeToken('node-b')).toThrow(RangeError);

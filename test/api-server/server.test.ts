@@ -10,7 +10,7 @@ const status = 'application/strategic-merge-patch+json';
 const gone = /ECONNREFUSED|other side closed|ECONNRESET/;
 
 describe('APIServer', () => {
-  it('gives a kubeconfig for the admin and for a node, as an object and as text', async () => {
+  it('returns a kubeconfig for the admin and for a node, as an object and as text', async () => {
     const { server } = await startServer({ tls: true, nodeUsers: ['node-a'] });
     expect(server.kubeconfig()).toMatchObject({
       clusters: [{ cluster: { server: server.url } }],
@@ -24,7 +24,7 @@ describe('APIServer', () => {
     await expect(APIServer.start(options)).rejects.toThrow(RangeError);
   });
 
-  it('takes its times from the clock', async () => {
+  it('uses the injected clock for timestamps', async () => {
     const clock = new FakeClock('2026-01-02T03:04:05.678Z');
     const { server } = await startServer({ clock });
     const pod = server.pods.create(podOf('p'));
@@ -72,7 +72,7 @@ describe('APIServer', () => {
     expect(server.history('default/q')).toEqual([]);
   });
 
-  it('forgets the oldest writes beyond historyLimit, and responds with 410 to a watch from there', async () => {
+  it('drops the oldest writes beyond historyLimit, and responds with 410 to a watch from a dropped one', async () => {
     const { server, http } = await startServer({ historyLimit: 4 });
     const first = server.pods.create(podOf('p'));
     for (let i = 0; i < 10; i++) server.pods.patchStatus('default', 'p', { status: { message: String(i) } });
@@ -85,7 +85,7 @@ describe('APIServer', () => {
     expect((await events.next()).done).toBe(true);
   });
 
-  it('records requests, and tells each one when its response is complete', async () => {
+  it('records requests, and calls onRequest when a response is complete', async () => {
     const told: RequestRecord[] = [];
     const { server, http } = await startServer({ onRequest: (request) => told.push(request) });
     await http.request('GET', `${PODS}/p?x=y`);
@@ -98,7 +98,7 @@ describe('APIServer', () => {
     expect(server.requests).toEqual(told);
   });
 
-  it('hands out copies of pods, and does not change what it is given', async () => {
+  it('returns copies of pods, and does not mutate its arguments', async () => {
     const { server } = await startServer();
     const given = Object.freeze(podOf('p'));
     const created = server.pods.create(given) as { metadata: { name: string } };
@@ -107,14 +107,14 @@ describe('APIServer', () => {
     expect(given).toEqual(podOf('p'));
   });
 
-  it('dates its responses by its own clock', async () => {
+  it('sets the Date header from its clock', async () => {
     const clock = new FakeClock('2026-01-02T03:04:05Z');
     await using server = await APIServer.start({ clock, tls: false });
     const { headers } = await fetch(`${server.url}/healthz`);
     expect(headers.get('date')).toBe('Fri, 02 Jan 2026 03:04:05 GMT');
   });
 
-  it('refuses a patch with a member that it would not write, by name', async () => {
+  it('rejects a patch with a member that it does not write, and names the member', async () => {
     const { server } = await startServer();
     server.pods.create(podOf('p'));
     server.nodes.create('n');
@@ -132,7 +132,7 @@ describe('APIServer', () => {
     expect(pods.get('default', 'p')?.status?.phase).toBe('Pending');
   });
 
-  it('throws from `pods` the error that HTTP would respond with', async () => {
+  it('throws from `pods` the error of the HTTP response', async () => {
     const { server } = await startServer();
     expect(() => server.pods.patch('default', 'p', {})).toThrow(
       expect.objectContaining({ name: 'APIStatusError', code: 404, reason: 'NotFound' }),
@@ -147,8 +147,8 @@ describe('APIServer', () => {
   });
 });
 
-describe('the end of APIServer', () => {
-  it('leaves no timer behind, whatever is under way', async () => {
+describe('closing APIServer', () => {
+  it('leaves no timer behind, whatever is in flight', async () => {
     const clock = new FakeClock();
     const { server, http } = await startServer({ clock });
     const events = await http.watch(`${PODS}?watch=1&allowWatchBookmarks=1&resourceVersion=0`);
@@ -186,7 +186,7 @@ describe('the end of APIServer', () => {
     expect(socket.destroyed).toBe(true);
   });
 
-  it('comes with `await using`, and twice does no harm', async () => {
+  it('works with `await using`, and is idempotent', async () => {
     let url: string;
     {
       await using server = await APIServer.start({ tls: false });
@@ -198,7 +198,7 @@ describe('the end of APIServer', () => {
     await http.close();
   });
 
-  it('keeps objects, port and tokens over kill and startAgain', async () => {
+  it('keeps objects, port and tokens across kill and startAgain', async () => {
     const { server, http } = await startServer();
     const { metadata } = server.pods.create(podOf('p'));
     const { url } = server;
@@ -211,7 +211,7 @@ describe('the end of APIServer', () => {
 });
 
 describe('a watch of APIServer', () => {
-  it('sends a bookmark a minute, and ends at timeoutSeconds', async () => {
+  it('sends a bookmark every minute, and ends at timeoutSeconds', async () => {
     const clock = new FakeClock();
     const { server, http } = await startServer({ clock });
     const version = server.pods.create(podOf('p')).metadata?.resourceVersion;
@@ -230,7 +230,7 @@ describe('a watch of APIServer', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('gives its timers back when the client leaves', async () => {
+  it('clears its timers when the client disconnects', async () => {
     const clock = new FakeClock();
     const { http } = await startServer({ clock });
     const events = await http.watch(`${PODS}?watch=1&resourceVersion=0`);

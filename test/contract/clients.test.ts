@@ -69,7 +69,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         expect(await nodeClient.getPod(ref, { signal })).toEqual(body);
       });
 
-      it('a strategic merge patch arrives as one, and the response is the pod after it', async () => {
+      it('a strategic merge patch arrives with its content type, and the response is the patched pod', async () => {
         const { ref, uid } = await createPod();
         const condition = (type: string): Json => ({ type, status: 'True' });
         await nodeClient.patchPodStatus(ref, strategic(uid, { conditions: [condition('A'), condition('B')] }), {
@@ -81,7 +81,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         expect(response).toEqual((await server.pods.get(ref.name)).body);
       });
 
-      it('a JSON patch arrives as one', async () => {
+      it('a JSON patch arrives with its content type', async () => {
         const { ref, uid } = await createPod();
         const patch: PodStatusPatch = {
           type: 'application/json-patch+json',

@@ -114,7 +114,7 @@ describe.skipIf(whyNotOnCluster !== '')(
       expect(agent.leftovers()).toEqual([]);
     });
 
-    it('gives containers what ConfigMaps and Secrets have, and says what is missing', async () => {
+    it('passes ConfigMaps and Secrets to containers, and reports missing ones', async () => {
       const post = (resource: string, body: object) =>
         transport.request('POST', `/api/v1/namespaces/default/${resource}`, { body });
       const password = Buffer.from('hush').toString('base64');

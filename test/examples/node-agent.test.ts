@@ -78,7 +78,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.stdout + agent.stderr).not.toContain(token);
   });
 
-  it('takes its API server away on request, and advises the command that builds nothing below it', async () => {
+  it('stops its API server on request, and suggests the command that does not build again', async () => {
     await using agent = new RunningAgent(['--outage-after', '1s', '--outage-for', '2s']);
     await agent.waitFor(({ event, state }) => event === 'apiServer' && state === 'up');
     const outage = agent.events.filter(({ event }) => event === 'apiServer');

@@ -51,7 +51,7 @@ describe('FakeClock', () => {
     expect(clock.pendingTimers).toBe(1);
   });
 
-  it('fires a timer that is set by another one, when it is due on the way', () => {
+  it('fires a timer that another timer sets, if it is due within the advance', () => {
     const clock = new FakeClock(0);
     const fired: number[] = [];
     clock.afterFunc(10, () => {
@@ -64,7 +64,7 @@ describe('FakeClock', () => {
     expect(fired).toEqual([15, 60]);
   });
 
-  it('does not fire a timer that was stopped, also by another one of the same time', () => {
+  it('does not fire a stopped timer, even if a timer of the same time stopped it', () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     const second = { stop: (): void => {} };
@@ -87,7 +87,7 @@ describe('FakeClock', () => {
     expect([clock.now(), clock.monotonicMs()]).toEqual([110, 110]);
   });
 
-  it('setWallTime moves the wall clock alone', () => {
+  it('setWallTime sets only the wall clock', () => {
     const clock = new FakeClock(0);
     const fired: number[] = [];
     clock.afterFunc(10, () => fired.push(clock.now()));
@@ -116,7 +116,7 @@ describe('FakeClock', () => {
     expect(clock.monotonicMs()).toBe(30);
   });
 
-  it('yieldToEventLoop lets what is scheduled run, and no time pass', async () => {
+  it('yieldToEventLoop runs scheduled callbacks without advancing the time', async () => {
     const clock = new FakeClock(0);
     const order: string[] = [];
     setImmediate(() => order.push('immediate'));

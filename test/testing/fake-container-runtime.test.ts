@@ -31,7 +31,7 @@ async function run(name = 'app'): Promise<string> {
 }
 
 describe('containers', () => {
-  it('are created, run for ever and show what they were made from', async () => {
+  it('are created, run until stopped, and show their configuration', async () => {
     const id = await create();
     expect(runtime.container('uid', 'app')).toMatchObject({ id, state: 'created', attempt: 0, hash: 'hash' });
     await runtime.startContainer(id);
@@ -39,7 +39,7 @@ describe('containers', () => {
     expect(runtime.container('uid', 'app')).toMatchObject({ state: 'running', createdAtMs: start, startedAtMs: start });
   });
 
-  it('go as they are scripted, run by run', async () => {
+  it('follow their script, run by run', async () => {
     runtime.script('app', { exitAfterMs: 1000, exitCode: 1, message: 'no' }, { exitAfterMs: 2000 });
     await run();
     clock.advance(1000);
@@ -73,7 +73,7 @@ describe('containers', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('one that exits during its grace period is stopped then', async () => {
+  it('a container that exits during its grace period counts as stopped', async () => {
     runtime.script('app', { stopMs: Infinity, exitAfterMs: 2000 });
     const id = await run();
     const stopped = runtime.stopContainer(id, 30);
@@ -83,7 +83,7 @@ describe('containers', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('stopping, removing and exiting what is gone does nothing', async () => {
+  it('stopping, removing and exiting a container that is gone does nothing', async () => {
     const id = await run();
     runtime.exit(id, { exitCode: 3 });
     await runtime.stopContainer(id, 30);
@@ -95,7 +95,7 @@ describe('containers', () => {
     expect(() => runtime.exit(id)).toThrow('not found');
   });
 
-  it('commands give what the test says, and time out', async () => {
+  it('commands have the scripted result, and time out', async () => {
     const id = await run();
     expect(await runtime.execSync(id, ['true'], 1000)).toEqual({ exitCode: 0, stdout: '', stderr: '' });
     runtime.onExec((command) => ({ exitCode: 1, stdout: command.join(' '), stderr: '' }));
@@ -131,7 +131,7 @@ describe('sandboxes and images', () => {
     expect(runtime.pod('uid')).toBeUndefined();
   });
 
-  it('images are there once pulled', async () => {
+  it('images exist after they are pulled', async () => {
     expect(await runtime.imageRef!('app:1')).toBeUndefined();
     expect(await runtime.pullImage!('app:1', pod)).toBe('sha256:app:1');
     expect(await runtime.imageRef!('app:1')).toBe('sha256:app:1');
@@ -146,8 +146,8 @@ describe('sandboxes and images', () => {
   });
 });
 
-describe('what a test asks for', () => {
-  it('calls fail as often as asked, and do nothing', async () => {
+describe('faults of the runtime', () => {
+  it('calls fail as often as planned, without effect', async () => {
     runtime.fail({ method: 'createContainer', container: 'app' }, 'no space left', 2);
     await expect(create()).rejects.toThrow('no space left');
     await create('other');
@@ -162,7 +162,7 @@ describe('what a test asks for', () => {
     expect(runtime.pod('uid')!.containers).toHaveLength(2);
   });
 
-  it('calls are put off on the clock, and rejected when nobody waits any more', async () => {
+  it('calls are delayed on the clock, and reject when they are aborted', async () => {
     runtime.delay({ method: 'getPod' }, 500, 2);
     const found = runtime.getPod('uid');
     await clock.advanceAsync(500);
@@ -192,7 +192,7 @@ describe('what a test asks for', () => {
     ]);
   });
 
-  it('pods of an earlier agent are there', async () => {
+  it('pods of an earlier agent exist', async () => {
     runtime.put({
       uid: 'old',
       name: 'old',

@@ -22,7 +22,7 @@ function merge(status: object | undefined, uid = 'u'): PodStatusPatch {
 }
 
 describe('FakePodClient', () => {
-  it('responds with the pod that it has', async () => {
+  it('responds with the stored pod', async () => {
     const client = new FakePodClient([pod]);
     expect(await client.getPod(reference, options())).toEqual(pod);
     expect([...client.pods.keys()]).toEqual(['ns/p']);
@@ -57,7 +57,7 @@ describe('FakePodClient', () => {
     });
   });
 
-  it('keeps apart what a JSON patch has as one object in two places', async () => {
+  it('does not share an object that a JSON patch has in two places', async () => {
     const client = new FakePodClient([pod]);
     const none = {};
     const patch = (op: 'add', path: string, value: unknown): PodStatusPatch => ({
@@ -96,7 +96,7 @@ describe('FakePodClient', () => {
     expect([...client.pods.keys()]).toEqual(['ns/kept']);
   });
 
-  it('records every request in order, those that failed included', async () => {
+  it('records every request in order, including failed ones', async () => {
     const client = new FakePodClient([pod]);
     client.fail({ verb: 'get' }, 500);
     await expect(client.getPod(reference, options())).rejects.toMatchObject({ statusCode: 500 });
@@ -113,7 +113,7 @@ describe('FakePodClient', () => {
     expect(client.actionsOf({ namespace: 'other' })).toEqual([]);
   });
 
-  it('fails the next requests that fit, as often as asked for, with a code or an error', async () => {
+  it('fails the next matching requests, up to the count, with a code or an error', async () => {
     const client = new FakePodClient([pod]);
     const error = new Error('broken');
     client.fail({ verb: 'get', namespace: 'ns', name: 'p' }, error, 2);
@@ -154,7 +154,7 @@ describe('FakePodClient', () => {
     await expect(client.getPod(reference, options(controller.signal))).rejects.toBe(reason);
   });
 
-  it('put kept the caller’s object: later changes of it reached the "server"', async () => {
+  it('put copies the given object', async () => {
     const startTime = new Date('2026-01-02T03:04:05Z');
     const mine = { metadata: { ...reference, uid: 'u' }, status: { message: 'before', startTime, reason: undefined } };
     const client = new FakePodClient([mine]);
@@ -167,7 +167,7 @@ describe('FakePodClient', () => {
     expect(() => Object.assign(stored.status!, { message: 'by a user' })).toThrow(TypeError);
   });
 
-  it('a reaction supplies the response, and nothing is processed then', async () => {
+  it('a reaction supplies the response, and the request is not processed', async () => {
     const client = new FakePodClient([pod]);
     const response = { metadata: { ...reference, uid: 'u' }, status: { message: 'supplied' } };
     client.react({ verb: 'patch' }, () => ({ response }));
@@ -198,7 +198,7 @@ describe('FakePodClient', () => {
     expect(events).toEqual(['ADDED m', 'MODIFIED new', 'DELETED new']);
   });
 
-  it('runs reactions before the request is processed, and what they return after it', async () => {
+  it('runs reactions before the request is processed, and the functions that they return after it', async () => {
     const client = new FakePodClient([pod]);
     const newer = { ...pod, metadata: { ...pod.metadata, uid: 'newer' } };
     client.react({ verb: 'get' }, () => () => client.put(newer));

@@ -31,7 +31,7 @@ const pod: Pod = { metadata: { namespace: 'ns', name: 'p', uid: 'u' }, spec: { c
 describe.each(Object.keys(frameworks))(
   'FakeClock hung, or no request was sent, under the fake timers of %s',
   (name) => {
-    it('a status is written, a tick comes when the clock says so, and the manager stops', async () => {
+    it('a status is written, a tick follows the FakeClock, and the manager stops', async () => {
       const clock = new FakeClock();
       const client = new FakePodClient([pod]);
       const podManager = new BasicPodManager();
@@ -53,7 +53,7 @@ describe.each(Object.keys(frameworks))(
       expect(clock.pendingTimers).toBe(0);
     });
 
-    it('neither drives the other', async () => {
+    it('the two are independent', async () => {
       frameworks[name]!();
       const clock = new FakeClock(0);
       const wallMs = Date.now();

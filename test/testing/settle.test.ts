@@ -43,7 +43,7 @@ describe('settle, with an APIServer', () => {
     await server.close();
   });
 
-  it('advanceAsync timed HTTP requests out that settle waits for', async () => {
+  it('waits for HTTP requests that advanceAsync alone would time out', async () => {
     await start(20);
     for (const pod of pods) manager.setPodStatus(pod, { phase: 'Running' });
     await settle(clock, manager, server);
@@ -65,7 +65,7 @@ describe('settle, with an APIServer', () => {
     expect(phases()).toEqual(['Running']);
   });
 
-  it('does not wait for what waits for the test', async () => {
+  it('does not wait for requests that the test holds', async () => {
     await start(2);
     server.faults.next({ verb: 'get', name: 'p-0' }, fault.hang());
     server.faults.next({ verb: 'get', name: 'p-1' }, fault.delay(5_000));
@@ -80,7 +80,7 @@ describe('settle, with an APIServer', () => {
 describe('settle, without HTTP', () => {
   const pod: Pod = { metadata: { namespace: 'ns', name: 'p', uid: 'u' }, spec: { containers: [{ name: 'c' }] } };
 
-  it('fires the timers that are due, and those that they make due', async () => {
+  it('fires due timers, and the timers that they set', async () => {
     const clock = new FakeClock();
     const fired: string[] = [];
     clock.afterFunc(0, () => {
@@ -104,7 +104,7 @@ describe('settle, without HTTP', () => {
     await manager.stop();
   });
 
-  it('rejects at its deadline, and says what it waited for', async () => {
+  it('rejects at its deadline, and reports the unfinished parts', async () => {
     const server = { inFlight: { requests: 2, held: 1, watches: 0 } };
     await expect(settleWithin(1, [server])).rejects.toThrow('Not settled after 0.001 s: 1 request has no response');
     const inspection = new StatusManager({ podDeletionSafety: () => false }).inspect();

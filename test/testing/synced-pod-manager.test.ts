@@ -17,7 +17,7 @@ const podNamed = (name: string, uid: string, nodeName = 'node-a'): Pod => ({
 });
 
 describe('SyncedPodManager, of a FakePodClient', () => {
-  it('shows the pods of its node, and every write to them', async () => {
+  it('has the pods of its node, and reflects every write to them', async () => {
     const client = new FakePodClient([podNamed('a', 'u1'), podNamed('b', 'u2', 'node-b')]);
     const podManager = new SyncedPodManager(client, { nodeName: 'node-a' });
     const uids = (): string[] => podManager.getPods().map(({ metadata }) => metadata.uid);
@@ -34,7 +34,7 @@ describe('SyncedPodManager, of a FakePodClient', () => {
     expect(uids()).toEqual(['u5']);
   });
 
-  it('shows the manager’s own write, so that a full batch has nothing to do', async () => {
+  it('reflects the manager’s own write, so that a full batch has nothing to do', async () => {
     const clock = new FakeClock();
     const pod = podNamed('a', 'u1');
     const client = new FakePodClient([pod]);

@@ -46,8 +46,8 @@ export interface ContainerExit {
 }
 
 /**
- * The files of one container, in a directory of its own. They say how far it is to whoever reads them
- * next, so that an agent that was dead for a while has missed nothing.
+ * The files of one container, in its own directory. They record the lifecycle of the container, so that
+ * a restarted agent knows what happened while it was down.
  *
  * `env.json` and `config.json` are written by the agent when the container is created. `start` is its request to
  * start the container, which one process can take: the shim that starts it, or an agent that

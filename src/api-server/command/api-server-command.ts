@@ -29,7 +29,7 @@ Exit codes: 0 after Ctrl-C or SIGTERM, 1 when it could not start, 2 for wrong ar
 the program's exit code, 128 plus the number of the signal that ended it, or 127 if it cannot be run.
 `;
 
-/** What the command has to do with the process that it runs in. */
+/** The parts of the process that the command uses. */
 export interface CommandEnvironment {
   /** Calls the listener at each signal that asks the command to end. */
   readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => void;
@@ -46,7 +46,7 @@ interface Options {
   readonly program: readonly [file: string, ...args: string[]] | undefined;
 }
 
-/** Runs the server until a signal or the end of the program; resolves with the exit code when nothing of it is left. */
+/** Runs the server until a signal arrives or the program exits; resolves with the exit code after cleanup. */
 export async function runAPIServerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
   const { clock, onSignal, writeOut, writeError } = environment;
   let program: Program | undefined;
@@ -127,7 +127,7 @@ function parseOptions(args: readonly string[]): Options | 'help' {
   return { port, kubeconfig: values.kubeconfig, nodes: values.node, tls: !values['no-tls'], program };
 }
 
-/** For its owner only, even where the file was there before. */
+/** Readable by its owner only, even if the file already existed. */
 function writeSecret(file: string, text: string): void {
   writeFileSync(file, text, { mode: 0o600 });
   chmodSync(file, 0o600);

@@ -5,7 +5,7 @@ import { runAPIServerCommand } from './api-server-command.ts';
 process.exitCode = await runAPIServerCommand(process.argv.slice(2), {
   onSignal: (listener) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, listener);
-    // Nobody reads the output any more.
+    // EPIPE: the reader of the output is gone.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => listener('SIGTERM'));
   },
   clock: systemClock,

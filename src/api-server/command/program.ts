@@ -12,7 +12,7 @@ const cannotStart = 127;
 /** A program that runs beside the server. */
 export class Program {
   /**
-   * Resolves with its exit code, or as a shell does: with 128 plus the number of the signal that ended it, or with
+   * Resolves with its exit code, or as a shell does, with 128 + the signal number if a signal ended it and
    * 127 if it could not start.
    */
   readonly exited: Promise<number>;
@@ -20,13 +20,13 @@ export class Program {
   readonly #clock: Clock;
   #lastSignal: { readonly name: NodeJS.Signals; readonly atMs: number } | undefined;
 
-  /** @param onError what to do with the message when it cannot start */
+  /** @param onError receives the error message if it cannot start */
   constructor(
     command: readonly [file: string, ...args: string[]],
     { env, clock, onError }: { env: NodeJS.ProcessEnv; clock: Clock; onError: (message: string) => void },
   ) {
     const [file, ...args] = command;
-    // In a process group of its own, so that a Ctrl-C reaches it only once: forwarded by this process.
+    // In its own process group, so that it receives a Ctrl-C only once, forwarded by this process.
     this.#child = spawn(file, args, { stdio: 'inherit', detached: true, env: { ...process.env, ...env } });
     this.#clock = clock;
     this.exited = once(this.#child, 'exit').then(
@@ -49,7 +49,7 @@ export class Program {
     try {
       process.kill(-pid, name);
     } catch {
-      // It has just ended.
+      // ESRCH: it has just exited.
     }
   }
 }

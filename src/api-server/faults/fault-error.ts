@@ -1,7 +1,7 @@
 import { APIError } from '../../kube/client/api-error.ts';
 import { expired, type Fault } from './fault.ts';
 
-/** What a client's request rejects with when it meets this fault over HTTP. */
+/** The error that a client reports for this fault over HTTP. */
 export function errorOfFault(fault: Exclude<Fault, { kind: 'delay' | 'hang' | 'end' }>): APIError {
   switch (fault.kind) {
     case 'status': {

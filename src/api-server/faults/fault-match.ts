@@ -9,13 +9,13 @@ export type FaultVerb = (typeof faultVerbs)[number];
 
 /** One request, as faults are matched against it and as they report it. */
 export interface FaultRequest {
-  /** `''` for a method that Kubernetes has no verb for. */
+  /** `''` for an HTTP method without a verb. */
   readonly verb: FaultVerb | '';
   /** Plural: `pods`, `nodes`, `leases`; `''` for a path that names no resource, such as `/version`. */
   readonly resource: string;
   /** `status`, `binding`, …; `''` for the object itself. */
   readonly subresource: string;
-  /** `''` for lists across namespaces, and for resources without. */
+  /** `''` for lists across namespaces, and for cluster-scoped resources. */
   readonly namespace: string;
   /** `''` for lists, watches and creations. */
   readonly name: string;
@@ -23,11 +23,11 @@ export interface FaultRequest {
 
 /** A request that `Faults.now` can reach: a watch, or one that has no response yet. */
 export interface RunningRequest extends FaultRequest {
-  /** @throws RangeError for a fault that comes too late for it */
+  /** @throws RangeError for a fault that cannot apply to a request in flight */
   apply(fault: Fault): void;
 }
 
-/** Which requests a fault is for; a member that is left out fits all. */
+/** Which requests a fault is for; an omitted member matches every request. */
 export type RequestMatch = Partial<Omit<FaultRequest, 'verb'>> & { readonly verb?: FaultVerb };
 
 const members = ['verb', 'resource', 'subresource', 'namespace', 'name'] as const;
@@ -36,7 +36,7 @@ export function fits(match: RequestMatch, request: FaultRequest): boolean {
   return members.every((member) => match[member] === undefined || match[member] === request[member]);
 }
 
-/** What a server or a client has requests for. A match with any other value would never fit. */
+/** The requests that a server or a client has. A match with any other value would never apply. */
 export interface MatchValues {
   readonly verb: readonly string[];
   readonly resource: readonly string[];
@@ -72,7 +72,7 @@ const verbsOfCollections: Readonly<Record<string, FaultVerb>> = {
   DELETE: 'deletecollection',
 };
 
-/** What a request of HTTP is about, by its method and its path with the query. */
+/** The request info of an HTTP request, from its method and URL. */
 export function requestOf(method: string, url: string): FaultRequest {
   const { pathname, searchParams } = new URL(url, 'http://localhost');
   const [root, ...parts] = pathname.split('/').slice(1).map(decoded);
@@ -86,7 +86,7 @@ export function requestOf(method: string, url: string): FaultRequest {
   return { verb: resource === '' ? '' : (verb ?? ''), resource, subresource, namespace, name };
 }
 
-/** A subresource of the Namespace itself, and no list in it. */
+/** Subresources of the Namespace itself, not resources in the namespace. */
 function isOfNamespace(part: string): boolean {
   return part === 'status' || part === 'finalize';
 }

@@ -1,6 +1,6 @@
 import type { APIErrorCause } from '../../kube/client/api-error.ts';
 
-/** What goes wrong with one request. Made by `fault`. */
+/** One failure of a request. Created by `fault`. */
 export type Fault =
   | {
       readonly kind: 'status';
@@ -48,7 +48,8 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /**
- * The faults that `APIServer.faults` and `FakePodClient.faults` take. Each returns a value, and does nothing yet.
+ * The faults of `APIServer.faults` and `FakePodClient.faults`. Each function only describes a fault; `next`
+ * and `now` apply it.
  *
  * @example
  * ```ts
@@ -81,22 +82,22 @@ export const fault = {
     };
   },
 
-  /** The request is not processed; the response is a 200 with this body, as of a proxy that shows its login page. */
+  /** The request is not processed; the response is a 200 with this body, such as the login page of a proxy. */
   body(text: string, contentType = 'text/html'): FaultOf<'body'> {
     return { kind: 'body', text, contentType };
   },
 
   /**
    * No response is sent until the client aborts. A running watch stays open without events.
-   * @param options isProcessed: the request is processed before; default false
+   * @param options isProcessed: processes the request first; default false
    */
   hang({ isProcessed = false }: { readonly isProcessed?: boolean } = {}): FaultOf<'hang'> {
     return { kind: 'hang', isProcessed };
   },
 
   /**
-   * The connection is cut. Without `afterBytes` the request is not processed; with it, it is, and
-   * this many bytes of the response's body are sent before. With 0, nothing of the response is.
+   * The connection is cut. Without `afterBytes`, the request is not processed. With it, the request is
+   * processed, and the connection is cut after this many bytes of the response body; 0 sends nothing.
    */
   cut({ afterBytes }: { readonly afterBytes?: number } = {}): FaultOf<'cut'> {
     if (afterBytes !== undefined && !(Number.isInteger(afterBytes) && afterBytes >= 0))
@@ -104,7 +105,7 @@ export const fault = {
     return { kind: 'cut', afterBytes };
   },
 
-  /** A watch ends in good order, as when its time is up. Only for watches. */
+  /** A watch ends normally, as after its timeout. Only for watches. */
   end(): FaultOf<'end'> {
     return { kind: 'end' };
   },

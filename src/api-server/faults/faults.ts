@@ -14,46 +14,46 @@ export interface FaultMatch extends RequestMatch {
   readonly count?: number;
 }
 
-/** A fault that was asked for. */
+/** A planned fault. */
 export interface PlannedFault {
   readonly match: FaultMatch;
   readonly fault: Fault;
-  /** How many requests it is still for. */
+  /** How many more requests it applies to. */
   readonly remaining: number;
-  /** The requests that met it, oldest first. */
+  /** The requests that it was applied to, oldest first. */
   readonly requests: readonly FaultRequest[];
-  /** It meets no further request. */
+  /** Applies it to no further request. */
   cancel(): void;
 }
 
-/** One request that met a fault. */
+/** One request that a fault was applied to. */
 export interface UsedFault {
   readonly fault: Fault;
   readonly request: FaultRequest;
 }
 
 /**
- * The faults that a test asks for, and the requests that met them. Where several fit a request, it
- * meets the one that was asked for first.
+ * The faults that a test plans, and the requests that they were applied to. If several match a
+ * request, the one planned first applies.
  */
 export interface Faults {
   /**
-   * The next request that fits meets this fault, or the next `count` of them.
-   * @throws RangeError for a match that no request can fit
+   * Applies the fault to the next matching request, or to the next `count` of them.
+   * @throws RangeError for a match that no request can satisfy
    */
   next(match: FaultMatch, fault: Fault): PlannedFault;
   /**
-   * Every request that fits and is running now meets this fault: watches, and requests that hang.
-   * A watch takes `cut`, `hang`, `end` and `expire`; any other request `cut`.
-   * @returns how many there were
+   * Applies the fault to every matching request in flight: watches, and requests that hang.
+   * Watches support `cut`, `hang`, `end` and `expire`; other requests only `cut`.
+   * @returns the number of these requests
    * @throws RangeError for another fault
    */
   now(match: RequestMatch, fault: Fault): number;
-  /** Faults that still wait for a request, in the order in which they were asked for. */
+  /** Faults that still wait for a request, in the order in which they were planned. */
   readonly pending: readonly PlannedFault[];
-  /** Faults that requests met, in order. */
+  /** Applied faults, oldest first. */
   readonly used: readonly UsedFault[];
-  /** Cancels what is pending, and forgets what was used. */
+  /** Cancels all pending faults and clears `used`. */
   clear(): void;
 }
 
@@ -104,7 +104,7 @@ export class FaultPlan implements Faults {
     this.#used.length = 0;
   }
 
-  /** The fault that this request meets, which counts as used from here on. */
+  /** Takes the fault that applies to this request and records it as used. */
   take(request: FaultRequest): Fault | undefined {
     for (const planned of this.#planned) {
       if (!fits(planned.match, request)) continue;
@@ -115,7 +115,7 @@ export class FaultPlan implements Faults {
     return undefined;
   }
 
-  /** Makes the request reachable for `now` until the returned function is called. */
+  /** Registers the request for `now` until the returned function is called. */
   track(request: RunningRequest): () => void {
     this.#running.add(request);
     return () => void this.#running.delete(request);

@@ -28,13 +28,13 @@ export class HTTPExchange implements RunningRequest {
     response.once('close', () => this.abandon());
   }
 
-  /** What it is about, without what it is made of. */
+  /** The attributes of the request that faults match. */
   get about(): FaultRequest {
     const { verb, resource, subresource, namespace, name } = this;
     return { verb, resource, subresource, namespace, name };
   }
 
-  /** Ends whatever waits for this request, before the connection is known to have gone. */
+  /** Aborts everything that waits for this request, without waiting for the connection to close. */
   abandon(): void {
     this.#closing.abort();
   }
@@ -57,7 +57,7 @@ export class HTTPExchange implements RunningRequest {
     }
   }
 
-  /** Responds without processing. What is left of the request is read and dropped. */
+  /** Responds without processing the request. The rest of its body is read and discarded. */
   respond(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>): void {
     const { type, code, text, headers } = responseOf(fault, this.verb === 'watch');
     const length = Buffer.byteLength(text);
@@ -66,18 +66,18 @@ export class HTTPExchange implements RunningRequest {
     this.#request.resume();
   }
 
-  /** Nothing is sent any more, and the connection stays open. */
+  /** Sends nothing more; the connection stays open. */
   silence(): void {
     this.#request.resume();
     this.#intercept({ write() {}, end() {} });
   }
 
-  /** For the record of a request whose response was prepared, and never sent. */
+  /** Marks the record of the request: its response was prepared but never sent. */
   markWithoutResponse(): void {
     this.#response.statusCode = 0;
   }
 
-  /** Ends the response in good order; what is written later goes nowhere. */
+  /** Ends the response normally; later writes are discarded. */
   end(last = ''): void {
     const { end } = this.#intercept({ write() {}, end() {} });
     end(last);
@@ -88,8 +88,8 @@ export class HTTPExchange implements RunningRequest {
   }
 
   /**
-   * Cuts the connection when this many further bytes of the body have been sent; with 0 in place of
-   * the first. A response that is shorter arrives complete.
+   * Cuts the connection after this many more bytes of the body; with 0, before the first byte. A
+   * shorter response arrives complete.
    */
   cutAfter(bytes: number): void {
     let left = bytes;
@@ -102,7 +102,7 @@ export class HTTPExchange implements RunningRequest {
         if (left === 0) return cut();
         const part = chunk.subarray(0, left);
         left -= part.length;
-        // The callback comes when the part has been handed to the operating system.
+        // Called when the chunk has been passed to the operating system.
         if (left > 0) write(part);
         else write(part, cut);
         return undefined;
@@ -114,7 +114,7 @@ export class HTTPExchange implements RunningRequest {
     });
   }
 
-  /** From now on the server's writes go to `instead`. @returns the way to the connection */
+  /** Redirects the server's writes to `instead`. @returns the original writer of the connection */
   #intercept(instead: Writes): { write: (chunk: Buffer, onSent?: () => void) => void; end: (last?: string) => void } {
     const response = this.#response;
     const write = response.write.bind(response) as (chunk: Buffer, onSent?: () => void) => void;
@@ -124,7 +124,7 @@ export class HTTPExchange implements RunningRequest {
       else if (chunk instanceof Uint8Array) instead.write(Buffer.from(chunk));
     };
     Object.assign(response, {
-      // With the head alone the client would know that a response has begun.
+      // The client must not receive the response head either.
       flushHeaders() {},
       write(chunk: unknown) {
         take(chunk);
@@ -140,7 +140,7 @@ export class HTTPExchange implements RunningRequest {
   }
 }
 
-/** Where the server's writes go instead of the connection. */
+/** Receives the server's writes instead of the connection. */
 interface Writes {
   write(chunk: Buffer): void;
   end(): void;

@@ -15,7 +15,7 @@ export const matchValues = {
   subresource: ['', ...new Set(resources.flatMap(({ subresources }) => subresources.map(({ name }) => name)))],
 };
 
-/** Applies the faults that are asked for to the requests of one HTTP server. */
+/** Applies planned faults to the requests of one HTTP server. */
 export class HTTPFaults {
   readonly plan = new FaultPlan(matchValues);
   readonly inFlight = new RequestsInFlight();
@@ -27,8 +27,8 @@ export class HTTPFaults {
   }
 
   /**
-   * Lets `process` respond, or the fault that this request meets.
-   * @param latencyMs how long every request waits before
+   * Applies the fault of this request, or calls `process`.
+   * @param latencyMs the delay of every request
    */
   async serve(
     request: IncomingMessage,
@@ -75,7 +75,7 @@ export class HTTPFaults {
     }
   }
 
-  /** On the real clock a request that waits is as any other; on another one it waits for the test. */
+  /** A request that waits on a fake clock counts as held, because only the test advances that clock. */
   async #wait(ms: number, { closed, verb }: HTTPExchange): Promise<void> {
     const wait = sleep(this.#clock, ms, closed);
     await (this.#clock === systemClock || verb === 'watch' ? wait : this.inFlight.holding(wait));

@@ -50,8 +50,8 @@ interface FakePod {
 }
 
 /**
- * A `ContainerRuntime` in memory, on an injected clock. Containers run forever, or as `script`
- * says; it records every call, and calls fail or take their time on demand.
+ * A `ContainerRuntime` in memory with an injected clock. Containers run until they are stopped, or as
+ * scripted with `script`. It records every call, and a test can make calls fail or delay them.
  * Source: kubelet `FakeRuntimeService`, `FakeImageService`.
  *
  * @example

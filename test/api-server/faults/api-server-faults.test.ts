@@ -59,7 +59,7 @@ describe('APIServer.faults', () => {
     await expect(patch('a')).rejects.toMatchObject({ statusCode: 422, reason: 'Invalid', causes });
   });
 
-  it('the response of a proxy is no pod', async () => {
+  it('the HTML of a proxy is not accepted as a pod', async () => {
     server.faults.next({ verb: 'get', name: 'p' }, fault.body('<html>Please log in</html>'));
     await expect(client.getPod(reference, { signal })).rejects.toMatchObject({ kind: 'invalid-response' });
   });
@@ -77,7 +77,7 @@ describe('APIServer.faults', () => {
     expect(await client.getPod(reference, { signal })).toMatchObject({ metadata: { uid } });
   });
 
-  it('cuts after exactly as many bytes as asked for; a shorter response arrives complete', async () => {
+  it('cuts after exactly the given number of bytes; a shorter response arrives complete', async () => {
     const get = async (afterBytes: number): Promise<string> => {
       server.faults.next({ verb: 'get' }, fault.cut({ afterBytes }));
       const response = await fetch(`${server.url}/api/v1/namespaces/default/pods/p`, {
@@ -198,7 +198,7 @@ describe('APIServer.faults of watches', () => {
     expect(server.inFlight.watches).toBe(1);
   });
 
-  it('a watch that runs goes silent, and nothing is lost after it was cut', async () => {
+  it('a running watch goes silent, and no event is lost after it was cut', async () => {
     await startInformer();
     expect(server.faults.now({ verb: 'watch' }, fault.hang())).toBe(1);
     write('into silence');
@@ -210,7 +210,7 @@ describe('APIServer.faults of watches', () => {
     expect(seen).toEqual(['into silence']);
   });
 
-  it('a watch that runs is cut in the middle of an event', async () => {
+  it('a running watch is cut in the middle of an event', async () => {
     await startInformer();
     expect(server.faults.now({ verb: 'watch' }, fault.cut({ afterBytes: 20 }))).toBe(1);
     write('half an event');

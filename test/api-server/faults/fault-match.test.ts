@@ -5,7 +5,7 @@ import { HTTPFaults } from '../../../src/api-server/faults/http-faults.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
 import { systemClock } from '../../../src/shared/clock.ts';
 
-describe('a request of HTTP', () => {
+describe('the request info of an HTTP request', () => {
   const pods = '/api/v1/namespaces/ns/pods';
   it.each([
     ['GET', `${pods}/p`, 'get pods ns p'],
@@ -37,7 +37,7 @@ describe('a request of HTTP', () => {
 describe('faults', () => {
   const request = requestOf('PATCH', '/api/v1/namespaces/ns/pods/p/status');
 
-  it('meet the requests that fit, as often as asked for, the first that was asked for first', () => {
+  it('apply to matching requests, up to their count, in the order in which they were planned', () => {
     const plan = new HTTPFaults(systemClock).plan;
     plan.next({ verb: 'get' }, fault.status(500));
     const twice = plan.next({ verb: 'patch', subresource: 'status', name: 'p', count: 2 }, fault.status(409));
@@ -63,7 +63,7 @@ describe('faults', () => {
     expect([plan.take(request), plan.pending, plan.used]).toEqual([undefined, [], []]);
   });
 
-  it('refuse what could never happen, by name', () => {
+  it('reject a match or fault that could never apply, and name the member', () => {
     const plan = new HTTPFaults(systemClock).plan;
     expect(() => plan.next({ verb: 'PATCH' as never }, fault.hang())).toThrow('Expected `verb` to be one of get, list');
     expect(() => plan.next({ pod: 'p' } as never, fault.hang())).toThrow('got `pod`');

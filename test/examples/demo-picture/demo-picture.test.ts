@@ -16,7 +16,7 @@ describe('the picture of the demo', () => {
     ]);
   });
 
-  it('shows each line from its first frame to its last, and one frame to who prefers reduced motion', () => {
+  it('shows each line from its first frame to its last, and one frame with prefers-reduced-motion', () => {
     const line = (text: string) => ({ text, colour: 'plain' as const });
     const svg = animatedSVG(
       [

@@ -26,7 +26,7 @@ it('taints the Node that it adopts, once, and keeps the taints of others', async
   await transport.close();
 });
 
-it('logs in one line without a stack trace that a node user may not delete its Node', async () => {
+it('logs in one line, without a stack trace, that a node user may not delete its Node', async () => {
   await using server = await APIServer.start({ nodeUsers: [nodeName] });
   const transport = createKubeTransport(server.kubeconfig(nodeName));
   const logger = recordingLogger();

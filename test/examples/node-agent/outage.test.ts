@@ -14,7 +14,7 @@ function setUp() {
 }
 
 describe('an outage', () => {
-  it('takes the server away for its time, and says how long', async () => {
+  it('stops the server for its duration, and reports how long', async () => {
     const { clock, calls, outage } = setUp();
     expect(outage.describe()).toBe('The API server is up.');
     outage.begin();
@@ -26,7 +26,7 @@ describe('an outage', () => {
     expect(outage.describe()).toBe('The API server is up again, for 2 s.');
   });
 
-  it('that is begun again lasts that much longer', async () => {
+  it('that is started again is extended', async () => {
     const { clock, calls, outage } = setUp();
     outage.begin();
     await clock.advanceAsync(10_000);

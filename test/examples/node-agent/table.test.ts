@@ -32,7 +32,7 @@ describe('renderTable', () => {
     }
   });
 
-  it('keeps the reason at 80 columns and leaves out the versions, once cut to CrashLoo', () => {
+  it('keeps the complete reason at 80 columns, and leaves out the versions', () => {
     const crashing = [{ ...row, pod: 'default/init-container-and-sidecar', reason: 'CrashLoopBackOff' }];
     expect(render(crashing, { width: 80 })).toEqual([
       'POD                                 PHASE    READY  RESTARTS  REASON',
@@ -41,7 +41,7 @@ describe('renderTable', () => {
     expect(render(crashing, { width: 60 }).at(-1)).toBe('default/init-container-and-sidecar  Running  1/1    CrashLo…');
   });
 
-  it('says how many pods a low window does not show, which were once cut silently', () => {
+  it('says how many pods a low window does not show', () => {
     const many = Array.from({ length: 9 }, (_, at) => ({ ...row, pod: `default/${at}` }));
     expect(render(many, { height: 10 })).toHaveLength(10);
     const lines = render(many, { height: 6 });
@@ -76,7 +76,7 @@ describe('podTableRows', () => {
   const ready = { name: 'c', ready: true, restartCount: 3, state: { running: {} } };
   const crashed = { name: 'd', ready: false, restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } };
 
-  it('show which version is cached and which was sent, and how long the rest has been waiting', async () => {
+  it('show the cached and the sent version, and how long the unsent change has been waiting', async () => {
     const pod = podOf('web');
     const { clock, manager, rows } = setUp(pod);
     manager.setPodStatus(pod, { phase: 'Pending' });

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
-it('a pod without the annotation once stayed Pending without an explanation: one warning and one Event give the reason', async () => {
+it('a pod without the annotation gets one warning and one Event with the reason', async () => {
   await using server = await APIServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const logger = recordingLogger();

@@ -110,13 +110,13 @@ describe('ConfigMaps and Secrets', () => {
     expect(await envOf(container)).toEqual(env);
   });
 
-  it('the last of several sources of one name counts, and env counts more than envFrom', async () => {
+  it('the last of several sources of one name wins, and env wins over envFrom', async () => {
     const envFrom = [{ configMapRef: { name: 'settings' } }, { secretRef: { name: 'login' } }];
     expect(await envOf({ envFrom })).toMatchObject({ level: 'from the secret' });
     expect(await envOf({ envFrom, env: [{ name: 'level', value: 'own' }] })).toMatchObject({ level: 'own' });
   });
 
-  it('$(NAME) in env means the variables of env, as in the kubelet, not those of envFrom', async () => {
+  it('$(NAME) in env refers to variables of env, not of envFrom, as in the kubelet', async () => {
     const envFrom = [{ configMapRef: { name: 'settings' } }];
     const env = [
       { name: 'PASSWORD', valueFrom: { secretKeyRef } },

@@ -46,7 +46,7 @@ it.each([
   if (evictions > 0) expect(evicted).toEqual([`Usage of EmptyDir volume "v" exceeds the limit "${sizeLimit}". `]);
 });
 
-it('what a symbolic link leads to is not in the volume', async () => {
+it('the target of a symbolic link does not count towards the volume', async () => {
   writeFileSync(join(path, 'big'), Buffer.alloc(100_000));
   symlinkSync(join(path, 'big'), join(directory.volume('uid-1', 'v'), 'link'));
   await limits({ sizeLimit: '1Ki' }).check();

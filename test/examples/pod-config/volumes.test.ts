@@ -44,7 +44,7 @@ const visible = (): string[] =>
     .toSorted();
 
 describe('volumes', () => {
-  it('emptyDir keeps what is in it as long as the pod is there', async () => {
+  it('emptyDir keeps its files as long as the pod exists', async () => {
     await mount({ emptyDir: {} });
     writeFileSync(volume('file'), 'kept');
     volumes = new Volumes({ directory, configObjects: fakeConfigObjects(), node, clock, logger });
@@ -143,7 +143,7 @@ describe('changes of a ConfigMap', () => {
     expect(readdirSync(volume()).filter((name) => name.startsWith('..'))).toHaveLength(2);
   });
 
-  it('that cannot be read leave the volume as it is, and are logged', async () => {
+  it('that cannot be read do not modify the volume, and are logged', async () => {
     await mount({ configMap: { name: 'settings' } });
     delete objects['configmap/settings'];
     clock.advance(60_000);

@@ -17,7 +17,7 @@ const entries = (): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
 const written = (): string[] => entries().map((entry) => entry.replace(/^\S+ /, ''));
 
 describe('CRILog', () => {
-  it('writes a line when it is complete, in whatever chunks it arrives', () => {
+  it('writes a line when it is complete, independent of the chunks', () => {
     const log = new CRILog(file);
     for (const chunk of ['a', 'b\nc', '\n', '\n', 'é'.slice(0, 1)]) log.write('stdout', Buffer.from(chunk));
     log.write('stderr', Buffer.from('mixed in\n'));
@@ -26,7 +26,7 @@ describe('CRILog', () => {
     expect(readCRILog(readFileSync(file, 'utf8'))).toBe('ab\nc\n\nmixed in\né\n');
   });
 
-  it('splits a character over two chunks, and not in the log', () => {
+  it('keeps a character intact that is split over two chunks', () => {
     const log = new CRILog(file);
     const bytes = Buffer.from('€\n');
     for (const byte of bytes) log.write('stdout', Buffer.of(byte));
@@ -34,7 +34,7 @@ describe('CRILog', () => {
     expect(written()).toEqual(['stdout F €']);
   });
 
-  it('writes a long line in parts of 16 KiB, which a reader puts together', () => {
+  it('writes a long line in parts of 16 KiB, which a reader joins', () => {
     const log = new CRILog(file);
     const line = 'x'.repeat(40_000);
     log.write('stdout', Buffer.from(`${line}\nnext\n`));
@@ -48,7 +48,7 @@ describe('CRILog', () => {
     expect(readCRILog(readFileSync(file, 'utf8'))).toBe(`${line}\nnext\n`);
   });
 
-  it('has one older file when it is full', () => {
+  it('keeps one older file when it is rotated', () => {
     const log = new CRILog(file, 100);
     for (let i = 0; i < 10; i++) log.write('stdout', Buffer.from(`line ${i}\n`));
     log.close();

@@ -134,7 +134,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toBeDefined();
     });
 
-    it('finds the container of an agent that was killed before it read that the container runs, which had ended the container', async () => {
+    it('adopts the container of an agent that was killed before it knew that the container runs', async () => {
       const id = await test.run(sh('sleep 3600'));
       const path = test.directory.socket(id.replace('process://', ''));
       const killed = new Socket().pause().connect(path);
@@ -191,7 +191,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('a shim that is killed', () => {
-    it('leaves no process of its container behind, which counts as killed', async () => {
+    it('leaves no process of its container behind, and the container counts as killed', async () => {
       const id = await test.run(sh("trap '' TERM HUP; sleep 3600 & sleep 3600"));
       process.kill(shimPid(test.files(id))!, 'SIGKILL');
       const status = await test.exited(id);
@@ -201,7 +201,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toEqual(status);
     });
 
-    it('whose folder cannot be written to ended the agent with an unhandled rejection', async () => {
+    it('whose folder cannot be written to does not end the agent', async () => {
       const id = await test.run(sh('sleep 3600'));
       const pid = shimPid(test.files(id))!;
       rmSync(test.files(id), { recursive: true });
@@ -218,7 +218,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 137, reason: 'ContainerStatusUnknown' });
     });
 
-    it('has a PID in its files that another process may have by now, which gets no signal', async () => {
+    it('never leads to a signal to another process that reuses its PID', async () => {
       const id = await test.run(sh('exit 0'));
       await test.exited(id);
       const stranger = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore' });
@@ -314,7 +314,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('the environment', () => {
-    it('has nothing of the agent but PATH', async () => {
+    it('inherits only PATH from the agent', async () => {
       process.env['AGENT_SECRET'] = 'hush';
       await test.exited(await test.run({ name: 'c', command: ['env'], env: [{ name: 'A.B', value: 'x' }] }));
       delete process.env['AGENT_SECRET'];
@@ -353,7 +353,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(sandbox).not.toHaveProperty('network');
     });
 
-    it('kill what runs in them when they are stopped, and leave no file when they are removed', async () => {
+    it('kill their processes when they are stopped, and leave no file when they are removed', async () => {
       const id = await test.run(sh('sleep 3600'));
       const pid = test.pid(id);
       await test.runtime.stopPodSandbox(test.sandboxID);
