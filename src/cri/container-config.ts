@@ -7,7 +7,7 @@ import { containerLinuxResources, type MachineResources } from './linux-resource
 import type { RunnableContainer } from './pod-spec.ts';
 import { containerSecurityContext, type ImageUser, verifyRunAsNonRoot } from './security-context.ts';
 
-/** What of a container depends on the node and on other objects. */
+/** Settings of a container that depend on the node and on other objects. */
 export interface ContainerSettings {
   readonly options: RunContainerOptions;
   /** Of the termination message, among others. */

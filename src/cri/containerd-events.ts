@@ -4,8 +4,8 @@ import type { CRIClient } from './cri-client.ts';
 import { createCodecs } from './message-codec.ts';
 
 /*
- * The events of containerd itself, on the same socket as its CRI: containerd 1.6 has no events of the CRI. Source:
- * containerd `api/services/events/v1`, `api/events`.
+ * The events API of containerd, on its CRI socket: containerd 1.6 has no CRI events. Source: containerd
+ * `api/services/events/v1`, `api/events`.
  */
 
 const codecs = (): ReturnType<typeof createCodecs<'SubscribeRequest' | 'Envelope' | 'Any' | 'IDs'>> =>
@@ -35,7 +35,7 @@ export interface ContainerdEvent {
   readonly id: string;
 }
 
-/** A stream of events; `toEvent` gives undefined for those that are not about a container. */
+/** A stream of events; `toEvent` returns undefined for events that are not about a container. */
 export function subscribeToContainerd(client: CRIClient): {
   readonly stream: ClientReadableStream<Envelope>;
   readonly toEvent: (envelope: Envelope) => ContainerdEvent | undefined;

@@ -35,7 +35,10 @@ export interface RuntimeHelperOptions {
   readonly resolvConf?: string | undefined;
   /** Addresses of the node, primary first: `status.hostIP` in environments. Default: none. */
   readonly hostIPs?: readonly string[] | undefined;
-  /** What pods can use of the node, for `resourceFieldRef` and volumes in memory. Default: CPUs and memory of the machine. */
+  /**
+   * Allocatable resources of the node, for `resourceFieldRef` and volumes in memory. Default: CPUs and memory of the
+   * machine.
+   */
   readonly allocatable?: Readonly<Record<string, string>> | undefined;
   /** Receives `FailedMount` and warnings about DNS. Default: they are only logged. */
   readonly eventRecorder?: PodEventRecorder | undefined;
@@ -46,9 +49,9 @@ export interface RuntimeHelperOptions {
 }
 
 /**
- * What pods need besides containers, as from the kubelet: environment, `/etc/hosts`, DNS, image pull secrets, and volumes
- * (emptyDir, hostPath, configMap, secret, downwardAPI, projected). The result is the `helper` of `createCRIRuntime`, and
- * its `volumeManager` that of `createNodeAgent`. Volumes need root.
+ * Provides pods with everything but containers, like the kubelet: environment, `/etc/hosts`, DNS, image pull secrets,
+ * and volumes (emptyDir, hostPath, configMap, secret, downwardAPI, projected). The result is the `helper` of
+ * `createCRIRuntime`, and its `volumeManager` that of `createNodeAgent`. Volumes need root.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example

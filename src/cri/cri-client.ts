@@ -18,8 +18,8 @@ interface StreamCall {
 }
 
 /**
- * A call that the runtime refused. `message` is the plain text of the runtime; `goMessage` is what Go's client makes of
- * it, which the kubelet shows in some places.
+ * A call that the runtime refused. `message` is the plain text of the runtime; `goMessage` is the error text of Go's
+ * gRPC client, which the kubelet shows in some places.
  */
 export class CRIError extends Error {
   override readonly name = 'CRIError';
@@ -40,7 +40,7 @@ export function hasCode(error: unknown, code: string): boolean {
   return error instanceof CRIError && error.code === code;
 }
 
-/** Resolves, too, if the call failed because there is no such container or sandbox. */
+/** Ignores a NotFound error: the container or sandbox is already gone. */
 export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   try {
     await call;
@@ -49,10 +49,10 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   }
 }
 
-/** The CRI's own bound of a message. Source: cri-client `maxMsgSize`. */
+/** Maximum size of a message. Source: cri-client `maxMsgSize`. */
 const maxMessageBytes = 16 * 1024 * 1024;
 
-/** The CRI, version 1, of one endpoint. Deadlines are the caller's, by a signal. */
+/** A client of the CRI, version 1, for one endpoint. Callers set deadlines with a signal. */
 export class CRIClient {
   readonly #client: Client;
   readonly #codecs = createCodecs(criMessages, criEnums);

@@ -462,7 +462,10 @@ export type MessageName = keyof typeof criMessages;
 export type CRIMethod = keyof typeof criMethods;
 type EnumName = keyof typeof criEnums;
 
-/** The TypeScript type of a field's type. 64-bit integers are numbers: times of nanoseconds lose some hundred of them. */
+/**
+ * The TypeScript type of a field's type. 64-bit integers are numbers, so nanosecond times lose a few hundred
+ * nanoseconds of precision.
+ */
 type Scalar<Type> = Type extends 'string'
   ? string
   : Type extends 'bool'
@@ -493,14 +496,14 @@ type Sent<Type> = Type extends `repeated ${infer Element}`
       ? CRIRequest<Type>
       : Scalar<Type>;
 
-/** A message as it is received: absent scalars, lists and maps are empty, absent messages are null. */
+/** A received message: absent scalars, lists and maps are empty, absent messages are null. */
 export type CRIMessage<Name extends MessageName> = {
   readonly [Member in keyof (typeof criMessages)[Name]]: Field<(typeof criMessages)[Name][Member]> extends MessageName
     ? Received<Field<(typeof criMessages)[Name][Member]>> | null
     : Received<Field<(typeof criMessages)[Name][Member]>>;
 };
 
-/** A message as it is sent: what is undefined is absent. */
+/** A message to send; undefined members are omitted. */
 export type CRIRequest<Name extends MessageName> = {
   readonly [Member in keyof (typeof criMessages)[Name]]?: Sent<Field<(typeof criMessages)[Name][Member]>> | undefined;
 };

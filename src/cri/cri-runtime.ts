@@ -32,7 +32,7 @@ import { generatePodSandboxConfig } from './sandbox-config.ts';
 import type { ImageUser } from './security-context.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
-/** What `createCRIRuntime` has resolved. */
+/** The dependencies that `createCRIRuntime` has resolved. */
 export interface CRIRuntimeSettings {
   readonly client: CRIClient;
   /** `containerd`, `cri-o`: the scheme of container IDs. */
@@ -55,13 +55,13 @@ interface Cached<Status> {
 }
 
 /**
- * A `ContainerRuntime` over the CRI. What it creates looks to a kubelet as if it had created it itself, and it adopts
- * what a kubelet created. Source: kubelet `kubeGenericRuntimeManager`.
+ * A `ContainerRuntime` over the CRI. It uses the kubelet's names, labels and annotations, so that it and a kubelet can
+ * adopt each other's sandboxes and containers. Source: kubelet `kubeGenericRuntimeManager`.
  */
 export class CRIRuntime implements ContainerRuntime {
   readonly #settings: CRIRuntimeSettings;
   readonly #client: CRIClient;
-  /** Statuses by ID; one is read again when its state in the list has changed. */
+  /** Statuses by ID; a status is read again when the list shows another state. */
   readonly #containers = new Map<string, Cached<RuntimeContainerStatus>>();
   readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
   /** Container or sandbox → the pod's UID, for events. */
@@ -117,7 +117,7 @@ export class CRIRuntime implements ContainerRuntime {
     const sandbox = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: sandboxID }, { signal });
     const { metadata } = sandbox.status ?? {};
     const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
-    // The log of a run that containerd and the agent have both forgotten is not written over.
+    // Never overwrites the log of a run that neither containerd nor the agent remembers.
     const attempt = Math.max(config.attempt, await calcRestartCountByLogDir(logs));
     await mkdir(logs, { recursive: true, mode: 0o755 });
     const containerConfig = generateContainerConfig(
@@ -169,7 +169,7 @@ export class CRIRuntime implements ContainerRuntime {
     const linux = containerLinuxResources(pod, container as RunnableContainer, this.#settings.machine, resources);
     const request: CRIRequest<'UpdateContainerResourcesRequest'> = {
       container_id: id,
-      // To the runtime, 0 means that a limit stays as it is.
+      // In the CRI, 0 leaves a limit unchanged.
       linux: { ...linux, cpu_quota: linux.cpu_quota || -1, memory_limit_in_bytes: linux.memory_limit_in_bytes || -1 },
     };
     await withGoMessage(this.#client.call('UpdateContainerResources', request, { signal }));
@@ -230,7 +230,7 @@ export class CRIRuntime implements ContainerRuntime {
     this.#client.close();
   }
 
-  /** Pods in the list of the runtime, of those that a kubelet or this library created. */
+  /** The pods in the runtime that a kubelet or this library created. */
   async #list(
     filter: { readonly label_selector: Readonly<Record<string, string>> } | undefined,
     signal: AbortSignal | undefined,
@@ -278,7 +278,7 @@ export class CRIRuntime implements ContainerRuntime {
     );
     if (!response?.status) return undefined;
     const status = toRuntimeSandboxStatus(response.status);
-    // If the state has changed since the list, the status is read again with the next one.
+    // If the state has changed since the list, the next list reads the status again.
     if (response.status.state === state) this.#sandboxes.set(id, { state, status });
     return status;
   }
@@ -386,7 +386,7 @@ export class CRIRuntime implements ContainerRuntime {
     try {
       return (await this.#client.call('ImageStatus', { image: { image } }, { signal })).image?.size;
     } catch {
-      // Only an event shows it.
+      // The size is optional: only an event shows it.
       return undefined;
     }
   }

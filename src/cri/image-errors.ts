@@ -8,8 +8,8 @@ const digest = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{
 const reference = new RegExp(`^(?:${domain}/)?${path}(?:/${path})*(?::\\w[\\w.-]{0,127})?(?:@${digest})?$`);
 
 /**
- * Refuses names that no registry can have, as the kubelet does before it asks the runtime.
- * Source: distribution/reference `ParseNormalizedNamed`; kubelet `applyDefaultImageTag`.
+ * Refuses invalid image names before the runtime is called, like the kubelet. Source: distribution/reference
+ * `ParseNormalizedNamed`; kubelet `applyDefaultImageTag`.
  * @throws ImageError InvalidImageName
  */
 export function requireImageName(image: string): void {
@@ -30,8 +30,8 @@ export function requireImageName(image: string): void {
 const prefixes: readonly ImageError['reason'][] = ['RegistryUnavailable', 'SignatureValidationFailed'];
 
 /**
- * A failed pull: the runtime says by a prefix of its message that it has a reason of its own.
- * Source: kubelet `evalCRIPullErr`, cri-client `PullImage`.
+ * The error of a failed pull. A prefix of the runtime's message selects a more specific reason. Source: kubelet
+ * `evalCRIPullErr`, cri-client `PullImage`.
  */
 export function pullError(error: unknown): Error {
   if (!(error instanceof CRIError)) return error as Error;

@@ -2,8 +2,8 @@ import type { Pod, ValidPod } from '../kube/types.ts';
 import type { RunnableContainer } from './pod-spec.ts';
 
 /*
- * Names, labels and annotations that the kubelet gives sandboxes and containers, so that it can adopt those of this
- * runtime, and this runtime those of a kubelet. Source: kubelet `kuberuntime/labels.go`, `pkg/kubelet/types`.
+ * The kubelet's names, labels and annotations of sandboxes and containers. With them, a kubelet and this runtime can
+ * adopt each other's sandboxes and containers. Source: kubelet `kuberuntime/labels.go`, `pkg/kubelet/types`.
  */
 
 export const podNameLabel = 'io.kubernetes.pod.name';

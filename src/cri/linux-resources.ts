@@ -5,7 +5,7 @@ import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import type { RunnableContainer } from './pod-spec.ts';
 
-/** What the machine has, as far as resources depend on it. */
+/** The properties of the machine that resources depend on. */
 export interface MachineResources {
   readonly memoryBytes: number;
   readonly hasCgroup2: boolean;
@@ -65,8 +65,8 @@ export function containerLinuxResources(
 }
 
 /**
- * The resources of all containers of a pod; a runtime of virtual machines sizes them by it.
- * Source: kubelet `calculateSandboxResources`.
+ * The resources of all containers of a pod; a VM-based runtime sizes its virtual machines with them. Source: kubelet
+ * `calculateSandboxResources`.
  */
 export function sandboxLinuxResources({ spec }: Pod): CRIRequest<'LinuxContainerResources'> {
   const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? []).filter(isRestartableInitContainer)];

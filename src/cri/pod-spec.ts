@@ -1,8 +1,8 @@
 import type { Container, LifecycleHandler, Pod, PodSpec } from '../kube/types.ts';
 
 /*
- * The members of a pod's spec that only a container runtime reads. The API server has validated them, or the validation
- * of static pods, so they are read without checks.
+ * The members of a pod's spec that only a container runtime reads. The API server or the validation of static pods has
+ * validated them, so they are read without checks.
  */
 
 export interface SELinuxOptions {

@@ -6,7 +6,7 @@ import { type CRIClient, hasCode } from './cri-client.ts';
 import type { CRIMessage } from './cri-messages.ts';
 
 const reconnectMs = 1000;
-/** How often and how long containerd is asked whether the CRI shows an exit, too. */
+/** Interval and number of polls until the CRI shows an exit. */
 const exitPollMs = 25;
 const exitPolls = 40;
 
@@ -29,8 +29,8 @@ export interface RuntimeEventsOptions {
 }
 
 /**
- * Events of the runtime: those of the CRI, and those of containerd where it has none. The stream is opened again when
- * it ends; in the meantime the agent's relist finds the changes.
+ * Events of the runtime: CRI events, or containerd's own where it has no CRI events. The stream is reopened when it
+ * ends; in the meantime the agent's relist finds the changes.
  */
 export class RuntimeEvents {
   readonly #options: RuntimeEventsOptions;

@@ -2,8 +2,8 @@ import type { PodDNS, PullCredentials, RunContainerOptions } from '../agent/cont
 import type { Container, EphemeralContainer, ValidPod } from '../kube/types.ts';
 
 /**
- * What the runtime needs of the rest of an agent, which knows the API server, the volumes and the machine.
- * Source: kubelet `kubecontainer.RuntimeHelper`.
+ * Data from other components of the agent that know the API server, the volumes and the machine. Source: kubelet
+ * `kubecontainer.RuntimeHelper`.
  */
 export interface RuntimeHelper {
   /** Environment and mounts of a container that is about to be created. @throws ContainerConfigError */

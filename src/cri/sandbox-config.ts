@@ -7,7 +7,7 @@ import { sandboxLinuxResources } from './linux-resources.ts';
 import { type RunnablePodSpec, runnableSpec } from './pod-spec.ts';
 import { sandboxSecurityContext } from './security-context.ts';
 
-/** What of a sandbox depends on the node. */
+/** Node-specific settings of a sandbox. */
 export interface SandboxSettings {
   readonly attempt: number;
   readonly dns: CRIRequest<'DNSConfig'>;

@@ -50,7 +50,7 @@ export function sandboxSecurityContext(pod: Pod): CRIRequest<'LinuxSandboxSecuri
   const { securityContext: context = {} } = spec;
   return {
     privileged: runnableContainers(spec).some(({ securityContext }) => securityContext?.privileged === true),
-    // Whatever the containers use: the sandbox runs nothing of the user's.
+    // Independent of the containers' profiles: the sandbox runs no user code.
     seccomp: { profile_type: 'RuntimeDefault' },
     namespace_options: namespacesForPod(spec),
     run_as_user: int64(context.runAsUser),

@@ -11,8 +11,8 @@ const maxMessageLogLines = 80;
 const readLogBytes = 32 * 1024;
 
 /**
- * What an exited container wrote to its termination message path, or, by its policy, the end of its log; empty if there
- * is none. Never rejects: an error is the message. Source: kubelet `convertToKubeContainerStatus`.
+ * The content of the termination message path of an exited container or, depending on its policy, the end of its log;
+ * empty if there is none. Never rejects: an error becomes the message. Source: kubelet `convertToKubeContainerStatus`.
  */
 export async function readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string> {
   const path = status.annotations[terminationMessagePathAnnotation];

@@ -98,7 +98,7 @@ describe('TestEventf', () => {
     expect(await events()).toMatchObject([{ count: 2, metadata: { name: event!.metadata.name } }]);
   });
 
-  it('events of the same moment have different names', async () => {
+  it('events recorded at the same time have different names', async () => {
     recorder.event({ pod, container: 'init', type: 'Normal', reason: 'Created', message: 'a' });
     recorder.event({ pod, container: 'gone', type: 'Normal', reason: 'Created', message: 'a' });
     recorder.event({ pod, type: 'Normal', reason: 'Created', message: 'a' });

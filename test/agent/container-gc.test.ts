@@ -311,7 +311,7 @@ describe('the containers of one pod', () => {
     expect((await remaining()).containers).toEqual(['fake://foo-bar-5']);
   });
 
-  it('the last run is removed last: the final status of a pod once showed the exit code of the run before', async () => {
+  it('removes the newest run last, so that the final status shows its exit code', async () => {
     put(runs);
     const status = { containers: runtime.pod('foo')!.containers, sandboxes: [] };
     await gcOf({ podStateProvider: { shouldPodContentBeRemoved: () => true } }).cleanUpContainersInPod('foo', status);

@@ -32,7 +32,7 @@ describe('podStatusFromRuntime', () => {
     expect(status.ips).toEqual(['10.0.0.1', 'fd00::1']);
   });
 
-  it('knows the newest run by its attempt: one started after the wall clock was set back was once started again', () => {
+  it('identifies the newest run by its attempt, so that a run started after the wall clock was set back is not duplicated', () => {
     const run = (id: string, name: string, createdAtMs: number, attempt: number) => {
       return { ...container(id, createdAtMs), name, attempt };
     };
@@ -92,7 +92,7 @@ describe('podStatusFromRuntime', () => {
     expect(computePodActions(initialized, status, noProbeResults).initContainersToStart).toEqual([]);
   });
 
-  it('a pod of which a runtime with sandboxes has nothing needs its first one', () => {
+  it('a pod that is unknown to a runtime with sandboxes needs its first sandbox', () => {
     expect(computePodActions(pod, podStatusFromRuntime(pod, undefined, withSandboxes), noProbeResults)).toMatchObject({
       createSandbox: true,
       attempt: 0,

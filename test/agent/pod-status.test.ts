@@ -106,7 +106,7 @@ describe('container statuses', () => {
     });
   });
 
-  it('the phase does not know yet what a startup probe has just found', () => {
+  it('the phase does not reflect a startup probe result of the same sync', () => {
     const sidecar = { name: 'sidecar', restartPolicy: 'Always', startupProbe: {} };
     const observation = {
       runtimeStatus: {
@@ -121,7 +121,7 @@ describe('container statuses', () => {
     expect(generatePodStatus(withSidecar, { ...observation, previous: status })).toMatchObject({ phase: 'Running' });
   });
 
-  it('generatePodStatus changes nothing that it is given', () => {
+  it('generatePodStatus does not mutate its arguments', () => {
     const frozen = JSON.stringify(pod);
     const previous = { containerStatuses: [Object.freeze({ name: 'app', state: { terminated: { exitCode: 1 } } })] };
     generatePodStatus(pod, { runtimeStatus: { sandboxes: [], containers: [run()] }, previous });

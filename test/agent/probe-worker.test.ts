@@ -448,7 +448,7 @@ describe('the loop', () => {
     tested.stop();
   });
 
-  it('one probe at a time: of the ticks and triggers that come during it, one is left', async () => {
+  it('runs one probe at a time; ticks and triggers during it are merged into one', async () => {
     status = runningFor('readiness');
     let finish: (() => void) | undefined;
     const prober = {
@@ -477,7 +477,7 @@ describe('the loop', () => {
     expect({ exits, timers: clock.pendingTimers }).toEqual({ exits: 1, timers: 0 });
   });
 
-  it('of several ticks that come during a probe one is left, and the later ones keep their times', async () => {
+  it('ticks during a probe are merged into one, and later ticks keep their schedule', async () => {
     status = runningFor('readiness');
     const startedMs: number[] = [];
     const prober = {

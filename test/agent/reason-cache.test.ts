@@ -15,14 +15,14 @@ describe('TestReasonCache', () => {
     expect(cache.ofPod('uid').get('app')).toBeUndefined();
   });
 
-  it('what it gives for a pod shows what is recorded later', () => {
+  it('the failures of a pod reflect later records', () => {
     const cache = new ReasonCache();
     const ofPod = cache.ofPod('uid');
     cache.update('uid', 'app', failure);
     expect(ofPod.get('app')).toEqual(failure);
   });
 
-  it('holds 1,000, and forgets the one that was used least recently', () => {
+  it('keeps 1,000 entries, and evicts the least recently used one', () => {
     const cache = new ReasonCache();
     for (let i = 0; i < 1000; i++) cache.update(`uid-${i}`, 'app', failure);
     expect(cache.ofPod('uid-0').get('app')).toEqual(failure);

@@ -11,7 +11,7 @@ const settings = {
 };
 
 describe('generatePodSandboxConfig', () => {
-  it('names the pod as a kubelet does, so that either adopts what the other created', () => {
+  it('uses the names of the kubelet, so that the agent and a kubelet can adopt each other’s pods', () => {
     expect(generatePodSandboxConfig(podWith(), settings)).toMatchObject({
       metadata: { name: 'web', namespace: 'default', uid: 'uid-1', attempt: 2 },
       labels: {

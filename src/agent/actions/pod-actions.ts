@@ -21,7 +21,7 @@ export interface ContainerToReset {
   readonly kill: boolean;
 }
 
-/** A running container of which one resource must be changed. */
+/** A resize of one resource of a running container. */
 export interface ContainerToUpdate {
   readonly containerID: string;
   readonly container: Container;

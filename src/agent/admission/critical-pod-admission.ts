@@ -23,8 +23,8 @@ const disruptionMessage = 'Pod was preempted by Kubelet to accommodate a critica
  * Frees resources for a critical pod by killing others, which fail with the reason `Preempting`.
  * Source: kubelet `CriticalPodAdmissionHandler`.
  *
- * Divergence: the kubelet's main loop waits until the others are dead. Here the critical pod is admitted immediately,
- * and what the others request no longer counts.
+ * Divergence: the kubelet's main loop waits until the preempted pods have terminated. Here the critical pod is admitted
+ * immediately, and the requests of the preempted pods no longer count.
  */
 export class CriticalPodAdmission {
   readonly #options: CriticalPodAdmissionOptions;
@@ -34,14 +34,14 @@ export class CriticalPodAdmission {
     this.#options = options;
   }
 
-  /** True until a pod that is being killed for a critical one is dead. */
+  /** True while the pod is being preempted, until it has terminated. */
   isPreempting({ metadata }: ValidPod): boolean {
     return this.#preempting.has(metadata.uid);
   }
 
   /**
    * Returns the failures that remain. Source: kubelet `HandleAdmissionFailure`.
-   * @throws Error when the others do not have enough
+   * @throws Error when preempting all candidates is not enough
    */
   handleAdmissionFailure(
     pod: ValidPod,

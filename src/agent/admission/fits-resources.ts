@@ -8,8 +8,8 @@ import type { PredicateFailure } from './predicate-failure.ts';
 type Amounts = ReadonlyMap<string, number>;
 
 /**
- * The resources of which the Node has too few for one more pod. `cpu` is counted in thousandths.
- * Source: scheduler `noderesources.Fits`.
+ * The resources that are insufficient on the Node for one more pod. `cpu` is counted in thousandths. Source: scheduler
+ * `noderesources.Fits`.
  *
  * Divergence: pods, cpu, memory and ephemeral storage are unlimited when the Node does not list them; the kubelet's
  * Node always does.
@@ -43,7 +43,10 @@ export function requestedAmount(pod: Pod, resource: string): number {
   return resource === 'pods' ? 1 : (amountsOf(podRequests(pod)).get(resource) ?? 0);
 }
 
-/** What the pod requests, or still has while a resize shrinks it. Source: scheduler `PodInfo.CalculateResource`. */
+/**
+ * The requests of the pod, or its larger current resources while it is being resized down. Source: scheduler
+ * `PodInfo.CalculateResource`.
+ */
 function usedAmounts(pod: Pod): Amounts {
   const amounts = new Map(amountsOf(podRequests(pod)));
   const { allocatedResources, resources }: PodStatusInput = pod.status ?? {};
@@ -60,7 +63,7 @@ function amountsOf(list: ResourceList): Amounts {
 }
 
 /**
- * The pod without requests for extended resources that the Node does not have: those of the cluster, and those that a
+ * Removes requests for extended resources that the Node does not have: cluster-level resources, and resources that a
  * ResourceClaim provides. Source: kubelet `removeMissingExtendedResources`.
  */
 export function withoutMissingExtendedResources(pod: Pod, allocatable: { has(resource: string): boolean }): Pod {

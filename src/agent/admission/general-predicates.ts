@@ -8,9 +8,8 @@ import type { PredicateFailure } from './predicate-failure.ts';
 import { type HostPort, schedulingSpec, type Toleration } from './scheduling-spec.ts';
 
 /**
- * Why the pod cannot run on the Node beside the other pods; empty if it can. Without a Node, only what does not depend
- * on it is checked. Source: kubelet `generalFilter`,
- * scheduler `AdmissionCheck`.
+ * Why the pod does not fit on the Node with the other pods; empty if it fits. Without a Node, checks that need it are
+ * skipped. Source: kubelet `generalFilter`, scheduler `AdmissionCheck`.
  */
 export function generalPredicates(
   pod: Pod,

@@ -3,8 +3,8 @@ import type { Node } from '../node/node-types.ts';
 import { type NodeSelectorRequirement, type NodeSelectorTerm, schedulingSpec } from './scheduling-spec.ts';
 
 /**
- * True when the Node has what `nodeSelector` and the required node affinity of the pod demand.
- * Source: component-helpers `GetRequiredNodeAffinity`.
+ * True when the Node matches the `nodeSelector` and the required node affinity of the pod. Source: component-helpers
+ * `GetRequiredNodeAffinity`.
  */
 export function matchesNodeAffinity(pod: Pod, { metadata: { name, labels = {} } }: Node): boolean {
   const { nodeSelector, affinity } = schedulingSpec(pod);

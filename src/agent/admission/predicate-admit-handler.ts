@@ -10,7 +10,7 @@ import { schedulingSpec } from './scheduling-spec.ts';
 
 export interface PredicateAdmitHandlerOptions {
   readonly nodeName: string;
-  /** The Node as last seen; undefined if it is not known: then only what does not need it is checked. */
+  /** The Node as last seen; undefined if it is unknown; checks that need it are then skipped. */
   readonly getNode: () => Node | undefined;
   readonly criticalPodAdmission: Pick<CriticalPodAdmission, 'handleAdmissionFailure' | 'isPreempting'>;
 }
@@ -45,7 +45,7 @@ export class PredicateAdmitHandler implements PodAdmitHandler {
 }
 
 /**
- * Checks that no preemption can help. Source: kubelet `rejectPodAdmissionBasedOnOSSelector`,
+ * Checks for failures that preemption cannot resolve. Source: kubelet `rejectPodAdmissionBasedOnOSSelector`,
  * `rejectPodAdmissionBasedOnOSField`, `rejectPodAdmissionBasedOnSupplementalGroupsPolicy`.
  */
 export function unsupportedFeature(

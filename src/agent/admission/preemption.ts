@@ -3,7 +3,7 @@ import { computePodQOS } from '../../status-manager/status/qos.ts';
 import { isCriticalPod } from '../eviction/evict-pod.ts';
 import { requestedAmount } from './fits-resources.ts';
 
-/** How much of a resource must become free. Source: kubelet `admissionRequirement`. */
+/** The amount of a resource to free. Source: kubelet `admissionRequirement`. */
 export interface AdmissionRequirement {
   readonly resource: string;
   /** In thousandths for cpu. */
@@ -11,9 +11,9 @@ export interface AdmissionRequirement {
 }
 
 /**
- * The pods that must go so that a critical pod has its resources: as few and as small ones as possible, BestEffort and
- * Burstable ones first. Source: kubelet `getPodsToPreempt`.
- * @throws Error when not even all of them have enough
+ * Selects the pods to preempt for a critical pod: as few and as small as possible, BestEffort and Burstable first.
+ * Source: kubelet `getPodsToPreempt`.
+ * @throws Error when preempting all of them is not enough
  */
 export function podsToPreempt<P extends Pod>(
   preemptor: Pod,
@@ -55,7 +55,10 @@ function closest<P extends Pod>(pods: readonly P[], requirements: readonly Admis
   return chosen;
 }
 
-/** 0 if the pod alone has enough; each resource counts the same. Source: kubelet `admissionRequirementList.distance`. */
+/**
+ * 0 if preempting the pod alone suffices; each resource counts the same. Source: kubelet
+ * `admissionRequirementList.distance`.
+ */
 function distance(requirements: readonly AdmissionRequirement[], pod: Pod): number {
   return requirements.reduce((sum, { resource, amount }) => {
     const remaining = amount - requestedAmount(pod, resource);
@@ -63,7 +66,7 @@ function distance(requirements: readonly AdmissionRequirement[], pod: Pod): numb
   }, 0);
 }
 
-/** What is missing when the pods are gone. Source: kubelet `admissionRequirementList.subtract`. */
+/** The requirements that remain after preempting the pods. Source: kubelet `admissionRequirementList.subtract`. */
 function subtract(requirements: readonly AdmissionRequirement[], pods: readonly Pod[]): AdmissionRequirement[] {
   return requirements
     .map(({ resource, amount }) => ({

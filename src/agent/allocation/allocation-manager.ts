@@ -55,14 +55,14 @@ const unsupportedMessage =
 const podLevelMessage = 'In-place pod-level resources resize is not supported on this node';
 
 /**
- * Keeps the resources that each pod was allocated, and decides about resizes. A pod runs with its
- * allocated resources. A spec that differs from them is a resize, which is pending until all admit
- * handlers accept it. Pending resizes are tried in the order of `sortPendingResizes`. Deferred resizes are tried again when
- * something has changed, and 3 minutes after the last try.
+ * Stores the allocated resources of each pod, and admits resizes. A pod runs with its allocated resources. A spec that
+ * differs from them is a resize, which is pending until all admit handlers accept it. Pending resizes are tried in the
+ * order of `sortPendingResizes`. Deferred resizes are tried again when something has changed, and 3 minutes after the
+ * last try.
  *
- * Methods are synchronous and do not throw. A checkpoint that cannot be written is logged; what was
- * allocated counts nevertheless, as in the kubelet. That of a resize is written again with the pending
- * resizes. Source: kubelet `allocation.Manager`.
+ * Methods are synchronous and do not throw. A checkpoint that cannot be written is logged, and the allocation in memory
+ * still applies, as in the kubelet. The checkpoint of a resize is written again when pending resizes are retried.
+ * Source: kubelet `allocation.Manager`.
  *
  * Divergence: resources of the pod itself and sizes of emptyDir volumes are not resized.
  */

@@ -25,8 +25,8 @@ export interface CheckedPod {
  * What changed from `existing` to `candidate`, which has the same UID. The annotations that the agent
  * added to `existing` are kept. Source: kubelet `checkAndUpdatePod`.
  *
- * Divergence: the kubelet copies what it compares into the existing pod, so that the rest of the
- * metadata, such as the resourceVersion, keeps its first value. Here it is the candidate's.
+ * Divergence: the kubelet copies only the compared members into the existing pod, so the rest of the metadata, such as
+ * the resourceVersion, keeps its first value. Here the candidate's metadata is used.
  */
 export function checkAndUpdatePod(existing: ValidPod, candidate: ValidPod): CheckedPod {
   const kept = Object.entries(annotationsOf(existing)).filter(([key]) => localAnnotations.has(key));

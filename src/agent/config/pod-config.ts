@@ -59,9 +59,9 @@ interface Source {
  * even if they have the same name. Pods are never mutated after they were passed on.
  * Source: kubelet `PodConfig`, `podStorage`.
  *
- * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds. Of two pods
- * with one UID the second is ignored, as with one name; the kubelet mixes them. What is ignored is
- * reported once, not at every update of the source.
+ * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds. If two pods have the same
+ * UID or name, the second is ignored; the kubelet merges pods with the same UID. An ignored pod is reported once, not
+ * at every update of the source.
  */
 export class PodConfig {
   readonly #options: PodConfigOptions;

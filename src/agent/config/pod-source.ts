@@ -39,10 +39,9 @@ export interface PodSourceContext {
 }
 
 /**
- * A source of pods: `fileSource()`, `httpSource()`, `apiSource()`, or one of your own. The pods of every
- * source except `api` are static: they have mirror pods on the API server, and run without it. Failures
- * are the source's own business: it logs and retries them, and its last pods stay.
- * Source: kubelet `config.SourceConfig`.
+ * A source of pods: `fileSource()`, `httpSource()`, `apiSource()`, or one of your own. The pods of every source except
+ * `api` are static: they have mirror pods on the API server, and run without it. A source logs and retries its own
+ * failures; until it succeeds, its last pods stay. Source: kubelet `config.SourceConfig`.
  */
 export interface PodSource {
   /** Unique among the sources of an agent, and shown in the annotation `kubernetes.io/config.source`. */

@@ -1,6 +1,6 @@
 /**
- * Which sources have delivered their pods, and the agent has handled them. Until all have, an unknown pod
- * may still be listed, so nothing may be cleaned up. Source: kubelet `config.SourcesReady`.
+ * Tracks the sources whose first pods have been delivered and handled. Until then, a source may still list an unknown
+ * pod, so nothing is cleaned up. Source: kubelet `config.SourcesReady`.
  */
 export class SourcesReady {
   readonly #names: readonly string[];

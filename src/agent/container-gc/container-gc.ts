@@ -79,7 +79,7 @@ export class ContainerGC {
       ? containersToDeleteInPod(runtimeStatus, undefined, 0)
       : containersToDeleteInPod(runtimeStatus, exitedContainerID, Math.max(this.#maxPerPodContainer, 1));
     return this.#track(async () => {
-      // A status that is generated in between shows the newest run.
+      // Oldest first, so that a status generated in between shows the newest run.
       for (const container of toDelete.toReversed()) await this.#removeContainer(podUID, container);
     });
   }

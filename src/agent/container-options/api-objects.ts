@@ -7,7 +7,9 @@ import { isResponse } from '../node/node-client.ts';
 import type { ConfigMap, ObjectReader, Secret, Service } from './object-reader.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 
-/** One pod's volumes and containers get the same version, and pods that start together ask once. */
+/**
+ * Long enough that a pod's volumes and containers get the same version, and pods that start together share a request.
+ */
 const maxAgeMs = 1000;
 const maxObjects = 1000;
 const requestTimeoutMs = 10_000;
@@ -19,7 +21,7 @@ interface CachedObject {
 
 /**
  * ConfigMaps, Secrets, Services and RuntimeClasses from the API server, at most a second old. While the API server does
- * not respond, they are as they were read last: a container that restarts then still gets its environment.
+ * not respond, the versions that were last read are used, so that a restarting container still gets its environment.
  *
  * Divergence: the kubelet watches each ConfigMap and Secret of its pods, and all Services.
  */
@@ -27,7 +29,7 @@ export class APIObjects implements ObjectReader {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
   readonly #tokens: ServiceAccountTokens;
-  /** By path, the one that was used last at the end. */
+  /** By path; the most recently used entry is last. */
   readonly #objects = new Map<string, CachedObject>();
 
   constructor(requests: APIRequests, clock: Clock) {

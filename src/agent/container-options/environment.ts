@@ -9,7 +9,7 @@ import { type Allocatable, resourceFieldValue } from './resource-field-value.ts'
 import type { EnvironmentVariable } from './run-container-options.ts';
 import { serviceEnvironment, servicesForPod } from './service-environment.ts';
 
-/** What the environment of a container depends on beside its pod. */
+/** Inputs for the environment of a container, in addition to its pod. */
 export interface EnvironmentSources extends KnownAddresses {
   /** Undefined without an API server. */
   readonly objects: ObjectReader | undefined;
@@ -18,8 +18,8 @@ export interface EnvironmentSources extends KnownAddresses {
 }
 
 /**
- * The environment of a container: `envFrom`, then `env`, then what describes Services; each name once.
- * Source: kubelet `makeEnvironmentVariables`. @throws ContainerConfigError
+ * The environment of a container: `envFrom`, then `env`, then the Service variables; each name once. Source: kubelet
+ * `makeEnvironmentVariables`. @throws ContainerConfigError
  */
 export async function makeEnvironmentVariables(
   pod: Pod,
@@ -75,7 +75,7 @@ async function serviceVariables(pod: Pod, objects: ObjectReader | undefined): Pr
     const variables = serviceEnvironment(servicesForPod(lists.flat(), namespace, enableServiceLinks));
     return new Map(variables.map(({ name, value }) => [name, value]));
   } catch (cause) {
-    // Static pods are how an API server is started.
+    // Static pods must start without Services: one of them may be the API server.
     if (isStaticPod(pod)) return new Map();
     const message = 'services have not yet been read at least once, cannot construct envvars';
     throw new ContainerConfigError(message, { cause });

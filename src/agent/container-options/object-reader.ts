@@ -1,20 +1,20 @@
 import type { Pod } from '../../kube/types.ts';
 
-/** A ConfigMap, as far as containers use it. */
+/** The members of a ConfigMap that containers use. */
 export interface ConfigMap {
   readonly data?: Readonly<Record<string, string>> | undefined;
   /** Base64. */
   readonly binaryData?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A Secret, as far as containers and image pulls use it. */
+/** The members of a Secret that containers and image pulls use. */
 export interface Secret {
   readonly type?: string | undefined;
   /** Base64. */
   readonly data?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A Service, as far as environment variables describe it. */
+/** The members of a Service that environment variables describe. */
 export interface Service {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
   readonly spec: {

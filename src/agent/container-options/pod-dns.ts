@@ -9,7 +9,7 @@ const maxSearches = 32;
 const maxSearchLength = 253;
 const maxSearchLineLength = 2048;
 
-/** What the DNS of a pod depends on beside the pod. */
+/** Inputs for the DNS configuration of a pod, in addition to the pod. */
 export interface DNSSources {
   /** Addresses of the cluster's DNS; empty if there is none. */
   readonly clusterDNS: readonly string[];

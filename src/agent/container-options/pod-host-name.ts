@@ -4,7 +4,7 @@ import { podSpecOf } from './pod-members.ts';
 
 const maxHostNameLength = 63;
 
-/** A pod's name in its own network; without a domain, that is empty. */
+/** The hostname and domain of a pod without hostNetwork; the domain may be empty. */
 export interface PodHostName {
   readonly hostname: string;
   readonly domain: string;

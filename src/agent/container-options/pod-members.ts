@@ -4,7 +4,7 @@ import type { Container, EnvVar, Pod, PodSpec } from '../../kube/types.ts';
 
 interface Optional {
   readonly name?: string | undefined;
-  /** Without it, the object must exist, and the key in it. */
+  /** Unless true, the object and the key must exist. */
   readonly optional?: boolean | undefined;
 }
 

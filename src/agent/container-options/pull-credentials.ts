@@ -38,7 +38,7 @@ export async function pullCredentials(
   return sorted.map(({ credentials }) => credentials);
 }
 
-/** Nothing for a Secret that is not one of Docker's two formats. */
+/** Returns nothing for a Secret in neither of Docker's two formats. */
 function dockerConfigOf({ data = {} }: Secret): readonly RegistryCredentials[] {
   const config = data['.dockerconfigjson'] ?? data['.dockercfg'];
   if (config === undefined) return [];

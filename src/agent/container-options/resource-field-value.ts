@@ -38,7 +38,9 @@ export function resourceFieldValue(
   return String(BigInt(Math.ceil(Number(roundUp(nanos, step)) / Number(roundUp(divisorNanos, step)))));
 }
 
-/** Pod-level limits, as far as a pod can have them, before the node's allocatable resources. */
+/**
+ * Pod-level limits, where the pod sets them and the resource supports them, otherwise the node's allocatable resources.
+ */
 function defaultLimit({ spec }: Pod, name: string, allocatable: Allocatable): bigint {
   const ofNode = nanosOf(allocatable[name]);
   if (ofNode === 0n || name === 'ephemeral-storage') return ofNode;

@@ -12,7 +12,7 @@ export interface ContainerMount {
     | undefined;
 }
 
-/** What a container gets besides its spec. Source: kubelet `kubecontainer.RunContainerOptions`. */
+/** Settings of a container that its spec does not contain. Source: kubelet `kubecontainer.RunContainerOptions`. */
 export interface RunContainerOptions {
   readonly envs: readonly { readonly name: string; readonly value: string }[];
   readonly mounts: readonly ContainerMount[];

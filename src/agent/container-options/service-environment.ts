@@ -23,7 +23,7 @@ export function servicesForPod(
   return [...byName.values()];
 }
 
-/** Variables that say where Services are. Source: kubelet `envvars.FromServices`. */
+/** Variables with the addresses and ports of Services. Source: kubelet `envvars.FromServices`. */
 export function serviceEnvironment(services: readonly Service[]): EnvironmentVariable[] {
   return services.filter(hasClusterIP).flatMap(({ metadata, spec: { clusterIP = '', ports = [] } }) => {
     const prefix = variableName(metadata.name);

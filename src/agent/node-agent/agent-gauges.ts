@@ -2,7 +2,7 @@ import type { AgentGauges } from '../../observe/agent-metrics.ts';
 import { epochMsOf } from '../../shared/time.ts';
 import type { NodeAgentInspection } from './node-agent-inspection.ts';
 
-/** What a scrape shows of an agent. */
+/** The values that a metrics scrape reads from an agent. */
 export function agentGauges(inspection: NodeAgentInspection, startedAtMs: number, nowMs: number): AgentGauges {
   const { state, runtime, node, podWorkers, refusedManifests } = inspection;
   const relistedAtMs = runtime.relistedAt === undefined ? startedAtMs : epochMsOf(runtime.relistedAt);

@@ -83,7 +83,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const random = resolveRandom(options.random, logger);
   const agentStartedAtMs = clock.now();
 
-  // The runtime, the API server and what the agent knows of both.
+  // The runtime, the API server, and the caches of both.
   const runtimeCalls = new AbortController();
   setMaxListeners(0, runtimeCalls.signal);
   const runtime = boundedRuntime(options.runtime, {
@@ -111,7 +111,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       'allocationState is saved but actuatedState is not: a resize in progress is not finished by the next agent',
     );
 
-  // What the sync loop receives, and from whom.
+  // The inputs of the sync loop.
   const hasAPISource = sources.some(({ name }) => name === apiSourceName);
   const podSources = connection === undefined || hasAPISource ? sources : [...sources, apiSource()];
   const sourcesReady = new SourcesReady(podSources.map(({ name }) => name));
@@ -139,7 +139,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     },
   });
 
-  // The workers exist before what they do, because the status manager asks them which containers may run.
+  // The workers are created before their syncer, because the status manager queries them.
   const workQueue = new WorkQueue(clock);
   const podWorkers = new PodWorkers({
     podCache,
@@ -253,7 +253,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
   podWorkers.connect({ podSyncer, allocationManager });
 
-  // The sync loop, and what it calls.
+  // The sync loop and its handlers.
   const containerGC = new ContainerGC({ runtime, clock, logger, podStateProvider: podStateProvider(podWorkers) });
   const cleanUpContainers = (podUID: string, exitedContainerID?: string): void => {
     const runtimeStatus = podCache.get(podUID);

@@ -51,15 +51,15 @@ export interface NodeAgentOptions {
   /** Runs the containers. */
   readonly runtime: ContainerRuntime;
   /**
-   * Where pods come from: `fileSource()`, `httpSource()`, `apiSource()` or sources of your own, each name
-   * once. With a client, `apiSource()` is added unless it is among them; without one it is refused. Default: none but that.
+   * Where pods come from: `fileSource()`, `httpSource()`, `apiSource()` or your own sources, with unique names. With a
+   * client, `apiSource()` is added if it is missing; without a client it is refused. Default: only that.
    */
   readonly sources?: readonly PodSource[] | undefined;
   /** False if the agent must not register or update the Node. Default: `{}`. */
   readonly node?: NodeAgentNode | false | undefined;
   /**
-   * Sysctls that pods may set in addition to the safe ones, or prefixes of sysctls: `net.core.*`. Only those with a
-   * namespace of their own are possible. Default: none. kubelet: `--allowed-unsafe-sysctls`.
+   * Sysctls that pods may set in addition to the safe ones, or prefixes of sysctls: `net.core.*`. Only namespaced
+   * sysctls are allowed. Default: none. kubelet: `--allowed-unsafe-sysctls`.
    */
   readonly allowedUnsafeSysctls?: readonly string[] | undefined;
   /**

@@ -44,7 +44,7 @@ export interface NodeAgentParts {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What it throws is logged. */
+  /** Errors that it throws are logged. */
   readonly metrics: Partial<AgentMetrics> | undefined;
   /** Undefined without a client, like the next three members. */
   readonly connection: APIConnection | undefined;
@@ -75,7 +75,7 @@ export interface NodeAgentParts {
   readonly abortRuntimeCalls: () => void;
 }
 
-/** How long the pods of the API server wait for static pods, and the Node status for the runtime. */
+/** How long API server pods wait for static pods, and the first Node status waits for the runtime. */
 const startUpWaitMs = 10_000;
 const defaultDrainMs = 10_000;
 /** How long stop() waits for calls that create, start or remove a container, so that their results are known. */

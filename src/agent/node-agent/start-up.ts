@@ -15,7 +15,7 @@ export interface StartUpOptions {
   readonly logger: Logger;
 }
 
-/** What happens once, when each source has delivered its first pods. */
+/** The start-up steps that follow the first pods of each source. */
 export class StartUp {
   /** Resolves when every source has delivered its pods; rejects when the agent is stopped first. */
   readonly ready: Promise<void>;

@@ -14,7 +14,7 @@ const finishPollMs = 100;
 /** A pod needs a few more syncs after its containers have stopped, and longer if it has volumes. */
 const finishTimeoutMs = 10_000;
 
-/** What `terminateAllPods` uses. */
+/** Dependencies of `terminateAllPods`. */
 interface TerminateAllPodsParts {
   readonly clock: Clock;
   readonly eventRecorder: EventRecorder;

@@ -62,8 +62,8 @@ export function mergeNodeConditions(
 }
 
 /**
- * What the hook returns. A hook that throws, or returns something other than a list, is a reason to be
- * not ready, too: otherwise the Node would keep the Ready condition that it had.
+ * Returns the reasons from the hook. A hook that throws, or returns anything but a list, also makes the node not ready;
+ * otherwise the Node would keep its previous Ready condition.
  */
 export function readyErrorsOf(readyErrors: NodeReporterOptions['readyErrors']): readonly string[] {
   try {

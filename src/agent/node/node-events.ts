@@ -11,8 +11,8 @@ const pressureReasons: Readonly<Record<string, { readonly True: string; readonly
 };
 
 /**
- * The events about the Node: start of the agent, reboot of the machine, cordon, changes of its conditions. A change of
- * the status is an event once it is written.
+ * The events about the Node: start of the agent, reboot of the machine, cordon, changes of its conditions. A status
+ * change is recorded as an event after it is written.
  *
  * Divergence: the kubelet records some events before it writes the status, and again at each retry.
  */

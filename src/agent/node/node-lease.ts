@@ -103,7 +103,7 @@ export class NodeLease {
   #renewed(base?: Lease): Lease {
     const { nodeName, leaseDurationSeconds, clock } = this.#options;
     const renewTime = microTime(clock.now());
-    // The duration may have been another one when the Lease was created.
+    // The Lease may have been created with another duration.
     if (base !== undefined) return { ...base, spec: { ...base.spec, leaseDurationSeconds, renewTime } };
     return {
       apiVersion: 'coordination.k8s.io/v1',

@@ -63,7 +63,7 @@ export interface NodeReporterInspection {
   /** Since when the Lease cannot be renewed; absent if the last renewal succeeded. */
   readonly leaseFailingSince?: string | undefined;
   readonly leaseFailureReason?: string | undefined;
-  /** If the Lease is not renewed for so long, the control plane takes the node for dead. */
+  /** If the Lease is not renewed for this long, the control plane considers the node unreachable. */
   readonly leaseDurationSeconds: number;
 }
 
@@ -74,7 +74,7 @@ export function requireNodeReporterOptions(options: NodeReporterOptions): void {
   if (!Number.isSafeInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) {
     refuse('leaseDurationSeconds', 'an integer ≥ 1');
   }
-  // The API server would refuse the Node again and again.
+  // Otherwise the API server would refuse the Node at each attempt.
   requireTexts('labels', labels);
   requireTexts('annotations', annotations);
   if (taints !== undefined && !(Array.isArray(taints) && taints.every(isTaint)))

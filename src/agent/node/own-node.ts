@@ -24,8 +24,8 @@ export interface OwnNodeOptions {
 const nodeStatusTimeoutMs = 10_000;
 
 /**
- * The agent's Node as last seen; before it is registered, and without an API server, the Node that the options describe.
- * Source: kubelet `GetCachedNode`, `getNodeAnyWay`.
+ * The last observed Node of the agent. Before it is registered, and without an API server, it is built from the
+ * options. Source: kubelet `GetCachedNode`, `getNodeAnyWay`.
  */
 export class OwnNode {
   readonly #options: OwnNodeOptions;
@@ -40,8 +40,8 @@ export class OwnNode {
   }
 
   /**
-   * Call it before these pods are admitted. Reads the Node again when its labels do not fit a pod, because they may have
-   * changed just now. Never rejects. Source: kubelet `predicateAdmitHandler.generalFilter`.
+   * Call it before these pods are admitted. Reads the Node again when its labels do not match a pod, because they may
+   * have just changed. Never rejects. Source: kubelet `predicateAdmitHandler.generalFilter`.
    */
   async prepareAdmission(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { nodeReporter, logger, nodeName } = this.#options;

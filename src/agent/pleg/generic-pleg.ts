@@ -35,7 +35,7 @@ const defaultRequestTimeoutMs = 120_000;
 /** A call of the runtime that takes so long is logged. */
 const slowCallMs = 30_000;
 
-/** What the agent knows of its runtime. Times are RFC 3339. */
+/** Whether the runtime responds. Times are RFC 3339. */
 export interface RuntimeInspection {
   /** When its pods were last listed; undefined before the first time. */
   readonly relistedAt: string | undefined;
@@ -58,7 +58,7 @@ export class GenericPLEG {
   readonly #runtime: Pick<ContainerRuntime, 'listPods' | 'getPod'>;
   /** The container states that have been reported by events, by pod UID. */
   readonly #records = new Map<string, PlegContainerStates>();
-  /** Of the pods whose devices have a health. A change of it is an event, as the kubelet's container manager sends one. */
+  /** Device health by pod. A change sends an event, like the kubelet's container manager. */
   readonly #healths = new Map<string, string>();
   readonly #podsToReinspect = new Set<string>();
   readonly #podsToRelist = new Set<string>();
@@ -116,7 +116,7 @@ export class GenericPLEG {
   /**
    * Why the PLEG is unhealthy; undefined if it is healthy. Source: kubelet `Healthy`.
    *
-   * Divergence: with the runtime's last error, which the kubelet has in its log alone.
+   * Divergence: the reason includes the runtime's last error, which the kubelet only logs.
    */
   unhealthyReason(): string | undefined {
     const reason = this.#unhealthyReason();
@@ -209,7 +209,7 @@ export class GenericPLEG {
     }
   }
 
-  /** A call that hangs is a failure long before its time-out. */
+  /** Logs a hanging call as a failure long before its time-out. */
   #watchCall(method: string, run: AbortController | undefined): Timer {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();

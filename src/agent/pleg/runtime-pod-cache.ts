@@ -21,8 +21,8 @@ interface Waiter {
  * numbered in the order in which they begin. The PLEG writes it, the pod workers read it.
  * Source: kubelet `kubecontainer.Cache`.
  *
- * Divergence: the kubelet compares wall-clock times, so a jump of the clock lets an old status count as new, or a
- * worker wait.
+ * Divergence: the kubelet compares wall-clock times, so a clock jump can make an old status count as new, or block a
+ * worker.
  */
 export class RuntimePodCache implements PodCache {
   readonly #runtime: Pick<ContainerRuntime, 'runPodSandbox'>;

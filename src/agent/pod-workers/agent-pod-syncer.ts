@@ -79,7 +79,7 @@ export interface AgentPodSyncerOptions {
    * folder. Default: in memory; then a resize that is in progress when the agent stops is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
-  /** Why no pod with a network of its own can be started; empty if they can. Default: they always can. */
+  /** Why pods without hostNetwork cannot be started; empty if they can. Default: they always can. */
   readonly networkErrors?: (() => readonly string[]) | undefined;
   /** Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
@@ -202,7 +202,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
     probeManager?.removePod(uid);
 
-    // The runtime itself is asked: the cache is as old as the last relist.
+    // Queries the runtime, because the cache is only as recent as the last relist.
     const { ips } = runtimeStatus;
     const stopped = { ...podStatusFromRuntime(pod, await this.#runtime.getPod(uid, { signal }), this.#runtime), ips };
     const running = stopped.containers.filter(({ state }) => state === 'running').map(({ id }) => id);
@@ -266,7 +266,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     return status;
   }
 
-  /** It may be ready soon, so the pod is tried again after a second. Source: kubelet `SyncPod`, `completeWork`. */
+  /** The network may be ready soon, so the pod is retried after a second. Source: kubelet `SyncPod`, `completeWork`. */
   #requireNetwork(pod: ValidPod): void {
     const { networkErrors, clock } = this.#options;
     const errors = networkErrors?.() ?? [];

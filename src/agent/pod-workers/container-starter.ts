@@ -169,7 +169,7 @@ function nextAttempt({ container: { name }, runtimeStatus, previous }: StartRequ
   const shown = lists.flatMap((list) => list ?? []).find((status) => status.name === name);
   const restartCount = shown?.restartCount ?? 0;
   const { running, terminated } = shown?.state ?? {};
-  // The status has counted a run that was lost already; that run has no container ID.
+  // A status without a container ID has already counted the lost run.
   const isCounted = running == null && terminated == null && !shown?.lastState?.terminated?.containerID;
   return isCounted ? restartCount : restartCount + 1;
 }

@@ -60,7 +60,7 @@ export interface PodSyncStatus {
   lastObservation: number;
   /** Aborts the sync in progress. */
   abortController: AbortController | undefined;
-  /** When the sync that is under way began, in milliseconds since the epoch. */
+  /** When the sync in progress began, in milliseconds since the epoch. */
   syncStartedMs: number | undefined;
   /** Why the last sync failed, and when the first one in a row did; undefined: it succeeded. */
   failures: FailureLog | undefined;

@@ -83,7 +83,7 @@ export class PodWorkerLoop {
         this.#noteSuccess(status, update);
       } catch (thrown) {
         error = thrown ?? new Error('rejected without a reason');
-        // One that was stopped for a newer request has not failed.
+        // A sync that a newer request aborted is not a failure.
         if (!abortController.signal.aborted) this.#noteFailure(status, update, error);
       }
       status.abortController = undefined;
@@ -144,7 +144,7 @@ export class PodWorkerLoop {
     }
     const runtimeStatus = await this.#runtimeStatus(update.pod!, status.lastObservation, signal);
     signal.throwIfAborted();
-    // After the wait: a resize may have been allocated in the meantime.
+    // Read after the await, because a resize may have been allocated in the meantime.
     const pod = allocationManager?.updatePodFromAllocation(update.pod!).pod ?? update.pod!;
     let isTerminal = false;
     let hasChanged = false;
@@ -186,7 +186,7 @@ export class PodWorkerLoop {
     }
   }
 
-  /** The sync of a pod in `state` has succeeded, and moves it to the next one. */
+  /** Moves the pod to the next state after a successful sync in `state`. */
   #complete(status: PodSyncStatus, update: PodUpdate, state: PodWorkerState): void {
     const nowMs = this.#options.clock.now();
     const { lifecycle } = status;
@@ -235,7 +235,7 @@ export class PodWorkerLoop {
   #noteFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {
     const { clock, logger } = this.#options;
     status.failures ??= new FailureLog({ logger, clock, what: syncMessages });
-    // Not the message, which contains the back-off.
+    // The key is not the message, because the message contains the back-off.
     const reasons = failureReasons(error).join();
     const level = reasons === 'CrashLoopBackOff' ? 'info' : 'error';
     const fields = { ...podFieldsOf(pod ?? toAPIPod(runningPod!)), state: status.lifecycle.state };

@@ -7,7 +7,7 @@ import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 import type { PodCache, PodLifecycleSyncer } from './pod-syncer.ts';
 import type { WorkQueue } from './work-queue.ts';
 
-/** What the workers do, which needs the workers itself: see `PodWorkers.connect`. */
+/** Dependencies that themselves need the workers: see `PodWorkers.connect`. */
 export interface PodWorkersConnections {
   readonly podSyncer: PodLifecycleSyncer;
   /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
@@ -55,11 +55,11 @@ export interface PodWorkerInspection extends Pick<
   readonly gracePeriodSeconds: number | undefined;
   readonly isFinished: boolean;
   readonly hasPendingUpdate: boolean;
-  /** When the sync that is under way began; undefined: none is. */
+  /** When the sync in progress began; undefined if there is none. */
   readonly syncStartedAt: string | undefined;
-  /** Since when the syncs of the pod fail; undefined: the last one succeeded. */
+  /** Since when syncs of the pod have been failing; undefined if the last one succeeded. */
   readonly failingSince: string | undefined;
-  /** Why the last one failed. */
+  /** Why the last sync failed. */
   readonly failureReason: string | undefined;
 }
 

@@ -60,9 +60,8 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   /**
-   * Sets what the workers do with pods. Call it once, before `updatePod`. It is no option, because the
-   * syncer and the allocation manager need the status manager, which needs the workers as its
-   * `podDeletionSafety`.
+   * Sets what the workers do with pods. Call it once, before `updatePod`. It is not an option, because the syncer and
+   * the allocation manager need the status manager, which needs the workers as its `podDeletionSafety`.
    */
   connect(connections: PodWorkersConnections): void {
     this.#connections = connections;
@@ -280,7 +279,7 @@ export class PodWorkers implements PodDeletionSafety {
       if (options.killPodOptions?.evict === true) status.isEvicted = true;
     }
     status.lifecycle = terminatingSince(this.#options.clock.now());
-    // It failed to start something, which is over.
+    // Failures to start containers no longer matter.
     status.failures = undefined;
     return true;
   }

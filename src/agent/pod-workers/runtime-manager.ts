@@ -34,7 +34,7 @@ export interface RuntimeManagerOptions {
   readonly logger: Logger;
 }
 
-/** What a sync goes by, besides the pod and what the runtime has of it. */
+/** Inputs of a sync, in addition to the pod and its runtime status. */
 export interface SyncPodContext {
   /** Default: false. */
   readonly restartAllContainers?: boolean | undefined;

@@ -13,7 +13,7 @@ export interface ProbeResultLookup {
 /** The current results of all probes. */
 export type ProbeResults = { readonly [Type in ProbeType]: ProbeResultLookup };
 
-/** Results of which no probe has any yet. */
+/** Empty results: no probe has run yet. */
 export const noProbeResults: ProbeResults = { startup: new Map(), readiness: new Map(), liveness: new Map() };
 
 /** A result that is new or differs from the previous one. */

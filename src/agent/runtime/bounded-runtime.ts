@@ -52,7 +52,7 @@ export function boundedRuntime(
     );
   }
 
-  /** Removals in progress, by ID: what is being removed is not removed a second time. */
+  /** Removals in progress, by ID; concurrent removals of one ID share a call. */
   const removals = new Map<string, Promise<void>>();
   function removeOnce(id: string, remove: () => Promise<void>): Promise<void> {
     const current = removals.get(id);

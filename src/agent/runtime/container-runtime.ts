@@ -18,7 +18,7 @@ export interface RuntimePod {
 export interface RuntimeCondition {
   /** `RuntimeReady`, `NetworkReady`. */
   readonly type: string;
-  /** True: all is well. */
+  /** True if the runtime is healthy in this respect. */
   readonly status: boolean;
   /** Default: empty, as the message. */
   readonly reason?: string | undefined;
@@ -49,7 +49,7 @@ export interface ContainerConfig {
   readonly imageRef?: string | undefined;
   /** The pod's addresses, the primary one first. Default: none are known, as with hostNetwork. */
   readonly podIPs?: readonly string[] | undefined;
-  /** The container whose processes an ephemeral container wants to see: that of its `targetContainerName`. */
+  /** The ID of the container whose process namespace an ephemeral container targets: its `targetContainerName`. */
   readonly targetContainerID?: string | undefined;
 }
 
@@ -95,9 +95,9 @@ export interface CallOptions {
 export interface ContainerRuntime {
   /**
    * Whether the runtime (`RuntimeReady`) and its network (`NetworkReady`) are ready, asked every 5 s. While the runtime
-   * is not, no pod is synced; while the network is not, only pods with hostNetwork are started, and others wait with the
-   * event `NetworkNotReady`. The Node is not ready in both cases. Without this method, both count as ready.
-   * Source: CRI `Status`.
+   * is not ready, no pod is synced; while the network is not ready, only pods with hostNetwork are started, and others
+   * wait with the event `NetworkNotReady`. The Node is not ready in both cases. Without this method, both count as
+   * ready. Source: CRI `Status`.
    */
   status?(options?: CallOptions): Promise<{ readonly conditions: readonly RuntimeCondition[] }>;
 
@@ -112,8 +112,8 @@ export interface ContainerRuntime {
    */
   preparePod?(pod: ValidPod, options?: CallOptions): Promise<void>;
   /**
-   * Called `before` and `after` the containers of a pod are resized; the pod has its new resources. Raise what the pod as
-   * a unit may use before, and lower it after. Source: kubelet `doPodResizeAction`.
+   * Called `before` and `after` the containers of a pod are resized, with the new resources of the pod. Raise pod-level
+   * limits before, and lower them after. Source: kubelet `doPodResizeAction`.
    */
   updatePodResources?(pod: ValidPod, step: 'before' | 'after', options?: CallOptions): Promise<void>;
   /** Resolves with the sandbox's ID when it is ready. */
@@ -153,9 +153,9 @@ export interface ContainerRuntime {
   /** Kills the container if it is running, and removes it. */
   removeContainer(containerID: string, options?: CallOptions): Promise<void>;
   /**
-   * Runs a command in a running container. Resolves with any exit code. Rejects if the container is not
-   * running, or if the command was killed because it had not ended after `timeoutMs`: milliseconds, where
-   * 2^31 − 1, the maximum of `setTimeout`, means that it has no time-out, as that of a hook.
+   * Runs a command in a running container. Resolves with any exit code. Rejects if the container is not running, or if
+   * the command was killed because it had not ended after `timeoutMs`: milliseconds, where 2^31 − 1, the maximum of
+   * `setTimeout`, means no time-out, as for hooks.
    */
   execSync(
     containerID: string,

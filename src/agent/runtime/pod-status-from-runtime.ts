@@ -12,9 +12,8 @@ function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean
  * it had one that is ready and matches its spec, with the ID `''`.
  * Source: kubelet `GetPodStatus`, `determinePodSandboxIPs`.
  *
- * Divergence: which run of a container, or which sandbox, is the newest one is decided by its `attempt`.
- * The kubelet goes by the time of creation, so that a container that was started after the wall clock
- * was set back counts as an old one, and is started again beside the one that runs.
+ * Divergence: the newest run or sandbox is the one with the highest `attempt`. The kubelet sorts by creation time, so
+ * after the wall clock is set back it considers a new container old, and starts a duplicate beside it.
  */
 export function podStatusFromRuntime(
   pod: Pod,

@@ -19,8 +19,9 @@ const periodMs = 5000;
 const downAfterMs = 30_000;
 
 /**
- * Asks the runtime every 5 s whether it and its network are ready. While the runtime is not, no pod is synced; while the
- * network is not, only pods with hostNetwork are started. Source: kubelet `runtimeState`, `updateRuntimeUp`.
+ * Asks the runtime every 5 s whether it and its network are ready. While the runtime is not ready, no pod is synced;
+ * while the network is not ready, only pods with hostNetwork are started. Source: kubelet `runtimeState`,
+ * `updateRuntimeUp`.
  */
 export class RuntimeState {
   readonly #options: RuntimeStateOptions;
@@ -67,7 +68,7 @@ export class RuntimeState {
     return [syncError, ...healthErrors(), runtimeError].filter((error) => error !== undefined);
   }
 
-  /** Why no pod with a network of its own can be started; empty if they can. Source: kubelet `networkErrors`. */
+  /** Why pods without hostNetwork cannot be started; empty if they can. Source: kubelet `networkErrors`. */
   networkErrors(): string[] {
     if (this.#options.runtime.status === undefined || this.#networkError === undefined) return [];
     return [this.#networkError];
@@ -78,7 +79,7 @@ export class RuntimeState {
     return this.#options.clock.monotonicMs() - this.#readyAtMs < downAfterMs ? undefined : 'container runtime is down';
   }
 
-  /** Reads the status, or waits for that which is being read. Never rejects. */
+  /** Reads the status, or joins a read in progress. Never rejects. */
   #update(): Promise<void> {
     this.#updating ??= this.#readStatus().finally(() => (this.#updating = undefined));
     return this.#updating;
@@ -103,7 +104,7 @@ export class RuntimeState {
   }
 }
 
-/** What is wrong by a condition, as the kubelet formats it; undefined if it is true. */
+/** The error of a condition, as the kubelet formats it; undefined if the condition is true. */
 function errorOf(conditions: readonly RuntimeCondition[], type: string, what: string): string | undefined {
   const condition = conditions.find((each) => each.type === type);
   if (condition === undefined) return `${what}: nil`;

@@ -3,8 +3,8 @@ import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 
 /**
- * What the sync loop receives, in order of arrival. The senders have it before the loop exists, as the
- * kubelet's have a Go channel. Source: kubelet `syncLoopIteration`.
+ * The input queues of the sync loop, in order of arrival. Like the kubelet's Go channels, they exist before the loop,
+ * so that senders can be created first. Source: kubelet `syncLoopIteration`.
  */
 export class SyncLoopChannels {
   readonly configUpdates: PodConfigUpdate[] = [];
@@ -12,7 +12,7 @@ export class SyncLoopChannels {
   readonly probeUpdates: { readonly probeType: ProbeType; readonly update: ProbeUpdate }[] = [];
   #onReceived: () => void = () => {};
 
-  /** Sets what is called after each item. */
+  /** Sets the listener that is called after each item. */
   listen(onReceived: () => void): void {
     this.#onReceived = onReceived;
   }

@@ -24,7 +24,7 @@ export interface AgentSyncLoopOptions {
   >;
   /** Housekeeping; called only when all sources are ready. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
-  /** What the loop handles. */
+  /** The input queues of the loop. */
   readonly channels: SyncLoopChannels;
   /** The sources that must have delivered their pods before anything is cleaned up. */
   readonly sourcesReady: SourcesReady;
@@ -55,11 +55,11 @@ export interface SyncLoopInspection {
   readonly lastIterationAt?: string | undefined;
 }
 
-/** Before the runtime is checked again. Source: kubelet `syncLoop`. */
+/** Delay before the runtime is checked again. Source: kubelet `syncLoop`. */
 const runtimeErrorBackOff = { firstMs: 100, maxMs: 5000 };
 const syncPeriodMs = 1000;
 const housekeepingPeriodMs = 2000;
-/** Errors of a runtime that is starting, too, are logged only after this time. */
+/** Runtime errors are logged only after this time, because the runtime may be starting. */
 const startUpMs = 10_000;
 
 type Work = () => void | Promise<void>;
@@ -238,7 +238,7 @@ export class AgentSyncLoop {
 
   async #housekeeping(): Promise<void> {
     const { handlePodCleanups, sourcesReady } = this.#options;
-    // No failure: the source that is not ready logs its own, and inspect() names it.
+    // Not a failure: a source that is not ready logs its own errors, and inspect() lists it.
     if (!sourcesReady.allReady()) return;
     try {
       await handlePodCleanups(this.#stop.signal);

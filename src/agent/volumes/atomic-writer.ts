@@ -20,9 +20,9 @@ const dataName = '..data';
 const newDataName = '..data_tmp';
 
 /**
- * Replaces the files of a volume so that a reader sees all old or all new ones: they are in a folder with the time in
- * its name, to which `..data` is a link; the names that containers see are links into `..data`. Resolves with whether
- * anything was written. `setOwnership` is called before the new files can be seen. Source: kubelet `AtomicWriter`.
+ * Replaces the files of a volume atomically: a reader sees all old or all new files. The files are in a timestamped
+ * directory, `..data` links to that directory, and the names that containers see link into `..data`. Resolves with true
+ * if anything was written. `setOwnership` is called before the new files can be seen. Source: kubelet `AtomicWriter`.
  */
 export async function writeAtomically(
   volume: string,

@@ -12,7 +12,7 @@ import { isReadOnlySource, podDirectory, volumePath, volumesOf } from './volume-
 
 const etcHosts = '/etc/hosts';
 
-/** What the mounts of a container depend on beside its pod. */
+/** Inputs for the mounts of a container, in addition to its pod. */
 export interface MountSources {
   readonly rootDirectory: string;
   readonly podIPs: readonly string[];
@@ -100,7 +100,7 @@ async function boundSubPath(
   try {
     await bindSubPath(path, subPath, target);
   } catch (cause) {
-    // Without details, which could tell the pod about the machine's files.
+    // The error has no details, because they could reveal host paths to the pod.
     throw new ContainerConfigError(
       `failed to prepare subPath for volumeMount ${JSON.stringify(volumeName)} of container ${JSON.stringify(containerName)}`,
       { cause },

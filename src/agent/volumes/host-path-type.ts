@@ -19,7 +19,9 @@ const kinds: ReadonlyMap<string, FileKind> = new Map([
   ['BlockDevice', { what: 'block device', matches: (stats) => stats.isBlockDevice() }],
 ]);
 
-/** Creates the path if its type says so, and rejects when it is something else. Source: kubelet `checkType`. */
+/**
+ * Creates a missing path if the type is `…OrCreate`, and rejects a path of another type. Source: kubelet `checkType`.
+ */
 export async function checkHostPathType(path: string, type = ''): Promise<void> {
   if (type === '') return;
   const kind = kinds.get(type);

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Mounts a file system in memory, which is not swapped where the kernel can do without. */
+/** Mounts a tmpfs, with `noswap` if the kernel supports it. */
 export async function mountTmpfs(path: string, sizeBytes: bigint): Promise<void> {
   const mount = (options: string): Promise<unknown> => run('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]);
   await mount(`size=${sizeBytes},noswap`).catch(() => mount(`size=${sizeBytes}`));
@@ -27,7 +27,7 @@ export async function unmountAll(path: string): Promise<void> {
       );
 }
 
-/** Whether something is mounted at a path: also where only a file is. */
+/** Whether the path, a directory or a file, is a mount point. */
 export async function isMountPoint(path: string): Promise<boolean> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats === undefined) return false;
@@ -36,7 +36,7 @@ export async function isMountPoint(path: string): Promise<boolean> {
   return mountInfo.split('\n').some((line) => unescaped(line.split(' ')[4] ?? '') === path);
 }
 
-/** The kernel writes white space and backslashes as octal numbers. */
+/** Decodes the octal escapes of white space and backslashes in mountinfo. */
 function unescaped(path: string): string {
   return path.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8)));
 }

@@ -28,7 +28,7 @@ export interface PodVolumesOptions extends PayloadSources {
 
 /**
  * The volumes of pods in the kubelet's folders: emptyDir, hostPath, configMap, secret, downwardAPI and projected. Each
- * sync of a pod writes again what has changed in its objects. Source: kubelet `volumemanager`, `pkg/volume`.
+ * sync of a pod rewrites the volumes whose API objects have changed. Source: kubelet `volumemanager`, `pkg/volume`.
  */
 export class PodVolumes implements VolumeManager {
   readonly #options: PodVolumesOptions;
@@ -56,7 +56,7 @@ export class PodVolumes implements VolumeManager {
       await rm(join(folder, name), { recursive: true, force: true });
   }
 
-  /** Until the volume is there. One that is there stays usable when it cannot be written again. */
+  /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
   async #mount(pod: Pod, volume: Volume, ready: Set<string>, signal: AbortSignal | undefined): Promise<void> {
     const { clock, eventRecorder, logger } = this.#options;
     for (let delayMs = firstRetryMs; ; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
@@ -82,7 +82,7 @@ export class PodVolumes implements VolumeManager {
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, path);
     const payload = await collectPayload(pod, volume, this.#options);
     await makeFolder(path);
-    // What is secret stays off the disk.
+    // Secret content is never written to disk.
     if (!volume.configMap) await this.#inMemory(pod, path, undefined);
     await makeNestedMountPoints(pod, volume.name, path);
     const setOwnership = (): Promise<void> => setVolumeOwnership(path, fsGroupOf(pod), true);
@@ -119,7 +119,7 @@ async function makeFolder(path: string): Promise<void> {
   await chmod(path, 0o777);
 }
 
-/** Folders for what is mounted inside of a read-only volume. Source: kubelet `MakeNestedMountpoints`. */
+/** Creates mount points for the mounts nested inside a read-only volume. Source: kubelet `MakeNestedMountpoints`. */
 async function makeNestedMountPoints({ spec }: Pod, name: string, path: string): Promise<void> {
   const containers: readonly Container[] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   for (const { volumeMounts = [] } of containers)

@@ -3,14 +3,14 @@ import { chmod, type FileHandle, lstat, mkdir, open, realpath, stat, writeFile }
 import { basename, dirname, join, relative } from 'node:path';
 import { bindMountOpenFile, isMountPoint, unmountAll } from './mounts.ts';
 
-/** Linux' O_PATH, which Node.js does not name: opens for reference only, so that it never blocks. */
+/** Linux `O_PATH`, for which Node.js has no constant: opens a reference only, and never blocks. */
 const openPath = 0x20_00_00;
 const openSegment = openPath | constants.O_NOFOLLOW;
 
 /**
- * Mounts a path below a volume at `target`, creating folders that are missing, so that a container cannot replace it by
- * a link to a file of the machine: each step is relative to an open folder, and what is mounted is what was opened.
- * Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
+ * Mounts a path below a volume at `target`, and creates missing directories. Each path component is opened relative to
+ * its open parent, and the open file is mounted, so a container cannot redirect the mount to a host file with a
+ * symbolic link. Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
  */
 export async function bindSubPath(volume: string, subPath: string, target: string): Promise<void> {
   const handle = await openInside(await realpath(volume), subPath, (await stat(volume)).mode & 0o777);
@@ -56,7 +56,7 @@ async function openInside(root: string, subPath: string, mode: number): Promise<
   }
 }
 
-/** The steps from the volume to the path, with the links in the part that exists resolved. */
+/** The path components below the volume, with symbolic links in the existing part resolved. */
 async function resolvedSegments(root: string, subPath: string): Promise<readonly string[]> {
   const missing: string[] = [];
   let existing = join(root, subPath);

@@ -2,7 +2,7 @@ import { chmod, lchown, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Gives a volume and all that is in it to a group, which may read it, and write it unless it is read-only.
+ * Sets the group of a volume recursively, and grants it read access, and write access unless the volume is read-only.
  * Source: kubelet `VolumeOwnership.ChangePermissions`.
  */
 export async function setVolumeOwnership(path: string, gid: number | undefined, isReadOnly: boolean): Promise<void> {

@@ -23,7 +23,7 @@ export interface FileProjection {
 /** Files by path below the volume. */
 export type VolumePayload = ReadonlyMap<string, FileProjection>;
 
-/** What the files of volumes come from. */
+/** The sources of volume files. */
 export interface PayloadSources {
   /** Undefined without an API server. */
   readonly objects: ObjectReader | undefined;

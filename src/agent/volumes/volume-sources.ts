@@ -81,12 +81,12 @@ const pluginNames = [
   ['projected', 'kubernetes.io~projected'],
 ] as const;
 
-/** Where a pod's files are. Source: kubelet `getPodDir`. */
+/** The directory of a pod. Source: kubelet `getPodDir`. */
 export function podDirectory(rootDirectory: string, { metadata }: Pod): string {
   return join(rootDirectory, 'pods', metadata?.uid ?? '');
 }
 
-/** Where a volume is on this machine. Throws for a type that is not supported. Source: kubelet `getPodVolumeDir`. */
+/** The host path of a volume. Throws for an unsupported type. Source: kubelet `getPodVolumeDir`. */
 export function volumePath(rootDirectory: string, pod: Pod, volume: Volume): string {
   if (volume.hostPath) return volume.hostPath.path;
   const plugin = pluginNames.find(([source]) => volume[source] !== undefined)?.[1];

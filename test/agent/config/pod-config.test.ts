@@ -198,7 +198,7 @@ describe('several sources', () => {
   });
 });
 
-it('of two pods with one UID the second is ignored: the copy of a manifest once changed the pod at every read', () => {
+it('ignores the second of two pods with the same UID, so that a copied manifest does not update the pod at every read', () => {
   const events: (PodEvent | ObjectEvent)[] = [];
   const logger = recordingLogger();
   const { set } = newConfig({ logger, eventRecorder: { event: (event) => events.push(event) } });

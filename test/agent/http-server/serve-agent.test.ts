@@ -74,7 +74,7 @@ describe('/readyz', () => {
 });
 
 describe('a runtime that hangs', () => {
-  it('fails /readyz after 30 s, is a banner of the status page and a metric, and all of it ends with it', async () => {
+  it('fails /readyz after 30 s, and shows a banner and a metric, until the runtime responds', async () => {
     const register = new Registry();
     await cluster.startAgent({ metrics: createPrometheusMetrics({ register }) });
     await serve({ register });

@@ -50,7 +50,7 @@ describe('admission on the agent’s own Node', () => {
     expect(agent.getNode()?.metadata.labels).toHaveProperty('disk', 'ssd');
   });
 
-  it('unsafe sysctls are forbidden unless the option allows them', async () => {
+  it('unsafe sysctls are refused unless the option allows them', async () => {
     await cluster.startAgent({ node, allowedUnsafeSysctls: ['net.core.*'] });
     await cluster.advance(2000);
     const withSysctl = (name: string, sysctl: string): Pod =>
@@ -135,7 +135,7 @@ it('without an API server, static pods are checked against the Node that the opt
   await agent.stop();
 });
 
-it('node: false: the Node is unknown, and nothing is checked that depends on it', async () => {
+it('node: false: the Node is unknown, and checks that need it are skipped', async () => {
   const agent = await cluster.startAgent({ node: false });
   await cluster.advance(2000);
   await cluster.create(podOf('web', '900', { nodeSelector: { disk: 'ssd' } }));

@@ -11,7 +11,7 @@ afterEach(() => cluster[Symbol.asyncDispose]());
 const pod: Pod = { metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } };
 
 describe('evict', () => {
-  it('fails and kills the pod, and what is left of its containers is removed', async () => {
+  it('fails and kills the pod, and removes its exited containers', async () => {
     const agent = await cluster.startAgent();
     cluster.runtime.script('app', { stopMs: 3000 });
     const uid = await cluster.create(pod);
@@ -35,7 +35,7 @@ describe('evict', () => {
     expect(cluster.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
 
-  it('leaves a pod that has ended or was refused as it is: its own reason was once replaced by Evicted', async () => {
+  it('does not modify a pod that has ended or was refused: its status keeps its own reason', async () => {
     const agent = await cluster.startAgent({
       canAdmitPod: ({ pod }) =>
         pod.metadata?.name === 'refused'

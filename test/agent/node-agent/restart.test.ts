@@ -92,7 +92,7 @@ describe('an agent that is started on the runtime of an earlier one', () => {
     expect(cluster.runtime.container(uid, 'app')).toBeUndefined();
   });
 
-  it('a crash while a pod is ended: its phase is in the journal, and what still runs of it is killed', async () => {
+  it('after a crash during termination, the journal has the phase of the pod, and its running containers are killed', async () => {
     const directory = directories.create();
     const first = await cluster.startAgent({ journal: await fileJournal(directory) });
     const uid = await cluster.create(podOf());
@@ -120,7 +120,7 @@ describe('an agent that is started on the runtime of an earlier one', () => {
     );
   });
 
-  it('the end of a pod is in the journal and nothing of it runs: it is finished, and not started', async () => {
+  it('a pod with a terminal phase in the journal and no running container is finished, and not started', async () => {
     const directory = directories.create();
     cluster.runtime.script('app', { exitAfterMs: 5000, exitCode: 4 });
     await cluster.startAgent({ journal: await fileJournal(directory) });

@@ -58,7 +58,7 @@ describe('what the agent tells a runtime', () => {
     expect(new Set(steps)).toEqual(new Set(['web: 0']));
   });
 
-  it('a pod whose new sandbox cannot be read is not started further, and goes on later', async () => {
+  it('a pod whose new sandbox cannot be read starts no containers until a later sync', async () => {
     await cluster.startAgent();
     cluster.runtime.fail({ method: 'getPod' }, 'not now', 3);
     await cluster.create(podOf());
@@ -94,7 +94,7 @@ describe('what the agent tells a runtime', () => {
   });
 });
 
-it('a resize tells the runtime the pod and the container, and what the pod as a unit may use before and after', async () => {
+it('a resize passes the pod and the container to the runtime, and the pod-level resources before and after it', async () => {
   const steps: unknown[] = [];
   const pod: ValidPod = {
     metadata: { uid: 'u', name: 'web', namespace: 'ns' },

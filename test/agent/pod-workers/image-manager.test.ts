@@ -90,13 +90,13 @@ describe('what the status says', () => {
     return thrown instanceof Error ? thrown.message : '';
   };
 
-  it('while a pull is put off, why the last one failed', async () => {
+  it('the reason of the last failed pull during its back-off', async () => {
     runtime.fail({ method: 'pullImage' }, 'registry is down');
     expect(await failureOf()).toBe('registry is down');
     expect(await failureOf()).toBe('Back-off pulling image "x:1": ErrImagePull: registry is down');
   });
 
-  it('a pull that is given up because the pod ends has not failed', async () => {
+  it('a pull that is aborted because the pod is terminated is not a failure', async () => {
     runtime.delay({ method: 'pullImage' }, 60_000);
     const controller = new AbortController();
     const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, controller.signal);
@@ -142,7 +142,7 @@ describe('an ImageError of the runtime', () => {
     }
   });
 
-  it('the size of a pulled image stands in the event', async () => {
+  it('the event contains the size of the pulled image', async () => {
     const sized = { pullImage: async () => ({ imageRef: 'sha256:1', sizeBytes: 2_223_049 }) };
     const event = ({ message }: { message: string }) => void messages.push(message);
     manager = new ImageManager({ runtime: sized, clock, eventRecorder: { event } });

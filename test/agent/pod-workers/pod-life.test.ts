@@ -493,7 +493,7 @@ describe('eviction', () => {
     expect(agent.client.pod('ns', 'web')).toBeDefined();
   });
 
-  it('of a container in CrashLoopBackOff: was reported as lost (137) though its exit code is known', async () => {
+  it('reports the exit code of a container in CrashLoopBackOff, not 137', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 3 });
     await agent.create(podOf());
     await agent.advance(140_000);
@@ -513,7 +513,7 @@ describe('eviction', () => {
 });
 
 describe('volumes', () => {
-  it('a pod waits for its volumes, and gives them back before it is deleted', async () => {
+  it('a pod waits for its volumes, and they are unmounted before it is deleted', async () => {
     const calls: string[] = [];
     let fails = true;
     agent = new TestAgent({
@@ -543,7 +543,7 @@ describe('volumes', () => {
 });
 
 describe('RestartAllContainers', () => {
-  it('asks for a sync as soon as the containers were removed: nothing else would start them before the next resync', async () => {
+  it('requests a sync as soon as the containers are removed, so that they start before the next resync', async () => {
     const asked: string[] = [];
     const requestPodSync = (podUID: string) =>
       void asked.push(`${podUID}: ${agent.runtime.pod(podUID)!.containers.length}`);
@@ -646,7 +646,7 @@ describe('a runtime that fails or hangs', () => {
     expect(agent.status('web')?.phase).toBe('Running');
   });
 
-  it('a container that is still running although the runtime reports it as stopped keeps the pod from ending', async () => {
+  it('a pod does not terminate while a container is running, even if the runtime reported it as stopped', async () => {
     await agent.create(podOf());
     const { id } = agent.runtime.container('uid-1', 'app')!;
     agent.runtime.stopContainer = () => Promise.resolve();
@@ -664,7 +664,7 @@ describe('a runtime that fails or hangs', () => {
 });
 
 describe('after a restart of the agent', () => {
-  it('a pod with a terminal phase of which a container still runs is stopped, and not restarted', async () => {
+  it('a pod with a terminal phase and a running container is stopped, and not restarted', async () => {
     agent.runtime.put({
       ...{ uid: 'uid-1', name: 'web', namespace: 'ns', sandboxes: [{ id: 's', ready: true }] },
       containers: [{ id: 'fake://old', name: 'app', sandboxID: 's', state: 'running', createdAtMs: 0, startedAtMs: 0 }],
@@ -848,7 +848,7 @@ describe('resize', () => {
     expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeError', 'ResizeCompleted']);
   });
 
-  it('deferred: the pod keeps its resources until another pod makes room', async () => {
+  it('deferred: the pod keeps its resources until another pod frees resources', async () => {
     const capacity = '3Gi';
     const admit: PodAdmitHandler['admit'] = ({ pod, otherPods, operation }) => {
       const wanted = [pod, ...otherPods].map((each) => podRequests(each)['memory'] ?? '0');

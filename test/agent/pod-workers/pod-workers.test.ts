@@ -155,7 +155,7 @@ describe('TestUpdatePod', () => {
 });
 
 describe('TestUpdatePodForRuntimePod', () => {
-  it('kills a pod that was found in the runtime as the pod that it is known to be', async () => {
+  it('kills a pod that was found in the runtime with its known pod object', async () => {
     await update('create', podOf('1'));
     t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
     await drainAllWorkers(t);
@@ -204,7 +204,7 @@ describe('TestTerminalPhaseTransition', () => {
 });
 
 describe('TestStaticPodExclusion', () => {
-  it('one static pod runs under a full name, and those that wait follow in their order', async () => {
+  it('one static pod runs under a full name at a time; waiting pods start in their order', async () => {
     await update('update', newNamedPod('1-normal', 'test1', 'pod1'));
     await update('update', staticPodOf('2-static'));
     expect([callsOf('1-normal'), callsOf('2-static')]).toEqual([['update'], ['update']]);
@@ -257,7 +257,7 @@ describe('TestStaticPodExclusion', () => {
     expect(callsOf('5-static')).toEqual([]);
   });
 
-  it('of several waiting pods the first one starts, in whatever order they are processed', async () => {
+  it('the first of several waiting pods starts, regardless of the processing order', async () => {
     await update('update', staticPodOf('6-static'));
     for (const uid of ['7-static', '8-static', '9-static']) await update('update', staticPodOf(uid));
     await update('kill', staticPodOf('6-static'));
@@ -439,7 +439,7 @@ describe('the grace period', () => {
     expect(processed('1')[0]).toMatchObject({ call: 'terminating', gracePeriodSeconds: expected });
   });
 
-  it('is only ever shortened, and a shorter one takes effect while the pod is being terminated', async () => {
+  it('is never extended, and a shorter one takes effect while the pod is being terminated', async () => {
     await update('create', podOf('1'));
     const release = t.syncer.hold('1');
     await update('update', withDeletion(podOf('1'), 20));
@@ -472,7 +472,7 @@ describe('the grace period', () => {
     expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
-  it('a sync that is under way is aborted when the pod is to end', async () => {
+  it('a sync in progress is aborted when the pod must be terminated', async () => {
     t.syncer.hold('1');
     await update('create', podOf('1'));
     expect(t.syncer.signals.get('1')?.aborted).toBe(false);
@@ -523,7 +523,7 @@ describe('the status that a sync gets', () => {
     expect(asked).toEqual([0, 7]);
   });
 
-  it('is asked for at once after a sync that changed something, and after the pod was stopped', async () => {
+  it('is requested immediately after a sync that changed something, and after the pod was stopped', async () => {
     const { asked, relisted } = observedWorkers();
     await update('create', podOf('1'));
     expect(relisted).toEqual([]);
@@ -560,7 +560,7 @@ describe('failures', () => {
     expect(callsOf('1')).toEqual(['terminating']);
   });
 
-  it('the status of the runtime cannot be read: the pod is not synced, an event says so, and it is tried again', async () => {
+  it('if the runtime status cannot be read, the pod is not synced, an event is recorded, and the sync is retried', async () => {
     const events: PodEvent[] = [];
     t = createPodWorkers({
       podCache: {

@@ -87,7 +87,7 @@ describe('TestSyncPod', () => {
 });
 
 describe('TestPruneInitContainers', () => {
-  it('of each init container the newest run is kept', async () => {
+  it('keeps the newest run of each init container', async () => {
     const pod = podOf({ containers: [container('app')], initContainers: [container('init1'), container('init2')] });
     const past = [
       ['init1', 3, 'exited'],
@@ -195,7 +195,7 @@ describe('TestDoPodResizeAction', () => {
     expect(updates()).toHaveLength(2);
   });
 
-  it('what the runtime has taken stays taken when the next update fails', async () => {
+  it('a resize that the runtime has applied stays recorded when the next update fails', async () => {
     await sync(before);
     const after = withResources({ cpu: '400m', memory: '400M' }, { cpu: '100m', memory: '100M' });
     runtime.fail({ method: 'updateContainerResources' }, 'busy');
@@ -220,7 +220,7 @@ describe('TestDoPodResizeAction', () => {
     expect(updates()).toHaveLength(2);
   });
 
-  it('a limit that is taken away is left out', async () => {
+  it('a removed limit is omitted', async () => {
     await sync(before);
     await sync(withResources({ memory: '200M' }, { cpu: '100m', memory: '100M' }));
     expect(updates()).toEqual([{ limits: { memory: '200M' }, requests: { cpu: '100m', memory: '100M' } }]);

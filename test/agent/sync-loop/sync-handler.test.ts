@@ -152,7 +152,7 @@ it('TestGetPodsToSyncInvokesPodSyncLoopHandlers', () => {
 });
 
 describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
-  it('a pod that is refused has failed and no worker; others are started', async () => {
+  it('a refused pod becomes Failed and gets no worker; other pods are started', async () => {
     admit = ({ metadata }) =>
       metadata?.name === '1' ? { admit: false, reason: 'Rejected', message: 'Pod is rejected' } : { admit: true };
     handler.handlePodAdditions([podOf('1'), podOf('2')]);
@@ -198,7 +198,7 @@ describe('TestHandlePodAdditionsInvokesPodAdmitHandlers', () => {
 });
 
 describe('the end of a pod that the API server does not show', () => {
-  it('what still runs of it is killed, and nothing is started', async () => {
+  it('its running containers are killed, and none is started', async () => {
     statusManager.setPodStatus(podOf('1'), { phase: 'Failed', reason: 'Evicted' });
     handler.handlePodAdditions([podOf('1', { phase: 'Running' })]);
     await drain();
@@ -217,7 +217,7 @@ describe('the end of a pod that the API server does not show', () => {
 });
 
 describe('mirror pods', () => {
-  it('their changes are updates of the static pod, and without one they are ignored', async () => {
+  it('a change of a mirror pod updates its static pod, and is ignored without a static pod', async () => {
     handler.handlePodAdditions([mirrorOf('m', 'web')]);
     await drain();
     expect(t.workers.inspect()).toEqual([]);

@@ -157,7 +157,7 @@ it('ticks are dropped while an earlier one is waiting', async () => {
 });
 
 describe('sources that are not ready', () => {
-  it('housekeeping waits until all of them have been handled, which is no failure: inspect() names them', async () => {
+  it('housekeeping waits until all sources are handled; inspect() lists the pending ones, and no failure is reported', async () => {
     const firsts: string[] = [];
     start({ sources: ['file', 'api'], onFirstUpdate: ({ source }) => void firsts.push(source) });
     channels.configUpdated({ op: 'ADD', source: 'file', pods: [] });
@@ -194,7 +194,7 @@ describe('runtime errors', () => {
     await loop.stop();
   });
 
-  it('begins with 100 ms again after a look without errors, and is logged with since-when', async () => {
+  it('the delay is reset to 100 ms after a check without errors, and the log has failingSince', async () => {
     start({ sources: [] });
     await advance(20_000);
     errors = ['PLEG is not healthy: pleg was last seen active 200 s ago'];

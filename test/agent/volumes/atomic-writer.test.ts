@@ -34,7 +34,7 @@ describe('writeAtomically', () => {
     expect(await readlink(join(folder, '..data'))).toBe(before);
   });
 
-  it('replaces all files with one rename, and removes what is gone', async () => {
+  it('replaces all files with one rename, and removes obsolete files', async () => {
     const { folder, write } = newVolume();
     await write({ key: file('old'), gone: file('x') });
     const before = await readlink(join(folder, '..data'));

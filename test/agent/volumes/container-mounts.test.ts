@@ -78,7 +78,7 @@ describe('TestMakeMounts: makeMounts', () => {
     await expect(mountsOf([{ name: 'disk', mountPath: '/path', ...mount }])).rejects.toThrow(message);
   });
 
-  it('tells a container nothing of the machine when a subPath cannot be prepared', async () => {
+  it('reveals no host paths to a container when a subPath cannot be prepared', async () => {
     const mount = { name: 'empty', mountPath: '/path', subPath: 'file' };
     await expect(mountsOf([mount])).rejects.toThrow(
       new ContainerConfigError('failed to prepare subPath for volumeMount "empty" of container "app"'),

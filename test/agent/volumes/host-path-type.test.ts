@@ -12,7 +12,7 @@ function newFolder(): string {
 }
 
 describe('checkHostPathType', () => {
-  it('creates what is missing, and leaves what is there', async () => {
+  it('creates a missing path, and does not modify an existing one', async () => {
     const folder = newFolder();
     await checkHostPathType(join(folder, 'a/b'), 'DirectoryOrCreate');
     await checkHostPathType(join(folder, 'new'), 'FileOrCreate');

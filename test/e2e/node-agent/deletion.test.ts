@@ -99,7 +99,7 @@ describeOnServers(
       context.expect(pod.stops).toEqual([expect.stringMatching(/^app (2|30)$/)]);
     });
 
-    it.concurrent('forced and created again: the new pod does not wait for the old one, and has nothing of it', async (context) => {
+    it.concurrent('forced and created again: the new pod does not wait for the old one, and inherits nothing from it', async (context) => {
       const name = uniqueName('again');
       cluster().runtime.script('leaver', { stopMs: Number.POSITIVE_INFINITY }, {});
       const spec = { containers: [{ name: 'leaver', image }], terminationGracePeriodSeconds: 3 };
