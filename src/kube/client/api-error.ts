@@ -294,7 +294,7 @@ function readRetryAfter(headers: unknown, status: unknown, now: number | undefin
   return typeof seconds === 'number' && seconds > 0 ? boundRetryAfter(seconds * 1000) : undefined;
 }
 
-/** From a `Headers` object (of any fetch) or a plain one of any case. */
+/** Reads a header from a `Headers` object (of any fetch) or from a plain object with keys in any case. */
 function findHeader(headers: unknown, name: string): string | undefined {
   if (typeof headers !== 'object' || headers === null) return undefined;
   if ('get' in headers && typeof headers.get === 'function') {

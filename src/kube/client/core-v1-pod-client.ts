@@ -106,7 +106,7 @@ class CoreV1PodClient implements ClosablePodClient {
     });
     let returned: unknown;
     try {
-      // client-node ignores the signal while it fetches credentials, and a mock may ignore it always.
+      // client-node ignores the signal while it fetches credentials; a mock may ignore it completely.
       returned = await untilAborted(
         (async () => this.#api[method](request as never, middleware.callOptions))(),
         signal,

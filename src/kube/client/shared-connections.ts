@@ -104,7 +104,7 @@ function isSame(some: unknown, other: unknown): boolean {
   return some === other || isDeepStrictEqual(some, other);
 }
 
-/** True for Node's own agent classes, whose behaviour depends only on their options. */
+/** An instance of Node's own agent classes, whose behaviour depends only on its options. */
 type PlainAgent = HTTPAgent & { readonly options: AgentOptions };
 
 function isPlainAgent(agent: unknown): agent is PlainAgent {

@@ -112,7 +112,7 @@ function run(exec: ExecConfig, env: Record<string, string | undefined>, options:
         if (hasProcessGroups && plugin.pid !== undefined) process.kill(-plugin.pid, 'SIGKILL');
         else plugin.kill('SIGKILL');
       } catch {
-        // It has ended already.
+        // The process has already exited.
       }
     };
     const stdout = new ChunkBuffer();

@@ -259,7 +259,7 @@ class UndiciTransport implements KubeTransport {
       // The request was not aborted: undici reports a refused tunnel in the same way.
       kind: kind === 'aborted' ? 'network' : kind,
       statusCode,
-      // undici keeps the bytes that are not HTTP, and they may quote the request.
+      // No `cause`: undici attaches the bytes that are not HTTP, which may quote the request.
       cause: error instanceof errors.HTTPParserError ? undefined : error,
     });
     if (failure.kind === 'network') this.#credentials.expireFiles();

@@ -7,9 +7,9 @@ import type { Credentials } from './credentials.ts';
 const minClockSkewMs = 60_000;
 
 /**
- * A possible reason for a 401, found without the server: a certificate or token that has expired or
- * is not valid yet, or clocks that differ. `''` if none is found. Names files and times, never the
- * content of a credential.
+ * A reason for a 401 that the client can detect: a certificate or token that has expired or is not
+ * valid yet, or clocks that differ. `''` if none is found. Names files and times, never the content
+ * of a credential.
  *
  * @param date The `Date` header of the response
  */

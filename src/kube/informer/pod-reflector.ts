@@ -33,7 +33,7 @@ const messages = {
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
 
-/** client-go lists again after any error of a watch; we resume it, but not forever from one resource version. */
+/** After this many failed watches from one resource version, the pods are listed again. client-go relists after any watch error. */
 const MAX_FAILURES_AT_ONE_VERSION = 3;
 
 const POD_PATH = '/api/v1/pods';
@@ -152,7 +152,7 @@ export class PodReflector implements InformerPodSource {
     if (this.#stuckAt.resourceVersion !== this.#resourceVersion) {
       this.#stuckAt = { resourceVersion: this.#resourceVersion, failures: 0 };
     }
-    // A watch that was opened and then stalls may be held back by a proxy.
+    // A watch that opens and then stalls may be buffered by a proxy.
     const hasTimedOut = kind === 'timeout' && !isOpened;
     const isUnreachable = kind === 'network' || hasTimedOut || statusCode === 429 || statusCode === 503;
     if (!isUnreachable) this.#stuckAt.failures++;

@@ -249,7 +249,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   it.each([
     ['timeout', new DOMException('too late', 'TimeoutError')],
     ['aborted', new Error('stopped')],
-  ])('aborts a hung request and tells why: %s', async (kind, reason) => {
+  ])('aborts a hung request and reports the reason: %s', async (kind, reason) => {
     await using server = await startHTTPServer();
     server.respondWith({ fault: 'hang' });
     const client = createCoreV1PodClient(makeAPI(server));

@@ -346,7 +346,7 @@ describe('exec plugin', () => {
     ['one that gives a certificate alone', printCredential({ clientCertificateData: secret }), {}, /without its key/],
     ['a bad expiry', printCredential({ token: secret, expirationTimestamp: 'soon' }), {}, /expirationTimestamp/],
     ['one that needs a terminal', printCredential({ token: secret }), { interactiveMode: 'Always' }, /terminal/],
-  ])('%s fails the request, quoting nothing it printed', async (_what, script, more, message) => {
+  ])('%s fails the request without quoting its output', async (_what, script, more, message) => {
     const error: unknown = await call(open(kubeConfig(server.url, execUser(script, more)))).catch(
       (reason: unknown) => reason,
     );

@@ -92,7 +92,7 @@ describe('HTTPPodClient', () => {
     { namespace: '..', name: 'web' },
     { namespace: '', name: 'web' },
     { namespace: 'default', name: 'web%2f..' },
-  ])('a name that leads elsewhere is refused: $namespace/$name', async (reference) => {
+  ])('a name that would change the request path is refused: $namespace/$name', async (reference) => {
     await expect(client.getPod(reference, { signal: signal() })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(server.arrived).toEqual([]);
   });

@@ -93,7 +93,7 @@ it.each([
   ['a JWT without times', { token: tokenOf({ sub: 'node' }) }],
   ['a valid token', { token: tokenOf({ exp: 4_102_444_800, nbf: 0 }) }],
   ['a password', { username: 'u', password: 'p' }],
-])('a 401 to %s, with clocks that agree to a minute, says no more than the server', async (_, user) => {
+])('a 401 to %s, with clocks less than a minute apart, adds nothing to the message of the server', async (_, user) => {
   serverNowMs += 60_000;
   expect(await refusalOf(user)).toBe('401 Unauthorized: said Unauthorized');
 });
