@@ -56,7 +56,7 @@ async function runWithDeadline<T>(
   run: (deadline: Deadline) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  // The call may pass its signal on to any number of others.
+  // No listener limit: the callee may pass the signal to any number of calls.
   setMaxListeners(0, controller.signal);
   const present = signals.filter((signal) => signal !== undefined);
   const abort = (): void => controller.abort(present.find(({ aborted }) => aborted)?.reason);

@@ -424,7 +424,7 @@ describe('the loop', () => {
     expect({ exits, probes, timers: clock.pendingTimers }).toEqual({ exits: 1, probes: 1, timers: 0 });
   });
 
-  it('ends on its own when there is nothing left to probe', async () => {
+  it('ends on its own when no probe remains', async () => {
     status = statusWith(terminated(0));
     worker('liveness').start();
     await clock.advanceAsync(0);

@@ -12,7 +12,7 @@ import type { ContainerToUpdate } from './pod-actions.ts';
 /** Returns the resources that a container of the pod was last given; undefined if none are recorded. */
 export type ActuatedResourcesOf = (containerName: string) => ResourceRequirementsInput | undefined;
 
-/** How a running container gets its allocated resources. */
+/** The action that gives a running container its allocated resources. */
 export interface ContainerResize {
   readonly containerID: string;
   readonly container: Container;

@@ -47,7 +47,7 @@ export class ContainerGC {
     const { runtime, clock, runtimeRequestTimeoutMs = 120_000, maxPerPodContainer = 1 } = options;
     requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
-    // Containers of any number of pods are removed at the same time.
+    // No listener limit: containers of all pods are removed concurrently.
     setMaxListeners(0, this.#stop.signal);
     this.#runtime = boundedRuntime(runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
     this.#maxPerPodContainer = maxPerPodContainer;

@@ -1,4 +1,4 @@
-/** A file or folder of the machine in a container. Source: kubelet `kubecontainer.Mount`. */
+/** A host path that is mounted into a container. Source: kubelet `kubecontainer.Mount`. */
 export interface ContainerMount {
   readonly containerPath: string;
   readonly hostPath: string;

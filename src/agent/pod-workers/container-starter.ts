@@ -27,7 +27,7 @@ export interface ContainerStarterOptions {
   readonly logger: Logger;
 }
 
-/** Where a container is started. */
+/** A container to start, with its pod and sandbox. */
 export interface StartRequest {
   readonly pod: ValidPod;
   readonly container: Container | EphemeralContainer;

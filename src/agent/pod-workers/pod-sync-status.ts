@@ -62,7 +62,7 @@ export interface PodSyncStatus {
   abortController: AbortController | undefined;
   /** When the sync in progress began, in milliseconds since the epoch. */
   syncStartedMs: number | undefined;
-  /** Why the last sync failed, and when the first one in a row did; undefined: it succeeded. */
+  /** Consecutive sync failures: the last error, and the time of the first; undefined if the last sync succeeded. */
   failures: FailureLog | undefined;
 }
 

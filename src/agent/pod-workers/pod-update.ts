@@ -15,7 +15,7 @@ export interface KillPodOptions {
   readonly podStatusFn?: PodStatusFn | undefined;
   /** Used if it is shorter than the grace period in effect. */
   readonly podTerminationGracePeriodSecondsOverride?: number | undefined;
-  /** Called once, when the pod has no running containers any more, or if this update does not kill it. */
+  /** Called once: when the pod has no running containers, or if this update does not kill it. */
   readonly onCompleted?: (() => void) | undefined;
 }
 

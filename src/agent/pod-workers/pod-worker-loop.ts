@@ -72,7 +72,7 @@ export class PodWorkerLoop {
       if (update === undefined) break;
       const { state } = status.lifecycle;
       const abortController = new AbortController();
-      // A pod may have any number of containers, which are stopped together.
+      // No listener limit: all containers of a pod are stopped concurrently.
       setMaxListeners(0, abortController.signal);
       status.abortController = abortController;
       status.syncStartedMs = this.#options.clock.now();
@@ -170,7 +170,7 @@ export class PodWorkerLoop {
     } finally {
       status.lastObservation = podCache.lastObservation();
     }
-    // After the line above: an observation that had begun before it does not count for the next sync.
+    // Called after `lastObservation` is set, so that the requested relist is newer and counts for the next sync.
     if (hasChanged) requestRelist?.(uid);
     return isTerminal;
   }

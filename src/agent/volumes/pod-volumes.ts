@@ -82,7 +82,7 @@ export class PodVolumes implements VolumeManager {
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, path);
     const payload = await collectPayload(pod, volume, this.#options);
     await makeFolder(path);
-    // Secret content is never written to disk.
+    // Only ConfigMap volumes are on disk, because the others may contain secrets.
     if (!volume.configMap) await this.#inMemory(pod, path, undefined);
     await makeNestedMountPoints(pod, volume.name, path);
     const setOwnership = (): Promise<void> => setVolumeOwnership(path, fsGroupOf(pod), true);
@@ -115,7 +115,7 @@ export class PodVolumes implements VolumeManager {
 
 async function makeFolder(path: string): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode: 0o777 })) === undefined) return;
-  // Whatever the umask.
+  // Sets the mode regardless of the umask.
   await chmod(path, 0o777);
 }
 

@@ -43,7 +43,7 @@ async function openInside(root: string, subPath: string, mode: number): Promise<
         if (error.code !== 'ENOENT') throw error;
         await mkdir(path, { mode });
         const created = await open(path, openSegment | constants.O_DIRECTORY);
-        // Whatever the umask.
+        // Sets the mode regardless of the umask.
         await chmod(`/proc/self/fd/${created.fd}`, mode);
         return created;
       });

@@ -120,7 +120,7 @@ describe('insufficientResources', () => {
     expect(insufficientResources({}, [{}, {}], node)).toEqual([lacks('pods', 1, 2, 2)]);
   });
 
-  it('cpu, memory, ephemeral storage and pods that the Node does not list are not limited; huge pages are', () => {
+  it('cpu, memory, ephemeral storage and pods are unlimited if the Node does not list them; huge pages are not', () => {
     const requests = { cpu: '100', memory: '1Ti', 'ephemeral-storage': '1Ti', 'hugepages-2Mi': '4Mi' };
     const node = nodeOf({ allocatable: {} });
     expect(insufficientResources(resourcePod(requests), [], node)).toEqual([lacks('hugepages-2Mi', 4_194_304, 0, 0)]);

@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 describe('admission on the agent’s own Node', () => {
-  it('a pod for which there is no room fails with an event and is never started; canAdmitPod is asked about others only', async () => {
+  it('a pod that does not fit fails with an event and is never started; canAdmitPod is called only for pods that fit', async () => {
     const asked: unknown[] = [];
     await cluster.startAgent({ node, canAdmitPod: ({ pod }) => (asked.push(pod.metadata?.name), { admit: true }) });
     await cluster.advance(2000);

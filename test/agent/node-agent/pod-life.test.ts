@@ -270,7 +270,7 @@ describe('the wall clock is set back by a day', () => {
 });
 
 describe('the runtime does not respond', () => {
-  it('nothing is synced, which is logged, and the Node is not ready until the runtime recovers', async () => {
+  it('no pod is synced, a warning is logged, and the Node is not ready until the runtime recovers', async () => {
     const agent = await cluster.startAgent();
     await cluster.create(podOf());
     await cluster.advance(1000);

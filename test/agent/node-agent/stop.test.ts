@@ -16,7 +16,7 @@ const podOf = (spec: Partial<PodSpec> = {}, name = 'web'): Pod => ({
 });
 
 describe('stop', () => {
-  it('leaves no timer and no handle behind, and the containers running', async () => {
+  it('leaves no timer and no handle behind, and containers keep running', async () => {
     cluster.runtime.onExec(() => ({ exitCode: 0, stdout: '', stderr: '' }));
     const handles = new Set(process.getActiveResourcesInfo());
     const agent = await cluster.startAgent();

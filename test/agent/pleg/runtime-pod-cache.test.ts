@@ -58,7 +58,7 @@ describe.each([
   ['TestGetIfNewerThanWhenPodExists', [runtimePod]],
   ['TestGetPodNewerThanWhenPodDoesNotExist', []],
 ])('%s', (_, runtimePods) => {
-  it('a status of a newer observation is given immediately, one of the same observation is not', async () => {
+  it('returns a status of a newer observation immediately, but not one of the same observation', async () => {
     const { cache, waitFor } = newCache();
     const before = cache.beginObservation();
     const observation = cache.beginObservation();

@@ -66,7 +66,7 @@ describe('the life of a plain pod', () => {
     expect(isFinished()).toBe(true);
   });
 
-  it('a sandbox that is lost is replaced, and the containers start in the new one', async () => {
+  it('a lost sandbox is replaced, and the containers start in the new one', async () => {
     await agent.create(podOf());
     const [sandbox] = agent.runtime.pod('uid-1')!.sandboxes!;
     agent.runtime.setSandbox(sandbox!.id, { ready: false });
@@ -82,7 +82,7 @@ describe('a runtime that has lost its containers, as after a reboot', () => {
   const restartCount = () => agent.status('web')?.containerStatuses?.[0]?.restartCount;
   const attempt = () => agent.runtime.container('uid-1', 'app')?.attempt;
 
-  it('the next runs are numbered on from the restart count of the status', async () => {
+  it('the restart count continues from the one in the status', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 }, { exitAfterMs: 1000, exitCode: 1 }, {});
     await agent.create(podOf());
     await agent.advance(60_000);
@@ -212,7 +212,7 @@ describe('crash loop', () => {
 });
 
 describe('a container whose spec cannot be met', () => {
-  it('waits with CreateContainerConfigError, and is created when it can be', async () => {
+  it('waits with CreateContainerConfigError, and is created when the spec can be satisfied', async () => {
     agent.runtime.fail({ method: 'createContainer' }, new ContainerConfigError('configmap "settings" not found'), 3);
     await agent.create(podOf());
     await agent.advance(60_000);
@@ -222,7 +222,7 @@ describe('a container whose spec cannot be met', () => {
 });
 
 describe('images', () => {
-  it('a pull that fails is put off for 10, 20, 40 s, and the pod says so', async () => {
+  it('a failed pull is backed off for 10, 20, 40 s, and the container waits with ErrImagePull or ImagePullBackOff', async () => {
     agent.runtime.fail({ method: 'pullImage' }, 'registry is down', 3);
     await agent.create(podOf());
     await agent.advance(12_000);
@@ -305,7 +305,7 @@ describe('a pod that cannot be synced', () => {
       .map(({ level, message, fields }) => `${level} ${message}: ${(fields as { reason?: string }).reason ?? ''}`);
   const failed = 'Failed to sync pod; it will be retried';
 
-  it('is logged once, again when the reason changes, every 10 minutes, and when it can be synced again', async () => {
+  it('is logged once, again when the reason changes, every 10 minutes, and when a sync succeeds', async () => {
     agent.runtime.images.add('app:1');
     agent.runtime.fail({ method: 'createContainer' }, 'no space', 70);
     agent.runtime.fail({ method: 'startContainer' }, 'no memory');
@@ -440,7 +440,7 @@ describe('deletion', () => {
     expect(agent.workers.inspect()).toEqual([]);
   });
 
-  it('during an image pull that hangs: the pull is given up, and nothing is started', async () => {
+  it('during an image pull that hangs: the pull is aborted, and nothing is started', async () => {
     agent.runtime.delay({ method: 'pullImage' }, 3_600_000);
     await agent.create(podOf());
     await agent.delete('web');
@@ -786,7 +786,7 @@ describe('resize', () => {
     agent.status('web')?.conditions?.filter(({ type }) => type.startsWith('PodResize')) ?? [];
   const resizeEvents = () => agent.eventReasons().filter((reason) => reason.startsWith('Resize'));
 
-  it('accepted: the running container gets its resources, and the pod says so', async () => {
+  it('accepted: the running container gets its new resources, and the pod status shows them', async () => {
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
     const { id } = agent.runtime.container('uid-1', 'app')!;
     agent.runtime.delay({ method: 'updateContainerResources' }, 5000);
@@ -836,7 +836,7 @@ describe('resize', () => {
     );
   });
 
-  it('the runtime refuses: the condition says why, it is tried again, and then done', async () => {
+  it('the runtime refuses: the condition has the reason, and a retry completes the resize', async () => {
     await agent.create(podOf({ containers: [{ ...app, resources: memory('2Gi') }] }));
     agent.runtime.fail({ method: 'updateContainerResources' }, 'in use', 2);
     await agent.resize('web', memory('1Gi'));

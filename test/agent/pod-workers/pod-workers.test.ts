@@ -328,7 +328,7 @@ describe('TestSyncKnownPods', () => {
     expect(t.workers.couldHaveRunningContainers('1')).toBe(true);
   });
 
-  it('the sync of a pod that became an orphan is aborted', async () => {
+  it('the sync of an orphaned pod is aborted', async () => {
     t.syncer.hold('1');
     await update('create', podOf('1'));
     syncKnown([]);
@@ -541,7 +541,7 @@ describe('the status that a sync gets', () => {
 });
 
 describe('failures', () => {
-  it('a pod that is killed while its status is read is not synced any more', async () => {
+  it('a pod that is killed while its status is read is not synced again', async () => {
     const reads: (() => void)[] = [];
     t = createPodWorkers({
       podCache: {
@@ -591,7 +591,7 @@ describe('options', () => {
 });
 
 describe('WorkQueue', () => {
-  it('gives each pod once, when it is due; a new entry replaces the one before', () => {
+  it('returns each pod once, when it is due; a new entry replaces the previous one', () => {
     const queue = new WorkQueue(t.clock);
     queue.enqueue('a', 10);
     queue.enqueue('b', 0);

@@ -51,7 +51,7 @@ describeOnServers(
         .toHaveLength(1);
     });
 
-    it.concurrent('that is infeasible is refused, and done when a smaller one is wanted', async (context) => {
+    it.concurrent('that is infeasible is refused, and a smaller one is completed', async (context) => {
       const pod = await cluster().create(uniqueName('greedy'), specOf('1'));
       const life = [
         'Pending',
