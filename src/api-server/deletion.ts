@@ -62,7 +62,7 @@ function withDeletion(object: StoredObject, atMs: number, deletionGracePeriodSec
   return { ...object, metadata: storedMetadata(metadata) };
 }
 
-/** Whether finalizers or a grace period keep the object. */
+/** Whether finalizers keep the object, including those of a Namespace's spec. */
 export function hasFinalizers(object: StoredObject): boolean {
   const specFinalizers = object.kind === 'Namespace' ? specOf(object).finalizers : undefined;
   return (object.metadata.finalizers?.length ?? 0) > 0 || (Array.isArray(specFinalizers) && specFinalizers.length > 0);

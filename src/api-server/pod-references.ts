@@ -2,7 +2,7 @@ import { projectedReferences, volumeReferences } from '../kube/api-object-refere
 import { isJSONObject, type JSONObject, objectsOf, stringOf } from '../kube/json-object.ts';
 
 /**
- * The first API object that the pod refers to, which a mirror pod may not do; undefined if there is none.
+ * The resource of an API object that the pod refers to, which a mirror pod may not do; undefined if there is none.
  * Source: `HasAPIObjectReference`.
  */
 export function apiReferenceOf(spec: JSONObject): string | undefined {
