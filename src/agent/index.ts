@@ -1,3 +1,5 @@
+/* The rest of a kubelet around the status manager: sync loop, pod workers, probes, volumes, the Node. */
+
 // A complete agent
 export { createNodeAgent } from './node-agent/create-node-agent.ts';
 export type { NodeAgent } from './node-agent/node-agent.ts';

@@ -1,3 +1,8 @@
+/*
+ * The kubelet's status manager: a versioned cache of pod statuses, and the loop that writes them to the API server.
+ * These are the exports of the package itself.
+ */
+
 export {
   type ResumeOptions,
   type ResumeResult,

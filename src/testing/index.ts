@@ -1,3 +1,5 @@
+/* Fakes of the clock, the client, the runtime and the API server, for unit tests. */
+
 export { APIServer, type APIServerOptions, type RequestRecord } from '../api-server/index.ts';
 export {
   FakeContainerRuntime,

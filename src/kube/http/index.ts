@@ -1,3 +1,5 @@
+/* The transport of this library: kubeconfigs, credentials, connections, and a `PodClient` over it. */
+
 export { pathSegment } from './api-path.ts';
 export { createPodClient, type HTTPPodClient } from './http-pod-client.ts';
 export { inClusterConfig, type InClusterConfigOptions } from './in-cluster-config.ts';

@@ -1,3 +1,5 @@
+/* The pods of one node by list and watch, as a `PodManager`. */
+
 export type { InformerLike } from './informer-source.ts';
 export type { PodListener } from './known-pods.ts';
 export {
