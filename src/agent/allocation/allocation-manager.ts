@@ -64,7 +64,8 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
  * still applies, as in the kubelet. The checkpoint of a resize is written again when pending resizes are retried.
  * Source: kubelet `allocation.Manager`.
  *
- * Divergence: resources of the pod itself and sizes of emptyDir volumes are not resized.
+ * Divergence: resources of the pod itself and sizes of emptyDir volumes are not resized. A resize is in progress before
+ * its checkpoint is written.
  */
 export class AllocationManager {
   readonly #options: AllocationManagerOptions;
