@@ -2,6 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Container } from '../../kube/types.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
+import { expandReferences } from '../container-options/expand-references.ts';
 import { withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './prober.ts';
 
@@ -52,9 +53,5 @@ export async function probeExec(
  */
 export function expandCommand(command: readonly string[], env: Container['env']): string[] {
   const values = new Map(env?.map(({ name, value = '' }) => [name, value]));
-  return command.map((text) =>
-    text.replaceAll(/\$(?:\$|\(([^)]*)\))/g, (syntax, name?: string) =>
-      name === undefined ? '$' : (values.get(name) ?? syntax),
-    ),
-  );
+  return command.map((text) => expandReferences(text, (name) => values.get(name)));
 }
