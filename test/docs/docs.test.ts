@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { accessParts, permissionsOf, resourceOf } from '../../src/kube/access/permissions.ts';
 import { defaultOptions } from '../../src/status-manager/options.ts';
 import {
   containerTypes,
@@ -219,6 +220,21 @@ describe('the options in docs/guides/production.md', () => {
   it.each(Object.entries(defaultOptions))('shows the default of `%s`', (name, value) => {
     const shown = defaultOf.get(name);
     expect(shown).toBe(typeof value === 'number' ? value.toLocaleString('en-US') : `\`'${value}'\``);
+  });
+});
+
+describe('the permissions in docs/guides/production.md', () => {
+  it('are those that checkAccess checks, by part', () => {
+    const rows = rowsOf(section(read('docs/guides/production.md'), 'Permissions')).slice(1);
+    let part = '';
+    const shown = rows.flatMap(([name, verbs, resource]) => {
+      part = name!.replaceAll('`', '') || part;
+      return verbs!.split(/[;,] /).map((verb) => `${part}: ${verb} ${resource}`);
+    });
+    const checked = accessParts.flatMap((name) =>
+      permissionsOf([name], 'node-a').map((permission) => `${name}: ${permission.verb} ${resourceOf(permission)}`),
+    );
+    expect(shown.toSorted()).toEqual(checked.toSorted());
   });
 });
 

@@ -7,6 +7,7 @@ import { createServer } from 'node:http';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
+import { accessParts, rbacManifest } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
 import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
 import { createPodClient } from 'kubelet-status-manager/http';
@@ -82,6 +83,16 @@ export async function withMetrics(client: PodClient, podManager: PodManager): Pr
 export async function whoMayDoWhat(podClient: HTTPPodClient, nodeName: string): Promise<void> {
   const report = await checkAccess(podClient, { nodeName, parts: ['status-manager', 'informer'] });
   if (!report.isComplete) console.error(report.explain());
+}
+
+export function aManifest(): void {
+  console.log(
+    rbacManifest({
+      nodeName: 'virtual-1',
+      parts: accessParts,
+      subject: { kind: 'ServiceAccount', namespace: 'providers', name: 'provider' },
+    }),
+  );
 }
 
 export function aStatusPage(manager: StatusManager, nodeName: string): void {
