@@ -1,10 +1,16 @@
+import { Agent, request as sendRequest } from 'undici/index.js';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/types.ts';
 import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
 import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
-import { type HookHTTPRequest, isHTTPResponseError, sendHTTPHook } from './http-hook.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf } from './sync-result.ts';
+
+/** The request of an HTTP hook. */
+export interface HookHTTPRequest {
+  readonly url: string;
+  readonly headers: readonly { readonly name: string; readonly value: string }[];
+}
 
 /** A hook of a container to run. */
 export interface HandlerRequest {
@@ -156,4 +162,33 @@ function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal)
 
 function formatPod({ metadata }: ValidPod): string {
   return `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
+}
+
+/** Maximum length of the response that is read. */
+const maxResponseBytes = 10 * 1024;
+
+/**
+ * Sends the GET request of a hook and resolves with any response, whatever its status. As in the
+ * kubelet, certificates are not verified. Source: kubelet `runHTTPHandler`.
+ */
+async function sendHTTPHook({ url, headers }: HookHTTPRequest, signal: AbortSignal): Promise<void> {
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 0, bodyTimeout: 0 });
+  try {
+    const { body } = await sendRequest(url, {
+      dispatcher,
+      signal,
+      headers: headers.flatMap(({ name, value }) => [name, value]),
+    });
+    await body.dump({ limit: maxResponseBytes, signal });
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+/** True when an HTTPS request reached a plain HTTP server. Source: kubelet `isHTTPResponseError`. */
+function isHTTPResponseError(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (/wrong version number|packet length too long/.test(error.message)) return true;
+  }
+  return false;
 }

@@ -1,10 +1,17 @@
-import type { Container, ContainerStatusInput, EphemeralContainer, Mutable, Pod } from '../../kube/types.ts';
+import type {
+  Container,
+  ContainerStatusInput,
+  EphemeralContainer,
+  Mutable,
+  Pod,
+  VolumeMount,
+  VolumeMountStatus,
+} from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from '../actions/container-restart.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { containerStatusResources } from './container-resources.ts';
-import { volumeMountStatuses } from './volume-mounts.ts';
 
 /** Why the last attempt to start a container failed, for its status. Source: kubelet reason cache. */
 export interface StartFailure {
@@ -249,4 +256,17 @@ function time(epochMs: number | undefined): string | null {
 function compareNames(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
+}
+
+/**
+ * The volume mounts of a container that has not been created yet. Recursive read-only mounts are
+ * reported as `Disabled`, because the runtime port does not support them.
+ * Source: kubelet `convertToAPIContainerStatuses`, `resolveRecursiveReadOnly`.
+ */
+function volumeMountStatuses(volumeMounts: readonly VolumeMount[]): readonly VolumeMountStatus[] {
+  return volumeMounts.map(({ name, mountPath, readOnly }) => ({
+    name,
+    mountPath,
+    ...(readOnly && { readOnly: true, recursiveReadOnly: 'Disabled' }),
+  }));
 }

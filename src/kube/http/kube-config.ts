@@ -1,6 +1,13 @@
 import { requireObject } from '../../shared/errors.ts';
-import { readClientNodeCluster, readClientNodeUser } from './client-node-kube-config.ts';
-import type { ClientNodeKubeConfig, KubeConfigSource, ResolvedKubeConfig } from './kube-config-types.ts';
+import type {
+  ClientNodeKubeConfig,
+  DelegatedCredentials,
+  KubeCluster,
+  KubeConfigSource,
+  KubeUser,
+  ResolvedKubeConfig,
+} from './kube-config-types.ts';
+import { invalid, optionalText, readExec, record, requiredText, unsupportedProvider } from './kube-config-values.ts';
 import { readCluster, readUser } from './plain-kube-config.ts';
 
 /**
@@ -16,4 +23,50 @@ export function resolveKubeConfig(source: KubeConfigSource, directory: string): 
 
 function isClientNodeKubeConfig(source: KubeConfigSource): source is ClientNodeKubeConfig {
   return 'getCurrentCluster' in source && typeof source.getCurrentCluster === 'function';
+}
+
+function readClientNodeCluster(source: ClientNodeKubeConfig): KubeCluster {
+  const cluster = source.getCurrentCluster();
+  if (!cluster) throw invalid('current-context', 'to name a context with a cluster');
+  return {
+    server: requiredText(cluster.server, 'cluster.server'),
+    caData: cluster.caData || undefined,
+    caFile: cluster.caFile || undefined,
+    tlsServerName: cluster.tlsServerName || undefined,
+    skipTLSVerify: cluster.skipTLSVerify === true,
+    proxyUrl: cluster.proxyUrl || undefined,
+    disableCompression: false,
+  };
+}
+
+function readClientNodeUser(source: ClientNodeKubeConfig): KubeUser {
+  const user = source.getCurrentUser();
+  if (!user) return {};
+  const provider = record(user.authProvider);
+  const providerConfig = record(provider?.['config']);
+  const exec = user.exec ?? providerConfig?.['exec'];
+  const tokenFile = optionalText(providerConfig?.['tokenFile']);
+  const custom = 'custom_authenticators' in source ? source.custom_authenticators : undefined;
+  const needsDelegate = (provider !== undefined && !exec && !tokenFile) || (Array.isArray(custom) && custom.length > 0);
+  return {
+    token: user.token || undefined,
+    // In client-node, a token takes precedence over everything; here, `tokenFile` would take precedence over it.
+    tokenFile: user.token ? undefined : tokenFile,
+    username: user.username || undefined,
+    password: user.password || undefined,
+    certData: user.certData || undefined,
+    certFile: user.certFile || undefined,
+    keyData: user.keyData || undefined,
+    keyFile: user.keyFile || undefined,
+    exec: exec ? readExec(exec) : undefined,
+    impersonate: user.impersonateUser ? { user: user.impersonateUser, groups: [], extra: {} } : undefined,
+    delegate: needsDelegate ? () => askClientNode(source, optionalText(provider?.['name']) ?? 'custom') : undefined,
+  };
+}
+
+async function askClientNode(source: ClientNodeKubeConfig, provider: string): Promise<DelegatedCredentials> {
+  if (!source.applyToHTTPSOptions) throw unsupportedProvider(provider);
+  const options: { headers: Record<string, unknown>; cert?: string | Buffer; key?: string | Buffer } = { headers: {} };
+  await source.applyToHTTPSOptions(options);
+  return { authorization: optionalText(options.headers['Authorization']), cert: options.cert, key: options.key };
 }

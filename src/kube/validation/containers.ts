@@ -9,29 +9,21 @@ import {
   unsupportedValue,
 } from './field-error.ts';
 import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { validateVariable } from './environment.ts';
+import { probes, validateLifecycle } from './lifecycle.ts';
 import { validateResources } from './resources.ts';
-import { unreachable } from '../../shared/unreachable.ts';
 import {
   forbidMembers,
   portNameProblems,
   validateDomainLabel,
   validateEnum,
   validateID,
-  validateNotNegative,
-  validatePort,
   validateRange,
-  validateRequired,
 } from './rules.ts';
 import { validateVolumeMounts } from './volumes.ts';
 
-const probes = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
-const handlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
-const valueSources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'] as const;
-const fieldPaths =
-  /^(metadata\.(name|namespace|uid|labels|annotations)|metadata\.(labels|annotations)\['.+'\]|spec\.(nodeName|serviceAccountName|restartPolicy|schedulerName)|status\.(phase|hostIP|hostIPs|podIP|podIPs))$/;
 const maxRestartRules = 20;
 const maxExitCodes = 255;
-const headerName = /^[-A-Za-z0-9]+$/;
 /** Fields that are forbidden in an ephemeral container. */
 const forEphemeral = ['ports', 'lifecycle', ...probes, 'resizePolicy', 'restartPolicy'];
 
@@ -141,53 +133,6 @@ function validateHostPorts(containers: readonly JSONObject[], field: string): Fi
   );
 }
 
-function validateVariable(variable: JSONObject, field: string): FieldError[] {
-  const name = stringOf(variable, 'name');
-  const causes: FieldError[] = [];
-  if (name === '') causes.push(requiredValue(`${field}.name`));
-  else if (!/^[ -<>-~]+$/.test(name)) {
-    const because = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-    causes.push(invalidValue(`${field}.name`, name, because));
-  }
-  const { valueFrom } = variable;
-  if (!isJSONObject(valueFrom)) return causes;
-  const at = `${field}.valueFrom`;
-  const sources = valueSources.filter((source) => isJSONObject(valueFrom[source]));
-  if (stringOf(variable, 'value') !== '') {
-    return [...causes, invalidValue(at, '', 'may not be specified when `value` is not empty')];
-  }
-  if (sources.length === 0) {
-    const list = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
-    return [...causes, invalidValue(at, '', `must specify one of: ${list}`)];
-  }
-  if (sources.length > 1) {
-    return [...causes, invalidValue(at, '', 'may not have more than one field specified at a time')];
-  }
-  return [...causes, ...validateValueSource(sources[0]!, objectOf(valueFrom, sources[0]!), `${at}.${sources[0]}`)];
-}
-
-function validateValueSource(source: (typeof valueSources)[number], ref: JSONObject, field: string): FieldError[] {
-  switch (source) {
-    case 'fieldRef': {
-      const path = stringOf(ref, 'fieldPath');
-      if (path === '') return [requiredValue(`${field}.fieldPath`)];
-      if (fieldPaths.test(path)) return [];
-      return [
-        invalidValue(`${field}.fieldPath`, path, `error converting fieldPath: field label not supported: ${path}`),
-      ];
-    }
-    case 'resourceFieldRef':
-      return validateRequired(ref, ['resource'], field);
-    case 'configMapKeyRef':
-    case 'secretKeyRef':
-      return validateRequired(ref, ['name', 'key'], field);
-    case 'fileKeyRef':
-      return validateRequired(ref, ['volumeName', 'path', 'key'], field);
-    default:
-      return unreachable(source);
-  }
-}
-
 /** The container's own restart policy and rules. Source: `validateContainerRestartPolicy`. */
 function validateRestartPolicy(container: JSONObject, field: string): FieldError[] {
   const { restartPolicy } = container;
@@ -236,79 +181,4 @@ function validateSecurityContext(context: JSONObject, field: string): FieldError
     causes.push(invalidValue(field, null, because));
   }
   return causes;
-}
-
-function validateLifecycle(container: JSONObject, field: string): FieldError[] {
-  const lifecycle = objectOf(container, 'lifecycle');
-  const causes: FieldError[] = [];
-  for (const hook of ['postStart', 'preStop']) {
-    const handler = lifecycle[hook];
-    if (isJSONObject(handler)) causes.push(...validateHandler(handler, `${field}.lifecycle.${hook}`));
-  }
-  for (const name of probes) {
-    const probe = container[name];
-    if (isJSONObject(probe)) causes.push(...validateProbe(probe, name, `${field}.${name}`));
-  }
-  return causes;
-}
-
-function validateProbe(probe: JSONObject, name: (typeof probes)[number], field: string): FieldError[] {
-  const causes = validateHandler(probe, field);
-  for (const member of [
-    'initialDelaySeconds',
-    'timeoutSeconds',
-    'periodSeconds',
-    'successThreshold',
-    'failureThreshold',
-  ]) {
-    causes.push(...validateNotNegative(probe[member], `${field}.${member}`));
-  }
-  const { terminationGracePeriodSeconds: grace, successThreshold } = probe;
-  if (grace !== undefined && Number(grace) <= 0) {
-    causes.push(invalidValue(`${field}.terminationGracePeriodSeconds`, grace, 'must be greater than 0'));
-  }
-  if (name === 'readinessProbe') {
-    if (grace === undefined) return causes;
-    return [
-      ...causes,
-      invalidValue(`${field}.terminationGracePeriodSeconds`, grace, 'must not be set for readinessProbes'),
-    ];
-  }
-  if (successThreshold === 1) return causes;
-  return [...causes, invalidValue(`${field}.successThreshold`, successThreshold, 'must be 1')];
-}
-
-/** Source: `validateHandler`. */
-function validateHandler(handler: JSONObject, field: string): FieldError[] {
-  const [first, ...more] = handlers.filter((name) => isJSONObject(handler[name]));
-  if (first === undefined) return [requiredValue(field, 'must specify a handler type')];
-  return [
-    ...validateAction(first, objectOf(handler, first), `${field}.${first}`),
-    ...more.map((name) => forbiddenValue(`${field}.${name}`, 'may not specify more than 1 handler type')),
-  ];
-}
-
-function validateAction(name: (typeof handlers)[number], action: JSONObject, field: string): FieldError[] {
-  switch (name) {
-    case 'exec':
-      return Array.isArray(action.command) ? [] : [requiredValue(`${field}.command`)];
-    case 'httpGet':
-      return [
-        ...validatePort(action.port, `${field}.port`),
-        ...validateEnum(action.scheme, ['HTTP', 'HTTPS'], `${field}.scheme`),
-        ...objectsOf(action, 'httpHeaders')
-          .filter((header) => !headerName.test(stringOf(header, 'name')))
-          .map((header) => {
-            const because = `a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')`;
-            return invalidValue(`${field}.httpHeaders`, header.name, because);
-          }),
-      ];
-    case 'tcpSocket':
-    case 'grpc':
-      return validatePort(action.port, `${field}.port`);
-    case 'sleep':
-      return validateNotNegative(action.seconds, `${field}.seconds`);
-    default:
-      return unreachable(name);
-  }
 }

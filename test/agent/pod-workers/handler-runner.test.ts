@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, LifecycleHandler } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../../src/kube/types.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
-import type { HookHTTPRequest } from '../../../src/agent/pod-workers/http-hook.ts';
+import type { HookHTTPRequest } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
 const pod = { metadata: { uid: 'uid-1', name: 'web', namespace: 'ns' } };
