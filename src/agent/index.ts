@@ -4,11 +4,11 @@
 export { createNodeAgent } from './node-agent/create-node-agent.ts';
 export type { NodeAgent } from './node-agent/node-agent.ts';
 export type { NodeAgentInspection } from './node-agent/node-agent-inspection.ts';
-export type { NodeAgentNode, NodeAgentOptions, NodeAgentStopOptions } from './node-agent/node-agent-options.ts';
+export type { NodeAgentNode, NodeAgentOptions } from './node-agent/node-agent-options.ts';
 export type { Eviction } from './eviction/evict-pod.ts';
 export type { PodAdmitAttributes, PodAdmitResult } from './allocation/pod-admission.ts';
 export type { Node, NodeStatus } from './node/node-types.ts';
-export { type AgentServer, type MetricsSource, serveAgent, type ServeAgentOptions } from './http-server/serve-agent.ts';
+export { type AgentServer, serveAgent, type ServeAgentOptions } from './http-server/serve-agent.ts';
 
 // The container runtime
 export type {
@@ -37,6 +37,6 @@ export { httpSource } from './config/http-source.ts';
 export type { PodSink, PodSource, PodSourceContext } from './config/pod-source.ts';
 
 // Events
-export { APIEventRecorder, type APIEventRecorderOptions } from './events/api-event-recorder.ts';
+export { APIEventRecorder } from './events/api-event-recorder.ts';
 export { createEventClient, type EventClient } from './events/event-client.ts';
 export type { EventRecorder, ObjectEvent, PodEvent } from './events/event-recorder.ts';

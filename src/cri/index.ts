@@ -3,9 +3,3 @@ export { createCRIRuntime, type CRIRuntimeOptions } from './create-cri-runtime.t
 export { createRuntimeHelper, type RuntimeHelperOptions } from './create-runtime-helper.ts';
 export type { CRIRuntime } from './cri-runtime.ts';
 export type { RuntimeHelper } from './runtime-helper.ts';
-export type {
-  ContainerMount,
-  PodDNS,
-  PullCredentials,
-  RunContainerOptions,
-} from '../agent/container-options/run-container-options.ts';

@@ -3,33 +3,25 @@
  * These are the exports of the package itself.
  */
 
-export {
-  type ResumeOptions,
-  type ResumeResult,
-  StatusManager,
-  type StatusListener,
-  type StopOptions,
-} from './status-manager.ts';
+export { StatusManager, type StatusListener } from './status-manager.ts';
 export type { StatusManagerLike } from './status-manager-like.ts';
 export type { PodExplanation } from './explain/explanation.ts';
 export type { ManagerInspection, PodInspection } from './inspection.ts';
 export type { StatusEventRecorder, PodStatusEvent } from './sync/status-events.ts';
 export type { StatusManagerOptions } from './options.ts';
-export { StatusManagerError, type StatusManagerErrorCode } from '../shared/errors.ts';
+export { StatusManagerError } from '../shared/errors.ts';
 export type { UpdateResult } from './cache/update-result.ts';
-export type { ResizeInProgressChange } from './cache/resize-conditions.ts';
 export type { StatusOutcome } from './sync/status-outcome.ts';
 export type { WrittenResult } from './sync/written-waiters.ts';
 export type { PodStartupLatency } from './sync/pod-syncer.ts';
-export { RequestLimiter, type RequestLimiterOptions } from './sync/request-limiter.ts';
-export type { SyncBatchResult } from './sync/in-flight-syncs.ts';
+export { RequestLimiter } from './sync/request-limiter.ts';
 
 // Pods
 export { BasicPodManager } from '../kube/basic-pod-manager.ts';
 export type { PodDeletionSafety } from './pod-deletion-safety.ts';
-export type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
+export type { InformerState, PodManager } from '../kube/pod-manager.ts';
 export { isMirrorPod } from '../kube/static-pods.ts';
-export { type NodeResources, podResourcesAreReclaimed } from './allocation/pod-resources-reclaimed.ts';
+export { podResourcesAreReclaimed } from './allocation/pod-resources-reclaimed.ts';
 
 // Computing a pod's status
 export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
@@ -40,32 +32,25 @@ export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
 // The API server
 export type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 export { APIError } from '../kube/client/api-error.ts';
-export type {
-  DeletePodOptions,
-  PodClient,
-  PodReference,
-  PodStatusPatch,
-  RequestOptions,
-} from '../kube/client/pod-client.ts';
+export type { PodClient, PodReference, PodStatusPatch, RequestOptions } from '../kube/client/pod-client.ts';
 
 // Traces
 export { type AcceptedMessage, type RequestMessage, type SyncMessage, tracingChannelNames } from './tracing.ts';
 
 // Permissions
 export { accessParts } from '../kube/access/permissions.ts';
-export { type AccessClient, type AccessOptions, checkAccess } from '../kube/access/check-access.ts';
+export { type AccessClient, checkAccess } from '../kube/access/check-access.ts';
 export type { AccessReport } from '../kube/access/access-report.ts';
 export { logMissingAccess } from '../kube/access/log-missing-access.ts';
-export { rbacManifest, type RBACManifestOptions } from '../kube/access/rbac-manifest.ts';
+export { rbacManifest } from '../kube/access/rbac-manifest.ts';
 
 // Allocated resources
-export { type AllocationState, noopState, type PodResizeStatus } from './allocation/allocation-state.ts';
+export { type AllocationState, noopState } from './allocation/allocation-state.ts';
 export { openCheckpointState } from './allocation/checkpoint-state.ts';
 
 // Unsent statuses on disk
-export { fileJournal, type FileJournalOptions } from './journal/file-journal.ts';
+export { fileJournal } from './journal/file-journal.ts';
 export type { Journal, JournalEntry } from './journal/journal.ts';
-export type { RecoveredStatus } from './recovered-statuses.ts';
 
 // Time, logs, metrics
 export { type Clock, systemClock, type Timer } from '../shared/clock.ts';
@@ -92,5 +77,4 @@ export type {
   ResourceRequirements,
   ResourceRequirementsInput,
   Time,
-  VolumeHealthConditionInput,
 } from '../kube/types.ts';

@@ -1,6 +1,6 @@
 /* Fakes of the clock, the client, the runtime and the API server, for unit tests. */
 
-export { APIServer, type APIServerOptions, type RequestRecord } from '../api-server/index.ts';
+export { APIServer, type RequestRecord } from '../api-server/index.ts';
 export {
   FakeContainerRuntime,
   type FakeContainerRuntimeOptions,
@@ -9,14 +9,12 @@ export {
 export type { FakeRun } from './container-runtime/fake-container.ts';
 export type { RuntimeCall } from './container-runtime/runtime-call.ts';
 export { FakeClock } from './fake-clock.ts';
-export { FakePodClient, type FakeAction, type FakePodClientOptions, type FakeReaction } from './fake-pod-client.ts';
+export { FakePodClient, type FakeAction, type FakeReaction } from './fake-pod-client.ts';
 export { fault, type Fault } from '../api-server/faults/fault.ts';
 export type { RequestMatch } from '../api-server/faults/fault-match.ts';
 export type { Faults } from '../api-server/faults/faults.ts';
-export type { Mutation } from '../api-server/mutations.ts';
-export type { PodEvent, PodEvents } from '../api-server/pod-events.ts';
-export { type LoggedLine, recordingLogger, type RecordingLogger } from './recording-logger.ts';
+export { recordingLogger, type RecordingLogger } from './recording-logger.ts';
 export { RecordingMetrics } from './recording-metrics.ts';
-export { settle, type SettlePart } from './settle.ts';
+export { settle } from './settle.ts';
 export { silentLogger } from './silent-logger.ts';
-export { SyncedPodManager, type SyncedPodManagerOptions } from './synced-pod-manager.ts';
+export { SyncedPodManager } from './synced-pod-manager.ts';

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { Pod, PodStatusInput, VolumeHealthConditionInput } from 'kubelet-status-manager';
+import type { Pod, PodStatusInput, StatusManager } from 'kubelet-status-manager';
 
 /** One call or event, with its arguments. Empty arguments are omitted from the JSON. */
 export interface TraceStep {
@@ -21,7 +21,7 @@ export interface TraceStep {
   readonly all?: boolean;
   readonly containerID?: string;
   readonly volumeName?: string;
-  readonly health?: readonly VolumeHealthConditionInput[];
+  readonly health?: Parameters<StatusManager['setPodVolumeHealth']>[2];
   readonly uids?: readonly string[];
   readonly reason?: string;
   readonly message?: string;

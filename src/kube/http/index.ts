@@ -2,14 +2,8 @@
 
 export { pathSegment } from './api-path.ts';
 export { createPodClient, type HTTPPodClient } from './http-pod-client.ts';
-export { inClusterConfig, type InClusterConfigOptions } from './in-cluster-config.ts';
+export { inClusterConfig } from './in-cluster-config.ts';
 export type { KubeConfigObject, KubeConfigSource } from './kube-config-types.ts';
 export type { KubeTransportOptions } from './transport-options.ts';
-export type {
-  KubeRequestOptions,
-  KubeResponse,
-  KubeStream,
-  KubeStreamOptions,
-  KubeTransport,
-} from './kube-transport.ts';
+export type { KubeRequestOptions, KubeResponse, KubeTransport } from './kube-transport.ts';
 export { createKubeTransport } from './transport.ts';

@@ -1,6 +1,7 @@
 import type { AbortSignalLike } from '../../../src/shared/abort.ts';
 import { APIError, describeAbort } from '../../../src/kube/client/api-error.ts';
-import type { KubeRequestOptions, KubeResponse, KubeStream, KubeTransport } from '../../../src/kube/http/index.ts';
+import type { KubeRequestOptions, KubeResponse, KubeTransport } from '../../../src/kube/http/index.ts';
+import type { KubeStream } from '../../../src/kube/http/kube-transport.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 
 type Query = NonNullable<KubeRequestOptions['query']>;
