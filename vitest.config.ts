@@ -32,7 +32,7 @@ export default defineConfig({
   },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: slow } },
+      { extends: true, test: { name: 'unit', include: ['{test,examples}/**/*.test.ts'], exclude: slow } },
       { extends: true, test: { name: 'slow', include: slow, testTimeout: 180_000 } },
     ],
     pool: 'forks',

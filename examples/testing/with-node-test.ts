@@ -1,3 +1,4 @@
+// node:test: an informer whose watch is cut.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPodClient } from 'kubelet-status-manager/http';

@@ -1,3 +1,4 @@
+// The timers of the code under test are those of vitest; the library is on a FakeClock.
 import { afterEach, expect, it, vi } from 'vitest';
 import { type Pod, StatusManager } from 'kubelet-status-manager';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';

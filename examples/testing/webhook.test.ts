@@ -1,3 +1,4 @@
+// Pods and Namespaces without HTTP, and a mutating webhook that injects a sidecar.
 import { expect, it } from 'vitest';
 import { APIServer } from 'kubelet-status-manager/testing';
 

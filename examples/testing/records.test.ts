@@ -1,3 +1,4 @@
+// Requests, log lines and metrics are recorded.
 import { expect, it } from 'vitest';
 import { type Pod, StatusManager } from 'kubelet-status-manager';
 import { FakeClock, FakePodClient, fault, recordingLogger, RecordingMetrics } from 'kubelet-status-manager/testing';

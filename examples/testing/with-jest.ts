@@ -1,3 +1,4 @@
+// Jest: a request that the API server never answers, on the clock of the test.
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { StatusManager } from 'kubelet-status-manager';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
