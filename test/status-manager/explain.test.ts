@@ -436,7 +436,7 @@ const rows = {
         unsentSince: '2026-01-02T03:04:35Z',
       },
       sentence:
-        'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone by manager kube-foo: written 4 times; next try in 30 s.',
+        'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone by manager kube-foo: written 4 times; next try in 5 s.',
     },
     {
       state: 'the API server drops a field',
@@ -447,7 +447,7 @@ const rows = {
         ),
       explanation: { cause: expect.objectContaining({ kind: 'hot-loop', members: ['message'], managers: [] }) },
       sentence:
-        'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone: written 4 times; next try in 30 s.',
+        'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone: written 4 times; next try in 5 s.',
     },
   ],
   'next-batch': [

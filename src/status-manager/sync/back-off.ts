@@ -5,7 +5,11 @@ import { type BackOffDelays, failureClassTable, type RetriedFailureClass } from 
 /** Why a pod's next sync is delayed: a failed request, or a hot loop. */
 export type BackOffReason = RetriedFailureClass | 'hot-loop';
 
-const hotLoop: BackOffDelays = { firstMs: 20_000, maxMs: 600_000, newVersionWaitMs: 0 };
+/**
+ * Retried by every second full batch, so that within 30 s after the other writer has stopped one batch
+ * writes the status and the next one sees that it is kept.
+ */
+const hotLoop: BackOffDelays = { firstMs: 15_000, maxMs: 15_000, newVersionWaitMs: 0 };
 
 /** The cause of a pod's delay. */
 export interface BackOffCause {
