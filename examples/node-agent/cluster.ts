@@ -1,20 +1,14 @@
-import { readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { APIServer } from 'kubelet-status-manager/testing';
-import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
 import type { StoppableServer } from './outage.ts';
+import { type KubeConfigFile, readKubeconfig } from './read-kubeconfig.ts';
 
 /** The cluster that the agent's node is part of. */
-export interface Cluster {
+export interface Cluster extends KubeConfigFile {
   /** The API server was started by this agent, and stops with it. */
   readonly isOwn: boolean;
   /** Absent for a cluster of somebody else. */
   readonly server?: StoppableServer;
-  readonly kubeConfig: KubeConfigObject;
-  /** Base directory of relative file names in `kubeConfig`. */
-  readonly kubeConfigDir: string;
   close(): Promise<void>;
 }
 
@@ -28,22 +22,7 @@ export async function startOwnCluster(port: number): Promise<Cluster> {
   }
 }
 
-/** The cluster of a kubeconfig's current context. Error messages never contain the contents of the file. */
+/** The cluster of a kubeconfig's current context. */
 export async function openCluster(file: string): Promise<Cluster> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    throw AgentError.from(error, `--kubeconfig ${file}`);
-  }
-  let kubeConfig: KubeConfigObject | null;
-  try {
-    kubeConfig = parse(text, { logLevel: 'silent' }) as KubeConfigObject | null;
-  } catch {
-    throw new AgentError(`--kubeconfig ${file}: this is not valid YAML`);
-  }
-  if (typeof kubeConfig?.['current-context'] !== 'string') {
-    throw new AgentError(`--kubeconfig ${file}: this is not a kubeconfig with a current-context`);
-  }
-  return { isOwn: false, kubeConfig, kubeConfigDir: dirname(file), close: async () => {} };
+  return { isOwn: false, ...(await readKubeconfig(file)), close: async () => {} };
 }

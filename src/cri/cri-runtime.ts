@@ -13,6 +13,7 @@ import {
   type RuntimeEvent,
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
+import type { NodeStatus } from '../agent/node/node-types.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -27,6 +28,7 @@ import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } fr
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { RuntimeEvents } from './runtime-events.ts';
+import { nodeStatusOfRuntime } from './node-status.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';
 import type { ImageUser } from './security-context.ts';
@@ -77,6 +79,19 @@ export class CRIRuntime implements ContainerRuntime {
   async status({ signal }: CallOptions = {}): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
     const { status } = await this.#client.call('Status', {}, { signal });
     return { conditions: status?.conditions ?? [] };
+  }
+
+  /**
+   * What the runtime contributes to the status of a Node: its version in `nodeInfo`, the 50 largest images, and its
+   * handlers and features. For the option `nodeStatus` of the agent's Node.
+   */
+  async nodeStatus({ signal }: CallOptions = {}): Promise<NodeStatus> {
+    const [version, status, { images }] = await Promise.all([
+      this.#client.call('Version', {}, { signal }),
+      this.#client.call('Status', {}, { signal }),
+      this.#client.call('ListImages', {}, { signal }),
+    ]);
+    return nodeStatusOfRuntime(version, status, images);
   }
 
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {

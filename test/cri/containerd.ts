@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,8 +27,19 @@ export async function startContainerd(
     endpoint: stdout.trim().split('\n').at(-1)!,
     folder,
     stop: async () => {
+      await removeContainers(folder);
       await run(script, ['down', folder]);
       await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     },
   };
+}
+
+/** Containers that a failed test left would keep their mounts, so that the folder could not be removed. */
+async function removeContainers(folder: string): Promise<void> {
+  const run = promisify(execFile);
+  const ctr = (...args: string[]) => run('ctr', ['-a', join(folder, 'containerd.sock'), '-n', 'k8s.io', ...args]);
+  const tasks = (await ctr('tasks', 'ls', '-q')).stdout.split('\n').filter(Boolean);
+  for (const task of tasks) await ctr('tasks', 'rm', '--force', task);
+  const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
+  for (const path of mounts.filter((path) => path.startsWith(`${folder}/`)).toReversed()) await run('umount', [path]);
 }

@@ -1,0 +1,171 @@
+import { hostname } from 'node:os';
+import { isIP } from 'node:net';
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+/** The command line. Names, meaning and defaults are those of the kubelet unless `--help` says otherwise. */
+export interface ContainerdAgentOptions {
+  /** Absent: the agent runs only static pods. */
+  readonly kubeconfig?: string;
+  readonly hostnameOverride: string;
+  readonly registerNode: boolean;
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly registerWithTaints: readonly TaintOption[];
+  /** Absent: the address of the default route's interface. */
+  readonly nodeIp?: readonly string[];
+  readonly maxPods: number;
+  readonly containerRuntimeEndpoint: string;
+  readonly rootDir: string;
+  readonly podLogsDir: string;
+  readonly cgroupRoot: string;
+  readonly podManifestPath?: string;
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  readonly resolvConf: string;
+  readonly allowedUnsafeSysctls: readonly string[];
+  /** The port of the kubelet's API; 0: none. */
+  readonly port: number;
+  readonly healthzBindAddress: string;
+  /** 0: health, metrics and status page are not served. */
+  readonly healthzPort: number;
+  readonly logLevel: string;
+}
+
+/** A taint of `--register-with-taints`. */
+export interface TaintOption {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+const help = `
+Stopped with SIGTERM or SIGINT, the agent leaves the containers running; the next one, or a kubelet, adopts them.
+
+Exit codes:
+  0  a signal stopped the agent
+  1  the agent could not start
+  2  the command line is wrong`;
+
+/** Throws a CommanderError for --help (exitCode 0) and for invalid options, after the text was printed. */
+export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
+  return new Command('containerd-agent')
+    .description('Turns a machine with containerd or CRI-O into a Kubernetes node.')
+    .option('--kubeconfig <file>', 'the cluster to join; without it, only static pods run')
+    .addOption(
+      new Option('--hostname-override <name>', 'name of the Node')
+        .default(hostname().toLowerCase())
+        .argParser(readNodeName),
+    )
+    .addOption(
+      new Option('--register-node [boolean]', 'create and update the Node').default(true).argParser(readBoolean),
+    )
+    .addOption(
+      new Option('--node-labels <key=value,…>', 'labels of a new Node').default({}, 'none').argParser(readLabels),
+    )
+    .addOption(
+      new Option('--register-with-taints <key=value:effect,…>', 'taints of a new Node')
+        .default([], 'none')
+        .argParser(readTaints),
+    )
+    .addOption(
+      new Option('--node-ip <addresses>', 'IP address of the node, or one of each family').argParser(readAddresses),
+    )
+    .addOption(
+      new Option('--max-pods <number>', 'how many pods the node can run')
+        .default(110)
+        .argParser(readInteger(1, 100_000)),
+    )
+    .option(
+      '--container-runtime-endpoint <endpoint>',
+      'the socket of the container runtime',
+      'unix:///run/containerd/containerd.sock',
+    )
+    .option('--root-dir <directory>', "volumes of the pods and the agent's state", '/var/lib/kubelet')
+    .option('--pod-logs-dir <directory>', 'logs of the containers', '/var/log/pods')
+    .option(
+      '--cgroup-root <cgroup>',
+      'the cgroup of all pods, with cgroupfs; "" leaves cgroups to the runtime',
+      '/kubepods',
+    )
+    .option('--pod-manifest-path <directory>', 'manifests of static pods')
+    .addOption(
+      new Option('--cluster-dns <addresses>', "the cluster's DNS servers").default([], 'none').argParser(readAddresses),
+    )
+    .option('--cluster-domain <domain>', "domain of the cluster's Services", 'cluster.local')
+    .option('--resolv-conf <file>', 'the node\'s resolver configuration; "" for none', '/etc/resolv.conf')
+    .addOption(
+      new Option('--allowed-unsafe-sysctls <names>', 'sysctls that pods may set; may end in .*')
+        .default([], 'none')
+        .argParser((text: string) => text.split(',')),
+    )
+    .addOption(
+      new Option('--port <number>', 'port of the kubelet API; 0 for none')
+        .default(10_250)
+        .argParser(readInteger(0, 65_535)),
+    )
+    .addOption(
+      new Option('--healthz-port <number>', 'port of /healthz, /readyz, /metrics and /statusz/; 0 for none')
+        .default(10_248)
+        .argParser(readInteger(0, 65_535)),
+    )
+    .option('--healthz-bind-address <address>', 'address of --healthz-port', '127.0.0.1')
+    .addOption(
+      new Option('--log-level <level>', 'how much to log')
+        .choices(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+        .default('info'),
+    )
+    .addHelpText('after', help)
+    .allowExcessArguments(false)
+    .showHelpAfterError('Try --help.')
+    .exitOverride()
+    .parse(args, { from: 'user' })
+    .opts<ContainerdAgentOptions>();
+}
+
+function readInteger(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new InvalidArgumentError(`Expected a number from ${min} to ${max}.`);
+    return value;
+  };
+}
+
+function readBoolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new InvalidArgumentError('Expected true or false.');
+  return text === 'true';
+}
+
+/** A Node's name is a DNS subdomain, and as the label `kubernetes.io/hostname` at most 63 characters long. */
+function readNodeName(text: string): string {
+  if (text.length <= 63 && text.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part))) return text;
+  throw new InvalidArgumentError('Expected lower-case letters, digits, "-" and ".", at most 63 characters.');
+}
+
+function readAddresses(text: string): string[] {
+  const addresses = text.split(',');
+  const invalid = addresses.find((address) => isIP(address) === 0);
+  if (invalid !== undefined) throw new InvalidArgumentError(`"${invalid}" is not an IP address.`);
+  return addresses;
+}
+
+function readLabels(text: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const label of text.split(',').filter(Boolean)) {
+    const [, key, value] = /^([^=]+)=(.*)$/.exec(label) ?? [];
+    if (key === undefined) throw new InvalidArgumentError(`Expected key=value, got "${label}".`);
+    labels[key] = value!;
+  }
+  return labels;
+}
+
+function readTaints(text: string): TaintOption[] {
+  return text
+    .split(',')
+    .filter(Boolean)
+    .map((taint) => {
+      const [, key, value, effect] =
+        /^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(taint) ?? [];
+      if (key === undefined) throw new InvalidArgumentError(`Expected key=value:effect, got "${taint}".`);
+      return { key, ...(value && { value }), effect: effect! };
+    });
+}

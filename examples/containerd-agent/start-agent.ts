@@ -1,0 +1,138 @@
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileJournal, type Logger, openCheckpointState } from 'kubelet-status-manager';
+import {
+  APIEventRecorder,
+  createEventClient,
+  createNodeAgent,
+  fileSource,
+  type NodeAgentNode,
+  serveAgent,
+} from 'kubelet-status-manager/agent';
+import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+import { Registry } from 'prom-client';
+import { parse } from 'yaml';
+import { AgentError } from '../node-agent/agent-error.ts';
+import type { CleanUps } from '../node-agent/clean-ups.ts';
+import { readKubeconfig } from '../node-agent/read-kubeconfig.ts';
+import { defaultNodeIP, machineCapacity, machineInfo } from './machine.ts';
+import type { ContainerdAgentOptions } from './options.ts';
+
+export interface AgentSurroundings {
+  readonly logger: Logger;
+  /** Receives what stops the agent and its servers again, also if the start fails halfway. */
+  readonly cleanUps: CleanUps;
+}
+
+/** Starts the agent and returns when it runs; the API server need not respond yet. @throws AgentError */
+export async function startAgent(
+  options: ContainerdAgentOptions,
+  { logger, cleanUps }: AgentSurroundings,
+): Promise<void> {
+  const { hostnameOverride: nodeName, podManifestPath, cgroupRoot, healthzPort } = options;
+  const rootDirectory = resolve(options.rootDir);
+  const podLogsDirectory = resolve(options.podLogsDir);
+  const nodeIP = await defaultNodeIP();
+  const addresses = options.nodeIp ?? (nodeIP === undefined ? [] : [nodeIP]);
+  for (const folder of [rootDirectory, podLogsDirectory]) await inStep(folder, mkdir(folder, { recursive: true }));
+  // Only one agent at a time can open the journal, so only one can use the directory.
+  const journal = await inStep(`--root-dir ${rootDirectory}`, fileJournal(join(rootDirectory, 'journal')));
+  const capacity = await machineCapacity(rootDirectory, options.maxPods);
+
+  const client = options.kubeconfig === undefined ? undefined : await openClient(options.kubeconfig, logger, cleanUps);
+  const eventRecorder =
+    client && new APIEventRecorder({ client: createEventClient(client.transport), nodeName, logger });
+  if (eventRecorder) cleanUps.add('events', () => eventRecorder.stop());
+
+  const helper = createRuntimeHelper({
+    client,
+    rootDirectory,
+    clusterDNS: options.clusterDns,
+    clusterDomain: options.clusterDomain,
+    resolvConf: options.resolvConf,
+    hostIPs: addresses,
+    allocatable: capacity,
+    eventRecorder,
+    logger,
+  });
+  const runtime = await inStep(
+    '--container-runtime-endpoint',
+    createCRIRuntime({
+      endpoint: options.containerRuntimeEndpoint,
+      helper,
+      rootDirectory,
+      podLogsDirectory,
+      cgroupRoot: cgroupRoot || undefined,
+      logger,
+    }),
+  );
+  cleanUps.add('runtime', () => runtime.close());
+
+  const info = await machineInfo();
+  const node: NodeAgentNode = {
+    addresses,
+    labels: options.nodeLabels,
+    taints: options.registerWithTaints,
+    nodeStatus: async () => {
+      const { nodeInfo, ...status } = await runtime.nodeStatus();
+      return { ...status, capacity, nodeInfo: { ...info, ...nodeInfo } };
+    },
+  };
+  const register = new Registry();
+  const agent = createNodeAgent({
+    nodeName,
+    client,
+    runtime,
+    volumeManager: helper.volumeManager,
+    sources:
+      podManifestPath === undefined
+        ? []
+        : [fileSource({ path: podManifestPath, parse: (text) => parse(text) as unknown })],
+    node: options.registerNode && node,
+    allowedUnsafeSysctls: options.allowedUnsafeSysctls,
+    eventRecorder,
+    journal,
+    // The kubelet keeps it in the same place.
+    allocationState: await inStep(`--root-dir ${rootDirectory}`, openCheckpointState(rootDirectory)),
+    actuatedState: await inStep(`--root-dir ${rootDirectory}`, openCheckpointState(join(rootDirectory, 'actuated'))),
+    metrics: createPrometheusMetrics({ register }),
+    logger,
+  });
+
+  // The kubelet API (logs, exec, port-forward) on options.port belongs here.
+  if (healthzPort !== 0) {
+    const server = await inStep(
+      '--healthz-port',
+      serveAgent(agent, { host: options.healthzBindAddress, port: healthzPort, register, logger }),
+    );
+    cleanUps.add('health and metrics', () => server.close());
+  }
+  cleanUps.add('agent', () => agent.stop({ drain: true }));
+  agent.start();
+  void agent.whenReady().then(
+    () => logger.info({ node: nodeName }, 'The node is ready for pods'),
+    () => {},
+  );
+}
+
+async function openClient(
+  kubeconfig: string,
+  logger: Logger,
+  cleanUps: CleanUps,
+): Promise<ReturnType<typeof createPodClient>> {
+  const { kubeConfig, kubeConfigDir } = await readKubeconfig(kubeconfig);
+  const client = createPodClient(kubeConfig, { kubeConfigDir, logger });
+  cleanUps.add('connections', () => client.transport.close());
+  return client;
+}
+
+/** Names the option that an error belongs to. */
+async function inStep<T>(step: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw AgentError.from(error, step);
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { parseOptions } from '../../../examples/containerd-agent/options.ts';
+
+describe('parseOptions of containerd-agent', () => {
+  it('has the defaults of the kubelet', () => {
+    const { hostnameOverride, ...options } = parseOptions([]);
+    expect(hostnameOverride).not.toBe('');
+    expect(options).toEqual({
+      registerNode: true,
+      nodeLabels: {},
+      registerWithTaints: [],
+      maxPods: 110,
+      containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+      rootDir: '/var/lib/kubelet',
+      podLogsDir: '/var/log/pods',
+      cgroupRoot: '/kubepods',
+      clusterDns: [],
+      clusterDomain: 'cluster.local',
+      resolvConf: '/etc/resolv.conf',
+      allowedUnsafeSysctls: [],
+      port: 10_250,
+      healthzPort: 10_248,
+      healthzBindAddress: '127.0.0.1',
+      logLevel: 'info',
+    });
+  });
+
+  it("reads lists, booleans and taints in the kubelet's format", () => {
+    const args = [
+      ...['--register-node=false', '--node-labels', 'a=b,c=', '--node-ip', '192.0.2.7,2001:db8::7'],
+      ...['--register-with-taints', 'k=v:NoSchedule,l:NoExecute', '--allowed-unsafe-sysctls=net.core.*,kernel.msgmax'],
+    ];
+    expect(parseOptions(args)).toMatchObject({
+      registerNode: false,
+      nodeLabels: { a: 'b', c: '' },
+      nodeIp: ['192.0.2.7', '2001:db8::7'],
+      registerWithTaints: [
+        { key: 'k', value: 'v', effect: 'NoSchedule' },
+        { key: 'l', effect: 'NoExecute' },
+      ],
+      allowedUnsafeSysctls: ['net.core.*', 'kernel.msgmax'],
+    });
+  });
+
+  it.each([
+    ['--hostname-override', 'Node_A'],
+    ['--register-node', 'no'],
+    ['--node-labels', 'a'],
+    ['--register-with-taints', 'k=v:Never'],
+    ['--node-ip', 'localhost'],
+    ['--cluster-dns', '10.96.0'],
+    ['--max-pods', '0'],
+    ['--port', '65536'],
+    ['--log-level', 'loud'],
+  ])('refuses an invalid %s', (option, value) => {
+    expect(() => parseOptions([option, value])).toThrow(option);
+  });
+});
