@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
 import { APIServer, silentLogger } from 'kubelet-status-manager/testing';
-import { FunctionRuntime } from './function-runtime.ts';
+import { FunctionRuntime } from '../../../examples/function-runtime/function-runtime.ts';
 
 it('the runtime of the guide runs a pod to its end, and stops one that is deleted', async () => {
   const server = await APIServer.start();
