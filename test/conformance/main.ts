@@ -1,0 +1,192 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import escapeRegExp from 'lodash/escapeRegExp.js';
+import { alignColumns } from '../../bench/report.ts';
+import { Machine } from './machine.ts';
+import { compare, isConformant, type Outcome, tableOf } from './outcome.ts';
+import { Progress } from './progress.ts';
+import { recordedFocus, recordedSkip, updateSpecList } from './record.ts';
+import { missingRequirements } from './requirements.ts';
+import { runGinkgo } from './run-ginkgo.ts';
+import { readSpecList, selectSpecs, type Spec, specListFile } from './spec-list.ts';
+
+interface Options {
+  readonly focus?: RegExp;
+  readonly quick?: boolean;
+  readonly json?: boolean;
+  readonly processes: number;
+  readonly timeout: number;
+  readonly keep?: boolean;
+  readonly record?: boolean;
+  readonly tools: string;
+  readonly index: number;
+}
+
+const program = new Command('npm run conformance --')
+  .description(
+    `Runs Kubernetes' own e2e tests against examples/containerd-agent: those that the real kubelet passes on such a machine, as listed in ${specListFile}.`,
+  )
+  .option('--focus <regexp>', 'only specs whose full names match', readRegExp)
+  .option('--quick', 'only the specs for CI, which take about two minutes')
+  .option('--json', 'print the results as JSON')
+  .option('--processes <n>', 'specs at the same time; most of a run is waiting', readPositive, 8)
+  .option('--timeout <minutes>', 'of all specs together', readPositive, 60)
+  .option('--keep', 'keep the folder with the logs; a run that fails always does')
+  .option('--record', 'run the real kubelet instead, and write the list')
+  .option('--tools <folder>', 'with the scripts that start the parts of a cluster', '../shared/node')
+  .option('--index <n>', 'keeps several runs on one machine apart: addresses, bridges, ports, cgroups', readPositive, 1)
+  .addHelpText(
+    'after',
+    '\nExit code: 0 passed, 1 a spec failed that the kubelet passes, 2 wrong usage, something is missing, or the run failed.',
+  )
+  .exitOverride();
+
+async function main(): Promise<number> {
+  let options: Options;
+  try {
+    options = program.parse().opts<Options>();
+  } catch (error) {
+    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
+  }
+  const missing = missingRequirements(options.tools);
+  if (missing.length > 0) {
+    say(`Cannot run here. Missing:\n${missing.map((one) => `- ${one}\n`).join('')}`);
+    return 2;
+  }
+  const list = await readSpecList();
+  const specs = selectSpecs(list, options);
+  if (specs.length === 0 && options.record !== true) {
+    say(`No spec in ${specListFile} matches\n`);
+    return 2;
+  }
+
+  const folder = await mkdtemp(path.join(tmpdir(), 'conformance-'));
+  const interruption = new AbortController();
+  const interrupt = (): void => interruption.abort();
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  let machine: Machine | undefined;
+  let isDone = false;
+  try {
+    say('Starting a control plane and containerd\n');
+    machine = await Machine.start(folder, options);
+    say(options.record === true ? 'Starting the kubelet\n' : 'Starting the agent\n');
+    await (options.record === true ? machine.startKubelet() : machine.startAgent());
+    isDone = await (options.record === true ? record : check)(machine, folder, specs, options, interruption.signal);
+    return isDone ? 0 : 1;
+  } catch (error) {
+    say(`The run failed: ${(error as Error).stack}\n`);
+    return 2;
+  } finally {
+    await machine?.stop();
+    if (isDone && options.keep !== true) await machine?.remove();
+    else say(`Logs: ${folder}\n`);
+  }
+}
+
+/** Runs the specs against the agent. Whether all have passed. */
+async function check(
+  machine: Machine,
+  folder: string,
+  specs: readonly Spec[],
+  options: Options,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { reasons } = await readSpecList();
+  // The name is at the end of what Ginkgo compares.
+  const focus = specs.map(({ name }) => `${escapeRegExp(name)}$`);
+  const results = await runSpecs(machine, folder, { focus, count: specs.length }, options, signal);
+  const outcomes = compare(specs, results, reasons);
+  if (options.json === true) print(outcomes);
+  else {
+    process.stdout.write(alignColumns(tableOf(outcomes)));
+    for (const { outcome, name, message } of outcomes) {
+      if (outcome !== 'passed') process.stdout.write(`${outcome}: ${name}\n    ${message}\n`);
+    }
+  }
+  return isConformant(outcomes);
+}
+
+/** Runs the kubelet, and writes what it passes. */
+async function record(
+  machine: Machine,
+  folder: string,
+  _: readonly Spec[],
+  options: Options,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const focus = options.focus === undefined ? recordedFocus : [options.focus.source];
+  const results = await runSpecs(machine, folder, { focus, skip: recordedSkip, count: undefined }, options, signal);
+  await writeFile(specListFile, `${JSON.stringify(updateSpecList(await readSpecList(), results), undefined, 2)}\n`);
+  say(`Written: ${specListFile}\n`);
+  return true;
+}
+
+async function runSpecs(
+  machine: Machine,
+  folder: string,
+  selection: { focus: readonly string[]; skip?: readonly string[]; count: number | undefined },
+  { processes, timeout }: Options,
+  signal: AbortSignal,
+): ReturnType<typeof runGinkgo> {
+  const progress = new Progress();
+  const startedAtMs = Date.now();
+  const showAll = (end: string): void => {
+    const minutes = ((Date.now() - startedAtMs) / 60_000).toFixed(1);
+    const of = selection.count === undefined ? '' : ` of ${selection.count}`;
+    say(`${minutes} min: ${progress.passed + progress.failed}${of} specs, ${progress.failed} failed${end}`);
+  };
+  const timer = setInterval(showAll, process.stderr.isTTY ? 1_000 : 30_000, process.stderr.isTTY ? ' \r' : '\n');
+  try {
+    return await runGinkgo({
+      assets: machine.assets,
+      kubeconfig: machine.kubeconfig,
+      focus: selection.focus,
+      ...(selection.skip !== undefined && { skip: selection.skip }),
+      processes,
+      timeoutMinutes: timeout,
+      folder,
+      signal,
+      onOutput: (text) => {
+        for (const name of progress.read(text)) say(`failed: ${name}\n`);
+      },
+    });
+  } finally {
+    clearInterval(timer);
+    showAll('\n');
+  }
+}
+
+function print(outcomes: readonly Outcome[]): void {
+  const count = (outcome: Outcome['outcome']): number => outcomes.filter((one) => one.outcome === outcome).length;
+  const counts = {
+    passed: count('passed'),
+    failed: count('failed'),
+    excused: count('excused'),
+    missing: count('missing'),
+  };
+  process.stdout.write(
+    `${JSON.stringify({ isConformant: isConformant(outcomes), ...counts, specs: outcomes }, undefined, 2)}\n`,
+  );
+}
+
+function say(text: string): void {
+  process.stderr.write(text);
+}
+
+function readRegExp(text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+}
+
+function readPositive(text: string): number {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError('Expected an integer of at least 1.');
+  return number;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,41 @@
+import type { SpecResult } from './ginkgo-report.ts';
+import type { SpecList } from './spec-list.ts';
+
+/** What the list is made of. */
+export const recordedFocus = [
+  String.raw`\[sig-(node|storage)\].*\[NodeConformance\]`,
+  String.raw`\[sig-node\] (Pods Extended|Pod Extended|Events|PreStop|.*Container Status)`,
+];
+
+/** What needs features, a registry, or the machine alone. */
+export const recordedSkip = [
+  String.raw`PodLevel|Pod Level|\[Feature:|\[Serial\]|\[Slow\]|\[Disruptive\]|RuntimeClass|private registry`,
+];
+
+/** The list after a run of the kubelet: a spec of the run is listed if it passed; others keep their places. */
+export function updateSpecList(list: SpecList, results: readonly SpecResult[]): SpecList {
+  const ran = new Set(results.map(({ name }) => name));
+  const passed = new Map<string, string[]>();
+  const add = (group: string, name: string): void => {
+    passed.set(group, [...(passed.get(group) ?? []), name.slice(group.length + 1)]);
+  };
+  for (const [group, rests] of Object.entries(list.passes)) {
+    for (const rest of rests) if (!ran.has(`${group} ${rest}`)) add(group, `${group} ${rest}`);
+  }
+  for (const { group, name, state } of results) if (state === 'passed') add(group, name);
+  const passedNames = new Set(results.filter(({ state }) => state === 'passed').map(({ name }) => name));
+  const failed = results
+    .filter(({ name }) => !passedNames.has(name))
+    .map(({ name, message }) => [name, list.kubeletFails[name] ?? message ?? ''] as const);
+  return {
+    ...list,
+    passes: Object.fromEntries([...passed].sort(byKey).map(([group, rests]) => [group, rests.sort()])),
+    kubeletFails: Object.fromEntries(
+      [...Object.entries(list.kubeletFails).filter(([name]) => !ran.has(name)), ...failed].sort(byKey),
+    ),
+  };
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
