@@ -175,7 +175,6 @@ describe('TestWriteEventError', () => {
     ['no connection', new APIError('refused', { kind: 'network' }), 12, 1],
     ['too many requests', new APIError('slow down', { kind: 'http', statusCode: 429 }), 12, 1],
     ['a forbidden event', new APIError('forbidden', { kind: 'http', statusCode: 403 }), 1, 1],
-    ['a namespace that is being deleted', new APIError('terminating', { kind: 'http', statusCode: 403 }), 1, 1],
     ['an Event that is there already', new APIError('exists', { kind: 'http', statusCode: 409 }), 1, 0],
   ])('%s', async (_, error, expectedTries, dropped) => {
     const { client, tries } = failing(() => error);
@@ -189,6 +188,14 @@ describe('TestWriteEventError', () => {
     expect([tries(), recorder.inspect().dropped, clock.pendingTimers]).toEqual([expectedTries, dropped, 0]);
     // One warning, and none for each of the tries.
     expect(logger.warnings).toHaveLength(dropped);
+  });
+
+  it('an event in a namespace that is being deleted is dropped without a warning', async () => {
+    const causes = [{ reason: 'NamespaceTerminating', message: 'it is being terminated' }];
+    recorder = newRecorder(failing(() => new APIError('forbidden', { kind: 'http', statusCode: 403, causes })).client);
+    recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'Stopping container app' });
+    await clock.advanceAsync(0);
+    expect([recorder.inspect(), logger.warnings]).toEqual([{ queued: 0, dropped: 1 }, []]);
   });
 
   it('logs once since when writing fails, and when it succeeds again', async () => {

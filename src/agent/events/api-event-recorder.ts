@@ -163,6 +163,8 @@ export class APIEventRecorder implements EventRecorder {
       } catch (error) {
         // An Event of this name exists: an earlier attempt was successful.
         if (statusCodeOf(error) === 409) return;
+        // The pod goes together with its namespace; nobody could read the Event.
+        if (isNamespaceTerminating(error)) return this.#drop(correlated.event, reasonOf(error));
         this.#failures.failed(error);
         const isStopped = this.#stop.signal.aborted;
         if (isStopped && !isFinal(error)) this.#dropQueued();
@@ -212,6 +214,11 @@ export class APIEventRecorder implements EventRecorder {
 
 function statusCodeOf(error: unknown): number | undefined {
   return error instanceof APIError ? error.statusCode : undefined;
+}
+
+/** Source: apimachinery `HasStatusCause` with `NamespaceTerminatingCause`. */
+function isNamespaceTerminating(error: unknown): boolean {
+  return error instanceof APIError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
 }
 
 /** True when the API server has refused the event and would refuse it again. */
