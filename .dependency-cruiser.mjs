@@ -11,6 +11,7 @@ const areas = {
   'api-server': ['status-manager', 'kube', 'shared'],
   agent: ['observe', 'status-manager', 'kube', 'shared'],
   cri: ['agent', 'status-manager', 'kube', 'shared'],
+  'kubelet-api': ['agent', 'status-manager', 'kube', 'shared'],
   testing: ['api-server', 'agent', 'status-manager', 'kube', 'shared'],
 };
 

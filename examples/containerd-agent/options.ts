@@ -24,6 +24,16 @@ export interface ContainerdAgentOptions {
   readonly allowedUnsafeSysctls: readonly string[];
   /** The port of the kubelet's API; 0: none. */
   readonly port: number;
+  readonly address: string;
+  /** Absent: a self-signed certificate in `certDir`. */
+  readonly tlsCertFile?: string;
+  readonly tlsPrivateKeyFile?: string;
+  /** Absent: `pki` in the root directory. */
+  readonly certDir?: string;
+  readonly clientCaFile?: string;
+  readonly anonymousAuth: boolean;
+  readonly authenticationTokenWebhook: boolean;
+  readonly authorizationMode: 'Webhook' | 'AlwaysAllow';
   readonly healthzBindAddress: string;
   /** 0: health, metrics and status page are not served. */
   readonly healthzPort: number;
@@ -101,6 +111,26 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
       new Option('--port <number>', 'port of the kubelet API; 0 for none')
         .default(10_250)
         .argParser(readInteger(0, 65_535)),
+    )
+    .option('--address <address>', 'address of --port', '0.0.0.0')
+    .option('--tls-cert-file <file>', 'certificate of the kubelet API (default: a self-signed one)')
+    .option('--tls-private-key-file <file>', 'private key of --tls-cert-file')
+    .option('--cert-dir <directory>', 'where the self-signed certificate is kept (default: pki in --root-dir)')
+    .option('--client-ca-file <file>', "certificates that sign the kubelet API's client certificates (default: none)")
+    .addOption(
+      new Option('--anonymous-auth [boolean]', 'accept requests without credentials at the kubelet API')
+        .default(false)
+        .argParser(readBoolean),
+    )
+    .addOption(
+      new Option('--authentication-token-webhook [boolean]', 'accept tokens of the cluster at the kubelet API')
+        .default(true)
+        .argParser(readBoolean),
+    )
+    .addOption(
+      new Option('--authorization-mode <mode>', 'Webhook asks the API server what a user of the kubelet API may do')
+        .choices(['Webhook', 'AlwaysAllow'])
+        .default('Webhook'),
     )
     .addOption(
       new Option('--healthz-port <number>', 'port of /healthz, /readyz, /metrics and /statusz/; 0 for none')

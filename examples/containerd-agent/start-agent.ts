@@ -11,6 +11,7 @@ import {
 } from 'kubelet-status-manager/agent';
 import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
 import { createPodClient } from 'kubelet-status-manager/http';
+import { type KubeletAPIOptions, serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
@@ -101,7 +102,10 @@ export async function startAgent(
     logger,
   });
 
-  // The kubelet API (logs, exec, port-forward) on options.port belongs here.
+  if (options.port !== 0) {
+    const server = await inStep('--port', serveKubeletAPI(agent, kubeletAPIOptions(options, { runtime, logger })));
+    cleanUps.add('kubelet API', () => server.close());
+  }
   if (healthzPort !== 0) {
     const server = await inStep(
       '--healthz-port',
@@ -115,6 +119,23 @@ export async function startAgent(
     () => logger.info({ node: nodeName }, 'The node is ready for pods'),
     () => {},
   );
+}
+
+function kubeletAPIOptions(
+  options: ContainerdAgentOptions,
+  { runtime, logger }: Pick<KubeletAPIOptions, 'runtime' | 'logger'>,
+): KubeletAPIOptions {
+  const { address, port, tlsCertFile, tlsPrivateKeyFile, clientCaFile, anonymousAuth, kubeconfig } = options;
+  const { certDir = join(resolve(options.rootDir), 'pki'), authenticationTokenWebhook, authorizationMode } = options;
+  return {
+    ...{ runtime, logger, host: address, port, tlsCertFile, tlsPrivateKeyFile, certDirectory: certDir },
+    authentication: {
+      anonymous: anonymousAuth,
+      webhook: authenticationTokenWebhook && kubeconfig !== undefined,
+      clientCAFile: clientCaFile,
+    },
+    authorization: { mode: authorizationMode },
+  };
 }
 
 async function openClient(

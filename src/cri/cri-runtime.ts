@@ -1,5 +1,6 @@
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import maxBy from 'lodash/maxBy.js';
 import { randomUUID } from 'node:crypto';
 import {
   type CallOptions,
@@ -14,6 +15,7 @@ import {
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
 import type { NodeStatus } from '../agent/node/node-types.ts';
+import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -60,7 +62,7 @@ interface Cached<Status> {
  * A `ContainerRuntime` over the CRI. It uses the kubelet's names, labels and annotations, so that it and a kubelet can
  * adopt each other's sandboxes and containers. Source: kubelet `kubeGenericRuntimeManager`.
  */
-export class CRIRuntime implements ContainerRuntime {
+export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #settings: CRIRuntimeSettings;
   readonly #client: CRIClient;
   /** Statuses by ID; a status is read again when the list shows another state. */
@@ -207,6 +209,34 @@ export class CRIRuntime implements ContainerRuntime {
       { signal },
     );
     return { exitCode: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
+  }
+
+  async getContainerLog(containerID: string, { signal }: CallOptions = {}): Promise<ContainerLog | undefined> {
+    const status = await this.#containerStatus(bareID(containerID), signal);
+    return status && { path: status.log_path, isRunning: status.state === 'CONTAINER_RUNNING' };
+  }
+
+  async getExec(
+    containerID: string,
+    command: readonly string[],
+    streams: StreamOptions,
+    { signal }: CallOptions = {},
+  ): Promise<string> {
+    const request = { container_id: bareID(containerID), cmd: command, ...streams };
+    return (await withGoMessage(this.#client.call('Exec', request, { signal }))).url;
+  }
+
+  async getAttach(containerID: string, streams: StreamOptions, { signal }: CallOptions = {}): Promise<string> {
+    const request = { container_id: bareID(containerID), ...streams };
+    return (await withGoMessage(this.#client.call('Attach', request, { signal }))).url;
+  }
+
+  async getPortForward(podUID: string, ports: readonly number[], { signal }: CallOptions = {}): Promise<string> {
+    const pod = await this.getPod(podUID, { signal });
+    const sandbox = maxBy(pod?.sandboxes, ({ createdAtMs }) => createdAtMs ?? 0);
+    if (sandbox === undefined) throw new Error(`failed to find sandboxID for pod ${podUID}`);
+    const request = { pod_sandbox_id: sandbox.id, port: ports };
+    return (await withGoMessage(this.#client.call('PortForward', request, { signal }))).url;
   }
 
   async imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {

@@ -46,7 +46,7 @@ import { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import { SyncLoopChannels } from '../sync-loop/sync-loop-channels.ts';
 import { ShutdownAdmitHandler, userAdmitHandler } from './admit-handlers.ts';
 import { type APIConnection, openAPIConnection } from './api-connection.ts';
-import { NodeAgent } from './node-agent.ts';
+import { NodeAgent, type NodeEndpoints } from './node-agent.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 import { requireNodeAgentOptions } from './require-node-agent-options.ts';
 import { StartUp } from './start-up.ts';
@@ -179,6 +179,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     agentStartedAtMs,
     onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
   });
+  const nodeEndpoints: NodeEndpoints = {};
   const nodeReporter =
     connection && node !== false
       ? new NodeReporter({
@@ -189,7 +190,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
           clock,
           random,
           recorder: eventRecorder,
-          nodeStatus: () => nodeStatusOf(nodeName, node),
+          nodeStatus: () => nodeStatusOf(nodeName, node, nodeEndpoints),
           readyErrors: () => [
             ...runtimeState.runtimeErrors(),
             ...runtimeState.networkErrors(),
@@ -200,7 +201,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const ownNode = new OwnNode({
     nodeName,
     node: node === false ? undefined : node,
-    nodeStatus: () => nodeStatusOf(nodeName, node || {}),
+    nodeStatus: () => nodeStatusOf(nodeName, node || {}, nodeEndpoints),
     nodeReporter,
     clock,
     logger,
@@ -311,6 +312,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     mirrorPods,
     nodeReporter,
     ownNode,
+    nodeEndpoints,
     ownEventRecorder,
     eventRecorder,
     statusManager,
@@ -377,10 +379,15 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
   };
 }
 
-async function nodeStatusOf(nodeName: string, { addresses, nodeStatus }: NodeAgentNode): Promise<NodeStatus> {
+async function nodeStatusOf(
+  nodeName: string,
+  { addresses, nodeStatus }: NodeAgentNode,
+  { kubeletPort }: NodeEndpoints,
+): Promise<NodeStatus> {
   const own = addresses && [
     ...addresses.map((address) => ({ type: 'InternalIP', address })),
     { type: 'Hostname', address: nodeName },
   ];
-  return { ...(own && { addresses: own }), ...(await nodeStatus?.()) };
+  const daemonEndpoints = kubeletPort !== undefined && { kubeletEndpoint: { Port: kubeletPort } };
+  return { ...(own && { addresses: own }), ...(daemonEndpoints && { daemonEndpoints }), ...(await nodeStatus?.()) };
 }

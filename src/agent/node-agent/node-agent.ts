@@ -33,11 +33,18 @@ import type { ProberManager } from '../prober/prober-manager.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import { agentGauges } from './agent-gauges.ts';
 import type { APIConnection } from './api-connection.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { NodeAgentInspection, NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
 import type { ShutdownAdmitHandler } from './admit-handlers.ts';
 import type { StartUp } from './start-up.ts';
 import { terminateAllPods } from './terminate-all-pods.ts';
+
+/** The ports of the node. */
+export interface NodeEndpoints {
+  /** Undefined if the agent does not serve the kubelet's API. */
+  kubeletPort?: number | undefined;
+}
 
 /** The components that `createNodeAgent` has created, which the agent starts and stops. */
 export interface NodeAgentParts {
@@ -52,6 +59,8 @@ export interface NodeAgentParts {
   readonly mirrorPods: MirrorPods | undefined;
   readonly nodeReporter: NodeReporter | undefined;
   readonly ownNode: OwnNode;
+  /** What the next status of the Node shows. */
+  readonly nodeEndpoints: NodeEndpoints;
   /** Also undefined if the caller passed an event recorder. */
   readonly ownEventRecorder: APIEventRecorder | undefined;
   readonly eventRecorder: EventRecorder;
@@ -121,6 +130,19 @@ export class NodeAgent implements AsyncDisposable {
   /** `created` until `start()`, `stopping` while `stop()` runs. */
   get state(): NodeAgentState {
     return this.#state;
+  }
+
+  /** Requests to the API server as the node's user, until the agent has stopped; undefined without a client. */
+  get apiRequests(): APIRequests | undefined {
+    return this.#parts.connection?.requests;
+  }
+
+  /**
+   * Sets the port of the kubelet's API in the Node's status: `daemonEndpoints.kubeletEndpoint`. `serveKubeletAPI` calls
+   * it. A `nodeStatus` with `daemonEndpoints` takes precedence.
+   */
+  setKubeletEndpoint(port: number): void {
+    this.#parts.nodeEndpoints.kubeletPort = port;
   }
 
   /** The pods of the node as last seen by the agent, without mirror pods. */

@@ -1,0 +1,80 @@
+import { setMaxListeners } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { withDeadline } from '../agent/deadline.ts';
+import type { APIRequests } from '../kube/client/api-requests.ts';
+import type { Clock } from '../shared/clock.ts';
+import { FailureLog } from '../shared/failure-log.ts';
+import type { Logger } from '../shared/logger.ts';
+import { Authenticator, type KubeletAuthentication } from './authenticator.ts';
+import { Authorizer, type KubeletAuthorization } from './authorizer.ts';
+import { HTTPError } from './http-error.ts';
+import { requestAttributes } from './request-attributes.ts';
+
+export interface AccessControlOptions {
+  readonly nodeName: string;
+  readonly requests: APIRequests | undefined;
+  readonly authentication: KubeletAuthentication;
+  readonly authorization: KubeletAuthorization;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Aborted when the server is closed. */
+  readonly signal: AbortSignal;
+}
+
+const reviewTimeoutMs = 10_000;
+
+/** Admits requests of known users with permission, and no others. Source: kubelet `InstallAuthFilter`. */
+export class AccessControl {
+  readonly #authenticator: Authenticator;
+  readonly #authorizer: Authorizer;
+  readonly #logger: Logger;
+  readonly #tokenReviews: FailureLog;
+  readonly #accessReviews: FailureLog;
+
+  constructor({ authentication, authorization, signal, ...options }: AccessControlOptions) {
+    const { clock, logger } = options;
+    setMaxListeners(0, signal);
+    const reviewSignal = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      withDeadline(clock, reviewTimeoutMs, signal, ({ signal }) => call(signal));
+    this.#authenticator = new Authenticator({ ...authentication, ...options, reviewSignal });
+    this.#authorizer = new Authorizer({ ...authorization, ...options, reviewSignal });
+    this.#logger = logger;
+    this.#tokenReviews = new FailureLog({ logger, clock, what: 'Reviewing a token for the kubelet API' });
+    this.#accessReviews = new FailureLog({ logger, clock, what: 'Reviewing access to the kubelet API' });
+  }
+
+  /**
+   * Rejects with an `HTTPError`: 401 for an unknown user, 403 without permission, 500 if the API server cannot say.
+   *
+   * @param path decoded
+   */
+  async check(request: IncomingMessage, path: string): Promise<void> {
+    const user = await this.#authenticate(request);
+    if (user === undefined) throw new HTTPError(401, 'Unauthorized');
+    const attributes = requestAttributes(request.method ?? '', path);
+    const { verb, subresources } = attributes;
+    const text = `user=${user.username}, verb=${verb}, resource=nodes`;
+    let isAllowed: boolean;
+    try {
+      isAllowed = await this.#authorizer.isAllowed(user, attributes);
+      this.#accessReviews.succeeded();
+    } catch (cause) {
+      this.#accessReviews.failed(cause);
+      throw new HTTPError(500, `Authorization error (${text}, subresource=${subresources[0]})`, { cause });
+    }
+    if (isAllowed) return;
+    this.#logger.debug({ user: user.username, verb, subresources }, 'A request to the kubelet API is forbidden');
+    throw new HTTPError(403, `Forbidden (${text}, subresource(s)=[${subresources.join(' ')}])\n`);
+  }
+
+  async #authenticate(request: IncomingMessage): ReturnType<Authenticator['authenticate']> {
+    try {
+      const user = await this.#authenticator.authenticate(request);
+      this.#tokenReviews.succeeded();
+      return user;
+    } catch (error) {
+      this.#tokenReviews.failed(error);
+      return undefined;
+    }
+  }
+}

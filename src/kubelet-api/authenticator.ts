@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import type { APIRequests } from '../kube/client/api-requests.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { UserInfo } from './request-attributes.ts';
+import { ReviewCache } from './review-cache.ts';
+
+/** Options of `serveKubeletAPI`: who may connect. Source: `KubeletConfiguration.authentication`. */
+export interface KubeletAuthentication {
+  /** True if requests without credentials are those of `system:anonymous`. Default: false. */
+  readonly anonymous?: boolean | undefined;
+  /** False if bearer tokens are not accepted. Default: true; they are verified by TokenReview. */
+  readonly webhook?: boolean | undefined;
+  /** How long the result of a TokenReview is valid, in milliseconds. Default: 120,000. */
+  readonly webhookCacheTTLMs?: number | undefined;
+  /** PEM file with the certificates that sign client certificates. Default: client certificates are not accepted. */
+  readonly clientCAFile?: string | undefined;
+}
+
+export interface AuthenticatorOptions extends KubeletAuthentication {
+  readonly clock: Clock;
+  /** For TokenReview; undefined without an API server. */
+  readonly requests: APIRequests | undefined;
+  /** Bounds a TokenReview. */
+  readonly reviewSignal: <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+}
+
+const tokenReviewsPath = '/apis/authentication.k8s.io/v1/tokenreviews';
+const credentialIDKey = 'authentication.kubernetes.io/credential-id';
+const authenticated = 'system:authenticated';
+const defaultCacheTTLMs = 120_000;
+const anonymousUser: UserInfo = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+/** Source: kubelet `BuildAuthn`. */
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #tokens: ReviewCache<UserInfo | undefined>;
+
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
+    this.#tokens = new ReviewCache(options.clock, () => options.webhookCacheTTLMs ?? defaultCacheTTLMs);
+  }
+
+  /** Undefined if the user is not known. Rejects if the token cannot be reviewed. */
+  async authenticate(request: IncomingMessage): Promise<UserInfo | undefined> {
+    const { anonymous = false, webhook = true, clientCAFile } = this.#options;
+    const { socket } = request;
+    const hasCertificate =
+      clientCAFile !== undefined && socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined;
+    if (hasCertificate) {
+      const user = certificateUser(socket);
+      if (user !== undefined) return withGroup(user);
+    }
+    const token = webhook ? bearerToken(request) : undefined;
+    if (token !== undefined) {
+      const user = await this.#tokens.get(createHash('sha256').update(token).digest('hex'), () => this.#review(token));
+      if (user !== undefined) return withGroup(user);
+    }
+    // Bad credentials are not those of an anonymous user.
+    const isAnonymous = anonymous && token === undefined && !hasCertificate;
+    return isAnonymous ? anonymousUser : undefined;
+  }
+
+  async #review(token: string): Promise<UserInfo | undefined> {
+    const { requests, reviewSignal } = this.#options;
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+    const response = await reviewSignal((signal) => requests!.request('POST', tokenReviewsPath, { body, signal }));
+    const { status } = response.json() as {
+      readonly status?: { readonly authenticated?: boolean; readonly user?: Partial<UserInfo> };
+    };
+    return status?.authenticated === true ? { ...status.user, username: status.user?.username ?? '' } : undefined;
+  }
+}
+
+/** Undefined if no client CA has signed the certificate. Source: apiserver `CommonNameUserConversion`. */
+function certificateUser(socket: TLSSocket): UserInfo | undefined {
+  const certificate = socket.getPeerX509Certificate();
+  const { subject } = socket.getPeerCertificate();
+  // Several values of one attribute are a list, which is not in the types.
+  const username = listOf(subject?.CN).at(-1);
+  if (!socket.authorized || certificate === undefined || username === undefined) return undefined;
+  const fingerprint = createHash('sha256').update(certificate.raw).digest('hex');
+  return { username, groups: listOf(subject.O), extra: { [credentialIDKey]: [`X509SHA256=${fingerprint}`] } };
+}
+
+function listOf(value: string | readonly string[] | undefined): readonly string[] {
+  return typeof value === 'string' ? [value] : (value ?? []);
+}
+
+function withGroup({ groups = [], ...user }: UserInfo): UserInfo {
+  return { ...user, groups: groups.includes(authenticated) ? groups : [...groups, authenticated] };
+}
+
+function bearerToken({ headers }: IncomingMessage): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+}

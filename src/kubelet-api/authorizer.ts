@@ -1,0 +1,65 @@
+import type { APIRequests } from '../kube/client/api-requests.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { RequestAttributes, UserInfo } from './request-attributes.ts';
+import { ReviewCache } from './review-cache.ts';
+
+/** Options of `serveKubeletAPI`: who may do what. Source: `KubeletConfiguration.authorization`. */
+export interface KubeletAuthorization {
+  /** `AlwaysAllow` permits everything to everyone who is authenticated. Default: `Webhook`, by SubjectAccessReview. */
+  readonly mode?: 'Webhook' | 'AlwaysAllow' | undefined;
+  /** How long a permission is valid, in milliseconds. Default: 300,000. */
+  readonly cacheAuthorizedTTLMs?: number | undefined;
+  /** How long a refusal is valid, in milliseconds. Default: 30,000. */
+  readonly cacheUnauthorizedTTLMs?: number | undefined;
+}
+
+export interface AuthorizerOptions extends KubeletAuthorization {
+  readonly clock: Clock;
+  readonly nodeName: string;
+  /** For SubjectAccessReview; undefined without an API server. */
+  readonly requests: APIRequests | undefined;
+  /** Bounds a SubjectAccessReview. */
+  readonly reviewSignal: <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+}
+
+const reviewsPath = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+
+/** Source: kubelet `BuildAuthz`. */
+export class Authorizer {
+  readonly #options: AuthorizerOptions;
+  readonly #reviews: ReviewCache<boolean>;
+
+  constructor(options: AuthorizerOptions) {
+    this.#options = options;
+    const { cacheAuthorizedTTLMs = 300_000, cacheUnauthorizedTTLMs = 30_000 } = options;
+    this.#reviews = new ReviewCache(options.clock, (isAllowed) =>
+      isAllowed ? cacheAuthorizedTTLMs : cacheUnauthorizedTTLMs,
+    );
+  }
+
+  /** Rejects if the API server cannot be asked. */
+  async isAllowed(user: UserInfo, { verb, subresources }: RequestAttributes): Promise<boolean> {
+    if (this.#options.mode === 'AlwaysAllow') return true;
+    for (const subresource of subresources) if (await this.#review(user, verb, subresource)) return true;
+    return false;
+  }
+
+  #review(user: UserInfo, verb: string, subresource: string): Promise<boolean> {
+    const { requests, nodeName, reviewSignal } = this.#options;
+    const spec = {
+      user: user.username,
+      uid: user.uid,
+      groups: user.groups,
+      extra: user.extra,
+      resourceAttributes: { verb, version: 'v1', resource: 'nodes', subresource, name: nodeName },
+    };
+    return this.#reviews.get(JSON.stringify(spec), async () => {
+      const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+      const response = await reviewSignal((signal) => requests!.request('POST', reviewsPath, { body, signal }));
+      const { status } = response.json() as {
+        readonly status?: { readonly allowed?: boolean; readonly denied?: boolean };
+      };
+      return status?.allowed === true && status.denied !== true;
+    });
+  }
+}

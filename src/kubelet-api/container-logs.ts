@@ -1,0 +1,62 @@
+import type { ServerResponse } from 'node:http';
+import { reasonOf } from '../shared/logger.ts';
+import { containerIDForLogs } from './container-log-status.ts';
+import { HTTPError } from './http-error.ts';
+import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
+import { parseLogOptions } from './log-options.ts';
+import { readLogs } from './read-logs.ts';
+
+/** `/containerLogs/{namespace}/{pod}/{container}`. Source: kubelet `getContainerLogs`, `GetKubeletContainerLogs` */
+export async function serveContainerLogs(
+  context: KubeletAPIContext,
+  { segments, query, signal }: KubeletRequest,
+  response: ServerResponse,
+): Promise<void> {
+  const { agent, runtime, clock } = context;
+  const [namespace, podName = '', containerName = '', ...rest] = segments;
+  if (rest.length > 0 || containerName === '') throw new HTTPError(404, '404: Page Not Found');
+  const { previous, ...options } = parseLogOptions(query, clock.now());
+  const pod = requirePod(context, namespace, podName);
+  if (!containersOf(pod).some(({ name }) => name === containerName))
+    throw new HTTPError(404, `container "${containerName}" not found in pod "${podName}"`);
+  if (runtime.getContainerLog === undefined) throw new HTTPError(501, 'The runtime has no logs');
+  const status = agent.statusManager.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
+  const containerID = containerIDForLogs(podName, status, containerName, previous);
+
+  response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).flushHeaders();
+  try {
+    const log = await runtime.getContainerLog(containerID, { signal });
+    if (log === undefined) throw new Error(`unable to retrieve container logs for ${containerID}`);
+    await readLogs(log.path, options, {
+      clock,
+      signal,
+      write: (chunk) => write(response, chunk, signal),
+      // While the runtime does not respond, its containers still run.
+      isRunning: async () => {
+        try {
+          return (await runtime.getContainerLog!(containerID, { signal }))?.isRunning ?? false;
+        } catch {
+          return true;
+        }
+      },
+    });
+  } catch (error) {
+    // The status is sent already: as in the kubelet, the reason is in the text.
+    if (!signal.aborted) response.write(reasonOf(error));
+  }
+  response.end();
+}
+
+/** Resolves when the client can take more. */
+async function write(response: ServerResponse, chunk: Buffer, signal: AbortSignal): Promise<void> {
+  if (signal.aborted || response.write(chunk)) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    response.once('drain', done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,6 @@
+/** The kubelet's HTTPS API on port 10250: `kubectl logs`, `exec`, `attach`, `port-forward`, statistics. */
+export { serveKubeletAPI, type KubeletAPIServer } from './serve-kubelet-api.ts';
+export type { KubeletAPIOptions } from './kubelet-api-options.ts';
+export type { KubeletAuthentication } from './authenticator.ts';
+export type { KubeletAuthorization } from './authorizer.ts';
+export type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';

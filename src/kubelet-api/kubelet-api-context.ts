@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
+import type { ValidPod } from '../kube/types.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { HTTPError } from './http-error.ts';
+import type { KubeletAPIOptions } from './kubelet-api-options.ts';
+
+/** What the handlers of requests need. */
+export interface KubeletAPIContext {
+  readonly agent: NodeAgent;
+  readonly runtime: KubeletAPIOptions['runtime'];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A request that is authorized. */
+export interface KubeletRequest {
+  readonly request: IncomingMessage;
+  /** The segments of the path after the first one, decoded. */
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+  /** Aborted when the client has closed its connection, or the server is closed. */
+  readonly signal: AbortSignal;
+}
+
+export type KubeletHandler = (request: KubeletRequest, response: ServerResponse) => void | Promise<void>;
+
+/** @throws HTTPError 404. Source: kubelet `GetPodByName` */
+export function requirePod({ agent }: KubeletAPIContext, namespace = '', name = ''): ValidPod {
+  const pod = agent.getPods().find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  if (pod === undefined) throw new HTTPError(404, `pod "${name}" does not exist`);
+  return pod;
+}
+
+/** All containers of a pod, of every kind. */
+export function containersOf({ spec }: ValidPod): readonly { readonly name: string; readonly tty?: unknown }[] {
+  return [...(spec?.containers ?? []), ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
+}
+
+export function sendText(
+  response: ServerResponse,
+  statusCode: number,
+  text: string,
+  contentType = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(statusCode, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+export function sendJSON(response: ServerResponse, value: unknown): void {
+  sendText(response, 200, JSON.stringify(value), 'application/json');
+}

@@ -1,0 +1,85 @@
+import type { ContainerRuntime } from '../agent/runtime/container-runtime.ts';
+import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import type { ClockLike } from '../shared/clock.ts';
+import { refuseOption } from '../shared/errors.ts';
+import type { Logger } from '../shared/logger.ts';
+import { requirePort } from '../shared/ports.ts';
+import { requireBooleanOption, requireDurationOption, requireMembers } from '../shared/validate.ts';
+import type { KubeletAuthentication } from './authenticator.ts';
+import type { KubeletAuthorization } from './authorizer.ts';
+
+/** Options of `serveKubeletAPI`. */
+export interface KubeletAPIOptions {
+  /** The runtime of the agent. */
+  readonly runtime: Pick<ContainerRuntime, 'getPod' | 'listPods' | 'execSync'> & StreamingRuntime;
+  /** Address to listen on. Default `0.0.0.0`. kubelet: `address`. */
+  readonly host?: string | undefined;
+  /** Port to listen on; 0 means any free port. Default 10250. kubelet: `port`. */
+  readonly port?: number | undefined;
+  /** PEM file of the serving certificate and its chain. Default: a self-signed one. kubelet: `tlsCertFile`. */
+  readonly tlsCertFile?: string | undefined;
+  /** PEM file of its private key. kubelet: `tlsPrivateKeyFile`. */
+  readonly tlsPrivateKeyFile?: string | undefined;
+  /** Where a self-signed certificate is kept. Default: `/var/lib/kubelet/pki`. kubelet: `--cert-dir`. */
+  readonly certDirectory?: string | undefined;
+  /** Default: only bearer tokens that the API server knows. */
+  readonly authentication?: KubeletAuthentication | undefined;
+  /** Default: the API server decides. */
+  readonly authorization?: KubeletAuthorization | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+}
+
+const optionNames: Readonly<Record<keyof KubeletAPIOptions, true>> = {
+  authentication: true,
+  authorization: true,
+  certDirectory: true,
+  clock: true,
+  host: true,
+  logger: true,
+  port: true,
+  runtime: true,
+  tlsCertFile: true,
+  tlsPrivateKeyFile: true,
+};
+const authenticationNames: Readonly<Record<keyof KubeletAuthentication, true>> = {
+  anonymous: true,
+  clientCAFile: true,
+  webhook: true,
+  webhookCacheTTLMs: true,
+};
+const authorizationNames: Readonly<Record<keyof KubeletAuthorization, true>> = {
+  cacheAuthorizedTTLMs: true,
+  cacheUnauthorizedTTLMs: true,
+  mode: true,
+};
+
+/** @throws StatusManagerError INVALID_OPTION; `path` names the option */
+export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServer: boolean): void {
+  requireMembers('options', options, Object.keys(optionNames));
+  const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
+  requirePort('runtime', options.runtime, ['getPod', 'listPods', 'execSync']);
+  if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
+  requireMembers('authentication', authentication, Object.keys(authenticationNames));
+  requireMembers('authorization', authorization, Object.keys(authorizationNames));
+  const { tlsCertFile, tlsPrivateKeyFile, certDirectory } = options;
+  const { clientCAFile } = authentication;
+  for (const [name, path] of Object.entries({ tlsCertFile, tlsPrivateKeyFile, certDirectory, clientCAFile }))
+    if (path !== undefined && (typeof path !== 'string' || path === '')) refuseOption(name, 'a path');
+  if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
+    refuseOption('tlsPrivateKeyFile', 'given together with `tlsCertFile`');
+  requireBooleanOption('authentication.anonymous', authentication.anonymous);
+  requireBooleanOption('authentication.webhook', authentication.webhook);
+  requireDurationOption('authentication.webhookCacheTTLMs', authentication.webhookCacheTTLMs);
+  requireDurationOption('authorization.cacheAuthorizedTTLMs', authorization.cacheAuthorizedTTLMs);
+  requireDurationOption('authorization.cacheUnauthorizedTTLMs', authorization.cacheUnauthorizedTTLMs);
+  const { mode = 'Webhook' } = authorization;
+  if (mode !== 'Webhook' && mode !== 'AlwaysAllow')
+    refuseOption('authorization.mode', '`Webhook` or `AlwaysAllow`', mode);
+  if (hasAPIServer) return;
+  if (mode === 'Webhook') refuseOption('authorization.mode', '`AlwaysAllow`: the agent has no client');
+  if (authentication.webhook !== false) refuseOption('authentication.webhook', 'false: the agent has no client');
+}

@@ -1,0 +1,89 @@
+import { type IncomingMessage, request as httpRequest, STATUS_CODES } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { HTTPError } from './http-error.ts';
+
+/** A request of the client to upgrade its connection. */
+export interface UpgradeRequest {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What the client has already sent after the request. */
+  readonly head: Buffer;
+}
+
+/** Headers that are not for the runtime: they may have secrets, or are of the first connection. */
+const ownHeaders = new Set(['authorization', 'host']);
+
+/**
+ * Upgrades the connection to the runtime's streaming server, too, and then passes on all bytes until one side closes.
+ * Rejects with an `HTTPError` if the streaming server does not respond. Source: apimachinery `UpgradeAwareHandler`.
+ */
+export function proxyUpgrade(url: string, { request, socket, head }: UpgradeRequest): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { protocol, host } = new URL(url);
+    const send = protocol === 'https:' ? httpsRequest : httpRequest;
+    const headers = forwardedHeaders(request, host);
+    const backendRequest = send(url, { method: request.method, headers, agent: false });
+    const abort = (): void => void backendRequest.destroy();
+    socket.once('close', abort);
+    backendRequest.once('error', (cause) => {
+      reject(new HTTPError(500, `The runtime's streaming server does not respond: ${cause.message}`, { cause }));
+    });
+    backendRequest.once('upgrade', (response, backend, backendHead) => {
+      socket.off('close', abort);
+      socket.write(responseHead(response));
+      socket.write(backendHead);
+      backend.write(head);
+      join(socket, backend);
+      resolve();
+    });
+    backendRequest.once('response', (response) => {
+      socket.write(responseHead(response));
+      response.pipe(socket);
+      resolve();
+    });
+    backendRequest.end();
+  });
+}
+
+/** Writes a response to a client that wanted an upgrade, and closes the connection. */
+export function refuseUpgrade(socket: Duplex, statusCode: number, message: string): void {
+  if (!socket.writable) return;
+  socket.end(
+    `HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode] ?? ''}\r\n` +
+      'Content-Type: text/plain; charset=utf-8\r\n' +
+      `Content-Length: ${Buffer.byteLength(message)}\r\n` +
+      `Connection: close\r\n\r\n${message}`,
+  );
+}
+
+function join(client: Duplex, backend: Duplex): void {
+  for (const [from, to] of [
+    [client, backend],
+    [backend, client],
+  ] as const) {
+    from.pipe(to);
+    from.once('error', () => to.destroy());
+    from.once('close', () => closeAfterWrites(to));
+  }
+}
+
+function closeAfterWrites(stream: Duplex): void {
+  if (stream.writableFinished) stream.destroy();
+  else stream.end(() => stream.destroy());
+}
+
+function forwardedHeaders(request: IncomingMessage, host: string): string[] {
+  const headers = ['Host', host];
+  for (let i = 0; i < request.rawHeaders.length; i += 2) {
+    const name = request.rawHeaders[i]!;
+    if (!ownHeaders.has(name.toLowerCase())) headers.push(name, request.rawHeaders[i + 1]!);
+  }
+  return headers;
+}
+
+function responseHead({ statusCode = 0, statusMessage = '', rawHeaders }: IncomingMessage): string {
+  let text = `HTTP/1.1 ${statusCode} ${statusMessage}\r\n`;
+  for (let i = 0; i < rawHeaders.length; i += 2) text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`;
+  return `${text}\r\n`;
+}

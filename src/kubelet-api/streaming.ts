@@ -1,0 +1,142 @@
+import type { StreamOptions } from '../agent/runtime/streaming-runtime.ts';
+import { isStaticPod } from '../kube/static-pods.ts';
+import type { ValidPod } from '../kube/types.ts';
+import { reasonOf } from '../shared/logger.ts';
+import { HTTPError } from './http-error.ts';
+import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
+
+/** The URL of the runtime's streaming server for an exec, attach or portForward request. */
+export async function streamingURL(context: KubeletAPIContext, root: string, request: KubeletRequest): Promise<string> {
+  switch (root) {
+    case 'exec':
+      return execURL(context, request);
+    case 'attach':
+      return attachURL(context, request);
+    case 'portForward':
+      return portForwardURL(context, request);
+    default:
+      throw new HTTPError(404, '404: Page Not Found');
+  }
+}
+
+/** `/exec/{namespace}/{pod}/[{uid}/]{container}`. Source: kubelet `getExec` */
+async function execURL(context: KubeletAPIContext, { segments, query, signal }: KubeletRequest): Promise<string> {
+  const streams = streamOptions(query);
+  const { containerName, pod } = containerOf(context, segments);
+  const id = await runningContainerID(context, pod, containerName, signal);
+  if (id === undefined) throw new HTTPError(500, `container not found ("${containerName}")`);
+  const { runtime } = context;
+  if (runtime.getExec === undefined) throw new HTTPError(501, 'The runtime cannot run commands');
+  return fromRuntime(runtime.getExec(id, query.getAll('command'), streams, { signal }));
+}
+
+/** `/attach/{namespace}/{pod}/[{uid}/]{container}`. Source: kubelet `getAttach` */
+async function attachURL(context: KubeletAPIContext, { segments, query, signal }: KubeletRequest): Promise<string> {
+  const streams = streamOptions(query);
+  const { containerName, pod } = containerOf(context, segments);
+  const id = await runningContainerID(context, pod, containerName, signal);
+  const container = containersOf(pod).find(({ name }) => name === containerName);
+  if (id === undefined || container === undefined)
+    throw new HTTPError(500, `container ${containerName} not found in pod ${fullNameOf(pod)}`);
+  const { runtime } = context;
+  if (runtime.getAttach === undefined) throw new HTTPError(501, 'The runtime cannot attach to containers');
+  // Whether a process has a terminal is decided when it is started.
+  const tty = container.tty === true;
+  return fromRuntime(runtime.getAttach(id, { ...streams, tty, stderr: streams.stderr && !tty }, { signal }));
+}
+
+/** `/portForward/{namespace}/{pod}[/{uid}]`. Source: kubelet `getPortForward` */
+async function portForwardURL(
+  context: KubeletAPIContext,
+  { request, segments, query, signal }: KubeletRequest,
+): Promise<string> {
+  const [namespace, name, uid, ...rest] = segments;
+  if (rest.length > 0) throw new HTTPError(404, '404: Page Not Found');
+  const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
+  const ports = isWebSocket ? portsOf(query) : [];
+  const pod = requirePod(context, namespace, name);
+  requireUID(pod, uid);
+  const { runtime } = context;
+  if (runtime.getPortForward === undefined) throw new HTTPError(501, 'The runtime cannot forward ports');
+  return fromRuntime(runtime.getPortForward(pod.metadata.uid, ports, { signal }));
+}
+
+/** `/run/{namespace}/{pod}/[{uid}/]{container}?cmd=`: the outputs of a command. Source: kubelet `getRun` */
+export async function runCommand(
+  context: KubeletAPIContext,
+  { segments, query, signal }: KubeletRequest,
+): Promise<string> {
+  const { containerName, pod } = containerOf(context, segments);
+  const id = await runningContainerID(context, pod, containerName, signal);
+  if (id === undefined) throw new HTTPError(500, `container not found ("${containerName}")`);
+  const command = (query.get('cmd') ?? '').split(' ');
+  const { stdout, stderr } = await fromRuntime(context.runtime.execSync(id, command, 2 ** 31 - 1, { signal }));
+  return stdout + stderr;
+}
+
+/** Source: cri-streaming `NewOptions`. */
+function streamOptions(query: URLSearchParams): StreamOptions {
+  const isWanted = (name: string): boolean => query.get(name) === '1';
+  const tty = isWanted('tty');
+  const stdin = isWanted('input');
+  const stdout = isWanted('output');
+  const stderr = isWanted('error') && !tty;
+  if (!stdin && !stdout && !stderr) throw new HTTPError(400, 'you must specify at least 1 of stdin, stdout, stderr');
+  return { stdin, stdout, stderr, tty };
+}
+
+/** Source: cri-streaming `NewV4Options`. */
+function portsOf(query: URLSearchParams): number[] {
+  const texts = query.getAll('port').flatMap((text) => text.split(','));
+  if (texts.length === 0) throw new HTTPError(400, 'query parameter "port" is required');
+  return texts.map((text) => {
+    const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+    if (port < 1 || port > 65_535) throw new HTTPError(400, `unable to parse "${text}" as a port`);
+    return port;
+  });
+}
+
+function containerOf(
+  context: KubeletAPIContext,
+  segments: readonly string[],
+): { readonly containerName: string; readonly pod: ValidPod } {
+  const hasUID = segments.length === 4;
+  const [namespace, podName] = segments;
+  const containerName = segments[hasUID ? 3 : 2];
+  if (segments.length > 4 || !containerName) throw new HTTPError(404, '404: Page Not Found');
+  const pod = requirePod(context, namespace, podName);
+  if (hasUID) requireUID(pod, segments[2]);
+  return { containerName, pod };
+}
+
+/** The API server knows a static pod by the UID of its mirror pod. */
+function requireUID(pod: ValidPod, uid: string | undefined): void {
+  if (uid !== undefined && uid !== pod.metadata.uid && !isStaticPod(pod)) throw new HTTPError(404, 'pod not found');
+}
+
+/** Source: kubelet `findContainer`. */
+async function runningContainerID(
+  { runtime }: KubeletAPIContext,
+  pod: ValidPod,
+  containerName: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const runtimePod = await fromRuntime(runtime.getPod(pod.metadata.uid, { signal }));
+  return runtimePod?.containers.find(({ name, state }) => name === containerName && state === 'running')?.id;
+}
+
+/** Source: cri-streaming `WriteError`. */
+async function fromRuntime<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (cause) {
+    // The CRI's error may be the cause of one with the kubelet's message.
+    const { code } = ((cause as Error).cause ?? cause) as { readonly code?: unknown };
+    const statusCode = code === 'NotFound' ? 404 : code === 'ResourceExhausted' ? 429 : 500;
+    throw new HTTPError(statusCode, reasonOf(cause), { cause });
+  }
+}
+
+function fullNameOf({ metadata }: ValidPod): string {
+  return `${metadata.name}_${metadata.namespace}`;
+}

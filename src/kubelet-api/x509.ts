@@ -1,0 +1,110 @@
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isIP, isIPv4 } from 'node:net';
+import { timeFromEpochMs } from '../shared/time.ts';
+import {
+  der,
+  derBits,
+  derBoolean,
+  derInteger,
+  derOctets,
+  derOID,
+  derSequence,
+  derSet,
+  derTagged,
+  derTime,
+  derUTF8,
+  toPEM,
+} from './der.ts';
+
+/** The names that a serving certificate is valid for. */
+export interface CertificateNames {
+  readonly commonName: string;
+  readonly organization?: string | undefined;
+  /** IP addresses and host names. */
+  readonly hosts: readonly string[];
+}
+
+/** A private key and what belongs to it, as PEM. */
+export interface KeyAndPEM {
+  readonly key: string;
+  /** A certificate or a certificate signing request. */
+  readonly pem: string;
+}
+
+const ecdsaWithSHA256 = derSequence(derOID('1.2.840.10045.4.3.2'));
+const dayMs = 86_400_000;
+const oids = {
+  commonName: '2.5.4.3',
+  organization: '2.5.4.10',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  keyUsage: '2.5.29.15',
+  extendedKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+} as const;
+
+/** A self-signed serving certificate, valid for a year. Source: client-go `GenerateSelfSignedCertKey`. */
+export function createSelfSignedCertificate(names: CertificateNames, nowMs: number): KeyAndPEM {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const name = distinguishedName(names);
+  const serial = randomBytes(16);
+  serial[0] = (serial[0]! & 0x7f) | 0x40;
+  const certificate = derSequence(
+    derTagged(0, derInteger(Buffer.from([2]))),
+    derInteger(serial),
+    ecdsaWithSHA256,
+    name,
+    // The clocks of clients may be behind.
+    derSequence(derTime(timeFromEpochMs(nowMs - 3_600_000)), derTime(timeFromEpochMs(nowMs + 365 * dayMs))),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    derTagged(3, derSequence(...servingExtensions(names), extension(oids.basicConstraints, derSequence(), true))),
+  );
+  return { key: pemOf(privateKey), pem: toPEM('CERTIFICATE', signed(certificate, privateKey)) };
+}
+
+function servingExtensions(names: CertificateNames): Buffer[] {
+  return [
+    // Digital signature.
+    extension(oids.keyUsage, derBits(Buffer.from([0x80]), 7), true),
+    extension(oids.extendedKeyUsage, derSequence(derOID(oids.serverAuth))),
+    extension(oids.subjectAltName, altNames(names)),
+  ];
+}
+
+function extension(oid: string, content: Buffer, isCritical = false): Buffer {
+  return derSequence(derOID(oid), ...(isCritical ? [derBoolean(true)] : []), derOctets(content));
+}
+
+function distinguishedName({ commonName, organization }: CertificateNames): Buffer {
+  const attribute = (oid: string, value: string): Buffer => derSet(derSequence(derOID(oid), derUTF8(value)));
+  return derSequence(
+    ...(organization === undefined ? [] : [attribute(oids.organization, organization)]),
+    attribute(oids.commonName, commonName),
+  );
+}
+
+function altNames({ hosts }: CertificateNames): Buffer {
+  return derSequence(
+    ...hosts.map((host) => (isIP(host) ? der(0x87, addressBytes(host)) : der(0x82, Buffer.from(host, 'ascii')))),
+  );
+}
+
+function addressBytes(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  // WHATWG URLs have IPv6 addresses in their shortest form.
+  const [left = '', right] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const groups = (text = ''): string[] => (text === '' ? [] : text.split(':'));
+  const head = groups(left);
+  const tail = groups(right);
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0');
+  return Buffer.from([...head, ...zeros, ...tail].map((group) => group.padStart(4, '0')).join(''), 'hex');
+}
+
+function signed(content: Buffer, key: KeyObject): Buffer {
+  return derSequence(content, ecdsaWithSHA256, derBits(sign('sha256', content, key)));
+}
+
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}

@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import { containerIDForLogs } from '../../src/kubelet-api/container-log-status.ts';
+
+const ended = { terminated: { exitCode: 0, containerID: 'containerd://last' } };
+const unknownEnd = { terminated: { exitCode: 0 } };
+
+// kubelet: TestValidateContainerLogStatus. The last two columns: the container's ID, or the error.
+it.each([
+  ['running, restarted', { running: {} }, ended, 'containerd://now', 'containerd://last'],
+  ['running', { running: {} }, undefined, 'containerd://now', 'previous terminated container "x" in pod "p" not found'],
+  [
+    'terminated without an ID',
+    unknownEnd,
+    undefined,
+    'container "x" in pod "p" is terminated',
+    'previous terminated container "x" in pod "p" not found',
+  ],
+  ['terminated', ended, undefined, 'containerd://last', 'previous terminated container "x" in pod "p" not found'],
+  [
+    'terminated twice without an ID',
+    unknownEnd,
+    unknownEnd,
+    'container "x" in pod "p" is terminated',
+    'previous terminated container "x" in pod "p" not found',
+  ],
+  ['terminated before it started', unknownEnd, ended, 'containerd://last', 'containerd://last'],
+  ['crash looping', { waiting: { reason: 'CrashLoopBackOff' } }, ended, 'containerd://last', 'containerd://last'],
+  [
+    'waiting',
+    { waiting: { reason: 'ContainerCreating' } },
+    undefined,
+    'container "x" in pod "p" is waiting to start: ContainerCreating',
+    'previous terminated container "x" in pod "p" not found',
+  ],
+  [
+    'ErrImagePull',
+    { waiting: { reason: 'ErrImagePull' } },
+    undefined,
+    'container "x" in pod "p" is waiting to start: image can\'t be pulled',
+    'previous terminated container "x" in pod "p" not found',
+  ],
+  [
+    'ImagePullBackOff',
+    { waiting: { reason: 'ImagePullBackOff' } },
+    undefined,
+    'container "x" in pod "p" is waiting to start: trying and failing to pull image',
+    'previous terminated container "x" in pod "p" not found',
+  ],
+])('containerIDForLogs: %s', (_name, state, lastState, expected, expectedPrevious) => {
+  const container = { name: 'x', containerID: 'containerd://now', state, ...(lastState && { lastState }) };
+  const result = (isPrevious: boolean): string => {
+    try {
+      return containerIDForLogs('p', { initContainerStatuses: [container] }, 'x', isPrevious);
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  expect(result(false)).toBe(expected);
+  expect(result(true)).toBe(expectedPrevious);
+});
+
+it('containerIDForLogs: a container without a status is not available', () => {
+  expect(() => containerIDForLogs('p', {}, 'x', false)).toThrow('container "x" in pod "p" is not available');
+});
