@@ -102,7 +102,8 @@ export async function startAgent(
     logger,
   });
 
-  if (options.port !== 0) {
+  // Without a cluster, nobody can say who may use it.
+  if (options.port !== 0 && (client !== undefined || options.authorizationMode === 'AlwaysAllow')) {
     const server = await inStep('--port', serveKubeletAPI(agent, kubeletAPIOptions(options, { runtime, logger })));
     cleanUps.add('kubelet API', () => server.close());
   }
