@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { quantityValue } from 'kubelet-status-manager';
 
 /** The command line. Names, meaning and defaults are those of the kubelet unless `--help` says otherwise. */
 export interface ContainerdAgentOptions {
@@ -16,6 +17,8 @@ export interface ContainerdAgentOptions {
   readonly containerRuntimeEndpoint: string;
   readonly rootDir: string;
   readonly podLogsDir: string;
+  readonly containerLogMaxSize: number;
+  readonly containerLogMaxFiles: number;
   readonly cgroupRoot: string;
   readonly podManifestPath?: string;
   readonly clusterDns: readonly string[];
@@ -91,6 +94,16 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
     )
     .option('--root-dir <directory>', "volumes of the pods and the agent's state", '/var/lib/kubelet')
     .option('--pod-logs-dir <directory>', 'logs of the containers', '/var/log/pods')
+    .addOption(
+      new Option('--container-log-max-size <quantity>', 'size at which a log is rotated')
+        .default(10 * 2 ** 20, '10Mi')
+        .argParser(readBytes),
+    )
+    .addOption(
+      new Option('--container-log-max-files <number>', 'log files of a container')
+        .default(5)
+        .argParser(readInteger(2, 1000)),
+    )
     .option(
       '--cgroup-root <cgroup>',
       'the cgroup of all pods, with cgroupfs; "" leaves cgroups to the runtime',
@@ -158,6 +171,12 @@ function readInteger(min: number, max: number): (text: string) => number {
       throw new InvalidArgumentError(`Expected a number from ${min} to ${max}.`);
     return value;
   };
+}
+
+function readBytes(text: string): number {
+  const bytes = quantityValue(text);
+  if (bytes === undefined || bytes <= 0) throw new InvalidArgumentError('Expected a quantity above 0, like 10Mi.');
+  return bytes;
 }
 
 function readBoolean(text: string): boolean {

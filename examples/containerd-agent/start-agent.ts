@@ -65,6 +65,8 @@ export async function startAgent(
       helper,
       rootDirectory,
       podLogsDirectory,
+      containerLogMaxSizeBytes: options.containerLogMaxSize,
+      containerLogMaxFiles: options.containerLogMaxFiles,
       cgroupRoot: cgroupRoot || undefined,
       logger,
     }),

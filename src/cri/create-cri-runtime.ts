@@ -16,8 +16,15 @@ export interface CRIRuntimeOptions {
   readonly helper: RuntimeHelper;
   /** Folders of pods and seccomp profiles are below it. Default: `/var/lib/kubelet`. */
   readonly rootDirectory?: string | undefined;
-  /** Default: `/var/log/pods`. */
+  /** The folder `containers` beside it has a link to each log. Default: `/var/log/pods`. */
   readonly podLogsDirectory?: string | undefined;
+  /**
+   * A larger log of a running container is rotated, in bytes; Infinity: never. Default: 10 MiB. kubelet:
+   * `containerLogMaxSize`.
+   */
+  readonly containerLogMaxSizeBytes?: number | undefined;
+  /** Log files of one run of a container, at least 2; older ones are compressed. Default: 5. kubelet: `containerLogMaxFiles`. */
+  readonly containerLogMaxFiles?: number | undefined;
   /**
    * The cgroup of all pods, with cgroupfs. A kubelet on the same machine kills what it does not know in its own,
    * `/kubepods`. Default: the runtime decides.
@@ -53,6 +60,11 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
     refuseOption('endpoint', 'a socket like unix:///run/containerd/containerd.sock', endpoint);
   for (const [name, path] of Object.entries({ rootDirectory, podLogsDirectory, cgroupRoot }))
     if (path !== undefined && !path.startsWith('/')) refuseOption(name, 'an absolute path', path);
+  const { containerLogMaxSizeBytes = 10 * 2 ** 20, containerLogMaxFiles = 5 } = options;
+  if (!(containerLogMaxSizeBytes > 0))
+    refuseOption('containerLogMaxSizeBytes', 'a number above 0', containerLogMaxSizeBytes);
+  if (!(Number.isInteger(containerLogMaxFiles) && containerLogMaxFiles >= 2))
+    refuseOption('containerLogMaxFiles', 'an integer ≥ 2', containerLogMaxFiles);
   const helper = requirePort('helper', options.helper, [
     'generateRunContainerOptions',
     'getPodDNS',
@@ -69,6 +81,8 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       runtimeName,
       rootDirectory,
       podLogsDirectory,
+      containerLogMaxSizeBytes,
+      containerLogMaxFiles,
       cgroupRoot,
       helper,
       machine: { memoryBytes: totalmem(), hasCgroup2: existsSync('/sys/fs/cgroup/cgroup.controllers') },

@@ -1,5 +1,5 @@
 import { mkdir, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import maxBy from 'lodash/maxBy.js';
 import { randomUUID } from 'node:crypto';
 import {
@@ -19,9 +19,16 @@ import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/run
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
-import type { Logger } from '../shared/logger.ts';
+import { type Logger, reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
-import { calcRestartCountByLogDir, removeLogs } from './container-logs.ts';
+import {
+  calcRestartCountByLogDir,
+  evictPodLogsDirectories,
+  linkLog,
+  logLinkName,
+  removeLogs,
+} from './container-logs.ts';
+import { ContainerLogManager } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
 import { type CRIClient, CRIError, hasCode, ignoreNotFound } from './cri-client.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
@@ -43,6 +50,8 @@ export interface CRIRuntimeSettings {
   readonly runtimeName: string;
   readonly rootDirectory: string;
   readonly podLogsDirectory: string;
+  readonly containerLogMaxSizeBytes: number;
+  readonly containerLogMaxFiles: number;
   readonly cgroupRoot: string | undefined;
   readonly helper: RuntimeHelper;
   readonly machine: MachineResources;
@@ -70,12 +79,24 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
   /** Container or sandbox → the pod's UID, for events. */
   readonly #owners = new Map<string, string>();
+  /** Created containers that have not been started → the link to their log, and the log. */
+  readonly #logLinks = new Map<string, readonly [link: string, log: string]>();
+  /** Running containers → their log. */
+  readonly #logPaths = new Map<string, string>();
+  readonly #logManager: ContainerLogManager;
   /** One pull at a time. Source: kubelet `serializeImagePulls`. */
   #lastPull: Promise<unknown> = Promise.resolve();
 
   constructor(settings: CRIRuntimeSettings) {
     this.#settings = settings;
     this.#client = settings.client;
+    const { containerLogMaxSizeBytes: maxSizeBytes, containerLogMaxFiles: maxFiles, clock, logger } = settings;
+    this.#logManager = new ContainerLogManager({
+      listLogs: () => this.#listLogs(),
+      reopenContainerLog: (id) => this.#client.call('ReopenContainerLog', { container_id: id }),
+      ...{ maxSizeBytes, maxFiles, clock, logger },
+    });
+    if (maxSizeBytes !== Number.POSITIVE_INFINITY) this.#logManager.start();
   }
 
   async status({ signal }: CallOptions = {}): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
@@ -98,7 +119,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {
     const { pods, ids } = await this.#list(undefined, signal);
-    for (const map of [this.#containers, this.#sandboxes, this.#owners])
+    for (const map of [this.#containers, this.#sandboxes, this.#owners, this.#logLinks, this.#logPaths])
       for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
     return pods;
   }
@@ -158,11 +179,18 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       { signal },
     );
     this.#owners.set(id, pod.metadata.uid);
+    const link = join(this.#containerLogsDirectory, logLinkName(pod, container.name, id));
+    this.#logLinks.set(id, [link, join(logs, `${attempt}.log`)]);
     return this.#withScheme(id);
   }
 
   async startContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#client.call('StartContainer', { container_id: bareID(containerID) }, { signal });
+    const id = bareID(containerID);
+    await this.#client.call('StartContainer', { container_id: id }, { signal });
+    const link = this.#logLinks.get(id);
+    this.#logLinks.delete(id);
+    // Only log collectors need the link.
+    await (link && linkLog(...link).catch((error: unknown) => this.#logLinkFailed(containerID, error)));
   }
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
@@ -270,8 +298,20 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return () => events.stop();
   }
 
-  /** Ends calls and events. */
+  async evictPodLogsDirectories(
+    shouldPodContentBeRemoved: (podUID: string) => boolean,
+    { signal }: CallOptions = {},
+  ): Promise<void> {
+    const { podLogsDirectory, logger } = this.#settings;
+    const isDead = async (id: string): Promise<boolean> =>
+      ((await this.#containerStatus(id, signal))?.state ?? 'CONTAINER_EXITED') === 'CONTAINER_EXITED';
+    const folders = { podLogsDirectory, containerLogsDirectory: this.#containerLogsDirectory, isDead, logger };
+    await evictPodLogsDirectories(folders, shouldPodContentBeRemoved);
+  }
+
+  /** Ends calls, events and the rotation of logs. */
   close(): void {
+    this.#logManager.stop();
     this.#client.close();
   }
 
@@ -353,6 +393,30 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<CRIMessage<'ContainerStatus'> | undefined> {
     const call = this.#client.call('ContainerStatus', { container_id: id }, { signal });
     return (await undefinedIfNotFound(call))?.status ?? undefined;
+  }
+
+  /** `/var/log/containers` beside `/var/log/pods`. */
+  get #containerLogsDirectory(): string {
+    return join(dirname(this.#settings.podLogsDirectory), 'containers');
+  }
+
+  #logLinkFailed(containerID: string, error: unknown): void {
+    this.#settings.logger.warn({ containerID, reason: reasonOf(error) }, 'Failed to link to a log');
+  }
+
+  async #listLogs(): Promise<{ containerID: string; path: string }[]> {
+    const { containers } = await this.#client.call('ListContainers', {
+      filter: { state: { state: 'CONTAINER_RUNNING' } },
+    });
+    const logs = [];
+    for (const { id, labels } of containers) {
+      if (!labels[podUIDLabel]) continue;
+      const path = this.#logPaths.get(id) ?? (await this.#containerStatus(id, undefined))?.log_path;
+      if (!path) continue;
+      this.#logPaths.set(id, path);
+      logs.push({ containerID: id, path });
+    }
+    return logs;
   }
 
   async #hasEnded(id: string): Promise<boolean> {

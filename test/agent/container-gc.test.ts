@@ -320,3 +320,16 @@ describe('the containers of one pod', () => {
     ).toEqual(['fake://foo-bar-2', 'fake://foo-bar-3', 'fake://foo-bar-4']);
   });
 });
+
+it('removes the logs of pods whose content may be removed, once all sources are ready', async () => {
+  const asked: boolean[] = [];
+  const withLogs = Object.assign(runtime, {
+    evictPodLogsDirectories: async (shouldPodContentBeRemoved: (podUID: string) => boolean) => {
+      asked.push(shouldPodContentBeRemoved('deleted-1'), shouldPodContentBeRemoved('kept'));
+    },
+  });
+  await gcOf({ runtime: withLogs }).garbageCollect(false);
+  expect(asked).toEqual([]);
+  await gcOf({ runtime: withLogs }).garbageCollect(true);
+  expect(asked).toEqual([true, false]);
+});

@@ -1,7 +1,13 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { calcRestartCountByLogDir } from '../../src/cri/container-logs.ts';
+import {
+  calcRestartCountByLogDir,
+  evictPodLogsDirectories,
+  linkLog,
+  logLinkName,
+} from '../../src/cri/container-logs.ts';
+import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -18,4 +24,48 @@ it.each([
   if (files !== undefined) mkdirSync(folder);
   for (const name of files ?? []) writeFileSync(join(folder, name), '');
   expect(await calcRestartCountByLogDir(folder)).toBe(expected);
+});
+
+it('logLinkName: at most 255 characters', () => {
+  const pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u' } };
+  expect(logLinkName(pod, 'app', 'c1')).toBe('web_shop_app-c1.log');
+  const long = logLinkName({ metadata: { ...pod.metadata, name: 'n'.repeat(250) } }, 'app', 'c1');
+  expect(long).toMatch(/^n{250}_\.log$/);
+});
+
+it('evictPodLogsDirectories removes the logs of removed pods, and links without a log', async () => {
+  const root = directories.create();
+  const podLogsDirectory = join(root, 'pods');
+  const containerLogsDirectory = join(root, 'containers');
+  for (const [name, id] of [
+    ['default_gone_u1', 'gone01'],
+    ['default_kept_u2', 'kept02'],
+  ] as const) {
+    const log = join(podLogsDirectory, name, '0.log');
+    mkdirSync(join(podLogsDirectory, name), { recursive: true });
+    writeFileSync(log, '');
+    await linkLog(join(containerLogsDirectory, `p_default_app-${id}.log`), log);
+  }
+  mkdirSync(join(podLogsDirectory, 'other'));
+  const evict = (deadID: string): Promise<void> =>
+    evictPodLogsDirectories(
+      { podLogsDirectory, containerLogsDirectory, isDead: async (id) => id === deadID, logger: silentLogger },
+      (podUID) => podUID === 'u1',
+    );
+  await evict('other01');
+  expect(readdirSync(podLogsDirectory)).toEqual(['default_kept_u2', 'other']);
+  // A log is missing for a moment while it is rotated.
+  expect(readdirSync(containerLogsDirectory)).toHaveLength(2);
+  await evict('gone01');
+  expect(readdirSync(containerLogsDirectory)).toEqual(['p_default_app-kept02.log']);
+});
+
+it('linkLog creates no link to a log that does not exist', async () => {
+  const folder = directories.create();
+  const log = join(folder, '0.log');
+  await linkLog(join(folder, 'links', 'a.log'), log);
+  expect(readdirSync(folder)).toEqual([]);
+  writeFileSync(log, '');
+  await linkLog(join(folder, 'links', 'a.log'), log);
+  expect(readlinkSync(join(folder, 'links', 'a.log'))).toBe(log);
 });

@@ -19,6 +19,8 @@ describe('createCRIRuntime', () => {
     ['helper', { helper: {} as RuntimeHelper }],
     ['rootDirectory', { rootDirectory: 'kubelet' }],
     ['podLogsDirectory', { podLogsDirectory: 'logs' }],
+    ['containerLogMaxSizeBytes', { containerLogMaxSizeBytes: 0 }],
+    ['containerLogMaxFiles', { containerLogMaxFiles: 1 }],
     ['cgroupRoot', { cgroupRoot: 'kubepods' }],
   ])('refuses an invalid `%s`', async (name, options) => {
     const error = { code: 'INVALID_OPTION', message: expect.stringContaining(`\`${name}\``) as string };

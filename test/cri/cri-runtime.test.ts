@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts';
 import { APIServer } from '../../src/api-server/index.ts';
-import { createCRIRuntime } from '../../src/cri/create-cri-runtime.ts';
+import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';
 import type { RuntimeHelper } from '../../src/cri/runtime-helper.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
@@ -35,13 +37,14 @@ describe.skipIf(why !== undefined)(
       await containerd.stop();
     });
 
-    async function startAgent() {
+    async function startAgent(options: Partial<CRIRuntimeOptions> = {}) {
       const runtime = await createCRIRuntime({
         endpoint: containerd.endpoint,
         helper,
         rootDirectory: `${containerd.folder}/kubelet`,
         podLogsDirectory: `${containerd.folder}/logs`,
         cgroupRoot: '/kubepods-test',
+        ...options,
       });
       const agent = createNodeAgent({
         nodeName: 'node',
@@ -114,6 +117,26 @@ describe.skipIf(why !== undefined)(
         { type: 'RuntimeReady', status: true },
         { type: 'NetworkReady', status: true },
       ]);
+    });
+
+    it('rotates logs, links to them, and removes those of removed pods', async () => {
+      const { agent, stop, runtime } = await startAgent({ containerLogMaxSizeBytes: 100, containerLogMaxFiles: 2 });
+      onTestFinished(() => stop({ terminatePods: true }));
+      createPod('talks', { command: ['sh', '-c', 'trap "exit 0" TERM; while :; do echo a line; sleep 0.1; done'] });
+      const { metadata } = (await podWhen('talks', hasPhase('Running')))!;
+      const folder = `${containerd.folder}/logs/default_talks_${metadata!.uid}/app`;
+      await expect.poll(() => readdir(folder), { timeout: 30_000 }).toHaveLength(2);
+      expect(await readdir(folder)).toEqual(['0.log', expect.stringMatching(/^0\.log\.\d{8}-\d{6}$/)]);
+      await expect.poll(() => readFile(`${folder}/0.log`, 'utf8')).toContain(' stdout F a line');
+      const links = `${containerd.folder}/containers`;
+      const [link] = (await readdir(links)).filter((name) => name.startsWith('talks_default_app-'));
+      expect(await readlink(`${links}/${link}`)).toBe(`${folder}/0.log`);
+
+      server.pods.delete('default', 'talks');
+      await podWhen('talks', (pod) => pod === undefined);
+      const evictLogs = () => runtime.evictPodLogsDirectories((podUID) => agent.shouldPodContentBeRemoved(podUID));
+      await expect.poll(async () => [await evictLogs(), existsSync(folder)][1]).toBe(false);
+      await expect.poll(async () => [await evictLogs(), await readdir(links)][1]).not.toContain(link);
     });
 
     it('shows why an image cannot be pulled', async () => {

@@ -29,11 +29,11 @@ export interface ContainerGCOptions {
 const unknownGracePeriodSeconds = 2;
 
 /**
- * Removes exited containers, and sandboxes without containers, from the runtime. For pods whose content
+ * Removes exited containers, sandboxes without containers and logs of removed pods from the runtime. For pods whose content
  * may be removed it removes all of them, for other pods all but the newest ones. Failures are logged,
  * and the next call tries again. Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
  *
- * Divergence: the runtime owns the container logs, and there is no limit across all pods.
+ * Divergence: there is no limit of containers across all pods.
  */
 export class ContainerGC {
   readonly #options: ContainerGCOptions;
@@ -63,6 +63,11 @@ export class ContainerGC {
       const pods = await this.#runtime.listPods({ signal });
       for (const pod of pods) await this.#evictContainers(pod, allSourcesReady);
       for (const pod of await this.#runtime.listPods({ signal })) await this.#evictSandboxes(pod);
+      const { podStateProvider } = this.#options;
+      if (allSourcesReady)
+        await this.#runtime.evictPodLogsDirectories?.((uid) => podStateProvider.shouldPodContentBeRemoved(uid), {
+          signal,
+        });
     });
   }
 

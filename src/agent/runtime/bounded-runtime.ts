@@ -124,6 +124,12 @@ export function boundedRuntime(
     ...(runtime.status && {
       status: ({ signal } = {}) => bounded('status', ms, signal, (o) => runtime.status!(o), requireStatus),
     }),
+    ...(runtime.evictPodLogsDirectories && {
+      evictPodLogsDirectories: (shouldPodContentBeRemoved, { signal } = {}) =>
+        bounded('evictPodLogsDirectories', ms, signal, (o) =>
+          runtime.evictPodLogsDirectories!(shouldPodContentBeRemoved, o),
+        ),
+    }),
     ...(runtime.subscribe && { subscribe: (listener) => runtime.subscribe!(listener) }),
   };
   return Object.assign(boundedMethods, { [isBounded]: true });

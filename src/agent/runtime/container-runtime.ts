@@ -175,6 +175,15 @@ export interface ContainerRuntime {
     },
   ): Promise<string | undefined>;
 
+  /**
+   * Removes the logs of the pods for which `shouldPodContentBeRemoved` is true. Called every minute when all sources
+   * have delivered their pods. Source: kubelet `evictPodLogsDirectories`.
+   */
+  evictPodLogsDirectories?(
+    shouldPodContentBeRemoved: (podUID: string) => boolean,
+    options?: CallOptions,
+  ): Promise<void>;
+
   /** Calls `listener` soon after each change, until the returned function is called. May miss changes. */
   subscribe?(listener: (event: RuntimeEvent) => void): () => void;
 }

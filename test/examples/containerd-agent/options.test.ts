@@ -13,6 +13,8 @@ describe('parseOptions of containerd-agent', () => {
       containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
       rootDir: '/var/lib/kubelet',
       podLogsDir: '/var/log/pods',
+      containerLogMaxSize: 10_485_760,
+      containerLogMaxFiles: 5,
       cgroupRoot: '/kubepods',
       clusterDns: [],
       clusterDomain: 'cluster.local',
@@ -54,6 +56,8 @@ describe('parseOptions of containerd-agent', () => {
     ['--node-ip', 'localhost'],
     ['--cluster-dns', '10.96.0'],
     ['--max-pods', '0'],
+    ['--container-log-max-size', '10 MB'],
+    ['--container-log-max-files', '1'],
     ['--port', '65536'],
     ['--log-level', 'loud'],
   ])('refuses an invalid %s', (option, value) => {
