@@ -1,0 +1,61 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compareAgents, recordKubelet } from './compare-agents.ts';
+import { missingRequirements } from './node/scripts.ts';
+import { type Options, parseOptions } from './options.ts';
+import { Progress } from './progress.ts';
+import { RecordingsFolder } from './recordings-folder.ts';
+import { renderResults } from './report.ts';
+import { Session } from './session.ts';
+import { allShapes } from './shapes/all-shapes.ts';
+
+async function main(): Promise<number> {
+  let options: Options;
+  try {
+    options = parseOptions(process.argv.slice(2));
+  } catch (error) {
+    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
+  }
+  const shapes = options.shapes ?? allShapes;
+  if (options.list) {
+    process.stdout.write(shapes.map(({ name }) => `${name}\n`).join(''));
+    return 0;
+  }
+  const missing = missingRequirements();
+  if (missing.length > 0) {
+    process.stderr.write(`npm run side-by-side cannot run here:\n${missing.map((line) => `- ${line}\n`).join('')}`);
+    return 2;
+  }
+  const progress = new Progress();
+  progress.begin('control plane and containerd');
+  const session = await Session.start(options.folder, options.index);
+  const stop = (): void => void session.stop().finally(() => process.exit(2));
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    const recordings = new RecordingsFolder(
+      options.kubeletRecordings ?? mkdtempSync(join(tmpdir(), 'kubelet-recordings-')),
+    );
+    const compare = { shapes, concurrency: options.concurrency, recordings, progress };
+    if (options.record) {
+      await recordKubelet(session, shapes, compare);
+      return 0;
+    }
+    const results = await compareAgents(session, compare);
+    process.stdout.write(
+      options.json
+        ? `${JSON.stringify({ shapes: results }, undefined, 2)}\n`
+        : `${renderResults(results, process.stdout.isTTY && process.stdout.hasColors()).join('\n')}\n`,
+    );
+    return results.every(({ result }) => result === 'same' || result === 'declared') ? 0 : 1;
+  } catch (error) {
+    process.stderr.write(`The run failed; logs are in ${options.folder}: ${(error as Error).stack}\n`);
+    return 2;
+  } finally {
+    progress.end();
+    process.removeListener('SIGINT', stop).removeListener('SIGTERM', stop);
+    await session.stop();
+  }
+}
+
+process.exitCode = await main();

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Machine, nodeName } from './machine.ts';
+import { endProcess } from './processes.ts';
+import { repository, runNodeScript } from './scripts.ts';
+
+export const agentNames = ['kubelet', 'agent'] as const;
+export type AgentName = (typeof agentNames)[number];
+
+/** A node agent on the machine: the kubelet, or the one of this repository. */
+export interface NodeAgentProcess {
+  readonly name: AgentName;
+  readonly folder: string;
+  /** Where it reads the manifests of static pods. */
+  readonly staticPods: string;
+  /** Undefined while it does not run. */
+  readonly pid: number | undefined;
+  start(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export function createAgent(name: AgentName, machine: Machine): NodeAgentProcess {
+  return name === 'kubelet' ? new Kubelet(machine) : new ContainerdAgent(machine);
+}
+
+class Kubelet implements NodeAgentProcess {
+  readonly name = 'kubelet';
+  readonly folder: string;
+  readonly #machine: Machine;
+  pid: number | undefined;
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+    this.folder = join(machine.folder, 'kubelet');
+  }
+
+  get staticPods(): string {
+    return join(this.folder, 'static');
+  }
+
+  async start(): Promise<void> {
+    const { endpoint, index } = this.#machine;
+    await runNodeScript(
+      ...(['kubelet', 'up', this.folder, this.#machine.kubeConfig('node-a')] as const),
+      ...([endpoint, nodeName, String(index)] as const),
+    );
+    this.pid = Number(readFileSync(join(this.folder, 'kubelet.pid'), 'utf8'));
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.pid !== undefined) await endProcess(this.pid, signal);
+    this.pid = undefined;
+  }
+}
+
+class ContainerdAgent implements NodeAgentProcess {
+  readonly name = 'agent';
+  readonly folder: string;
+  readonly #machine: Machine;
+  pid: number | undefined;
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+    this.folder = join(machine.folder, 'agent');
+  }
+
+  get staticPods(): string {
+    return join(this.folder, 'static');
+  }
+
+  start(): Promise<void> {
+    mkdirSync(this.staticPods, { recursive: true });
+    const log = openSync(join(this.folder, 'agent.log'), 'a');
+    const { endpoint, index, nodeIP } = this.#machine;
+    const options = {
+      kubeconfig: this.#machine.kubeConfig('node-a'),
+      'hostname-override': nodeName,
+      'root-dir': join(this.folder, 'root'),
+      'container-runtime-endpoint': endpoint,
+      // The kubelet kills processes below /kubepods that are not its own.
+      'cgroup-root': `/side-by-side-${index}`,
+      'node-ip': nodeIP,
+      'pod-manifest-path': this.staticPods,
+    };
+    const child = spawn(
+      process.execPath,
+      [
+        join(repository, 'dist', 'examples', 'containerd-agent', 'main.js'),
+        ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
+        '--register-node',
+      ],
+      { stdio: ['ignore', log, log] },
+    );
+    closeSync(log);
+    this.pid = child.pid;
+    return Promise.resolve();
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.pid !== undefined) await endProcess(this.pid, signal);
+    this.pid = undefined;
+  }
+}

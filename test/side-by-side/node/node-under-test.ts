@@ -1,0 +1,61 @@
+import { rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NodeAgentProcess } from './agents.ts';
+import type { Cluster } from './cluster.ts';
+import type { Machine } from './machine.ts';
+
+/** What happens to the node while pods run. */
+export const disturbances = ['agent-restart', 'agent-crash', 'runtime-restart', 'reboot', 'wipe'] as const;
+export type Disturbance = (typeof disturbances)[number];
+
+/** The machine with one of the agents. */
+export class NodeUnderTest {
+  readonly machine: Machine;
+  readonly agent: NodeAgentProcess;
+  readonly cluster: Cluster;
+
+  constructor(machine: Machine, agent: NodeAgentProcess, cluster: Cluster) {
+    this.machine = machine;
+    this.agent = agent;
+    this.cluster = cluster;
+  }
+
+  async startAgent(): Promise<void> {
+    const startedAtMs = Date.now();
+    await this.agent.start();
+    await this.cluster.waitForNode(startedAtMs);
+  }
+
+  /** Containers end in the 3 s in which an agent is away, so that it has to find out. */
+  async disturb(disturbance: Disturbance): Promise<void> {
+    switch (disturbance) {
+      case 'agent-restart':
+      case 'agent-crash':
+        await this.agent.stop(disturbance === 'agent-crash' ? 'SIGKILL' : 'SIGTERM');
+        await sleep(3_000);
+        return this.startAgent();
+      case 'runtime-restart':
+        await this.machine.restartContainerd();
+        return sleep(3_000);
+      case 'reboot':
+        await this.agent.stop('SIGKILL');
+        await this.machine.powerOff(this.agent.folder);
+        await this.machine.powerOn();
+        return this.startAgent();
+      case 'wipe':
+        await this.agent.stop('SIGKILL');
+        await this.machine.powerOff(this.agent.folder);
+        this.machine.wipeContainerd();
+        await this.machine.powerOnWithImages();
+        return this.startAgent();
+    }
+  }
+
+  /** Stops the agent and removes its Node and its files; the logs stay. */
+  async stop(): Promise<void> {
+    await this.agent.stop();
+    await this.cluster.deleteNode();
+    this.machine.forget(this.agent.folder);
+    rmSync(this.agent.staticPods, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface ProcessInfo {
+  readonly pid: number;
+  readonly parent: number;
+  readonly command: string;
+}
+
+/** All processes of the machine. */
+export function listProcesses(): ProcessInfo[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+        const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+        return [{ pid: Number(name), parent, command }];
+      } catch {
+        return []; // It has ended.
+      }
+    });
+}
+
+/** The descendants of the processes whose command matches, without those processes. */
+export function descendantsOf(matches: (command: string) => boolean): ProcessInfo[] {
+  const all = listProcesses();
+  const found: ProcessInfo[] = [];
+  let parents = new Set(all.filter(({ command }) => matches(command)).map(({ pid }) => pid));
+  while (parents.size > 0) {
+    const children = all.filter(({ parent }) => parents.has(parent));
+    found.push(...children);
+    parents = new Set(children.map(({ pid }) => pid));
+  }
+  return found;
+}
+
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Sends a signal, and SIGKILL 10 s later. */
+export async function endProcess(pid: number, name: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  signal(pid, name);
+  for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {
+    if (waitedMs === 10_000) signal(pid, 'SIGKILL');
+    await sleep(20);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,86 @@
+import { inspect, styleText } from 'node:util';
+import type { Difference } from './compare/compare.ts';
+import type { Recording } from './recording.ts';
+
+/** One shape on both agents. */
+export interface ShapeResult {
+  readonly shape: string;
+  readonly result: 'same' | 'declared' | 'different' | 'failed';
+  /** Watch events and Events of all its pods. */
+  readonly watchEvents: { readonly kubelet: number; readonly agent: number };
+  readonly events: { readonly kubelet: number; readonly agent: number };
+  readonly seconds: { readonly kubelet: number; readonly agent: number };
+  readonly differences: readonly Difference[];
+  /** Why it could not be completed, by agent. */
+  readonly errors: readonly string[];
+}
+
+export function shapeResult(
+  kubelet: readonly Recording[],
+  agent: Recording,
+  differences: readonly Difference[],
+): ShapeResult {
+  const first = kubelet[0]!;
+  const errors = [
+    ...(first.error === undefined ? [] : [`kubelet: ${first.error}`]),
+    ...(agent.error === undefined ? [] : [`agent: ${agent.error}`]),
+  ];
+  const count = (lists: Readonly<Record<string, readonly unknown[]>>): number => Object.values(lists).flat().length;
+  const isDeclared = differences.every(({ declared }) => declared !== undefined);
+  return {
+    shape: agent.shape,
+    result: errors.length > 0 ? 'failed' : differences.length === 0 ? 'same' : isDeclared ? 'declared' : 'different',
+    watchEvents: { kubelet: count(first.pods), agent: count(agent.pods) },
+    events: { kubelet: count(first.events), agent: count(agent.events) },
+    seconds: { kubelet: first.durationMs / 1000, agent: agent.durationMs / 1000 },
+    differences,
+    errors,
+  };
+}
+
+const colours = { same: 'green', declared: 'yellow', different: 'red', failed: 'red' } as const;
+
+/** The table, and below it the differences of each shape by path. */
+export function renderResults(results: readonly ShapeResult[], useColours: boolean): string[] {
+  const style = (format: 'bold' | 'gray' | (typeof colours)[keyof typeof colours], text: string): string =>
+    useColours ? styleText(format, text, { validateStream: false }) : text;
+  const width = Math.max(5, ...results.map(({ shape }) => shape.length));
+  const row = (shape: string, result: string, ...cells: string[]): string =>
+    [shape.padEnd(width), result.padEnd(9), ...cells.map((cell) => cell.padStart(12))].join('  ');
+  return [
+    style('bold', row('SHAPE', 'RESULT', 'WATCH EVENTS', 'EVENTS', 'SECONDS')),
+    ...results.map(({ shape, result, watchEvents, events, seconds }) =>
+      row(
+        shape,
+        result,
+        `${watchEvents.kubelet}/${watchEvents.agent}`,
+        `${events.kubelet}/${events.agent}`,
+        `${seconds.kubelet.toFixed(1)}/${seconds.agent.toFixed(1)}`,
+      ).replace(result, style(colours[result], result)),
+    ),
+    ...results.flatMap(({ shape, errors, differences }) =>
+      errors.length + differences.length === 0
+        ? []
+        : ['', style('bold', shape), ...errors.map((error) => `  ${error}`), ...differences.flatMap(renderDifference)],
+    ),
+  ];
+}
+
+const maxPaths = 12;
+
+function renderDifference({ pod, in: where, step, shownBy, paths, declared }: Difference): string[] {
+  const of = where === 'statuses' ? 'Watch event' : 'Event';
+  const who = shownBy === 'both' ? 'differs' : `of the ${shownBy} only`;
+  return [
+    `  ${of} ${step} of ${pod} ${who}${declared === undefined ? '' : ` (declared: ${declared.reason})`}`,
+    ...paths.slice(0, maxPaths).map(({ path, kubelet, agent }) => {
+      if (shownBy === 'both') return `    ${path}: kubelet ${show(kubelet)}, agent ${show(agent)}`;
+      return `    ${path}: ${shownBy === 'kubelet' ? `${show(agent)} → ${show(kubelet)}` : `${show(kubelet)} → ${show(agent)}`}`;
+    }),
+    ...(paths.length > maxPaths ? [`    and ${paths.length - maxPaths} more`] : []),
+  ];
+}
+
+function show(value: unknown): string {
+  return value === undefined ? 'absent' : inspect(value, { breakLength: Infinity, maxStringLength: 300 });
+}

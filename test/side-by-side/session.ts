@@ -1,0 +1,44 @@
+import { mkdirSync } from 'node:fs';
+import { createAgent, type AgentName } from './node/agents.ts';
+import { Cluster } from './node/cluster.ts';
+import { Machine } from './node/machine.ts';
+import { NodeUnderTest } from './node/node-under-test.ts';
+
+/** A machine whose node is run by one agent after the other. */
+export class Session {
+  readonly #machine: Machine;
+  readonly #cluster: Cluster;
+  #node: NodeUnderTest | undefined;
+
+  static async start(folder: string, index: number): Promise<Session> {
+    mkdirSync(folder, { recursive: true });
+    const machine = await Machine.start(folder, index);
+    const cluster = new Cluster(machine.kubeConfig('admin'));
+    await cluster.createNamespace();
+    return new Session(machine, cluster);
+  }
+
+  private constructor(machine: Machine, cluster: Cluster) {
+    this.#machine = machine;
+    this.#cluster = cluster;
+  }
+
+  /** Calls a function while the node is run by an agent. */
+  async withAgent<T>(name: AgentName, use: (node: NodeUnderTest) => Promise<T>): Promise<T> {
+    this.#node = new NodeUnderTest(this.#machine, createAgent(name, this.#machine), this.#cluster);
+    try {
+      await this.#node.startAgent();
+      return await use(this.#node);
+    } finally {
+      await this.#node.stop();
+      this.#node = undefined;
+    }
+  }
+
+  /** Ends everything that was started. */
+  async stop(): Promise<void> {
+    await this.#node?.agent.stop('SIGKILL');
+    await this.#cluster.close();
+    await this.#machine.stop();
+  }
+}
