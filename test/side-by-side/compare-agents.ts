@@ -1,8 +1,10 @@
 import { compareWithAny } from './compare/compare.ts';
-import type { AgentName } from './node/agents.ts';
+import { type Figures, measureFigures } from './figures/measure.ts';
+import { compareFigures, type ComparedFigures } from './figures/render.ts';
+import { type AgentName, agentNames } from './node/agents.ts';
 import type { Progress } from './progress.ts';
 import type { Recording } from './recording.ts';
-import { RecordingsFolder } from './recordings-folder.ts';
+import type { RecordingsFolder } from './recordings-folder.ts';
 import { shapeResult, type ShapeResult } from './report.ts';
 import { runShapes } from './run-shapes.ts';
 import type { Session } from './session.ts';
@@ -48,6 +50,17 @@ export async function compareAgents(session: Session, options: CompareOptions): 
     options,
   );
   return shapes.map(({ name }) => compare(ours.find(({ shape }) => shape === name)!));
+}
+
+/** Measures both agents, one after the other. */
+export async function measureAgents(session: Session, progress: Progress): Promise<ComparedFigures> {
+  const figures: Partial<Record<AgentName, Figures>> = {};
+  for (const name of agentNames) {
+    progress.begin(`figures of the ${name}`);
+    figures[name] = await session.withAgent(name, measureFigures);
+  }
+  progress.end();
+  return compareFigures(figures.kubelet!, figures.agent!);
 }
 
 async function record(

@@ -1,7 +1,8 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compareAgents, recordKubelet } from './compare-agents.ts';
+import { compareAgents, measureAgents, recordKubelet } from './compare-agents.ts';
+import { renderFigures } from './figures/render.ts';
 import { missingRequirements } from './node/scripts.ts';
 import { type Options, parseOptions } from './options.ts';
 import { Progress } from './progress.ts';
@@ -42,10 +43,14 @@ async function main(): Promise<number> {
       return 0;
     }
     const results = await compareAgents(session, compare);
+    const figures =
+      (options.figures ?? options.shapes === undefined) ? await measureAgents(session, progress) : undefined;
+    const lines = [
+      ...renderResults(results, process.stdout.isTTY && process.stdout.hasColors()),
+      ...(figures === undefined ? [] : ['', ...renderFigures(figures)]),
+    ];
     process.stdout.write(
-      options.json
-        ? `${JSON.stringify({ shapes: results }, undefined, 2)}\n`
-        : `${renderResults(results, process.stdout.isTTY && process.stdout.hasColors()).join('\n')}\n`,
+      options.json ? `${JSON.stringify({ shapes: results, figures }, undefined, 2)}\n` : `${lines.join('\n')}\n`,
     );
     return results.every(({ result }) => result === 'same' || result === 'declared') ? 0 : 1;
   } catch (error) {

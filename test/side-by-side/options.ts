@@ -8,7 +8,7 @@ export interface Options {
   readonly shapes?: readonly Shape[];
   readonly list: boolean;
   readonly json: boolean;
-  readonly figures: boolean;
+  readonly figures?: boolean;
   readonly concurrency: number;
   readonly kubeletRecordings?: string;
   readonly record: boolean;
@@ -29,7 +29,8 @@ export function parseOptions(args: readonly string[]): Options {
     )
     .option('--list', 'print the names of the shapes', false)
     .option('--json', 'print the results as JSON', false)
-    .option('--figures', 'measure latencies and cost; default: when all shapes run')
+    .option('--figures', 'measure latencies and cost; default: only when all shapes run')
+    .option('--no-figures')
     .option('--concurrency <n>', 'shapes that run at the same time', readInteger(1, 100), 4 * availableParallelism())
     .option('--kubelet-recordings <folder>', 'keep the recordings of the kubelet there, and use those that are there')
     .option('--record', 'run the kubelet only, and add to --kubelet-recordings', false)

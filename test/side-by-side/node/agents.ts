@@ -81,6 +81,8 @@ class ContainerdAgent implements NodeAgentProcess {
       // The kubelet kills processes below /kubepods that are not its own.
       'cgroup-root': `/side-by-side-${index}`,
       'node-ip': nodeIP,
+      'pod-logs-dir': join(this.folder, 'podlogs'),
+      'healthz-port': '0',
       'pod-manifest-path': this.staticPods,
     };
     const child = spawn(

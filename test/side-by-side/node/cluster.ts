@@ -11,7 +11,7 @@ export class Cluster {
   readonly #http: KubeHTTP;
 
   constructor(kubeConfigFile: string) {
-    const { clusters, users } = parse(readFileSync(kubeConfigFile, 'utf8')) as Json;
+    const { clusters, users } = parse(readFileSync(kubeConfigFile, 'utf8'));
     const { server, 'certificate-authority-data': caData } = clusters[0].cluster;
     this.#http = new KubeHTTP({ url: server, caData, token: users[0].user.token });
   }

@@ -15,9 +15,15 @@ export class Machine {
   readonly #containerd: string;
 
   static async start(folder: string, index: number): Promise<Machine> {
-    await runNodeScript('control-plane', 'up', join(folder, 'control-plane'), String(index));
-    await runNodeScript('containerd', 'up', join(folder, 'containerd'), String(index));
-    return new Machine(folder, index);
+    const machine = new Machine(folder, index);
+    try {
+      await runNodeScript('control-plane', 'up', join(folder, 'control-plane'), String(index));
+      await runNodeScript('containerd', 'up', join(folder, 'containerd'), String(index));
+    } catch (error) {
+      await machine.stop();
+      throw error;
+    }
+    return machine;
   }
 
   private constructor(folder: string, index: number) {
@@ -91,7 +97,9 @@ export class Machine {
     for (const name of ['root', 'state', 'images', 'ipam']) {
       rmSync(join(this.#containerd, name), { recursive: true, force: true, maxRetries: 10 });
     }
-    await runNodeScript('control-plane', 'down', join(this.folder, 'control-plane'));
+    const controlPlane = join(this.folder, 'control-plane');
+    for (const name of ['sched', 'kcm', 'apiserver', 'etcd']) await endProcessOf(join(controlPlane, `${name}.pid`));
+    for (const name of ['etcd', 'certs']) rmSync(join(controlPlane, name), { recursive: true, force: true });
     for (const bridge of [`cni${this.index}`, `kcp${this.index}`]) spawnSync('ip', ['link', 'delete', bridge]);
   }
 
@@ -109,7 +117,7 @@ export class Machine {
   }
 
   async #stopContainerd(name: NodeJS.Signals): Promise<void> {
-    await endProcess(Number(readFileSync(join(this.#containerd, 'containerd.pid'), 'utf8')), name);
+    await endProcessOf(join(this.#containerd, 'containerd.pid'), name);
   }
 
   #isShim(command: string): boolean {
@@ -142,6 +150,11 @@ export class Machine {
     });
     return new Set(paths.filter((path) => /^(\/var)?\/run\/netns\/cni-/.test(path)));
   }
+}
+
+async function endProcessOf(pidFile: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (existsSync(pidFile)) await endProcess(Number(readFileSync(pidFile, 'utf8')), signal);
+  rmSync(pidFile, { force: true });
 }
 
 interface RuntimeSpec {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { declarations } from '../compare/declared.ts';
 import { allShapes } from './all-shapes.ts';
 
 it('there are at least 60 shapes, and no two have a name or a pod in common', () => {
@@ -7,4 +8,9 @@ it('there are at least 60 shapes, and no two have a name or a pod in common', ()
   expect(names.length).toBeGreaterThanOrEqual(60);
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(pods).size).toBe(pods.length);
+});
+
+it('declared differences name shapes that exist', () => {
+  const names = new Set(allShapes.map(({ name }) => name));
+  expect(declarations.flatMap(({ shapes = [] }) => shapes).filter((name) => !names.has(name))).toEqual([]);
 });

@@ -132,7 +132,7 @@ export const podLife: readonly Shape[] = [
       await run.api('DELETE', `pods/${run.name}`);
       await run.until('ended', (pod) => containerOf(pod)?.state?.terminated);
       await run.sleep(2_000);
-      await run.patch({ metadata: { $deleteFromPrimitiveList: { finalizers: [] }, finalizers: null } });
+      await run.patch({ metadata: { finalizers: null } });
       await run.untilGone();
     },
   },

@@ -99,7 +99,7 @@ export const probes: readonly Shape[] = [
       app(stubborn, {
         livenessProbe: exec('false', { failureThreshold: 1, initialDelaySeconds: 2, terminationGracePeriodSeconds: 1 }),
       }),
-      { terminationGracePeriodSeconds: 30 },
+      { terminationGracePeriodSeconds: 8 },
     ),
   },
   {

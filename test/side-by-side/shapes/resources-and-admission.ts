@@ -44,14 +44,15 @@ export const resizes: readonly Shape[] = [
     },
   },
   {
-    name: 'resize-infeasible',
+    name: 'resize-below-usage',
     run: async (run) => {
-      await run.create({ containers: [app(forever, { resources: resources('50m', '32Mi') })] });
+      // Files in memory count as usage, and cannot be reclaimed without swap.
+      const script = `dd if=/dev/zero of=/dev/shm/file bs=1M count=24; ${forever}`;
+      await run.create({ containers: [app(script, { resources: resources('50m', '48Mi') })] });
       await run.untilReady();
-      await run.sleep(1_000);
-      await resize(run, { requests: { cpu: '64' }, limits: { cpu: '64' } });
-      await run.until('pending', pending);
-      await run.sleep(2_000);
+      await run.sleep(1_500);
+      await resize(run, { requests: { memory: '16Mi' }, limits: { memory: '16Mi' } });
+      await run.sleep(4_000);
       await run.end();
     },
   },

@@ -19,8 +19,7 @@ const untilRestarted = (run: ShapeRun) =>
   run.until('restarted', (pod, type) => hasRestarted()(pod, type) && isReady(pod, type));
 const running = { containers: [app(forever)] };
 const crashing = { containers: [app('sleep 1; exit 3')] };
-const inBackOff = (run: ShapeRun) =>
-  run.until('in back-off', (pod, type) => hasRestarted()(pod, type) && isWaiting('CrashLoopBackOff')(pod, type));
+const inBackOff = (run: ShapeRun) => run.until('in back-off', isWaiting('CrashLoopBackOff'));
 const initialising = { initContainers: [app('sleep 7', { name: 'first' })], containers: [app(forever)] };
 const untilInitialising = (run: ShapeRun) =>
   run.until('initialising', (pod) => containerOf(pod, 'first')?.state?.running);
