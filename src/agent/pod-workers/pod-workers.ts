@@ -271,9 +271,9 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   /** Moves a syncing pod to `terminating` if the update requires it. Returns true if it does. */
-  #requestTermination(status: PodSyncStatus, pod: Pod, options: UpdatePodOptions): boolean {
+  #requestTermination(status: PodSyncStatus, pod: ValidPod, options: UpdatePodOptions): boolean {
     if (status.lifecycle.state !== 'syncing') return false;
-    if (options.pod === undefined || pod.metadata?.deletionTimestamp != null) status.isDeleted = true;
+    if (options.pod === undefined || pod.metadata.deletionTimestamp != null) status.isDeleted = true;
     else if (!isPodPhaseTerminal(pod.status?.phase)) {
       if (options.updateType !== 'kill') return false;
       if (options.killPodOptions?.evict === true) status.isEvicted = true;

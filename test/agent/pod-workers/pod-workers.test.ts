@@ -5,6 +5,7 @@ import type { KillPodOptions, SyncPodType } from '../../../src/agent/pod-workers
 import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
 import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
+import { recordingLogger } from 'kubelet-status-manager/testing';
 import {
   createPodWorkers,
   drainAllWorkers,
@@ -59,6 +60,7 @@ describe('TestUpdatePodParallel', () => {
     await update('create', podOf('1', 'a'));
     for (const name of ['b', 'c', 'd']) await update('update', podOf('1', name));
     expect(processed('1')).toEqual([{ name: 'a', call: 'create' }]);
+    expect(t.syncer.signals.get('1')?.aborted).toBe(false);
     expect(inspect('1')).toMatchObject({ isWorking: true, hasPendingUpdate: true });
     release();
     await drainAllWorkers(t);
@@ -115,9 +117,10 @@ describe('TestUpdatePod', () => {
   });
 
   it('a pod that is terminal and has never started advances to finished if the runtime has a cached terminal state', async () => {
-    t.cached.set('1', emptyStatus);
+    t.cached.set('1', { sandboxes: [], containers: [{ id: 'c', name: 'c', state: 'exited', createdAtMs: 0 }] });
     t.workers.updatePod({ updateType: 'create', pod: withPhase(podOf('1'), 'Succeeded') });
     expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: false, hasPendingUpdate: true });
+    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['terminated']);
     expect(inspect('1')).toMatchObject({ isFinished: true, isRestartRequested: false });
@@ -142,14 +145,23 @@ describe('TestUpdatePod', () => {
   });
 
   it('an orphaned running pod with a non-kill update type does nothing', async () => {
+    const logger = recordingLogger();
+    t = createPodWorkers({ logger });
     t.workers.updatePod({ updateType: 'create', runningPod: runtimePodOf('1') });
     await drainAllWorkers(t);
-    expect(t.workers.inspect()).toEqual([]);
+    expect([t.workers.inspect(), callsOf('1')]).toEqual([[], []]);
+    expect(logger.lines).toEqual([
+      {
+        level: 'info',
+        message: 'Ignoring update: a pod that only the runtime knows can only be killed',
+        fields: { pod: 'test/1', podUID: '1', updateType: 'create' },
+      },
+    ]);
   });
 
   it('refuses an update without a pod', () => {
     expect(() => t.workers.updatePod({ updateType: 'kill' })).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pod' }),
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pod', message: 'Expected `pod` or `runningPod`' }),
     );
   });
 });
@@ -171,6 +183,7 @@ describe('TestUpdatePodForTerminatedRuntimePod', () => {
     await update('create', withPhase(podOf('1'), 'Succeeded'));
     expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: false });
     t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
+    expect(inspect('1')).toMatchObject({ hasPendingUpdate: false });
     release();
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['terminated']);
@@ -303,9 +316,15 @@ describe('TestSyncKnownPods', () => {
     expect(['0', '1', '2'].map((uid) => workers.couldHaveRunningContainers(uid))).toEqual([false, false, true]);
     expect(['0', '1', '2'].map((uid) => workers.shouldPodRuntimeBeRemoved(uid))).toEqual([true, true, false]);
     expect(['0', '1', '2'].map((uid) => workers.shouldPodContentBeRemoved(uid))).toEqual([true, false, false]);
-    expect(workers.podCouldHaveRunningContainers(podOf('2'))).toBe(true);
+    expect(['0', '2'].map((uid) => workers.shouldPodBeFinished(uid))).toEqual([true, false]);
 
     expect(Object.keys(syncKnown(['2', '3']))).toEqual(['2', '3']);
+    expect(workers.shouldPodBeFinished('2')).toBe(false);
+    expect([podOf('2'), podOf('abc'), {}].map((pod) => workers.podCouldHaveRunningContainers(pod))).toEqual([
+      true,
+      false,
+      false,
+    ]);
     expect(workers.isPodTerminationRequested('2')).toBe(false);
     expect(workers.shouldPodContainersBeTerminating('abc')).toBe(true);
     expect(workers.couldHaveRunningContainers('abc')).toBe(false);
@@ -344,6 +363,14 @@ describe('TestSyncKnownPods', () => {
     syncKnown([]);
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['update', 'terminating', 'terminating', 'terminated']);
+  });
+
+  it('an orphan that is being terminated keeps its grace period', async () => {
+    await update('update', podOf('1'));
+    t.syncer.failures.set('1', [new Error('runtime is down')]);
+    await update('kill', podOf('1'), { podTerminationGracePeriodSecondsOverride: 5 });
+    syncKnown([]);
+    expect(inspect('1')).toMatchObject({ state: 'terminating', gracePeriodSeconds: 5 });
   });
 
   it('a pod that was created again with the same UID starts after its worker has been removed', async () => {
@@ -422,7 +449,22 @@ describe('TestKillPodNowFunc', () => {
     expect(events).toEqual([]);
     t.clock.advance(1);
     await expect(killed).rejects.toThrow('timeout waiting to kill pod');
-    expect(events).toMatchObject([{ type: 'Warning', reason: 'ExceededGracePeriod' }]);
+    expect(events).toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'ExceededGracePeriod',
+        message: 'Container runtime did not kill the pod within specified grace period.',
+      },
+    ]);
+  });
+
+  it('waits for at least ten seconds, also for a pod without a spec', async () => {
+    t.syncer.hold('1');
+    const killed = killPodNow({ metadata: podOf('1').metadata }, { podWorkers: t.workers, clock: t.clock });
+    t.clock.advance(9_999);
+    expect(t.clock.pendingTimers).toBe(1);
+    t.clock.advance(1);
+    await expect(killed).rejects.toThrow('timeout waiting to kill pod');
   });
 });
 
@@ -478,6 +520,113 @@ describe('the grace period', () => {
     expect(t.syncer.signals.get('1')?.aborted).toBe(false);
     await update('kill', podOf('1'));
     expect(t.syncer.signals.get('1')?.aborted).toBe(true);
+  });
+});
+
+describe('killPodOptions', () => {
+  const completions = (): { readonly onCompleted: () => void; count: number } => {
+    const seen = { count: 0, onCompleted: () => void seen.count++ };
+    return seen;
+  };
+
+  it('onCompleted is called when an update does not kill the pod', async () => {
+    const completed = completions();
+    await update('create', podOf('1'), completed);
+    expect(completed.count).toBe(1);
+    await update('update', podOf('1'), {});
+    expect(callsOf('1')).toEqual(['create', 'update']);
+  });
+
+  it('onCompleted is called when the pod has already been terminated, and when it is finished', async () => {
+    t.cached.set('1', emptyStatus);
+    const release = t.syncer.hold('1');
+    await update('create', withPhase(podOf('1'), 'Succeeded'));
+    const [terminated, finished] = [completions(), completions()];
+    await update('kill', podOf('1'), {});
+    await update('kill', podOf('1'), terminated);
+    expect([terminated.count, inspect('1')!.isFinished]).toEqual([1, false]);
+    release();
+    await drainAllWorkers(t);
+    expect(inspect('1')).toMatchObject({ isFinished: true });
+    const calls = callsOf('1');
+    await update('kill', podOf('1'), finished);
+    await update('kill', podOf('1'), {});
+    await update('update', podOf('1'));
+    expect(finished.count).toBe(1);
+    expect(callsOf('1')).toEqual(calls);
+    expect(inspect('1')).toMatchObject({ hasPendingUpdate: false, isWorking: false });
+  });
+
+  it('the latest podStatusFn is used, also if a later kill has none', async () => {
+    const used: unknown[] = [];
+    t.syncer.syncTerminatingPod = async (_pod, _status, _gracePeriod, podStatusFn) => void used.push(podStatusFn);
+    const [first, second] = [(status: object) => status, (status: object) => status];
+    for (const podStatusFn of [first, second, undefined])
+      t.workers.updatePod({ updateType: 'kill', pod: podOf('1'), killPodOptions: { podStatusFn } });
+    await drainAllWorkers(t);
+    expect(used).toEqual([second]);
+    expect(used[0]).toBe(second);
+  });
+});
+
+describe('terminations', () => {
+  it('has the pods whose containers are being stopped, with the end of their grace period and the last error', async () => {
+    t.syncer.failures.set('1', [new Error('stopContainer took over 122000 ms')]);
+    t.cached.set('4', emptyStatus);
+    t.syncer.hold('4');
+    await update('kill', podOf('1'), { podTerminationGracePeriodSecondsOverride: 5 });
+    await update('create', podOf('2'));
+    await update('create', withPhase(podOf('4'), 'Succeeded'));
+    t.clock.advance(1_000);
+    expect(t.workers.terminations()).toEqual([
+      {
+        podUID: '1',
+        since: '2000-01-01T00:00:00Z',
+        gracePeriodSeconds: 5,
+        gracePeriodEndsAt: '2000-01-01T00:00:05Z',
+        lastError: 'stopContainer took over 122000 ms',
+      },
+    ]);
+  });
+
+  it('counts a grace period of which nothing is known yet as one second', async () => {
+    const release = t.syncer.hold('1');
+    t.syncer.terminal.add('1');
+    await update('create', podOf('1'));
+    release();
+    t.syncer.hold('1');
+    await drainAllWorkers(t);
+    expect(t.workers.terminations()).toEqual([
+      {
+        podUID: '1',
+        since: '2000-01-01T00:00:00Z',
+        gracePeriodSeconds: 1,
+        gracePeriodEndsAt: '2000-01-01T00:00:01Z',
+        lastError: undefined,
+      },
+    ]);
+    // An update that determines it does not shorten it.
+    await update('update', podOf('1'));
+    expect(t.syncer.signals.get('1')?.aborted).toBe(false);
+  });
+});
+
+describe('the state of a worker', () => {
+  it('a sync without a connection fails with the reason', async () => {
+    const { workers, clock } = createPodWorkers({}, { isConnected: false });
+    workers.updatePod({ updateType: 'create', pod: podOf('1') });
+    await drainAllWorkers({ clock });
+    expect(workers.inspect()).toMatchObject([{ failureReason: 'The pod workers are not connected' }]);
+  });
+
+  it('the content of a deleted pod is removed only when it is terminated', async () => {
+    await update('create', podOf('1'));
+    const release = t.syncer.hold('1');
+    await update('update', withDeletion(podOf('1'), 5));
+    expect(t.workers.shouldPodContentBeRemoved('1')).toBe(false);
+    release();
+    await drainAllWorkers(t);
+    expect(t.workers.shouldPodContentBeRemoved('1')).toBe(true);
   });
 });
 

@@ -87,7 +87,10 @@ export interface TestWorkers {
   readonly cached: Map<string, RuntimePodStatus>;
 }
 
-export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): TestWorkers {
+export function createPodWorkers(
+  options: Partial<PodWorkersOptions> = {},
+  { isConnected = true }: { readonly isConnected?: boolean } = {},
+): TestWorkers {
   const clock = new FakeClock();
   const syncer = new RecordingPodSyncer();
   const workQueue = new WorkQueue(clock);
@@ -104,7 +107,7 @@ export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): Test
     random: () => 0,
     ...options,
   });
-  workers.connect({ podSyncer: syncer });
+  if (isConnected) workers.connect({ podSyncer: syncer });
   return { workers, syncer, clock, workQueue, cached };
 }
 
