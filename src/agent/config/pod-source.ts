@@ -35,7 +35,7 @@ export interface PodSourceContext {
    * @param origin where the manifest was read from, for example its URL; part of the UID
    * @throws Error that names the invalid member and quotes nothing of the manifest
    */
-  staticPods(manifest: unknown, origin: string): ValidPod[];
+  readonly staticPods: (manifest: unknown, origin: string) => ValidPod[];
 }
 
 /**
