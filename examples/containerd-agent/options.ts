@@ -19,6 +19,8 @@ export interface ContainerdAgentOptions {
   readonly podLogsDir: string;
   readonly containerLogMaxSize: number;
   readonly containerLogMaxFiles: number;
+  readonly imageGcHighThreshold: number;
+  readonly imageGcLowThreshold: number;
   readonly cgroupRoot: string;
   readonly podManifestPath?: string;
   readonly clusterDns: readonly string[];
@@ -103,6 +105,16 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
       new Option('--container-log-max-files <number>', 'log files of a container')
         .default(5)
         .argParser(readInteger(2, 1000)),
+    )
+    .addOption(
+      new Option('--image-gc-high-threshold <percent>', 'disk usage at which unused images are removed; 100 for never')
+        .default(85)
+        .argParser(readInteger(0, 100)),
+    )
+    .addOption(
+      new Option('--image-gc-low-threshold <percent>', 'disk usage at which the removal ends')
+        .default(80)
+        .argParser(readInteger(0, 100)),
     )
     .option(
       '--cgroup-root <cgroup>',

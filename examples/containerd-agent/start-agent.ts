@@ -94,6 +94,10 @@ export async function startAgent(
         ? []
         : [fileSource({ path: podManifestPath, parse: (text) => parse(text) as unknown })],
     node: options.registerNode && node,
+    imageGC: {
+      highThresholdPercent: options.imageGcHighThreshold,
+      lowThresholdPercent: options.imageGcLowThreshold,
+    },
     allowedUnsafeSysctls: options.allowedUnsafeSysctls,
     eventRecorder,
     journal,

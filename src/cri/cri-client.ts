@@ -49,6 +49,15 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   }
 }
 
+/** The kubelet shows the errors of some calls as Go formats them. */
+export async function withGoMessage<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw error instanceof CRIError ? new Error(error.goMessage, { cause: error }) : error;
+  }
+}
+
 /** Maximum size of a message. Source: cri-client `maxMsgSize`. */
 const maxMessageBytes = 16 * 1024 * 1024;
 

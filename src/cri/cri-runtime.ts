@@ -16,6 +16,7 @@ import {
 } from '../agent/runtime/container-runtime.ts';
 import type { NodeStatus } from '../agent/node/node-types.ts';
 import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
+import type { FileSystemInfo, RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -30,9 +31,9 @@ import {
 } from './container-logs.ts';
 import { ContainerLogManager } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
-import { type CRIClient, CRIError, hasCode, ignoreNotFound } from './cri-client.ts';
+import { type CRIClient, hasCode, ignoreNotFound, withGoMessage } from './cri-client.ts';
+import { CRIImages } from './cri-images.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
-import { pullError, requireImageName } from './image-errors.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
@@ -40,7 +41,6 @@ import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';
-import type { ImageUser } from './security-context.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
 /** The dependencies that `createCRIRuntime` has resolved. */
@@ -84,12 +84,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   /** Running containers → their log. */
   readonly #logPaths = new Map<string, string>();
   readonly #logManager: ContainerLogManager;
-  /** One pull at a time. Source: kubelet `serializeImagePulls`. */
-  #lastPull: Promise<unknown> = Promise.resolve();
+  readonly #images: CRIImages;
 
   constructor(settings: CRIRuntimeSettings) {
     this.#settings = settings;
     this.#client = settings.client;
+    this.#images = new CRIImages({
+      client: settings.client,
+      helper: settings.helper,
+      sandboxConfig: (pod) => this.#sandboxConfig(pod, 0),
+    });
     const { containerLogMaxSizeBytes: maxSizeBytes, containerLogMaxFiles: maxFiles, clock, logger } = settings;
     this.#logManager = new ContainerLogManager({
       listLogs: () => this.#listLogs(),
@@ -163,7 +167,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       {
         options: await helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
         moreMounts: await this.#terminationMessageMount(pod, container),
-        imageUser: await this.#imageUser(config.imageRef ?? container.image ?? '', signal),
+        imageUser: await this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
         targetID: config.targetContainerID === undefined ? undefined : bareID(config.targetContainerID),
         seccompProfileRoot: join(rootDirectory, 'seccomp'),
         machine,
@@ -267,17 +271,24 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return (await withGoMessage(this.#client.call('PortForward', request, { signal }))).url;
   }
 
-  async imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {
-    requireImageName(image);
-    const call = this.#client.call('ImageStatus', { image: { image } }, { signal });
-    return (await withGoMessage(call)).image?.id || undefined;
+  imageRef(image: string, options?: CallOptions): Promise<string | undefined> {
+    return this.#images.imageRef(image, options);
   }
 
-  async pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<PulledImage> {
-    requireImageName(image);
-    const pull = this.#lastPull.then(() => this.#pull(image, pod, signal));
-    this.#lastPull = pull.catch(() => {});
-    return pull;
+  pullImage(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage> {
+    return this.#images.pullImage(image, pod, options);
+  }
+
+  listImages(options?: CallOptions): Promise<readonly RuntimeImage[]> {
+    return this.#images.listImages(options);
+  }
+
+  removeImage(imageID: string, options?: CallOptions): Promise<void> {
+    return this.#images.removeImage(imageID, options);
+  }
+
+  imageFsInfo(options?: CallOptions): Promise<FileSystemInfo> {
+    return this.#images.imageFsInfo(options);
   }
 
   subscribe(listener: (event: RuntimeEvent) => void): () => void {
@@ -454,52 +465,6 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return [{ container_path: terminationMessagePath, host_path: path }];
   }
 
-  /** Source: kubelet `getImageUser`. */
-  async #imageUser(image: string, signal: AbortSignal | undefined): Promise<ImageUser> {
-    const { image: status } = await this.#client.call('ImageStatus', { image: { image } }, { signal });
-    if (status?.uid) return { uid: status.uid.value };
-    return status?.username ? { username: status.username } : { uid: 0 };
-  }
-
-  /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
-  async #pull(image: string, pod: ValidPod, signal: AbortSignal | undefined): Promise<PulledImage> {
-    signal?.throwIfAborted();
-    const credentials = await this.#settings.helper.pullCredentials(pod, image);
-    const errors: Error[] = [];
-    for (const auth of credentials.length > 0 ? credentials : [undefined]) {
-      try {
-        const response = await this.#client.call(
-          'PullImage',
-          {
-            image: { image, annotations: pod.metadata?.annotations ?? {} },
-            auth: auth && {
-              username: auth.username,
-              password: auth.password,
-              server_address: auth.serverAddress,
-              identity_token: auth.identityToken,
-            },
-            sandbox_config: await this.#sandboxConfig(pod, 0),
-          },
-          { signal },
-        );
-        return { imageRef: response.image_ref, sizeBytes: await this.#imageSize(image, signal) };
-      } catch (error) {
-        errors.push(pullError(error));
-      }
-    }
-    if (errors.length === 1) throw errors[0]!;
-    throw new AggregateError(errors, `[${errors.map(({ message }) => message).join(', ')}]`);
-  }
-
-  async #imageSize(image: string, signal: AbortSignal | undefined): Promise<number | undefined> {
-    try {
-      return (await this.#client.call('ImageStatus', { image: { image } }, { signal })).image?.size;
-    } catch {
-      // The size is optional: only an event shows it.
-      return undefined;
-    }
-  }
-
   #withScheme(id: string): string {
     return `${this.#settings.runtimeName}://${id}`;
   }
@@ -519,14 +484,5 @@ async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> 
   } catch (error) {
     if (hasCode(error, 'NotFound')) return undefined;
     throw error;
-  }
-}
-
-/** The kubelet shows the errors of some calls as Go formats them. */
-async function withGoMessage<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    throw error instanceof CRIError ? new Error(error.goMessage, { cause: error }) : error;
   }
 }

@@ -139,6 +139,21 @@ describe.skipIf(why !== undefined)(
       await expect.poll(async () => [await evictLogs(), await readdir(links)][1]).not.toContain(link);
     });
 
+    it('lists images with their names and sizes, and removes one with all its names', async () => {
+      const { stop, runtime } = await startAgent();
+      onTestFinished(() => stop());
+      const find = async () =>
+        (await runtime.listImages()).find(({ names }) => names?.some((n) => n.includes('nginx')));
+      const nginx = await find();
+      expect(nginx).toMatchObject({ id: expect.stringMatching(/^sha256:/) as string, pinned: false });
+      expect(nginx!.names).toContain('registry.k8s.io/e2e-test-images/nginx:1.27.0-2');
+      expect(nginx!.sizeBytes).toBeGreaterThan(1_000_000);
+      await runtime.removeImage(nginx!.id);
+      expect(await find()).toBeUndefined();
+      const { capacityBytes, availableBytes } = await runtime.imageFsInfo();
+      expect(capacityBytes).toBeGreaterThan(availableBytes);
+    });
+
     it('shows why an image cannot be pulled', async () => {
       const { stop } = await startAgent();
       onTestFinished(() => stop({ terminatePods: true }));

@@ -22,6 +22,7 @@ import { SourcesReady } from '../config/sources-ready.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
+import { ImageGCManager, type ImageGCManagerOptions } from '../image-gc/image-gc-manager.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
@@ -37,6 +38,7 @@ import { WorkQueue } from '../pod-workers/work-queue.ts';
 import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { RuntimeState } from '../runtime/runtime-state.ts';
 import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
 import { handlePodCleanups, type PodCleanupsOptions } from '../sync-loop/pod-cleanups.ts';
@@ -256,6 +258,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   // The sync loop and its handlers.
   const containerGC = new ContainerGC({ runtime, clock, logger, podStateProvider: podStateProvider(podWorkers) });
+  const imageGC = createImageGC(runtime, options, { nodeName, eventRecorder, clock, logger });
   const cleanUpContainers = (podUID: string, exitedContainerID?: string): void => {
     const runtimeStatus = podCache.get(podUID);
     if (runtimeStatus !== undefined) void containerGC.cleanUpContainersInPod(podUID, runtimeStatus, exitedContainerID);
@@ -328,11 +331,26 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     pleg,
     runtimeState,
     containerGC,
+    imageGC,
     probeManager,
     getActivePods,
     syncLoop,
     abortRuntimeCalls: () => runtimeCalls.abort(new Error('The agent is being stopped')),
   });
+}
+
+/** Undefined if it is switched off, or if the runtime has no images. */
+function createImageGC(
+  runtime: ContainerRuntime,
+  { imageGC: policy = {} }: NodeAgentOptions,
+  parts: Pick<ImageGCManagerOptions, 'clock' | 'eventRecorder' | 'logger' | 'nodeName'>,
+): ImageGCManager | undefined {
+  if (policy === false || policy.highThresholdPercent === 100 || !hasImages(runtime)) return undefined;
+  return new ImageGCManager({ ...parts, policy, runtime });
+}
+
+function hasImages(runtime: ContainerRuntime): runtime is ContainerRuntime & ImageGCManagerOptions['runtime'] {
+  return (['listImages', 'removeImage', 'imageFsInfo'] as const).every((method) => runtime[method] !== undefined);
 }
 
 function isSaved(state: AllocationState | undefined): boolean {

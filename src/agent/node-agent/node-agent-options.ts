@@ -13,6 +13,7 @@ import type { KubeConfigSource } from '../../kube/http/kube-config-types.ts';
 import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { PodSource } from '../config/pod-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
+import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
 import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
@@ -72,6 +73,11 @@ export interface NodeAgentOptions {
   readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
+  /**
+   * When unused images are removed; false: never. Only with a runtime that has `listImages`, `removeImage` and
+   * `imageFsInfo`. Default: the kubelet's thresholds.
+   */
+  readonly imageGC?: ImageGCPolicy | false | undefined;
   /** Runs postStart and preStop hooks. Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
   /** Runs probes. Default: `createProber`. */

@@ -22,6 +22,7 @@ import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
+import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { NodeReporter } from '../node/node-reporter.ts';
 import type { Node } from '../node/node-types.ts';
@@ -74,6 +75,8 @@ export interface NodeAgentParts {
   readonly pleg: GenericPLEG;
   readonly runtimeState: RuntimeState;
   readonly containerGC: ContainerGC;
+  /** Undefined if images are not garbage-collected. */
+  readonly imageGC: ImageGCManager | undefined;
   readonly probeManager: ProberManager;
   readonly getActivePods: () => readonly ValidPod[];
   readonly syncLoop: AgentSyncLoop;
@@ -198,6 +201,7 @@ export class NodeAgent implements AsyncDisposable {
     syncLoop.start();
     this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
     this.#gcTicker.start();
+    this.#parts.imageGC?.start();
     for (const [source, sink] of sinks) if (source.name !== apiSourceName) this.#startSource(source, sink);
     const [apiSource, apiSink] = sinks.find(([{ name }]) => name === apiSourceName) ?? [];
     this.#starting = Promise.all([
@@ -377,6 +381,7 @@ export class NodeAgent implements AsyncDisposable {
     allocationManager.stop();
     this.#gcTicker?.stop();
     await containerGC.stop();
+    await this.#parts.imageGC?.stop();
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();

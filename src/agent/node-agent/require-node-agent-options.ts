@@ -2,6 +2,7 @@ import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
 import { requirePort } from '../../shared/ports.ts';
 import { isIP } from 'node:net';
+import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 
@@ -15,6 +16,7 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   clock: true,
   eventRecorder: true,
   handlerRunner: true,
+  imageGC: true,
   journal: true,
   logger: true,
   metrics: true,
@@ -71,6 +73,10 @@ const otherOptionalMethods = [
   'updateContainerResources',
   'preparePod',
   'updatePodResources',
+  'listImages',
+  'removeImage',
+  'imageFsInfo',
+  'evictPodLogsDirectories',
 ] as const;
 
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
@@ -93,8 +99,18 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.actuatedState !== undefined) requirePort('actuatedState', options.actuatedState, stateMethods);
   if (options.statusManager !== undefined)
     requireMembers('statusManager', options.statusManager, Object.keys(statusManagerMembers));
+  if (options.imageGC) requireImageGC(options.imageGC);
   requireSources(sources, client !== undefined);
   if (node !== false) requireNode(node);
+}
+
+function requireImageGC(policy: ImageGCPolicy): void {
+  requireMembers('imageGC', policy, ['highThresholdPercent', 'lowThresholdPercent', 'minimumAgeMs']);
+  const { highThresholdPercent: high = 85, lowThresholdPercent: low = 80, minimumAgeMs = 120_000 } = policy;
+  for (const [name, percent] of Object.entries({ highThresholdPercent: high, lowThresholdPercent: low }))
+    if (!(percent >= 0 && percent <= 100)) refuseOption(`imageGC.${name}`, 'a number from 0 to 100', percent);
+  if (low > high) refuseOption('imageGC.lowThresholdPercent', 'at most `imageGC.highThresholdPercent`', low);
+  if (!(minimumAgeMs >= 0)) refuseOption('imageGC.minimumAgeMs', 'a number ≥ 0', minimumAgeMs);
 }
 
 function requireSources(sources: readonly PodSource[], hasClient: boolean): void {

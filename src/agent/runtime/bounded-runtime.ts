@@ -3,8 +3,10 @@ import type { Clock } from '../../shared/clock.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,
+  requireFileSystemInfo,
   requireID,
   requireImageRef,
+  requireImages,
   requirePodOrNothing,
   requirePods,
   requirePulledImage,
@@ -123,6 +125,16 @@ export function boundedRuntime(
     }),
     ...(runtime.status && {
       status: ({ signal } = {}) => bounded('status', ms, signal, (o) => runtime.status!(o), requireStatus),
+    }),
+    ...(runtime.listImages && {
+      listImages: ({ signal } = {}) => bounded('listImages', ms, signal, (o) => runtime.listImages!(o), requireImages),
+    }),
+    ...(runtime.removeImage && {
+      removeImage: (id, { signal } = {}) => bounded('removeImage', ms, signal, (o) => runtime.removeImage!(id, o)),
+    }),
+    ...(runtime.imageFsInfo && {
+      imageFsInfo: ({ signal } = {}) =>
+        bounded('imageFsInfo', ms, signal, (o) => runtime.imageFsInfo!(o), requireFileSystemInfo),
     }),
     ...(runtime.evictPodLogsDirectories && {
       evictPodLogsDirectories: (shouldPodContentBeRemoved, { signal } = {}) =>

@@ -1,5 +1,6 @@
 import type { Container, EphemeralContainer, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
+import type { FileSystemInfo, RuntimeImage } from './runtime-storage.ts';
 
 /** The sandboxes and containers of one pod in the runtime, in any order. */
 export interface RuntimePod {
@@ -174,6 +175,13 @@ export interface ContainerRuntime {
       readonly pod?: ValidPod | undefined;
     },
   ): Promise<string | undefined>;
+
+  /** The images that are present. With the next two methods, images are garbage-collected. Source: CRI `ListImages`. */
+  listImages?(options?: CallOptions): Promise<readonly RuntimeImage[]>;
+  /** Removes an image by its ID, with all its names. */
+  removeImage?(imageID: string, options?: CallOptions): Promise<void>;
+  /** The file system of the images. */
+  imageFsInfo?(options?: CallOptions): Promise<FileSystemInfo>;
 
   /**
    * Removes the logs of the pods for which `shouldPodContentBeRemoved` is true. Called every minute when all sources

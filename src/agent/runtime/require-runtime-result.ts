@@ -1,4 +1,5 @@
 import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts';
+import type { FileSystemInfo, RuntimeImage } from './runtime-storage.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -37,6 +38,22 @@ export function requirePulledImage(value: unknown): PulledImage | string {
   if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
     refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
   return value as PulledImage;
+}
+
+export function requireImages(value: unknown): readonly RuntimeImage[] {
+  const isImage = (each: unknown): boolean => {
+    const { id, sizeBytes, names } = membersOf(each);
+    return typeof id === 'string' && typeof sizeBytes === 'number' && (names === undefined || Array.isArray(names));
+  };
+  if (!Array.isArray(value) || !value.every(isImage)) refuse('listImages()', 'a list of { id, sizeBytes }', value);
+  return value as RuntimeImage[];
+}
+
+export function requireFileSystemInfo(value: unknown): FileSystemInfo {
+  const { capacityBytes, availableBytes } = membersOf(value);
+  if (typeof capacityBytes !== 'number' || typeof availableBytes !== 'number')
+    refuse('imageFsInfo()', '{ capacityBytes, availableBytes }', value);
+  return value as FileSystemInfo;
 }
 
 export function requireStatus<T>(value: T): T {

@@ -39,6 +39,22 @@ describe('what the agent tells a runtime', () => {
     expect(created[0]).not.toHaveProperty('podIPs');
   });
 
+  it('unused images are removed when their file system is nearly full, unless `imageGC` is false', async () => {
+    const removed: string[] = [];
+    Object.assign(cluster.runtime, {
+      listImages: async () => [{ id: 'sha256:1', sizeBytes: 1 }],
+      removeImage: async (id: string) => void removed.push(id),
+      imageFsInfo: async () => ({ capacityBytes: 100, availableBytes: 10 }),
+    } satisfies Partial<ContainerRuntime>);
+    const agent = await cluster.startAgent({ imageGC: false });
+    await cluster.advance(310_000);
+    expect(removed).toEqual([]);
+    await agent.stop();
+    await cluster.startAgent({ imageGC: { minimumAgeMs: 60_000 } });
+    await cluster.advance(310_000);
+    expect(removed).toEqual(['sha256:1']);
+  });
+
   it('preparePod is called before the sandbox is created; when it fails, an event says why, and it is tried again', async () => {
     const steps: string[] = [];
     let failure: string | undefined = 'no cgroups';

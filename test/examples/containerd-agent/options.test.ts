@@ -15,6 +15,8 @@ describe('parseOptions of containerd-agent', () => {
       podLogsDir: '/var/log/pods',
       containerLogMaxSize: 10_485_760,
       containerLogMaxFiles: 5,
+      imageGcHighThreshold: 85,
+      imageGcLowThreshold: 80,
       cgroupRoot: '/kubepods',
       clusterDns: [],
       clusterDomain: 'cluster.local',
