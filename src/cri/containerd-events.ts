@@ -42,7 +42,7 @@ export function subscribeToContainerd(client: CRIClient): {
 } {
   const { SubscribeRequest, Envelope, IDs } = codecs();
   const topics = Object.keys(typeOfTopic)
-    .map((topic) => `topic==${topic}`)
+    .map((topic) => `topic=="${topic}"`)
     .map((topic) => `namespace==k8s.io,${topic}`);
   const stream = client.stream<Envelope>('/containerd.services.events.v1.Events/Subscribe', {
     request: { filters: topics },

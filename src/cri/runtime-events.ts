@@ -1,11 +1,14 @@
 import type { RuntimeEvent, RuntimeEventType } from '../agent/runtime/container-runtime.ts';
 import type { Clock, Timer } from '../shared/clock.ts';
+import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerdEvent, subscribeToContainerd } from './containerd-events.ts';
 import { type CRIClient, hasCode } from './cri-client.ts';
 import type { CRIMessage } from './cri-messages.ts';
 
 const reconnectMs = 1000;
+/** A restart of the runtime is over sooner. */
+const logAfterMs = 10_000;
 /** Interval and number of polls until the CRI shows an exit. */
 const exitPollMs = 25;
 const exitPolls = 40;
@@ -34,6 +37,7 @@ export interface RuntimeEventsOptions {
  */
 export class RuntimeEvents {
   readonly #options: RuntimeEventsOptions;
+  readonly #failures: FailureLog;
   #hasCRIEvents = true;
   #stream: { cancel(): void } | undefined;
   #timer: Timer | undefined;
@@ -41,6 +45,8 @@ export class RuntimeEvents {
 
   constructor(options: RuntimeEventsOptions) {
     this.#options = options;
+    const { logger, clock } = options;
+    this.#failures = new FailureLog({ logger, clock, what: 'Watching events of the runtime', afterMs: logAfterMs });
     this.#connect();
   }
 
@@ -75,15 +81,16 @@ export class RuntimeEvents {
     this.#watch(stream);
   }
 
-  #watch(stream: { cancel(): void; on(event: 'error' | 'end', listener: (error: Error) => void): unknown }): void {
+  #watch(stream: { cancel(): void; on(event: string, listener: (error: Error) => void): unknown }): void {
     this.#stream = stream;
+    stream.on('data', () => this.#failures.succeeded());
     let hasEnded = false;
     const onEnd = (error?: Error & { readonly code?: number }): void => {
       if (hasEnded || this.#isStopped) return;
       hasEnded = true;
       const isUnimplemented = error !== undefined && this.#hasCRIEvents && error.code === unimplemented;
       if (isUnimplemented) this.#hasCRIEvents = false;
-      else this.#options.logger.debug({ reason: error?.message }, 'The events of the runtime ended; connecting again');
+      else this.#failures.failed(error ?? new Error('The stream ended'));
       this.#timer = this.#options.clock.afterFunc(isUnimplemented ? 0 : reconnectMs, () => this.#connect());
     };
     stream.on('error', onEnd);
