@@ -12,7 +12,7 @@ process.env['TZ'] = 'America/New_York';
 export const slow = [
   'test/build/**/*.test.ts',
   'test/contract/**/*.test.ts',
-  'test/cri/{create-runtime-helper,cri-runtime}.test.ts',
+  'test/cri/{check-cri-runtime,create-runtime-helper,cri-runtime}.test.ts',
   'test/e2e/**/*.test.ts',
   'test/examples/*.test.ts',
   'test/examples/process-runtime/**/*.test.ts',

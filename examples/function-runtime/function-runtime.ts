@@ -42,7 +42,8 @@ export class FunctionRuntime implements ContainerRuntime {
   }
 
   async startContainer(containerID: string): Promise<void> {
-    const run = this.#runs.get(containerID)!;
+    const run = this.#runs.get(containerID);
+    if (run === undefined) throw new Error(`The container ${containerID} does not exist`);
     run.status = { ...run.status, state: 'running', startedAtMs: Date.now() };
     run.exited = this.#main(run.config, run.stop.signal).then(
       () => this.#exit(run, 0, 'Completed'),

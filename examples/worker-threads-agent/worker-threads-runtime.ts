@@ -66,7 +66,8 @@ export class WorkerThreadsRuntime implements ContainerRuntime {
   }
 
   async startContainer(containerID: string): Promise<void> {
-    const container = this.#containers.get(containerID)!;
+    const container = this.#containers.get(containerID);
+    if (container === undefined) throw new Error(`the container ${containerID} does not exist`);
     const { pod, spec, status } = container;
     const worker = this.#start([...spec.command!, ...(spec.args ?? [])], spec);
     container.worker = worker;
@@ -83,7 +84,7 @@ export class WorkerThreadsRuntime implements ContainerRuntime {
     this.#emit('started', pod, containerID);
   }
 
-  async stopContainer(containerID: string, gracePeriodSeconds: number): Promise<void> {
+  async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
     const { worker, ended, status } = this.#containers.get(containerID) ?? {};
     if (worker === undefined || status?.state !== 'running') return;
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
@@ -92,8 +93,14 @@ export class WorkerThreadsRuntime implements ContainerRuntime {
       status.exitCode = 137;
       void worker.terminate();
     }, gracePeriodSeconds * 1000);
-    await ended;
-    clearTimeout(kill);
+    const aborted = new Promise<never>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    try {
+      await Promise.race([ended, aborted]);
+    } finally {
+      clearTimeout(kill);
+    }
   }
 
   async removeContainer(containerID: string): Promise<void> {

@@ -1,6 +1,7 @@
 /* Fakes of the clock, the client, the runtime and the API server, for unit tests. */
 
 export { APIServer, type RequestRecord } from '../api-server/index.ts';
+export { checkContainerRuntime } from './check-container-runtime/check-container-runtime.ts';
 export {
   FakeContainerRuntime,
   type FakeContainerRuntimeOptions,

@@ -9,11 +9,14 @@ import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManag
 import { checkAccess } from 'kubelet-status-manager';
 import { accessParts, rbacManifest } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
+import type { ContainerRuntime } from 'kubelet-status-manager/agent';
 import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
 import { createPodClient } from 'kubelet-status-manager/http';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
+import type { Container } from 'kubelet-status-manager';
+import { checkContainerRuntime } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
 import { expect, vi } from 'vitest';
 import type { ContainerStatusInput, ObservedPod, Pod, PodClient, PodManager } from '../../src/status-manager/index.ts';
@@ -122,4 +125,15 @@ export async function anAgentOnContainerd(kubeConfig: KubeConfigObject): Promise
   const { volumeManager } = helper;
   const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager });
   agent.start();
+}
+
+export async function aChecklist(runtime: ContainerRuntime): Promise<void> {
+  const sh = (script: string): Container => ({ name: 'app', image: 'busybox:1', command: ['sh', '-c', script] });
+  const results = await checkContainerRuntime(runtime, {
+    running: sh('trap "exit 0" TERM; while true; do sleep 0.1; done'),
+    completed: sh('echo done'),
+    failed: { container: sh('exit 3'), exitCode: 3 },
+    stubborn: sh('trap "" TERM; while true; do sleep 1; done'),
+  });
+  console.table(results.filter(({ passed }) => !passed));
 }

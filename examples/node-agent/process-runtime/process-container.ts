@@ -61,7 +61,8 @@ export class ProcessContainer {
     return {
       ...{ id: `process://${id}`, name, sandboxID, attempt, createdAtMs, image, hash, stopSignal },
       state: this.#exit !== undefined ? 'exited' : this.#start !== undefined ? 'running' : 'created',
-      startedAtMs: this.#start?.startedAtMs,
+      // A container that could not be started has the time 0, as in containerd.
+      startedAtMs: this.#start?.startedAtMs ?? (this.#exit === undefined ? undefined : 0),
       ...this.#exit,
       ...(this.#resources !== undefined && { resources: this.#resources }),
     };

@@ -21,7 +21,7 @@ export interface RuntimeContainerStatus {
   readonly attempt?: number | undefined;
   /** Milliseconds since the epoch, like the times below. */
   readonly createdAtMs: number;
-  /** Absent if the container has not started. */
+  /** Absent if the container has not started; 0 if it exited without having started, as after a failed start. */
   readonly startedAtMs?: number | undefined;
   /** Absent if the container has not exited. */
   readonly finishedAtMs?: number | undefined;

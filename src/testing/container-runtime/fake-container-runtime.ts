@@ -9,6 +9,7 @@ import type {
   RuntimePod,
 } from '../../agent/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../agent/runtime/runtime-pod-status.ts';
+import { untilAborted } from '../../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { FakeContainer, type FakeExit, type FakeRun } from './fake-container.ts';
@@ -247,7 +248,8 @@ export class FakeContainerRuntime implements ContainerRuntime {
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
     await this.#beginWith('stopContainer', containerID, { gracePeriodSeconds }, signal);
-    await this.#findContainer(containerID)?.stop(gracePeriodSeconds);
+    const container = this.#findContainer(containerID);
+    if (container !== undefined) await untilAborted(container.stop(gracePeriodSeconds), signal);
   }
 
   async removeContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
@@ -273,7 +275,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
     const ended = new AbortController();
     const timedOut = sleep(this.#clock, timeoutMs, ended.signal).then(() => undefined);
     try {
-      const result = await Promise.race([this.#exec(command, status), timedOut]);
+      const result = await untilAborted(Promise.race([this.#exec(command, status), timedOut]), signal);
       if (result === undefined) throw new Error(`command timed out after ${timeoutMs} ms`);
       return result;
     } finally {

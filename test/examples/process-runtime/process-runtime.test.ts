@@ -56,7 +56,10 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
     ])('%j cannot be started', async (container, message) => {
       const id = await test.create(container);
       await expect(test.runtime.startContainer(id)).rejects.toThrow(message);
-      expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 128, reason: 'StartError' });
+      expect(await test.status(id)).toMatchObject({
+        ...{ state: 'exited', exitCode: 128, reason: 'StartError' },
+        startedAtMs: 0,
+      });
     });
   });
 
